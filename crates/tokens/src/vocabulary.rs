@@ -1,0 +1,67 @@
+//! One vocabulary: from the bytes of a token to its rank, by a hash table laid out at build time.
+
+use crate::hash::token_hash;
+
+/// A table in the layout that build.rs writes.
+pub(crate) struct Vocabulary {
+    table: &'static [u8],
+    log2_slots: u32,
+    /// Byte positions of the offset list and of the token bytes inside the table.
+    offsets: usize,
+    bytes: usize,
+}
+
+const SLOTS: usize = 8;
+
+impl Vocabulary {
+    const fn new(table: &'static [u8]) -> Self {
+        let count = read_const(table, 0) as usize;
+        let log2_slots = read_const(table, 4);
+        let offsets = SLOTS + (4 << log2_slots);
+        Self { table, log2_slots, offsets, bytes: offsets + (count + 1) * 4 }
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u32 {
+        let bytes: [u8; 4] = self.table[at..at + 4].try_into().expect("four bytes");
+        u32::from_le_bytes(bytes)
+    }
+
+    /// Returns the rank of a token, or `None` where the bytes are not in the vocabulary.
+    #[inline]
+    pub(crate) fn rank(&self, token: &[u8]) -> Option<u32> {
+        let hash = token_hash(token);
+        let fingerprint = hash as u32 & 0x3fff;
+        let mask = (1usize << self.log2_slots) - 1;
+        let mut at = (hash >> (64 - self.log2_slots)) as usize;
+        loop {
+            let slot = self.word(SLOTS + at * 4);
+            if slot == 0 {
+                return None;
+            }
+            if slot >> 18 == fingerprint {
+                let rank = (slot & 0x3_ffff) - 1;
+                if self.token(rank) == token {
+                    return Some(rank);
+                }
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    #[inline]
+    fn token(&self, rank: u32) -> &[u8] {
+        let at = self.offsets + rank as usize * 4;
+        let (start, end) = (self.word(at) as usize, self.word(at + 4) as usize);
+        &self.table[self.bytes + start..self.bytes + end]
+    }
+}
+
+const fn read_const(table: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([table[at], table[at + 1], table[at + 2], table[at + 3]])
+}
+
+pub(crate) static O200K: Vocabulary =
+    Vocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.table")));
+pub(crate) static CL100K: Vocabulary =
+    Vocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.table")));

@@ -1,0 +1,10 @@
+//! JSON without a document tree: a pull scanner over any [`Text`](crate::text::Text), string escapes, and a
+//! small value type for the few records that are shown.
+
+pub(crate) mod fingerprint;
+pub(crate) mod scan;
+pub(crate) mod string;
+pub(crate) mod value;
+
+pub(crate) use scan::{Dialect, Event, ScanError, Scanner, StringToken};
+pub(crate) use value::Value;

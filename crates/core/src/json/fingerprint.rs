@@ -1,0 +1,121 @@
+//! One number for what a value says, whatever its notation: key order, white space, escapes and the spelling of
+//! numbers make no difference. Used to notice that a text repeats `structuredContent`.
+
+use super::{Event, ScanError, Scanner, StringToken, string};
+use crate::hash;
+use crate::profile::number::Number;
+
+/// The fingerprint of a value, and where it is an object with one member, that of the member.
+///
+/// Several SDKs wrap what a tool returns as `{"result": ...}` or `{"content": ...}`, so either may equal the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    pub(crate) whole: u64,
+    pub(crate) only_member: Option<u64>,
+}
+
+struct Frame {
+    object: bool,
+    state: u64,
+    key: u64,
+    members: u64,
+    last: u64,
+}
+
+/// Computes the fingerprint of the value the scanner stands before.
+pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
+    let mut stack: Vec<Frame> = Vec::new();
+    loop {
+        let value = match scanner.next()? {
+            Event::StartObject => {
+                stack.push(Frame { object: true, state: 1, key: 0, members: 0, last: 0 });
+                continue;
+            }
+            Event::StartArray => {
+                stack.push(Frame { object: false, state: 2, key: 0, members: 0, last: 0 });
+                continue;
+            }
+            Event::Key(token) => {
+                if let Some(frame) = stack.last_mut() {
+                    frame.key = of_string(&token);
+                }
+                continue;
+            }
+            Event::EndObject | Event::EndArray => {
+                let Some(frame) = stack.pop() else { return Ok(Fingerprint { whole: 0, only_member: None }) };
+                let whole = hash::mix(frame.state ^ frame.members);
+                if stack.is_empty() {
+                    let only_member = (frame.object && frame.members == 1).then_some(frame.last);
+                    return Ok(Fingerprint { whole, only_member });
+                }
+                whole
+            }
+            Event::String(token) => of_string(&token),
+            Event::Number(raw) => of_number(raw),
+            Event::Bool(value) => 11 + u64::from(value),
+            Event::Null | Event::End => 13,
+        };
+        match stack.last_mut() {
+            None => return Ok(Fingerprint { whole: value, only_member: None }),
+            Some(frame) => {
+                frame.members += 1;
+                frame.last = value;
+                frame.state = if frame.object {
+                    // Addition makes the order of members irrelevant.
+                    frame.state.wrapping_add(hash::mix(frame.key ^ value.rotate_left(23)))
+                } else {
+                    hash::mix(frame.state ^ value)
+                };
+            }
+        }
+    }
+}
+
+/// The fingerprint of a text that is one string.
+pub(crate) fn of_text(decoded: &[u8]) -> u64 {
+    hash::mix(hash::bytes(decoded) ^ 17)
+}
+
+fn of_string(token: &StringToken<'_>) -> u64 {
+    if token.is_cut() {
+        return hash::mix(of_text(&string::decode(token.raw)) ^ token.length);
+    }
+    if token.escapes { of_text(&string::decode(token.raw)) } else { of_text(token.raw) }
+}
+
+fn of_number(raw: &[u8]) -> u64 {
+    match Number::parse(raw) {
+        Some(number) => hash::mix(number.value.to_bits() ^ 19),
+        None => hash::mix(hash::bytes(raw) ^ 19),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Dialect;
+    use super::*;
+    use crate::source::Span;
+    use crate::text::Text;
+
+    fn fingerprint(json: &str) -> Fingerprint {
+        let source = json.as_bytes();
+        let text = Text::plain(&source, Span::whole(&source));
+        of(&mut Scanner::new(&text, Dialect::Json)).unwrap()
+    }
+
+    #[test]
+    fn notation_makes_no_difference() {
+        let one = fingerprint(r#"{"a": [1, 2.50, "é"], "b": null}"#);
+        assert_eq!(one, fingerprint("{\"b\":null,\"a\":[1.0,2.5,\"\\u00e9\"]}"));
+        assert_ne!(one, fingerprint(r#"{"a":[2.5,1,"é"],"b":null}"#), "order of elements counts");
+        assert_ne!(one, fingerprint(r#"{"a":[1,2.5,"é"],"c":null}"#));
+        assert_ne!(fingerprint("[[1],[2]]"), fingerprint("[[1,2]]"));
+    }
+
+    #[test]
+    fn a_wrapper_is_seen_through() {
+        assert_eq!(fingerprint(r#"{"result":[1,2]}"#).only_member, Some(fingerprint("[1,2]").whole));
+        assert_eq!(fingerprint(r#"{"content":"x\ny"}"#).only_member, Some(of_text(b"x\ny")));
+        assert_eq!(fingerprint(r#"{"a":1,"b":2}"#).only_member, None);
+    }
+}

@@ -1,0 +1,160 @@
+//! A small value tree for the few records that are shown or cut to limits, never for a whole payload.
+//!
+//! Exact where serde's is not: numbers are the text as written, keys keep their order and their duplicates.
+//! Reading stops at [`ReadLimits`]; what was left out is counted in the value itself.
+
+use super::{Event, ScanError, Scanner, StringToken, string};
+
+/// How much of a value is read into memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadLimits {
+    pub(crate) depth: usize,
+    /// Elements of one array, members of one object.
+    pub(crate) elements: usize,
+    /// Raw bytes of one string.
+    pub(crate) string_bytes: usize,
+    /// Values in all.
+    pub(crate) values: usize,
+}
+
+impl ReadLimits {
+    /// Enough for any record worth showing.
+    pub(crate) const RECORD: Self = Self { depth: 64, elements: 256, string_bytes: 4096, values: 4096 };
+}
+
+/// A JSON value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    /// The number as written.
+    Number(Box<str>),
+    String(Text),
+    Array(Elements<Value>),
+    Object(Elements<(Box<str>, Value)>),
+    /// A container that was not read because a limit was reached; its size in bytes.
+    Unread(u64),
+}
+
+/// A string, perhaps only its beginning.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Text {
+    pub(crate) text: Box<str>,
+    /// Raw bytes that were left out.
+    pub(crate) left_out: u64,
+}
+
+/// The elements that were read, and how many there are.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Elements<T> {
+    pub(crate) read: Vec<T>,
+    pub(crate) total: u64,
+}
+
+impl Value {
+    /// Reads one value; the scanner must stand before it.
+    pub(crate) fn read(scanner: &mut Scanner<'_>, limits: ReadLimits) -> Result<Self, ScanError> {
+        let mut reader = Reader { limits, left: limits.values };
+        reader.value(scanner, 0)
+    }
+
+    /// Returns the member of an object; of duplicates the last, as most parsers do.
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Object(members) => {
+                members.read.iter().rev().find(|(name, _)| **name == *key).map(|(_, v)| v)
+            }
+            _ => None,
+        }
+    }
+}
+
+struct Reader {
+    limits: ReadLimits,
+    left: usize,
+}
+
+impl Reader {
+    fn value(&mut self, scanner: &mut Scanner<'_>, depth: usize) -> Result<Value, ScanError> {
+        self.left = self.left.saturating_sub(1);
+        let limit = self.limits.string_bytes;
+        let event = scanner.next()?;
+        Ok(match event {
+            Event::Null => Value::Null,
+            Event::Bool(value) => Value::Bool(value),
+            Event::Number(raw) => Value::Number(String::from_utf8_lossy(raw).into()),
+            Event::String(token) => Value::String(read_text(&token, limit)),
+            Event::StartArray | Event::StartObject if depth >= self.limits.depth || self.left == 0 => {
+                let start = scanner.token_start();
+                let outside = scanner.depth() - 1;
+                scanner.skip_to_depth(outside)?;
+                Value::Unread(scanner.position() - start)
+            }
+            Event::StartArray => self.array(scanner, depth)?,
+            Event::StartObject => self.object(scanner, depth)?,
+            Event::Key(_) | Event::EndObject | Event::EndArray | Event::End => Value::Null,
+        })
+    }
+
+    fn array(&mut self, scanner: &mut Scanner<'_>, depth: usize) -> Result<Value, ScanError> {
+        let open = scanner.depth();
+        let mut elements = Elements { read: Vec::new(), total: 0 };
+        loop {
+            if scanner.has_element()? != Some(true) {
+                // The closing bracket, or the error that stands here.
+                scanner.next()?;
+                break;
+            }
+            elements.total += 1;
+            if elements.read.len() < self.limits.elements && self.left > 0 {
+                elements.read.push(self.value(scanner, depth + 1)?);
+            } else {
+                skip_value(scanner, open)?;
+            }
+        }
+        Ok(Value::Array(elements))
+    }
+
+    fn object(&mut self, scanner: &mut Scanner<'_>, depth: usize) -> Result<Value, ScanError> {
+        let open = scanner.depth();
+        let mut members = Elements { read: Vec::new(), total: 0 };
+        while let Event::Key(token) = scanner.next()? {
+            let key: Box<str> = read_text(&token, self.limits.string_bytes).text;
+            members.total += 1;
+            if members.read.len() < self.limits.elements && self.left > 0 {
+                members.read.push((key, self.value(scanner, depth + 1)?));
+            } else {
+                skip_value(scanner, open)?;
+            }
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+/// Reads past one value inside the container at depth `open`.
+fn skip_value(scanner: &mut Scanner<'_>, open: usize) -> Result<(), ScanError> {
+    scanner.next()?;
+    scanner.skip_to_depth(open)
+}
+
+/// Decodes a string token, at most `limit` raw bytes of it.
+pub(crate) fn read_text(token: &StringToken<'_>, limit: usize) -> Text {
+    let mut end = token.raw.len().min(limit);
+    if end < token.raw.len() {
+        // Not inside a character, nor inside an escape.
+        while end > 0 && token.raw[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+        let window = end.saturating_sub(string::LONGEST_ESCAPE);
+        if let Some(slash) = memchr::memrchr(b'\\', &token.raw[window..end]) {
+            end = window + slash;
+            while end > 0 && token.raw[end - 1] == b'\\' {
+                end -= 1;
+            }
+        }
+    }
+    let raw = &token.raw[..end];
+    let text =
+        if token.escapes { string::decode_text(raw).into() } else { String::from_utf8_lossy(raw).into() };
+    Text { text, left_out: token.length - end as u64 }
+}

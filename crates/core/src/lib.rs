@@ -1,0 +1,55 @@
+//! The shaping engine of tidegate: any tool result becomes the most useful answer that fits a budget.
+//!
+//! ```
+//! use tidegate_core::budget::Budget;
+//! use tidegate_core::envelope::Handle;
+//! use tidegate_core::measure::Meter;
+//! use tidegate_core::payload::Payload;
+//! use tidegate_core::shape::{Request, Step, shape};
+//! use tidegate_core::Tokens;
+//!
+//! let rows: Vec<String> = (0..900).map(|n| format!(r#"{{\"id\":{n},\"state\":\"open\"}}"#)).collect();
+//! let result = format!(r#"{{"content":[{{"type":"text","text":"[{}]"}}]}}"#, rows.join(","));
+//! let source = result.as_bytes();
+//! let payload = Payload::read(&source)?;
+//! let request = Request {
+//!     tool: "list_issues",
+//!     arguments: None,
+//!     handle: Handle { name: "list_issues-3f9c2kq7m0xw", kept: "kept 24 h" },
+//!     budget: Budget::of_tokens(Tokens(500)),
+//!     meter: Meter::default(),
+//! };
+//! let shaped = shape(&payload, &request)?;
+//! assert_eq!(shaped.step, Step::Overview);
+//! assert!(shaped.text.starts_with("list_issues returned 900 rows"));
+//! assert!(shaped.shaped.tokens <= Tokens(500));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The library is pure: it reads bytes through a [`source::Source`] and returns values. It does no I/O of its own,
+//! has no clock and no environment, and holds no tree of a whole payload, so that a result of any size takes the
+//! same small memory.
+
+mod arguments;
+pub mod budget;
+mod csv;
+mod data;
+pub mod envelope;
+mod hash;
+mod json;
+mod kind;
+pub mod limits;
+mod lines;
+pub mod measure;
+mod pattern;
+pub mod payload;
+mod profile;
+mod quantity;
+mod records;
+pub mod shape;
+pub mod source;
+pub mod text;
+mod visible;
+mod write;
+
+pub use quantity::{Bytes, Tokens};

@@ -1,0 +1,179 @@
+//! A text line by line, in bounded memory: a long line is handed out by its beginning and its length.
+
+use std::io;
+
+use crate::text::{Feed, Text};
+
+/// How much of one line is handed out.
+pub(crate) const LINE_BYTES: usize = 64 * 1024;
+
+/// One line, without its line feed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'b> {
+    /// Where it begins, as an offset of the decoded text.
+    pub(crate) at: u64,
+    /// Its bytes; only the beginning where `length` says so.
+    pub(crate) bytes: &'b [u8],
+    /// Its length in bytes.
+    pub(crate) length: u64,
+    /// Its length in characters.
+    pub(crate) characters: u64,
+}
+
+impl Line<'_> {
+    /// Returns the line as text.
+    pub(crate) fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(self.bytes)
+    }
+}
+
+/// Reads a text line by line.
+pub(crate) struct Lines<'a> {
+    feed: Feed<'a>,
+    buffer: Vec<u8>,
+    base: u64,
+    at: usize,
+    ended: bool,
+}
+
+impl<'a> Lines<'a> {
+    /// Reads from the beginning.
+    pub(crate) fn new(text: &'a Text<'a>) -> Self {
+        Self::over(text.feed())
+    }
+
+    /// Reads from a decoded offset, which should be the beginning of a line.
+    pub(crate) fn from(text: &'a Text<'a>, offset: u64) -> io::Result<Self> {
+        Ok(Self::over(text.feed_from(offset)?))
+    }
+
+    fn over(feed: Feed<'a>) -> Self {
+        Self { base: feed.position(), feed, buffer: Vec::new(), at: 0, ended: false }
+    }
+
+    /// Returns the offset of the next line.
+    pub(crate) fn position(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    /// Goes back to a line that was just read.
+    pub(crate) fn back_to(&mut self, offset: u64) {
+        let distance = self.position().saturating_sub(offset) as usize;
+        self.at = self.at.saturating_sub(distance);
+    }
+
+    /// Returns the next line; a line feed at the very end begins no further line.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        let mut searched = self.at;
+        loop {
+            if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..]) {
+                let (start, end) = (self.at, searched + found);
+                self.at = end + 1;
+                return Ok(Some(self.line(start, end)));
+            }
+            searched = self.buffer.len();
+            if searched - self.at > 2 * LINE_BYTES {
+                return self.long_line();
+            }
+            if self.ended {
+                let (start, end) = (self.at, self.buffer.len());
+                self.at = end;
+                return Ok((start < end).then(|| self.line(start, end)));
+            }
+            searched -= self.at;
+            self.refill()?;
+        }
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        self.buffer.drain(..self.at);
+        self.base += self.at as u64;
+        self.at = 0;
+        self.ended = !self.feed.fill(&mut self.buffer)?;
+        Ok(())
+    }
+
+    fn line(&self, start: usize, end: usize) -> Line<'_> {
+        let whole = &self.buffer[start..end];
+        let whole = whole.strip_suffix(b"\r").unwrap_or(whole);
+        let bytes = &whole[..whole.len().min(LINE_BYTES)];
+        Line {
+            at: self.base + start as u64,
+            bytes,
+            length: whole.len() as u64,
+            characters: characters(whole),
+        }
+    }
+
+    /// A line too long to hold: its beginning is kept, the rest is counted.
+    fn long_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        let at = self.position();
+        let head = self.buffer[self.at..self.at + LINE_BYTES].to_vec();
+        let mut count = characters(&self.buffer[self.at..]);
+        self.at = self.buffer.len();
+        let end = loop {
+            self.refill()?;
+            match memchr::memchr(b'\n', &self.buffer) {
+                Some(found) => {
+                    count += characters(&self.buffer[..found]);
+                    break found;
+                }
+                None if self.ended => break self.buffer.len(),
+                None => {
+                    count += characters(&self.buffer);
+                    self.at = self.buffer.len();
+                }
+            }
+        };
+        let length = self.base + end as u64 - at;
+        // What follows stays in the buffer, behind the head.
+        let rest = self.buffer.split_off(end.min(self.buffer.len()));
+        self.base = self.base + end as u64 - head.len() as u64;
+        self.buffer = head;
+        self.buffer.extend_from_slice(&rest);
+        self.at = LINE_BYTES + usize::from(!rest.is_empty());
+        Ok(Some(Line { at, bytes: &self.buffer[..LINE_BYTES], length, characters: count }))
+    }
+}
+
+fn characters(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Span;
+
+    fn lines(text: &str) -> Vec<(u64, String, u64)> {
+        let source = text.as_bytes();
+        let text = Text::plain(&source, Span::whole(&source));
+        let mut lines = Lines::new(&text);
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            all.push((line.at, line.text().into_owned(), line.length));
+        }
+        all
+    }
+
+    #[test]
+    fn lines_with_and_without_an_end() {
+        assert_eq!(
+            lines("a\r\nbc\n\nd"),
+            [(0, "a".into(), 1), (3, "bc".into(), 2), (6, "".into(), 0), (7, "d".into(), 1)]
+        );
+        assert_eq!(lines("a\n"), [(0, "a".into(), 1)]);
+        assert!(lines("").is_empty());
+    }
+
+    #[test]
+    fn a_long_line_is_counted_and_the_next_one_found() {
+        let text = format!("first\n{}\nlast\nend", "x".repeat(500_000));
+        let lines = lines(&text);
+        assert_eq!(lines.len(), 4);
+        assert_eq!((lines[1].0, lines[1].1.len(), lines[1].2), (6, LINE_BYTES, 500_000));
+        assert_eq!(lines[2], (500_007, "last".into(), 4));
+        let endless = "y".repeat(400_000);
+        assert_eq!(tests::lines(&endless)[0].2, 400_000);
+    }
+}

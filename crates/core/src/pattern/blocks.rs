@@ -1,0 +1,116 @@
+//! Blocks of `Key: value` lines, such as a commit log: each begins with the same key.
+
+use crate::csv::feed_cell;
+use crate::json::value::Value;
+use crate::pattern::{Raw, object_value, string_value};
+use crate::profile::Builder;
+
+/// How blocks look in one text.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Blocks {
+    /// The key that begins a block.
+    first: String,
+    /// All keys, in order.
+    keys: Vec<String>,
+}
+
+/// The fewest blocks in the sample.
+const LEAST: usize = 3;
+
+impl Blocks {
+    /// Recognises blocks in the beginning of a text.
+    pub(crate) fn recognise(head: &str) -> Option<Self> {
+        let keyed: Vec<&str> = head.lines().filter_map(|line| split(line).map(|(key, _)| key)).collect();
+        let all_lines = head.lines().filter(|line| !line.trim().is_empty()).count();
+        // The first key that comes back is what a block begins with.
+        let first = keyed.iter().find(|key| keyed.iter().filter(|other| other == key).count() >= LEAST)?;
+        let blocks = keyed.iter().filter(|key| key == &first).count();
+        let mut keys: Vec<String> = Vec::new();
+        for key in &keyed {
+            let often = keyed.iter().filter(|other| other == &key).count();
+            if often * 10 >= blocks * 6 && often <= blocks * 2 && !keys.iter().any(|known| known == key) {
+                keys.push((*key).to_owned());
+            }
+        }
+        let used: usize = keyed.iter().filter(|key| keys.iter().any(|known| known == *key)).count();
+        (keys.len() >= 2 && used * 4 >= all_lines).then(|| Self { first: (*first).to_owned(), keys })
+    }
+
+    /// Whether a line begins a block.
+    pub(crate) fn begins(&self, line: &str) -> bool {
+        split(line).is_some_and(|(key, _)| key == self.first)
+    }
+
+    /// The members of a block; lines without a key go on with the value before them.
+    fn members(&self, raw: &Raw) -> Vec<(String, String)> {
+        let mut members: Vec<(String, String)> = Vec::new();
+        for line in &raw.lines {
+            match split(line).filter(|(key, _)| self.keys.iter().any(|known| known == key)) {
+                Some((key, value)) if !members.iter().any(|(known, _)| known == key) => {
+                    members.push((key.to_owned(), unquoted(value).to_owned()));
+                }
+                _ => {
+                    if let Some((_, value)) = members.last_mut() {
+                        value.push('\n');
+                        value.push_str(line.trim_end());
+                    }
+                }
+            }
+        }
+        for (_, value) in &mut members {
+            value.truncate(value.trim_end().len());
+        }
+        members
+    }
+
+    pub(super) fn feed(&self, raw: &Raw, at: u64, builder: &mut Builder) {
+        builder.open(true, at);
+        for (key, value) in self.members(raw) {
+            feed_cell(builder, &key, &value, at);
+        }
+        builder.close(at + raw.bytes);
+    }
+
+    pub(super) fn object(&self, raw: &Raw) -> Value {
+        let members = self.members(raw).into_iter();
+        object_value(members.map(|(key, value)| (key.into(), string_value(&value))).collect())
+    }
+}
+
+fn unquoted(value: &str) -> &str {
+    let inside = value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    inside.or_else(|| value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))).unwrap_or(value)
+}
+
+/// `Key: value`, or `commit <hash>` as git prints it.
+fn split(line: &str) -> Option<(&str, &str)> {
+    if let Some(hash) = line.strip_prefix("commit ") {
+        let hash = hash.split_whitespace().next().unwrap_or("");
+        if hash.len() >= 7 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Some(("commit", hash));
+        }
+    }
+    let (key, value) = line.split_once(':')?;
+    let named = key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key.len() <= 32
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-' | b'.'))
+        && key.split(' ').count() <= 3;
+    (named && (value.is_empty() || value.starts_with(' ') || value.starts_with('\t')))
+        .then(|| (key, value.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_log() {
+        let log = "History:\nCommit: a1\nAuthor: X\nDate: 2024-01-01\nMessage: one\n\nmore: of it\n\nCommit: b2\nAuthor: Y\nDate: 2024-01-02\nMessage: two\n\nCommit: c3\nAuthor: X\nDate: 2024-01-03\nMessage: three\n";
+        let blocks = Blocks::recognise(log).unwrap();
+        assert_eq!(blocks.keys, ["Commit", "Author", "Date", "Message"]);
+        let raw =
+            Raw { lines: log.lines().skip(1).take(7).map(String::from).collect(), bytes: 0, line_count: 0 };
+        assert_eq!(blocks.members(&raw)[3], ("Message".into(), "one\n\nmore: of it".into()));
+        assert!(Blocks::recognise("Dear all:\nplease note: this\nis prose.\n").is_none());
+    }
+}

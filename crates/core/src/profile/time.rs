@@ -1,0 +1,126 @@
+//! Points in time as tools write them, read far enough to order them.
+//!
+//! ISO 8601 with or without time and zone, the form of web server logs (`15/Nov/2026:01:30:10 +0000`) and that
+//! of mail and HTTP headers (`Sun, 15 Nov 2026 01:49:15 GMT`). A time without a zone counts as UTC.
+
+/// Returns the seconds since 1970 that a text stands for, if it is a date or a date with a time.
+#[inline]
+pub(crate) fn parse(raw: &[u8]) -> Option<i64> {
+    if raw.len() < 10 || raw.len() > 40 {
+        return None;
+    }
+    if raw[4] == b'-' && raw[7] == b'-' {
+        return iso(raw);
+    }
+    if raw[2] == b'/' && raw.get(6) == Some(&b'/') {
+        return web_log(raw);
+    }
+    if raw[3] == b',' && raw[4] == b' ' {
+        return header(&raw[5..]);
+    }
+    None
+}
+
+fn iso(raw: &[u8]) -> Option<i64> {
+    let date = seconds(digits(raw, 0, 4)?, digits(raw, 5, 2)?, digits(raw, 8, 2)?)?;
+    match raw.get(10) {
+        None => Some(date),
+        Some(b'T' | b't' | b' ') => Some(date + clock(&raw[11..])?),
+        Some(_) => None,
+    }
+}
+
+fn web_log(raw: &[u8]) -> Option<i64> {
+    let date = seconds(digits(raw, 7, 4)?, month(raw.get(3..6)?)?, digits(raw, 0, 2)?)?;
+    (raw.get(11) == Some(&b':')).then_some(())?;
+    Some(date + clock(&raw[12..])?)
+}
+
+fn header(raw: &[u8]) -> Option<i64> {
+    let date = seconds(digits(raw, 7, 4)?, month(raw.get(3..6)?)?, digits(raw, 0, 2)?)?;
+    Some(date + clock(raw.get(12..)?)?)
+}
+
+/// `HH:MM`, optionally seconds, a fraction and a zone; returns seconds, in UTC.
+fn clock(raw: &[u8]) -> Option<i64> {
+    let (hours, minutes) = (digits(raw, 0, 2)?, digits(raw, 3, 2)?);
+    if raw[2] != b':' || hours > 24 || minutes > 59 {
+        return None;
+    }
+    let mut rest = &raw[5..];
+    let mut total = hours * 3600 + minutes * 60;
+    if rest.first() == Some(&b':') {
+        total += digits(rest, 1, 2)?;
+        rest = &rest[3..];
+    }
+    if let Some((b'.' | b',', fraction)) = rest.split_first() {
+        let end = fraction.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(fraction.len());
+        rest = &fraction[end..];
+    }
+    Some(total - zone(rest.trim_ascii_start())?)
+}
+
+fn zone(raw: &[u8]) -> Option<i64> {
+    let (sign, rest) = match raw {
+        b"" | b"Z" | b"z" | b"UTC" | b"GMT" => return Some(0),
+        [b'+', rest @ ..] => (1, rest),
+        [b'-', rest @ ..] => (-1, rest),
+        _ => return None,
+    };
+    let minutes = match rest.len() {
+        2 => 0,
+        4 => digits(rest, 2, 2)?,
+        5 => digits(rest, 3, 2)?,
+        _ => return None,
+    };
+    Some(sign * (digits(rest, 0, 2)? * 3600 + minutes * 60))
+}
+
+fn digits(raw: &[u8], at: usize, count: usize) -> Option<i64> {
+    raw.get(at..at + count)?
+        .iter()
+        .try_fold(0, |value, byte| byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0')))
+}
+
+fn month(name: &[u8]) -> Option<i64> {
+    const NAMES: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    NAMES.chunks(3).position(|known| known == name).map(|index| index as i64 + 1)
+}
+
+fn seconds(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Days since 1970, counting years from March so that the leap day comes last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    let days =
+        era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468;
+    Some(days * 86_400)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_common_forms() {
+        for (text, expected) in [
+            ("1970-01-01", 0),
+            ("2000-02-29", 951_782_400),
+            ("2019-08-23T10:53:23-07:00", 1_566_582_803),
+            ("2006-06-25T19:00:00Z", 1_151_262_000),
+            ("2025-09-14 08:53:12+02:00", 1_757_832_792),
+            ("2026-11-15T01:30:22.835Z", 1_794_706_222),
+            ("15/Nov/2026:01:30:10 +0000", 1_794_706_210),
+            ("Sun, 15 Nov 2026 01:49:15 GMT", 1_794_707_355),
+        ] {
+            assert_eq!(parse(text.as_bytes()), Some(expected), "{text}");
+        }
+        for text in ["2024-13-01", "2024-01-0x", "not a date", "2024-01-01Tx", "1234567890", "12/34/5678"] {
+            assert_eq!(parse(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Reading single records again, by number or by an offset inside them, once a pass has noted where they stand.
+
+use std::io;
+
+use crate::csv;
+use crate::json::value::{ReadLimits, read_text};
+use crate::json::{Dialect, Event, ScanError, Scanner, Value};
+use crate::lines::Lines;
+use crate::pattern::{self, Pattern};
+use crate::profile::node::SparseIndex;
+use crate::text::Text;
+
+/// How records stand in a text.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Notation {
+    /// Elements of a JSON array or values of a JSON object.
+    Json(Dialect),
+    /// One JSON value after another.
+    JsonLines(Dialect),
+    /// Rows of separated values under a line of names.
+    Table(csv::Format),
+    /// Lines or groups of lines in a pattern of their own.
+    Pattern(Pattern),
+}
+
+/// One record.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    /// Its number, from 0.
+    pub(crate) number: u64,
+    /// Its key, where the container is an object.
+    pub(crate) key: Option<String>,
+    pub(crate) value: Value,
+}
+
+/// Access to the records of one container of a text.
+pub(crate) struct Records<'t> {
+    pub(crate) text: &'t Text<'t>,
+    pub(crate) notation: &'t Notation,
+    pub(crate) index: &'t SparseIndex,
+    /// Whether the container is an object, whose records have keys.
+    pub(crate) keyed: bool,
+}
+
+impl Records<'_> {
+    /// Returns how many records there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.index.count
+    }
+
+    /// Reads record `number`.
+    pub(crate) fn nth(&self, number: u64) -> io::Result<Option<Record>> {
+        match self.index.before(number).filter(|_| number < self.index.count) {
+            Some((start, offset)) => self.walk(start, offset)?.find(|record, _| record.number == number),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the record that holds `offset`.
+    pub(crate) fn holding(&self, offset: u64) -> io::Result<Option<Record>> {
+        match self.index.at_or_before(offset) {
+            Some((start, from)) => self.walk(start, from)?.find(|_, end| end > offset),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads all records, front to back.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(&Record)) -> io::Result<()> {
+        let Some((start, offset)) = self.index.before(0) else { return Ok(()) };
+        self.walk(start, offset)?.find(|record, _| {
+            visit(record);
+            false
+        })?;
+        Ok(())
+    }
+
+    /// Starts to walk at a record that has been noted.
+    fn walk(&self, number: u64, offset: u64) -> io::Result<Walk<'_>> {
+        let reader = match self.notation {
+            Notation::Json(dialect) => {
+                let scanner = Scanner::inside(self.text, offset, self.keyed, *dialect)?;
+                Reader::Elements { scanner, keyed: self.keyed }
+            }
+            Notation::JsonLines(dialect) => Reader::Values(Scanner::at(self.text, offset, *dialect)?),
+            Notation::Table(format) => {
+                Reader::Rows(csv::Rows::new(Lines::from(self.text, offset)?, format.delimiter), format)
+            }
+            Notation::Pattern(pattern) => Reader::Pattern(pattern.reader(Lines::from(self.text, offset)?)),
+        };
+        Ok(Walk { number, reader })
+    }
+}
+
+/// A walk over records, in whatever notation they stand.
+struct Walk<'t> {
+    number: u64,
+    reader: Reader<'t>,
+}
+
+enum Reader<'t> {
+    Elements { scanner: Scanner<'t>, keyed: bool },
+    Values(Scanner<'t>),
+    Rows(csv::Rows<'t>, &'t csv::Format),
+    Pattern(pattern::Reader<'t>),
+}
+
+impl Walk<'_> {
+    /// Reads on until `found(record, end offset)`.
+    fn find(mut self, mut found: impl FnMut(&Record, u64) -> bool) -> io::Result<Option<Record>> {
+        loop {
+            match self.next() {
+                Ok(Some((record, end))) if found(&record, end) => return Ok(Some(record)),
+                Ok(Some(_)) => {}
+                // Behind the place where a text breaks off there are no records.
+                Ok(None) | Err(ScanError::Syntax { .. }) => return Ok(None),
+                Err(ScanError::Source(error)) => return Err(error),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<(Record, u64)>, ScanError> {
+        let number = self.number;
+        self.number += 1;
+        let mut key = None;
+        let (value, end) = match &mut self.reader {
+            Reader::Elements { scanner, keyed } => {
+                if *keyed {
+                    match scanner.next()? {
+                        Event::Key(token) => key = Some(read_text(&token, 256).text.into()),
+                        _ => return Ok(None),
+                    }
+                } else if scanner.has_element()? != Some(true) {
+                    return Ok(None);
+                }
+                (Value::read(scanner, ReadLimits::RECORD)?, scanner.position())
+            }
+            Reader::Values(scanner) => {
+                if !scanner.begin_next()? {
+                    return Ok(None);
+                }
+                (Value::read(scanner, ReadLimits::RECORD)?, scanner.position())
+            }
+            Reader::Rows(rows, format) => match rows.next()? {
+                Some((_, cells)) => (format.object(&cells), rows.position()),
+                None => return Ok(None),
+            },
+            Reader::Pattern(reader) => match reader.next_value()? {
+                Some(value) => (value, reader.position()),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some((Record { number, key, value }, end)))
+    }
+}
+
+/// Reads the scalar that stands at an offset of a JSON text, as written.
+pub(crate) fn scalar_at(text: &Text<'_>, offset: u64, dialect: Dialect) -> io::Result<Option<Value>> {
+    let mut scanner = Scanner::at(text, offset, dialect)?;
+    match Value::read(&mut scanner, ReadLimits { depth: 0, elements: 0, string_bytes: 4096, values: 1 }) {
+        Ok(value) => Ok(Some(value)),
+        Err(ScanError::Source(error)) => Err(error),
+        Err(ScanError::Syntax { .. }) => Ok(None),
+    }
+}

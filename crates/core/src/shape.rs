@@ -1,0 +1,246 @@
+//! From a payload to the answer that fits: as it is, all of it in less space, or an overview.
+//!
+//! The steps are tried cheapest first. An overview is composed by one strategy per kind of content; each writes
+//! into a `Room` what answers most questions first, and the frame is put around it at the end. The
+//! composition is repeated in a smaller room until the whole fits, so that the budget holds exactly: what the
+//! frame says depends on what found a place, so its cost is known only afterwards.
+//!
+//! Everything here is a function of the payload and the request: the same input gives the same bytes.
+
+mod blob;
+mod content;
+mod diff;
+mod document;
+mod draft;
+mod field;
+mod grid;
+mod layout;
+mod lined;
+mod log;
+mod lossless;
+mod markup;
+mod mixed;
+mod outline;
+mod room;
+mod rows;
+mod series;
+mod skeleton;
+mod snapshot;
+mod statistic;
+mod structured;
+mod table;
+mod telling;
+mod words;
+
+use std::io;
+
+pub use draft::LeftOut;
+
+use crate::arguments;
+use crate::budget::Budget;
+use crate::envelope::{self, Call, Frame, Handle};
+use crate::measure::{self, Cost, Fit, Meter};
+use crate::payload::Payload;
+use crate::quantity::{Bytes, Tokens};
+use crate::source::Span;
+use content::Reading;
+use draft::Draft;
+use room::Room;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'r> {
+    /// The tool that was called.
+    pub tool: &'r str,
+    /// The arguments it was called with, as JSON.
+    pub arguments: Option<&'r str>,
+    /// The name under which the complete result is kept.
+    pub handle: Handle<'r>,
+    /// What the answer may cost.
+    pub budget: Budget,
+    /// How tokens are counted.
+    pub meter: Meter,
+}
+
+/// Which step gave the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The result as it came, byte for byte.
+    Pass,
+    /// All of it, in less space.
+    Lossless,
+    /// A part of it, with what was left out announced.
+    Overview,
+}
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub struct Shaped {
+    /// Which step gave it.
+    pub step: Step,
+    /// The serialized `CallToolResult`; `None` for [`Step::Pass`], where the original bytes are the answer.
+    pub result: Option<Vec<u8>>,
+    /// What the model reads of it; empty for [`Step::Pass`].
+    pub text: String,
+    /// What the whole result costs.
+    pub raw: Cost,
+    /// What the answer costs.
+    pub shaped: Cost,
+    /// What the content was recognised as.
+    pub kind: &'static str,
+    /// The strategy that composed the answer.
+    pub strategy: &'static str,
+    /// What is not shown in full.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Shapes a result to its budget.
+///
+/// # Errors
+///
+/// Where the source cannot be read.
+pub fn shape(payload: &Payload<'_>, request: &Request<'_>) -> io::Result<Shaped> {
+    if let Fit::Fits(tokens) = measure::fits(payload, &request.budget, &request.meter)? {
+        return pass(payload, request, tokens);
+    }
+    let raw = measure::cost(payload, &request.meter)?;
+    let shaper = Shaper { payload, request, raw };
+    match shaper.lossless()? {
+        Some(shaped) => Ok(shaped),
+        None => shaper.overview(),
+    }
+}
+
+fn pass(payload: &Payload<'_>, request: &Request<'_>, tokens: Option<Tokens>) -> io::Result<Shaped> {
+    let raw = match tokens {
+        Some(tokens) => {
+            Cost { tokens, estimated: request.meter.is_estimate(), bytes: measure::bytes(payload) }
+        }
+        None => measure::cost(payload, &request.meter)?,
+    };
+    Ok(Shaped {
+        step: Step::Pass,
+        result: None,
+        text: String::new(),
+        raw,
+        shaped: raw,
+        kind: "",
+        strategy: "pass",
+        left_out: Vec::new(),
+    })
+}
+
+/// Tokens set aside for the frame at first; the exact cost is known once it is written.
+const FRAME_TOKENS: u64 = 110;
+/// Bytes set aside for the frame and the JSON around the text.
+const FRAME_BYTES: u64 = 640;
+
+/// Budgets below this get the shortest frame.
+const SMALL: Tokens = Tokens(700);
+
+/// One result on its way to an answer.
+struct Shaper<'s> {
+    payload: &'s Payload<'s>,
+    request: &'s Request<'s>,
+    raw: Cost,
+}
+
+impl Shaper<'_> {
+    /// Tries to say all of it in less space. Other blocks than text must be handed on as they are.
+    fn lossless(&self) -> io::Result<Option<Shaped>> {
+        let others = self.payload.blocks.iter().any(|block| block.text_span().is_none());
+        let repeated = self.payload.structured.is_none() || self.payload.structured_repeats_text;
+        let Some(text) = self.payload.joined_text().filter(|_| !others && repeated) else { return Ok(None) };
+        for form in lossless::forms(&text, self.request.budget.bytes.0 * 8)? {
+            let frame = Frame { what: "this".into(), below: form.how.into(), ..Frame::default() };
+            let shaped =
+                self.finish(Step::Lossless, ("", "lossless"), Vec::new(), &[], &frame, &form.body)?;
+            if self.over(&shaped) == 0 {
+                return Ok(Some(shaped));
+            }
+        }
+        Ok(None)
+    }
+
+    fn overview(&self) -> io::Result<Shaped> {
+        let budget = &self.request.budget;
+        let text = self.payload.joined_text();
+        let reading = text.as_ref().map(Reading::read).transpose()?;
+        let arguments = arguments::values(self.request.arguments);
+        let mut tokens = budget.tokens.0.saturating_sub(FRAME_TOKENS);
+        let mut bytes = budget.bytes.0.saturating_sub(FRAME_BYTES);
+        loop {
+            let mut draft = Draft::new(Room::new(&self.request.meter, tokens, bytes));
+            mixed::compose(self.payload, budget, &mut draft)?;
+            match &reading {
+                Some(reading) => reading.compose(&arguments, &mut draft)?,
+                None => describe_blocks(self.payload, &mut draft),
+            }
+            let shaped = self.finish_draft(reading.as_ref(), draft)?;
+            if self.over(&shaped) == 0 || (tokens == 0 && bytes == 0) {
+                return Ok(shaped);
+            }
+            tokens = tokens.saturating_sub((shaped.shaped.tokens - budget.tokens).0 + 4);
+            bytes = bytes.saturating_sub((shaped.shaped.bytes - budget.bytes).0 + 16);
+        }
+    }
+
+    fn finish_draft(&self, reading: Option<&Reading<'_>>, draft: Draft<'_>) -> io::Result<Shaped> {
+        let Draft { room, mut frame, mut left_out, blocks, .. } = draft;
+        for member in envelope::dropped_members(self.payload) {
+            left_out.push(LeftOut::new(&member.key, "bytes", 0, member.value.len()));
+        }
+        if left_out.is_empty() {
+            // Everything found a place, but not as it was written.
+            left_out.push(LeftOut::new("", "bytes", 0, self.raw.bytes.0));
+        }
+        frame.left_out = left_out.iter().take(4).map(LeftOut::text).collect();
+        if self.request.budget.tokens < SMALL {
+            // A small budget is for the data, not for words about it.
+            frame.next.truncate(2);
+            frame.below.clear();
+        }
+        let names = reading.map_or(("blob", "blob"), |reading| (reading.kind(), reading.strategy()));
+        self.finish(Step::Overview, names, left_out, &blocks, &frame, &room.into_text())
+    }
+
+    fn finish(
+        &self,
+        step: Step,
+        (kind, strategy): (&'static str, &'static str),
+        left_out: Vec<LeftOut>,
+        blocks: &[Span],
+        frame: &Frame,
+        body: &str,
+    ) -> io::Result<Shaped> {
+        let Self { payload, request, raw } = self;
+        let call = Call {
+            tool: request.tool,
+            handle: request.handle,
+            size: envelope::size(raw),
+            failed: payload.is_error == Some(true),
+        };
+        let text = envelope::text(&call, frame, body);
+        let result = envelope::result(payload, &text, blocks)?;
+        let (picture_tokens, picture_bytes) = mixed::pictures(payload, blocks)?;
+        let shaped = Cost {
+            tokens: request.meter.count(&text) + picture_tokens,
+            estimated: request.meter.is_estimate(),
+            bytes: Bytes(result.len() as u64 - picture_bytes),
+        };
+        Ok(Shaped { step, result: Some(result), text, raw: *raw, shaped, kind, strategy, left_out })
+    }
+
+    /// By how much an answer is over its budget, in tokens or bytes.
+    fn over(&self, shaped: &Shaped) -> u64 {
+        let budget = &self.request.budget;
+        (shaped.shaped.tokens - budget.tokens).0 + (shaped.shaped.bytes - budget.bytes).0
+    }
+}
+
+/// A result without any text.
+fn describe_blocks(payload: &Payload<'_>, draft: &mut Draft<'_>) {
+    draft.frame.what = crate::write::plural(payload.block_count, "block");
+    draft.frame.below = "what the blocks are".into();
+    draft.frame.next = vec!["\"mode\":\"full\"".into()];
+}

@@ -1,0 +1,286 @@
+//! Documents: prose, Markdown and source code. Shown by their outline, their beginning and their end.
+
+use std::io;
+
+use super::draft::Draft;
+use super::lined::LineFacts;
+use super::log::push_list;
+use super::outline::Outline;
+use super::words::Words;
+use crate::kind::{Kind, heading_level};
+use crate::profile::tally::Tally;
+use crate::text::Text;
+use crate::visible;
+
+/// What is known of a document.
+#[derive(Debug, Default)]
+pub(crate) struct Document {
+    pub(crate) facts: LineFacts,
+    /// Headings, or definitions of code.
+    pub(crate) outline: Outline,
+    /// Named values of code: `LIMIT = 200`.
+    constants: Outline,
+    /// How often each kind of definition occurs.
+    definitions: Tally,
+    /// The first lines of paragraphs.
+    paragraphs: Outline,
+    links: u64,
+    words: Words,
+    code: bool,
+}
+
+impl Document {
+    pub(crate) fn read(text: &Text<'_>, kind: &Kind) -> io::Result<Self> {
+        let mut document = Self { code: *kind == Kind::Code, ..Self::default() };
+        let marked_only = *kind == Kind::Markdown;
+        let (mut fenced, mut previous_blank, mut room) = (false, true, 10_000);
+        let facts = LineFacts::gather(text, |number, line| {
+            let text = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(4000)]);
+            let text = visible::strip_colours(&text);
+            if document.code {
+                document.add_code(number, &text, &mut room);
+                return;
+            }
+            document.words.add(&text, number, true);
+            document.links += text.matches("](").count() as u64;
+            if text.trim_start().starts_with("```") {
+                fenced = !fenced;
+            } else if !fenced {
+                let found = if marked_only { marked_heading(&text) } else { heading(&text, previous_blank) };
+                match found {
+                    Some((level, heading)) => document.outline.push(number, level, heading),
+                    None => document.add_paragraph(number, &text, previous_blank),
+                }
+            }
+            previous_blank = text.trim().is_empty();
+        })?;
+        document.facts = facts;
+        Ok(document)
+    }
+
+    /// Notes the beginning of a paragraph: of the first after a heading, and of all as samples.
+    fn add_paragraph(&mut self, number: u64, line: &str, begins: bool) {
+        let line = line.trim();
+        if line.is_empty() {
+            return;
+        }
+        self.outline.lead(line);
+        if begins && line.len() > 20 {
+            self.paragraphs.push(number, 1, line);
+        }
+    }
+
+    fn add_code(&mut self, number: u64, line: &str, room: &mut usize) {
+        let indentation = line.len() - line.trim_start().len();
+        if let Some((keyword, text)) = definition(line) {
+            self.definitions.add(keyword.as_bytes(), false, number, room);
+            self.outline.push(number, 1 + u8::from(indentation > 4), text);
+        } else if indentation <= 4
+            && let Some(constant) = constant(line)
+        {
+            self.constants.push(number, 1, &constant);
+        }
+        self.words.add(line, number, false);
+    }
+
+    pub(crate) fn compose(&self, text: &Text<'_>, draft: &mut Draft<'_>, section: usize) -> io::Result<()> {
+        let all = draft.room.left();
+        self.write_facts(draft, section, all);
+        draft.within(all / 7, |draft| self.facts.write_tail(text, draft, section + 5, 8))?;
+        draft.within(all / 5, |draft| self.facts.write_head(text, draft, section + 1, 16))?;
+        draft.within(all / 6, |draft| self.constants.write(draft, section + 2, "named values"));
+        let title = if self.code { "definitions" } else { "headings" };
+        self.outline.write(draft, section + 3, title);
+        if draft.room.left() > 60 {
+            self.paragraphs.write(draft, section + 4, "beginnings of paragraphs");
+        }
+        self.facts.write_more(text, draft, section + 2)
+    }
+
+    /// Sizes, how many of what, and words that stand out.
+    fn write_facts(&self, draft: &mut Draft<'_>, section: usize, all: u64) {
+        let room = &mut draft.room;
+        room.push(section, self.facts.summary());
+        push_list(room, section, "definitions", &Words::standing_out(&self.definitions, 1, 12));
+        let levels = self.outline.levels();
+        if levels.len() > 1 && !self.code {
+            let levels: Vec<String> =
+                levels.iter().map(|(level, count)| format!("level {level}={count}")).collect();
+            push_list(room, section, &format!("{} headings", self.outline.total), &levels);
+        }
+        let codes = Words::standing_out(&self.words.codes, 1, 8);
+        room.within(all / 10, |room| push_list(room, section, "codes", &codes));
+        if !self.code {
+            let capitals = Words::standing_out(&self.words.capitals, 3, 8);
+            room.within(all / 12, |room| push_list(room, section, "lines with", &capitals));
+        }
+        let words = Words::standing_out(&self.words.all, 5, 12);
+        room.within(all / 10, |room| push_list(room, section, "frequent words", &words));
+        if self.links > 0 {
+            room.push(section, format!("links: {}", self.links));
+        }
+    }
+}
+
+/// Words that begin a numbered heading of prose.
+const DIVISIONS: &[&str] =
+    &["chapter", "section", "part", "book", "act", "scene", "article", "appendix", "volume", "letter"];
+
+/// Returns the level and the text of a Markdown heading.
+fn marked_heading(line: &str) -> Option<(u8, &str)> {
+    let level = heading_level(line)?;
+    Some((level, line[usize::from(level)..].trim()))
+}
+
+/// Returns the level and the text of a line that is a heading, marked or not.
+fn heading(line: &str, previous_blank: bool) -> Option<(u8, &str)> {
+    if let Some(marked) = marked_heading(line) {
+        return Some(marked);
+    }
+    let trimmed = line.trim();
+    if trimmed.is_empty() || trimmed.len() > 100 || !previous_blank {
+        return None;
+    }
+    let mut words = trimmed.split_whitespace();
+    let (first, second) = (words.next()?, words.next());
+    let divided = DIVISIONS.contains(&first.to_lowercase().as_str())
+        && second.is_some_and(|number| {
+            let number = number.trim_end_matches(['.', ':', '—', '-']);
+            !number.is_empty()
+                && (number.bytes().all(|byte| byte.is_ascii_digit())
+                    || number.bytes().all(|byte| b"IVXLCDM".contains(&byte)))
+        });
+    if divided && first.chars().next().is_some_and(char::is_uppercase) {
+        return Some((1, trimmed));
+    }
+    // `1.2. Title`
+    let number = first.trim_end_matches('.');
+    let numbered = number.contains('.') || first.ends_with('.');
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if numbered
+        && digits
+        && second.is_some_and(|word| word.starts_with(char::is_uppercase))
+        && !trimmed.ends_with(['.', ',', ';'])
+    {
+        return Some((1 + number.matches('.').count() as u8, trimmed));
+    }
+    None
+}
+
+/// Words before a definition that say nothing about its kind.
+const MODIFIERS: &[&str] = &[
+    "pub",
+    "export",
+    "default",
+    "async",
+    "static",
+    "public",
+    "private",
+    "protected",
+    "final",
+    "abstract",
+    "unsafe",
+    "extern",
+    "inline",
+    "const",
+    "override",
+    "pub(crate)",
+    "declare",
+];
+
+/// Words that begin a definition.
+const DEFINING: &[&str] = &[
+    "function",
+    "class",
+    "def",
+    "fn",
+    "func",
+    "struct",
+    "enum",
+    "trait",
+    "impl",
+    "interface",
+    "type",
+    "module",
+    "mod",
+    "namespace",
+    "union",
+    "object",
+    "record",
+    "protocol",
+    "macro_rules!",
+    "sub",
+    "CREATE",
+];
+
+/// Returns the kind and the text of a line that begins a definition.
+fn definition(line: &str) -> Option<(&'static str, &str)> {
+    let trimmed = line.trim();
+    let mut rest = trimmed;
+    for _ in 0..4 {
+        let (word, after) = rest.split_once(' ')?;
+        if let Some(keyword) =
+            DEFINING.iter().find(|known| **known == word || (word == "function*" && **known == "function"))
+        {
+            let name = after.trim_start();
+            let named = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$' || c == '<');
+            let shaped = matches!(*keyword, "function" | "def" | "fn" | "func" | "sub")
+                .then(|| name.contains('('))
+                .unwrap_or_else(|| {
+                    trimmed.ends_with(['{', ':', ';', ')', ',', '('])
+                        || !name.contains(' ')
+                        || name.contains(" = ")
+                });
+            return (named && shaped).then(|| (*keyword, trimmed.trim_end_matches([' ', '{'])));
+        }
+        if !MODIFIERS.contains(&word) {
+            return None;
+        }
+        rest = after.trim_start();
+    }
+    None
+}
+
+/// Returns `NAME = value` for a line that names a short literal value in capitals.
+fn constant(line: &str) -> Option<String> {
+    let (left, right) = line.trim().split_once('=')?;
+    let name = left.trim().split([' ', ':']).rfind(|word| !word.is_empty() && is_constant_name(word))?;
+    let value = right.trim().trim_end_matches([';', ',']).trim();
+    let literal =
+        value.starts_with(['"', '\'', '`']) || value.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    (literal && value.len() <= 80).then(|| format!("{name} = {}", visible::line(value)))
+}
+
+fn is_constant_name(word: &str) -> bool {
+    word.len() >= 3
+        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_of_prose() {
+        assert_eq!(heading("CHAPTER 42. The Whiteness of The Whale.", true).unwrap().0, 1);
+        assert_eq!(heading("## 1.2. Pages", false), Some((2, "1.2. Pages")));
+        assert_eq!(heading("4.1. WAL File Format", true), Some((2, "4.1. WAL File Format")));
+        assert_eq!(heading("1.5 million people came here.", true), None);
+        assert_eq!(heading("chapter and verse were read", true), None);
+    }
+
+    #[test]
+    fn definitions_of_code() {
+        assert_eq!(
+            definition("  function baseClone(value, bitmask) {"),
+            Some(("function", "function baseClone(value, bitmask)"))
+        );
+        assert_eq!(definition("pub async fn run(self) -> u8 {").unwrap().0, "fn");
+        assert_eq!(definition("export default class Foo {").unwrap().0, "class");
+        assert_eq!(definition("class of its own kind it was"), None);
+        assert_eq!(definition("return function(x) {"), None);
+        assert_eq!(constant("  var LARGE_ARRAY_SIZE = 200;").unwrap(), "LARGE_ARRAY_SIZE = 200");
+        assert_eq!(constant("const X_Y: u8 = 3;").unwrap(), "X_Y = 3");
+    }
+}

@@ -1,0 +1,310 @@
+//! One field of the records: what it is, and how much its statistics tell.
+
+use crate::profile::node::{Node, TUPLE};
+use crate::profile::number::NumberStats;
+use crate::profile::{NodeId, Profile, Step};
+
+/// What kind of field it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldKind {
+    /// Always null.
+    Empty,
+    /// One value throughout.
+    Constant,
+    /// Values that come back, counted by group.
+    Category,
+    Bool,
+    Number,
+    Time,
+    /// Different in every record, and short.
+    Identifier,
+    /// Words.
+    Text,
+    /// A list; its length is the statistic.
+    List,
+    /// An object used as a map; its keys are the statistic.
+    Map,
+    /// An object that not every record has.
+    Object,
+}
+
+/// One field of the records.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) node: NodeId,
+    /// Which element of short lists of numbers, where those are told apart.
+    pub(crate) position: Option<usize>,
+    /// The path from the record.
+    pub(crate) path: String,
+    pub(crate) kind: FieldKind,
+    /// How many objects could have it.
+    pub(crate) expected: u64,
+    /// How much its statistics tell.
+    pub(crate) score: f64,
+    /// Whether each record has at most one value here.
+    pub(crate) single: bool,
+    /// How many choices lead to it from the record.
+    pub(crate) depth: usize,
+}
+
+impl Field {
+    /// Returns the statistics of its numbers.
+    pub(crate) fn numbers<'n>(&self, node: &'n Node) -> Option<&'n NumberStats> {
+        match self.position {
+            Some(position) => node.positions.as_ref().map(|positions| &positions.numbers[position]),
+            None => node.numbers.as_deref(),
+        }
+    }
+
+    /// Returns the last part of its path in lower case.
+    pub(crate) fn name(&self) -> String {
+        let path = self.path.trim_end_matches(|c: char| c == '[' || c == ']' || c.is_ascii_digit());
+        let path = if path.is_empty() { &self.path } else { path };
+        path.trim_end_matches('"').rsplit(['.', ']', '"']).next().unwrap_or(path).to_lowercase()
+    }
+}
+
+/// The most fields looked at in one table.
+const MAX_FIELDS: usize = 600;
+/// How far down fields are looked for.
+const MAX_DEPTH: usize = 24;
+
+/// Lists the fields below a record node, in order.
+pub(crate) fn fields(profile: &Profile, record: NodeId) -> Vec<Field> {
+    let mut lister = Lister { profile, record, fields: Vec::new() };
+    let node = profile.node(record);
+    if node.types.scalars() > 0 || node.types.arrays > 0 {
+        lister.add(record, node.seen(), true, 0);
+    }
+    lister.walk(record, true, 0, 0);
+    lister.fields
+}
+
+struct Lister<'p> {
+    profile: &'p Profile,
+    record: NodeId,
+    fields: Vec<Field>,
+}
+
+impl Lister<'_> {
+    fn walk(&mut self, at: NodeId, single: bool, choices: usize, depth: usize) {
+        // Lists of lists of lists are told by the first of them.
+        if depth > MAX_DEPTH || self.profile.path(self.record, at).ends_with("[][][]") {
+            return;
+        }
+        let profile = self.profile;
+        let objects = profile.node(at).types.objects;
+        let branching = usize::from(depth > 0 && profile.children(at).count() > 1);
+        for (id, child) in profile.children(at) {
+            if self.fields.len() >= MAX_FIELDS {
+                return;
+            }
+            let keyed = matches!(child.step, Step::Key(_));
+            let expected = if keyed { objects } else { child.seen() };
+            self.add(id, expected, single && keyed, choices + branching);
+            self.walk(id, single && keyed, choices + branching, depth + 1);
+        }
+    }
+
+    fn add(&mut self, id: NodeId, expected: u64, single: bool, depth: usize) {
+        let node = self.profile.node(id);
+        // The elements of a tuple are told by their positions.
+        let tuple =
+            node.parent.is_some_and(|parent| is_tuple(self.profile.node(parent))) && node.step == Step::Items;
+        let Some(kind) = kind_of(node, expected).filter(|_| !tuple) else { return };
+        let path = self.profile.path(self.record, id);
+        let mut field = Field { node: id, position: None, path, kind, expected, score: 0.0, single, depth };
+        field.score = score(&field, node);
+        let positions =
+            if is_tuple(node) { node.members.as_ref().map_or(0, |members| members.max) as usize } else { 0 };
+        for position in 0..positions {
+            let mut element = Field {
+                position: Some(position),
+                path: format!("{}[{position}]", field.path),
+                kind: FieldKind::Number,
+                ..field.clone()
+            };
+            element.score = score(&element, node);
+            self.fields.push(element);
+        }
+        if positions == 0 || node.members.as_ref().is_some_and(|members| members.min != members.max) {
+            self.fields.push(field);
+        }
+    }
+}
+
+/// Whether lists of a few numbers stand at a node.
+fn is_tuple(node: &Node) -> bool {
+    let lengths = node.members.as_ref().map_or((0, 0), |members| (members.min, members.max));
+    let numbers = node.positions.as_ref().filter(|positions| !positions.broken);
+    let counted =
+        numbers.map_or(0, |positions| positions.numbers.iter().map(|numbers| numbers.count).sum::<u64>());
+    node.types.arrays > 1
+        && (1..=TUPLE as u64).contains(&lengths.1)
+        && node.members.as_ref().is_some_and(|members| members.total == counted && counted > 0)
+}
+
+fn kind_of(node: &Node, expected: u64) -> Option<FieldKind> {
+    let types = &node.types;
+    if types.scalars() == 0 || types.containers() > types.scalars() - types.nulls {
+        if types.arrays > 0 {
+            return Some(FieldKind::List);
+        }
+        if node.values.is_some() {
+            return Some(FieldKind::Map);
+        }
+        let optional = types.objects > 0 && types.objects < expected;
+        return optional.then_some(FieldKind::Object);
+    }
+    if types.nulls == types.scalars() {
+        return Some(FieldKind::Empty);
+    }
+    if types.bools() * 2 > types.scalars() - types.nulls {
+        return Some(FieldKind::Bool);
+    }
+    Some(kind_of_values(node, expected))
+}
+
+fn kind_of_values(node: &Node, expected: u64) -> FieldKind {
+    let values = node.types.strings + node.types.numbers;
+    let (distinct, _) = node.tally.distinct();
+    if distinct == 1 && values > 1 {
+        return if values >= expected { FieldKind::Constant } else { FieldKind::Category };
+    }
+    if node.times.as_ref().is_some_and(|times| times.count * 10 >= values * 9) {
+        return FieldKind::Time;
+    }
+    let empty = node.lengths.as_ref().map_or(0, |lengths| lengths.empty);
+    let numeric = node.numbers.as_ref().is_some_and(|numbers| {
+        // Whole numbers beyond 2^53 are names, not quantities.
+        let names = numbers.max > 9e15 && numbers.integers == numbers.count;
+        numbers.count * 10 >= (values - empty) * 9 && numbers.count * 2 > values && !names
+    });
+    if numeric {
+        return FieldKind::Number;
+    }
+    if node.tally.is_complete() && distinct * 2 <= values {
+        return FieldKind::Category;
+    }
+    let mean = node.lengths.as_ref().map_or(0, |lengths| lengths.total / lengths.count.max(1));
+    if mean <= 80 && node.tally.is_unique() {
+        return FieldKind::Identifier;
+    }
+    // Values that repeat are worth counting even where they are many.
+    let repeats = node.tally.entries().iter().map(|entry| entry.count).max().unwrap_or(0) >= 3;
+    if mean <= 80 && repeats { FieldKind::Category } else { FieldKind::Text }
+}
+
+/// Words in a field's name that make its statistics likelier to be asked for.
+const TELLING: &[&str] = &[
+    "status",
+    "state",
+    "type",
+    "kind",
+    "category",
+    "level",
+    "severity",
+    "priority",
+    "result",
+    "outcome",
+    "reason",
+    "success",
+    "error",
+    "fail",
+    "warning",
+    "conclusion",
+    "license",
+    "language",
+    "country",
+    "region",
+    "role",
+    "author",
+    "owner",
+    "total",
+    "amount",
+    "cost",
+    "price",
+    "count",
+    "size",
+    "score",
+    "rate",
+    "mag",
+    "weight",
+    "value",
+    "duration",
+    "bytes",
+    "code",
+    "method",
+    "label",
+    "tag",
+    "namespace",
+    "group",
+    "service",
+    "version",
+    "rule",
+    "alert",
+    "color",
+    "colour",
+];
+
+/// Words that mark a field whose statistics nobody asks for.
+const SILENT: &[&str] = &[
+    "url",
+    "href",
+    "uri",
+    "avatar",
+    "gravatar",
+    "icon",
+    "image",
+    "thumbnail",
+    "sha",
+    "hash",
+    "etag",
+    "token",
+    "uuid",
+    "uid",
+    "checksum",
+];
+
+fn score(field: &Field, node: &Node) -> f64 {
+    let (distinct, _) = node.tally.distinct();
+    let base = match field.kind {
+        FieldKind::Category => 100.0 - (distinct as f64).ln() * 6.0,
+        FieldKind::Number => 84.0,
+        FieldKind::Time => 82.0,
+        FieldKind::Bool => 64.0,
+        FieldKind::List | FieldKind::Map => 66.0,
+        FieldKind::Object => 40.0,
+        FieldKind::Constant => 48.0,
+        FieldKind::Text => 32.0,
+        FieldKind::Identifier => 30.0,
+        FieldKind::Empty => 8.0,
+    };
+    let name = field.name();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let hint = if has(SILENT) {
+        -30.0
+    } else if has(TELLING) {
+        10.0
+    } else {
+        0.0
+    };
+    let number = field.kind == FieldKind::Number;
+    let identifier =
+        if number && (name == "id" || name.ends_with("_id") || name.ends_with("version") && distinct > 20) {
+            -40.0
+        } else {
+            0.0
+        };
+    let empty =
+        if field.kind == FieldKind::List && node.members.as_ref().is_some_and(|members| members.max == 0) {
+            -50.0
+        } else {
+            0.0
+        };
+    let coverage = node.seen() as f64 / field.expected.max(1) as f64;
+    let rare = if coverage < 0.05 { -10.0 } else { 0.0 };
+    let lists = field.path.matches("[]").count() as f64 + field.path.matches('*').count() as f64;
+    let top = if field.depth == 0 && lists == 0.0 { 6.0 } else { 0.0 };
+    base + hint + identifier + empty + rare + top - field.depth as f64 * 6.0 - lists * 4.0
+}

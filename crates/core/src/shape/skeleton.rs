@@ -1,0 +1,131 @@
+//! The parts of an object that stand once: its scalars with their values, its containers with their sizes, level
+//! by level from the top.
+
+use std::io;
+
+use super::blob;
+use super::room::Room;
+use super::table::scalar_text;
+use crate::data::Data;
+use crate::json::value::Value;
+use crate::profile::{Node, NodeId, Step};
+use crate::{visible, write};
+
+/// A list of so few bytes is shown itself.
+const SHORT_LIST: u64 = 100;
+/// Characters shown of a scalar.
+const SCALAR: usize = 80;
+
+/// Writes one line per object that stands once, from the root down; returns how many scalars are shown in full.
+pub(crate) fn compose(data: &Data<'_>, room: &mut Room<'_>, section: usize) -> io::Result<u64> {
+    let profile = &data.profile;
+    let mut level = vec![profile.root()];
+    let mut shown = 0;
+    while !level.is_empty() {
+        let mut next = Vec::new();
+        for id in level {
+            let node = profile.node(id);
+            if node.types.objects == 1 && node.values.is_none() && !node.children.is_empty() {
+                match write_object(data, id, room, section)? {
+                    Some(scalars) => shown += scalars,
+                    None => continue,
+                }
+            }
+            if node.types.objects <= 1 {
+                let below = profile.children(id).filter(|(_, child)| stands_once(child));
+                let mut below: Vec<(NodeId, u64)> = below.map(|(id, child)| (id, child.bytes)).collect();
+                below.sort_by_key(|&(id, bytes)| (bytes, id));
+                next.extend(below.into_iter().map(|(id, _)| id));
+            }
+        }
+        level = next;
+    }
+    Ok(shown)
+}
+
+fn stands_once(node: &Node) -> bool {
+    node.types.containers() == 1 && node.types.scalars() == 0 && !matches!(node.step, Step::Values)
+}
+
+/// Writes the members of one object, with fewer of them where not all fit; returns how many scalars are whole.
+fn write_object(data: &Data<'_>, id: NodeId, room: &mut Room<'_>, section: usize) -> io::Result<Option<u64>> {
+    let profile = &data.profile;
+    let node = profile.node(id);
+    let path = profile.path(profile.root(), id);
+    let title = if path.is_empty() { "top level".to_owned() } else { path };
+    let members: Vec<String> =
+        node.children.iter().map(|child| member(data, child.node)).collect::<io::Result<_>>()?;
+    let scalar = |at: &usize| profile.node(node.children[*at].node).types.containers() == 0;
+    for limit in [10_000, 60, 30] {
+        let cut: Vec<String> = members.iter().map(|member| visible::cut(member, limit)).collect();
+        if room.push(section, format!("{title}: {}", cut.join("; "))) {
+            let whole = (0..members.len()).filter(scalar).filter(|&at| !cut[at].contains('…'));
+            return Ok(Some(whole.count() as u64));
+        }
+    }
+    // Names alone, as many as fit.
+    let names: Vec<String> = node.children.iter().map(|child| name(profile.node(child.node))).collect();
+    let mut shown = names.len();
+    while shown > 2 {
+        let more =
+            if shown < names.len() { format!(" +{} more keys", names.len() - shown) } else { String::new() };
+        if room.push(section, format!("{title}: {}{more}", names[..shown].join(","))) {
+            return Ok(Some(0));
+        }
+        shown = shown * 3 / 4;
+    }
+    Ok(None)
+}
+
+fn name(node: &Node) -> String {
+    match &node.step {
+        Step::Key(key) => visible::key(key),
+        _ => String::new(),
+    }
+}
+
+/// `key=value` for a scalar, `key [12] 3.4 kB` for a list, `key {a,b,c} 3.4 kB` for an object.
+fn member(data: &Data<'_>, id: NodeId) -> io::Result<String> {
+    let node = data.profile.node(id);
+    let name = name(node);
+    if node.types.containers() == 0 {
+        return Ok(match data.scalar(node.first_at)? {
+            Some(Value::Null) => format!("{name}=null"),
+            Some(Value::String(text)) if blob::is_base64(&text.text) => {
+                let length = node.lengths.as_ref().map_or(0, |lengths| lengths.max);
+                let format = blob::format(text.text.as_bytes()).unwrap_or("binary data");
+                format!("{name}=base64 of {format}, {} characters", write::grouped(length))
+            }
+            Some(Value::String(text)) if text.text.is_empty() => format!("{name}=\"\""),
+            Some(Value::String(text)) if text.left_out > 0 => {
+                let length = node.lengths.as_ref().map_or(0, |lengths| lengths.max);
+                format!(
+                    "{name}={}… ({} characters)",
+                    visible::cut(&text.text, SCALAR),
+                    write::grouped(length)
+                )
+            }
+            Some(value) => format!("{name}={}", scalar_text(&value, SCALAR)),
+            None => name,
+        });
+    }
+    let count = node.members.as_ref().map_or(0, |members| members.max);
+    let size = write::size(node.bytes);
+    if node.types.arrays > 0 {
+        if node.bytes <= SHORT_LIST {
+            let raw = data.text.read(node.first_at..node.first_at + node.bytes)?;
+            return Ok(format!("{name}={}", visible::line(&String::from_utf8_lossy(&raw))));
+        }
+        return Ok(format!("{name} [{count}] {size}"));
+    }
+    if node.values.is_some() {
+        return Ok(format!("{name} {{{count} keys}} {size}"));
+    }
+    let keys: Vec<String> =
+        node.children.iter().map(|child| self::name(data.profile.node(child.node))).collect();
+    Ok(match keys.len() {
+        0 => format!("{name}={{}}"),
+        1..=6 => format!("{name} {{{}}} {size}", keys.join(",")),
+        more => format!("{name} {{{} +{} keys}} {size}", keys[..5].join(","), more - 5),
+    })
+}

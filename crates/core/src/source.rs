@@ -1,0 +1,103 @@
+//! Where the bytes of a result are: in memory, or in a file that was spooled while it arrived.
+//!
+//! Everything in this crate reads a result through [`Source`], front to back in blocks or by a jump to a known
+//! offset, so that no part needs the whole result in memory.
+
+use std::io;
+
+/// The bytes of one result, readable at any offset.
+pub trait Source {
+    /// Returns the number of bytes.
+    fn len(&self) -> u64;
+
+    /// Reads bytes at `offset` into `buffer` and returns how many; fewer than asked only at the end.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the medium reports. The engine passes it on and gives no partial answer.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Returns the bytes themselves where they are in memory anyway, which spares a copy.
+    fn as_slice(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Returns whether there are no bytes at all.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Source for [u8] {
+    fn len(&self) -> u64 {
+        <[u8]>::len(self) as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(<[u8]>::len(self));
+        let count = buffer.len().min(<[u8]>::len(self) - start);
+        buffer[..count].copy_from_slice(&self[start..start + count]);
+        Ok(count)
+    }
+
+    fn as_slice(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+}
+
+impl<S: Source + ?Sized> Source for &S {
+    fn len(&self) -> u64 {
+        (**self).len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, buffer)
+    }
+
+    fn as_slice(&self) -> Option<&[u8]> {
+        (**self).as_slice()
+    }
+}
+
+/// A range of bytes of a source: `start` inclusive, `end` exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// The first byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+impl Span {
+    /// Returns the span of a whole source.
+    pub fn whole(source: &dyn Source) -> Self {
+        Self { start: 0, end: source.len() }
+    }
+
+    /// Returns the number of bytes.
+    pub fn len(self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Returns whether the span is empty.
+    pub fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    /// Reads the bytes of this span; for spans known to be small.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the source reports.
+    pub fn read(self, source: &dyn Source) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.len()).unwrap_or(0)];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match source.read_at(self.start + filled as u64, &mut bytes[filled..])? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => filled += count,
+            }
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,299 @@
+//! A text inside a result: spans of the source that are plain bytes or the insides of JSON strings, read as one.
+//!
+//! MCP delivers most data as JSON inside a JSON string, so the text that matters is escaped once more; and some
+//! servers send one block per entry. A [`Text`] hides both: it is read as decoded bytes with a line feed between
+//! blocks, front to back through a `Feed`, and every position in the engine is an offset in this decoded text.
+//! While a feed runs it leaves checkpoints (decoded offset, raw offset) behind, so that any decoded range can be
+//! read again at the cost of one block.
+//!
+//! Decoding loses nothing that can be shown: a lone surrogate has no UTF-8 form and stays as its escape.
+
+use std::cell::RefCell;
+use std::io;
+use std::ops::Range;
+
+use crate::json::string;
+use crate::source::{Source, Span};
+
+/// Raw bytes decoded per step. Also the distance of checkpoints, hence what a jump costs.
+const BLOCK: usize = 32 * 1024;
+
+/// A text inside a source.
+pub struct Text<'a> {
+    source: &'a dyn Source,
+    parts: Vec<Span>,
+    escaped: bool,
+    checkpoints: RefCell<Vec<Checkpoint>>,
+}
+
+/// A place that is known both in the decoded text and in the source.
+#[derive(Debug, Clone, Copy)]
+struct Checkpoint {
+    decoded: u64,
+    part: usize,
+    raw: u64,
+}
+
+impl<'a> Text<'a> {
+    /// A text whose bytes stand in the source as they are.
+    pub fn plain(source: &'a dyn Source, span: Span) -> Self {
+        Self { source, parts: vec![span], escaped: false, checkpoints: RefCell::default() }
+    }
+
+    /// The insides of JSON strings, without their quotes, as one text with a line feed between them.
+    pub fn escaped(source: &'a dyn Source, parts: Vec<Span>) -> Self {
+        let plain = parts.len() == 1
+            && source.as_slice().is_some_and(|bytes| {
+                let range = parts[0].start as usize..parts[0].end as usize;
+                memchr::memchr(b'\\', &bytes[range]).is_none()
+            });
+        Self { source, parts, escaped: !plain, checkpoints: RefCell::default() }
+    }
+
+    /// Returns an upper bound of the decoded length.
+    pub fn max_len(&self) -> u64 {
+        let between = self.parts.len().saturating_sub(1) as u64;
+        self.parts.iter().map(|part| part.len()).sum::<u64>() + between
+    }
+
+    fn begin(&self) -> Checkpoint {
+        Checkpoint { decoded: 0, part: 0, raw: self.parts.first().map_or(0, |part| part.start) }
+    }
+
+    /// Returns a feed of the decoded bytes from the beginning.
+    pub(crate) fn feed(&self) -> Feed<'_> {
+        Feed::at(self, self.begin())
+    }
+
+    /// Returns a feed whose first byte is the decoded offset `start`.
+    pub(crate) fn feed_from(&self, start: u64) -> io::Result<Feed<'_>> {
+        let begin = self.begin();
+        if !self.escaped {
+            let raw = (begin.raw + start).min(self.parts[0].end);
+            return Ok(Feed::at(self, Checkpoint { decoded: start, part: 0, raw }));
+        }
+        let nearest = {
+            let checkpoints = self.checkpoints.borrow();
+            let after = checkpoints.partition_point(|checkpoint| checkpoint.decoded <= start);
+            if after == 0 { begin } else { checkpoints[after - 1] }
+        };
+        let mut feed = Feed::at(self, nearest);
+        feed.skip_to(start)?;
+        Ok(feed)
+    }
+
+    /// Reads a range of the decoded text, cut at its end.
+    pub(crate) fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let want = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
+        let mut feed = self.feed_from(range.start)?;
+        let mut bytes = Vec::with_capacity(want.min(4 * BLOCK));
+        while bytes.len() < want && feed.fill(&mut bytes)? {}
+        bytes.truncate(want);
+        Ok(bytes)
+    }
+
+    /// Returns the whole decoded text; for texts known to be small.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the source reports.
+    pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        self.read_all()
+    }
+
+    /// Reads the whole decoded text; for texts known to be small.
+    pub(crate) fn read_all(&self) -> io::Result<Vec<u8>> {
+        self.read(0..self.max_len())
+    }
+
+    /// Reads raw bytes at a distance from the beginning and decodes them by themselves, as a sample.
+    pub(crate) fn sample(&self, mut distance: u64, length: u64) -> io::Result<Vec<u8>> {
+        for part in &self.parts {
+            if distance < part.len() {
+                let start = part.start + distance;
+                let raw = Span { start, end: part.end.min(start + length) }.read(self.source)?;
+                return Ok(if self.escaped { string::decode(&raw) } else { raw });
+            }
+            distance -= part.len();
+        }
+        Ok(Vec::new())
+    }
+
+    /// Returns whether the text ends with a line feed.
+    pub(crate) fn ends_with_line_feed(&self) -> io::Result<bool> {
+        let Some(last) = self.parts.last() else { return Ok(false) };
+        let tail =
+            Span { start: last.end.saturating_sub(2).max(last.start), end: last.end }.read(self.source)?;
+        let tail = if self.escaped { string::decode(&tail) } else { tail };
+        Ok(tail.last() == Some(&b'\n'))
+    }
+}
+
+/// Decoded bytes of a text, block by block.
+pub(crate) struct Feed<'a> {
+    text: &'a Text<'a>,
+    at: Checkpoint,
+    /// Raw bytes, where the source is not in memory.
+    scratch: Vec<u8>,
+    /// Decoded bytes that come first: the rest of an escape that a jump landed in, or the end of a block.
+    pending: Vec<u8>,
+}
+
+impl<'a> Feed<'a> {
+    fn at(text: &'a Text<'a>, at: Checkpoint) -> Self {
+        Self { text, at, scratch: Vec::new(), pending: Vec::new() }
+    }
+
+    /// Returns the decoded offset of the next byte.
+    pub(crate) fn position(&self) -> u64 {
+        self.at.decoded
+    }
+
+    /// Returns whether all has been handed out.
+    pub(crate) fn is_done(&self) -> bool {
+        let last_part = self.at.part + 1 >= self.text.parts.len();
+        self.pending.is_empty()
+            && last_part
+            && self.text.parts.last().is_none_or(|part| self.at.raw >= part.end)
+    }
+
+    /// Appends the next block to `out`; false when the text has ended.
+    pub(crate) fn fill(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        if !self.pending.is_empty() {
+            self.at.decoded += self.pending.len() as u64;
+            out.append(&mut self.pending);
+            return Ok(true);
+        }
+        if self.is_done() {
+            return Ok(false);
+        }
+        let part = self.text.parts[self.at.part];
+        if self.at.raw >= part.end {
+            out.push(b'\n');
+            let next = self.at.part + 1;
+            self.at =
+                Checkpoint { decoded: self.at.decoded + 1, part: next, raw: self.text.parts[next].start };
+            return Ok(true);
+        }
+        self.note();
+        let before = out.len();
+        let used = self.decode_block(part.end, out)?;
+        self.at.raw += used as u64;
+        self.at.decoded += (out.len() - before) as u64;
+        Ok(true)
+    }
+
+    /// Leaves a checkpoint here, unless there is one already.
+    fn note(&self) {
+        if !self.text.escaped {
+            return;
+        }
+        let mut checkpoints = self.text.checkpoints.borrow_mut();
+        if checkpoints.last().is_none_or(|last| last.decoded + BLOCK as u64 / 2 <= self.at.decoded) {
+            checkpoints.push(self.at);
+        }
+    }
+
+    fn decode_block(&mut self, end: u64, out: &mut Vec<u8>) -> io::Result<usize> {
+        let want = (end - self.at.raw).min(BLOCK as u64) as usize;
+        let last = self.at.raw + want as u64 == end;
+        if let Some(bytes) = self.text.source.as_slice() {
+            let start = self.at.raw as usize;
+            return Ok(decode(&bytes[start..start + want], self.text.escaped, last, out));
+        }
+        self.scratch = Span { start: self.at.raw, end: self.at.raw + want as u64 }.read(self.text.source)?;
+        Ok(decode(&self.scratch, self.text.escaped, last, out))
+    }
+
+    fn skip_to(&mut self, start: u64) -> io::Result<()> {
+        let mut block = Vec::new();
+        while self.at.decoded < start {
+            block.clear();
+            if !self.fill(&mut block)? {
+                return Ok(());
+            }
+        }
+        // What was read too far comes first when the feed goes on.
+        let over = (self.at.decoded - start) as usize;
+        self.pending = block.split_off(block.len() - over);
+        self.at.decoded = start;
+        Ok(())
+    }
+}
+
+/// Decodes a block and returns how many raw bytes were used; an escape cut by the block's end is left for the
+/// next one, unless this is the last.
+fn decode(raw: &[u8], escaped: bool, last: bool, out: &mut Vec<u8>) -> usize {
+    if !escaped {
+        out.extend_from_slice(raw);
+        return raw.len();
+    }
+    let mut used = 0;
+    while let Some(run) = memchr::memchr(b'\\', &raw[used..]) {
+        out.extend_from_slice(&raw[used..used + run]);
+        used += run;
+        let rest = &raw[used..];
+        if !last && rest.len() < string::LONGEST_ESCAPE {
+            return used;
+        }
+        used += string::decode_escape(rest, out);
+    }
+    out.extend_from_slice(&raw[used..]);
+    raw.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source that is not in memory, to take the other path.
+    struct Elsewhere(Vec<u8>);
+
+    impl Source for Elsewhere {
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+            // Short reads are legal.
+            let half = buffer.len().div_ceil(2);
+            self.0.as_slice().read_at(offset, &mut buffer[..half])
+        }
+    }
+
+    #[test]
+    fn any_range_of_an_escaped_text_reads_the_same() {
+        let decoded: String = (0..20_000).map(|n| format!("{n}: \"q\" \\ é 𝄞\n")).collect();
+        let mut raw = String::new();
+        string::write_inside(&decoded.replace('𝄞', "\u{1}"), &mut raw);
+        let raw = raw.replace("\\u0001", "\\ud834\\udd1e").into_bytes();
+        let elsewhere = Elsewhere(raw.clone());
+        let slice = raw.as_slice();
+        for source in [&slice as &dyn Source, &elsewhere] {
+            let text = Text::escaped(source, vec![Span::whole(source)]);
+            assert_eq!(text.read_all().unwrap(), decoded.as_bytes());
+            for start in (0..decoded.len() as u64).step_by(7919) {
+                let end = (start as usize + 50).min(decoded.len());
+                assert_eq!(text.read(start..start + 50).unwrap(), &decoded.as_bytes()[start as usize..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_are_joined_by_line_feeds() {
+        let source: &[u8] = br#"["one\n","two","","four"]"#;
+        let spans = [(2, 7), (10, 13), (16, 16), (19, 23)].map(|(start, end)| Span { start, end });
+        let text = Text::escaped(&source, spans.to_vec());
+        assert_eq!(text.read_all().unwrap(), b"one\n\ntwo\n\nfour");
+        assert_eq!(text.read(5..8).unwrap(), b"two");
+        assert_eq!(text.read(9..100).unwrap(), b"\nfour");
+    }
+
+    #[test]
+    fn a_jump_into_a_lone_surrogate_lands_exactly() {
+        let source: &[u8] = br"ab\ud800cd";
+        let text = Text::escaped(&source, vec![Span::whole(&source)]);
+        assert_eq!(text.read_all().unwrap(), br"ab\ud800cd");
+        assert_eq!(text.read(4..8).unwrap(), b"d800");
+    }
+}

@@ -1,0 +1,123 @@
+//! Making upstream text safe to show: one line, no control, direction or invisible characters.
+//!
+//! What a model or a terminal would not show, or would obey, is written as `\u{202e}`; the stored bytes stay
+//! exact. Terminal colours are the one thing left out without a trace in place, since they carry no data: the
+//! caller says in the frame that there were some.
+
+/// Returns whether a character must be shown escaped.
+pub(crate) fn is_hidden(character: char) -> bool {
+    matches!(character,
+        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Appends a text with hidden characters escaped; line feeds and tabs stay.
+pub(crate) fn push(text: &str, out: &mut String) {
+    let text = strip_colours(text);
+    for character in text.chars() {
+        if is_hidden(character) {
+            out.push_str(&format!("\\u{{{:x}}}", character as u32));
+        } else {
+            out.push(character);
+        }
+    }
+}
+
+/// Returns a text with hidden characters escaped; line feeds and tabs stay.
+pub(crate) fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push(text, &mut out);
+    out
+}
+
+/// Returns a text on one line: white space folded, hidden characters escaped.
+pub(crate) fn line(text: &str) -> String {
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    self::text(&folded)
+}
+
+/// Returns a text on one line of at most `limit` characters; what is cut is marked with `…`.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
+    // The beginning is enough: folding only ever shortens.
+    let head: String = text.chars().take(limit * 4 + 64).collect();
+    let shown = line(&head);
+    match shown.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", shown[..end].trim_end()),
+        None if head.len() < text.len() => format!("{shown}…"),
+        None => shown,
+    }
+}
+
+/// Returns a text on one line of at most `limit` characters; of a path that is too long the end is kept.
+pub(crate) fn cut_name(text: &str, limit: usize) -> String {
+    let shown = line(&text.chars().take(limit * 8 + 64).collect::<String>());
+    let count = shown.chars().count();
+    let path = shown.matches('/').count() > 1 && !shown.contains(' ');
+    if count <= limit || !path {
+        return cut(text, limit);
+    }
+    format!("…{}", shown.chars().skip(count - limit).collect::<String>())
+}
+
+/// Returns a key as it stands in a path: quoted where its characters would read as part of the path.
+pub(crate) fn key(key: &str) -> String {
+    let plain = !key.is_empty()
+        && key.len() <= 120
+        && !key.contains(['.', '[', ']', '"', '*', '\\', ',', '|', '\n', '\r', '\t'])
+        && !key.chars().any(is_hidden);
+    if plain { key.to_owned() } else { format!("\"{}\"", cut(key, 120).replace('"', "\\\"")) }
+}
+
+/// Returns whether the text holds terminal colour codes.
+pub(crate) fn has_colours(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"\x1b[").is_some()
+}
+
+/// Returns the text without terminal colour codes (`ESC [ … m`); other sequences stay, to be shown escaped.
+pub(crate) fn strip_colours(text: &str) -> std::borrow::Cow<'_, str> {
+    if !has_colours(text.as_bytes()) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("\u{1b}[") {
+        out.push_str(&rest[..start]);
+        let codes = &rest[start + 2..];
+        let end = codes.find(|c: char| !(c.is_ascii_digit() || c == ';' || c == ':')).unwrap_or(codes.len());
+        if codes[end..].starts_with(['m', 'K']) {
+            rest = &codes[end + 1..];
+        } else {
+            out.push_str("\u{1b}[");
+            rest = codes;
+        }
+    }
+    out.push_str(rest);
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_shown() {
+        assert_eq!(text("a\u{202e}b\u{1b}]0;x\u{7}"), "a\\u{202e}b\\u{1b}]0;x\\u{7}");
+        assert_eq!(text("tag \u{e0041} zero\u{200b}width"), "tag \\u{e0041} zero\\u{200b}width");
+        assert_eq!(text("é 中 😀\n\tok"), "é 中 😀\n\tok");
+    }
+
+    #[test]
+    fn colours_go_other_sequences_stay() {
+        assert_eq!(text("\u{1b}[1m\u{1b}[33mwarning\u{1b}[0m: x\u{1b}[2J"), "warning: x\\u{1b}[2J");
+    }
+
+    #[test]
+    fn cutting_marks_what_is_left_out() {
+        assert_eq!(cut("one two three", 7), "one two…");
+        assert_eq!(cut("one  two", 20), "one two");
+        assert_eq!(cut(&"x ".repeat(5000), 3), "x x…");
+    }
+}

@@ -1,0 +1,165 @@
+//! Exactness: what is shown is shown as it was written, and a lossless answer can be read back.
+
+use proptest::prelude::*;
+use serde_json::Value;
+use tidegate_core::shape::Step;
+use tidegate_testkit::make;
+
+use crate::shaped;
+
+#[test]
+fn numbers_keys_and_escapes_are_shown_as_written() {
+    let rows: Vec<String> = (0..400)
+        .map(|n| {
+            format!(
+                "{{\"zeta\":1.0,\"id\":{},\"alpha\":1e400,\"big\":18446744073709551617,\"n\":{n}}}",
+                9_007_199_254_740_993u64 + n
+            )
+        })
+        .collect();
+    let result = make::text_result(&format!("[{}]", rows.join(",")));
+    let text = shaped(&result.as_slice(), 2000).text;
+    for exact in ["9007199254740993", "9007199254741392", "18446744073709551617", "1e400", "1.0"] {
+        assert!(text.contains(exact), "{exact} in\n{text}");
+    }
+    let order = ["zeta", "id", "alpha", "big"].map(|key| text.find(key).unwrap_or(usize::MAX));
+    assert!(order.iter().all(|at| *at != usize::MAX));
+}
+
+#[test]
+fn duplicate_keys_are_told() {
+    let filler: Vec<String> = (0..900).map(|n| format!("\"case{n}\":[{n}]")).collect();
+    let json = format!("{{{},\"twice\":{{\"a\":\"b\",\"a\":\"c\"}}}}", filler.join(","));
+    let text = shaped(&make::text_result(&json).as_slice(), 2000).text;
+    assert!(text.contains("keys that stand twice in one object"), "{text}");
+}
+
+#[test]
+fn text_that_repeats_structured_content_is_counted_once() {
+    let rows: Vec<String> = (0..60).map(|n| format!("{{\"id\":{n},\"name\":\"thing {n}\"}}")).collect();
+    let data = format!("[{}]", rows.join(", "));
+    let once = make::text_result(&data);
+    let twice = [
+        format!(
+            "{{\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"structuredContent\":{{\"result\":{data}}}}}",
+            make::quoted(&data)
+        ),
+        format!(
+            "{{\"content\":[{{\"type\":\"text\",\"text\":{0}}}],\"structuredContent\":{{\"content\":{0}}}}}",
+            make::quoted(&data)
+        ),
+    ];
+    let alone = shaped(&once.as_slice(), 300);
+    for result in twice {
+        let both = shaped(&result.as_bytes(), 300);
+        assert_eq!(both.raw.tokens, alone.raw.tokens);
+        assert!(!both.left_out.iter().any(|left_out| left_out.path == "structuredContent"));
+    }
+    let other = format!(
+        "{{\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"structuredContent\":{{\"more\":{data}}},\"x\":1}}",
+        make::quoted("see there")
+    );
+    let other = shaped(&other.as_bytes(), 300);
+    assert!(other.left_out.iter().any(|left_out| left_out.path == "structuredContent"), "{}", other.text);
+}
+
+/// The body between the fences.
+fn body(text: &str) -> &str {
+    let fence = text.lines().nth(2).expect("a fence");
+    let start = text.find(&format!("\n{fence}\n")).unwrap() + fence.len() + 2;
+    let end = text.rfind(&format!("\n{fence}\n")).unwrap();
+    &text[start..end]
+}
+
+/// Reads one cell back: quoted is a string, empty is null.
+fn read_cell(cell: &str, quoted: bool) -> Value {
+    match cell {
+        _ if quoted => Value::String(cell.into()),
+        "" => Value::Null,
+        other => serde_json::from_str(other).unwrap_or_else(|_| Value::String(other.into())),
+    }
+}
+
+/// Reads separated values back into records.
+fn read_back(csv: &str) -> Value {
+    let mut rows: Vec<Vec<(String, bool)>> = vec![vec![]];
+    let (mut cell, mut quoted, mut inside) = (String::new(), false, false);
+    let mut characters = csv.chars().chain(['\n']).peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if inside && characters.peek() == Some(&'"') => {
+                cell.push('"');
+                characters.next();
+            }
+            '"' => {
+                inside = !inside;
+                quoted = true;
+            }
+            ',' | '\n' if !inside => {
+                rows.last_mut().unwrap().push((std::mem::take(&mut cell), std::mem::take(&mut quoted)));
+                if character == '\n' {
+                    rows.push(vec![]);
+                }
+            }
+            other => cell.push(other),
+        }
+    }
+    rows.pop();
+    let names: Vec<String> = rows.remove(0).into_iter().map(|(name, _)| name).collect();
+    let record = |row: Vec<(String, bool)>| {
+        assert_eq!(row.len(), names.len());
+        let members =
+            names.iter().cloned().zip(row.into_iter().map(|(cell, quoted)| read_cell(&cell, quoted)));
+        Value::Object(members.collect())
+    };
+    Value::Array(rows.into_iter().map(record).collect())
+}
+
+fn flat_records() -> impl Strategy<Value = Value> {
+    let value = prop_oneof![
+        any::<i64>().prop_map(Value::from),
+        any::<bool>().prop_map(Value::from),
+        Just(Value::Null),
+        "[a-z ]{0,12}".prop_map(Value::from),
+        prop::sample::select(vec![
+            "",
+            "12",
+            "-1.5",
+            "true",
+            "null",
+            "a,b",
+            "say \"hi\"",
+            " padded ",
+            "two\nlines",
+            "1e5",
+            "+7"
+        ])
+        .prop_map(Value::from),
+    ];
+    prop::collection::vec(prop::collection::vec(value, 4), 30..90).prop_map(|rows| {
+        let record = |row: Vec<Value>| {
+            let names = ["id", "name", "state", "some note"];
+            Value::Object(names.iter().map(ToString::to_string).zip(row).collect())
+        };
+        Value::Array(rows.into_iter().map(record).collect())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// An answer that claims to hold all of it does.
+    #[test]
+    fn a_lossless_answer_reads_back(records in flat_records()) {
+        let pretty = serde_json::to_string_pretty(&records).unwrap();
+        let result = make::text_result(&pretty);
+        let source = result.as_slice();
+        let raw = shaped(&source, 300).raw.tokens.0;
+        let shaped = shaped(&source, (raw * 3 / 4).max(300));
+        if shaped.step == Step::Lossless {
+            let body = body(&shaped.text);
+            let read = if body.starts_with(['[', '{']) { serde_json::from_str(body).unwrap() } else { read_back(body) };
+            prop_assert_eq!(read, records);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Integration tests of the engine: the laws it keeps, exactness, and what it does with hostile input.
+
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+mod exact;
+mod golden;
+mod hostile;
+mod laws;
+
+use tidegate_core::Tokens;
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::Handle;
+use tidegate_core::measure::Meter;
+use tidegate_core::payload::Payload;
+use tidegate_core::shape::{Request, Shaped, shape};
+use tidegate_core::source::Source;
+
+/// The handle that all tests use.
+pub(crate) const HANDLE: &str = "list_things-3f9c2kq7m0xw";
+
+/// Shapes a result with a budget in tokens.
+pub(crate) fn shaped(source: &dyn Source, tokens: u64) -> Shaped {
+    let payload = Payload::read(source).expect("a result");
+    let request = Request {
+        tool: "list_things",
+        arguments: None,
+        handle: Handle { name: HANDLE, kept: "kept 24 h" },
+        budget: Budget::of_tokens(Tokens(tokens)),
+        meter: Meter::default(),
+    };
+    shape(&payload, &request).expect("memory can be read")
+}

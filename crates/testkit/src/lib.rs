@@ -1,0 +1,5 @@
+//! What the tests of several crates share. Never published.
+
+pub mod make;
+pub mod sample;
+pub mod source;

@@ -1,0 +1,71 @@
+//! What a command reads: stdin as a source. A regular file is read in place, anything else is read into memory.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use tidegate_core::source::Source;
+
+use crate::error::CommandError;
+
+/// The bytes of stdin.
+pub(crate) enum Input {
+    /// A redirected file.
+    File { file: File, length: u64 },
+    /// What came through a pipe.
+    Memory(Vec<u8>),
+}
+
+impl Input {
+    /// Takes stdin.
+    pub(crate) fn stdin() -> Result<Self, CommandError> {
+        let unreadable = |error: io::Error| CommandError::bad_input(format!("cannot read stdin: {error}"));
+        if let Some(input) = Self::redirected_file().map_err(unreadable)? {
+            return Ok(input);
+        }
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(Self::Memory(bytes))
+    }
+
+    #[cfg(unix)]
+    fn redirected_file() -> io::Result<Option<Self>> {
+        use std::io::Seek;
+        use std::os::fd::AsFd;
+
+        let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let metadata = file.metadata()?;
+        let at_start = metadata.is_file() && file.stream_position()? == 0;
+        Ok(at_start.then(|| Self::File { length: metadata.len(), file }))
+    }
+
+    #[cfg(not(unix))]
+    fn redirected_file() -> io::Result<Option<Self>> {
+        Ok(None)
+    }
+}
+
+impl Source for Input {
+    fn len(&self) -> u64 {
+        match self {
+            Self::File { length, .. } => *length,
+            Self::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            #[cfg(unix)]
+            Self::File { file, .. } => std::os::unix::fs::FileExt::read_at(file, buffer, offset),
+            #[cfg(not(unix))]
+            Self::File { .. } => Err(io::ErrorKind::Unsupported.into()),
+            Self::Memory(bytes) => bytes.as_slice().read_at(offset, buffer),
+        }
+    }
+
+    fn as_slice(&self) -> Option<&[u8]> {
+        match self {
+            Self::File { .. } => None,
+            Self::Memory(bytes) => Some(bytes),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! `tidegate shape`: a dry run of what the proxy would answer.
+
+use std::hash::Hasher;
+use std::io;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::{Handle, handle_name};
+use tidegate_core::measure::{Cost, Meter};
+use tidegate_core::payload::{Form, Payload, PayloadError};
+use tidegate_core::shape::{Request, Shaped, Step, shape};
+use tidegate_core::source::{Source, Span};
+use tidegate_core::{Bytes, Tokens};
+
+use crate::error::CommandError;
+use crate::input::Input;
+use crate::ui;
+
+/// Show what a model would read of a tool result
+///
+/// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints the answer that
+/// fits the budget. A result that fits comes out unchanged.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: tidegate shape --tool list_issues --budget 1000 < result.json")]
+pub(crate) struct Arguments {
+    /// Name of the tool the result came from
+    #[arg(long, value_name = "NAME", default_value = "tool")]
+    tool: String,
+
+    /// Arguments the tool was called with, as JSON; records they name are shown first
+    #[arg(long, value_name = "JSON")]
+    arguments: Option<String>,
+
+    /// Most tokens of the answer
+    #[arg(long, value_name = "TOKENS", default_value_t = Budget::DEFAULT_TOKENS.0)]
+    budget: u64,
+
+    /// Most bytes of the answer [default: 5 per token, at least 10240]
+    #[arg(long, value_name = "BYTES")]
+    max_bytes: Option<u64>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Print one line of the report on stderr
+    #[arg(long)]
+    stats: bool,
+}
+
+/// What to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// What the model would read
+    Text,
+    /// The CallToolResult as it would go over the wire
+    Result,
+    /// A report: sizes before and after, kind, strategy, what was left out, the text
+    Json,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let budget = arguments.budget()?;
+    let input = Input::stdin()?;
+    let payload = read_payload(&input)?;
+    let unreadable = |error: io::Error| CommandError::failed(format!("cannot read the result: {error}"));
+    let name = handle_name(&arguments.tool, &sample_id(&input).map_err(unreadable)?);
+    let request = Request {
+        tool: &arguments.tool,
+        arguments: arguments.arguments.as_deref(),
+        handle: Handle { name: &name, kept: "kept 24 h" },
+        budget,
+        meter: Meter::default(),
+    };
+    let shaped = shape(&payload, &request).map_err(unreadable)?;
+    if arguments.stats {
+        ui::note(&stats_line(&shaped));
+    }
+    ui::data(&arguments.output(&payload, &shaped).map_err(unreadable)?)
+}
+
+fn read_payload(input: &Input) -> Result<Payload<'_>, CommandError> {
+    if input.is_empty() {
+        return Err(
+            CommandError::bad_input("nothing on stdin").hint("pipe a tool result in, as JSON or text")
+        );
+    }
+    let payload = Payload::read(input).map_err(|error| match error {
+        PayloadError::Source(error) => CommandError::failed(format!("cannot read stdin: {error}")),
+        other => CommandError::bad_input(other),
+    })?;
+    if payload.form == Form::Plain {
+        require_utf8(input)?;
+    }
+    Ok(payload)
+}
+
+/// Plain input must be text; a result's JSON is checked by its reader.
+fn require_utf8(input: &Input) -> Result<(), CommandError> {
+    let head = Span { start: 0, end: input.len().min(64 * 1024) };
+    let bytes =
+        head.read(input).map_err(|error| CommandError::failed(format!("cannot read stdin: {error}")))?;
+    match std::str::from_utf8(&bytes) {
+        Err(error) if error.error_len().is_some() => Err(CommandError::bad_input(format!(
+            "stdin is neither JSON nor UTF-8 text (byte {})",
+            error.valid_up_to()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A name like that of a kept result, the same for the same input: nothing is kept by a dry run.
+fn sample_id(input: &Input) -> io::Result<String> {
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let mut hasher = std::hash::DefaultHasher::new();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut offset = 0;
+    loop {
+        let count = input.read_at(offset, &mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        hasher.write(&buffer[..count]);
+        offset += count as u64;
+    }
+    let hash = hasher.finish();
+    Ok((0..12).map(|digit| char::from(ALPHABET[(hash >> (digit * 5)) as usize & 31])).collect())
+}
+
+impl Arguments {
+    fn budget(&self) -> Result<Budget, CommandError> {
+        let least = |given: u64, least: u64, flag: &str| {
+            if given >= least {
+                return Ok(());
+            }
+            let message = format!("{flag} {given} is too small for a frame, a handle and a next step");
+            Err(CommandError::bad_input(message).hint(format!("use at least {least}")))
+        };
+        least(self.budget, Budget::LEAST_TOKENS.0, "--budget")?;
+        let budget = Budget::of_tokens(Tokens(self.budget));
+        match self.max_bytes {
+            None => Ok(budget),
+            Some(bytes) => {
+                least(bytes, Budget::LEAST_BYTES.0, "--max-bytes")?;
+                Ok(budget.with_bytes(Bytes(bytes)))
+            }
+        }
+    }
+
+    fn output(&self, payload: &Payload<'_>, shaped: &Shaped) -> io::Result<Vec<u8>> {
+        let text = match shaped.step {
+            Step::Pass => passed_text(payload)?,
+            _ => shaped.text.clone(),
+        };
+        Ok(match self.format {
+            Format::Text => line(text.into_bytes()),
+            Format::Json => line(serde_json::to_vec_pretty(&report(shaped, &text)).unwrap_or_default()),
+            Format::Result => match &shaped.result {
+                Some(result) => line(result.clone()),
+                None if payload.form == Form::Plain => {
+                    line(json!({"content": [{"type": "text", "text": text}]}).to_string().into_bytes())
+                }
+                // As it came, to the byte.
+                None => payload.span.read(payload.source())?,
+            },
+        })
+    }
+}
+
+/// Ends data with a line feed.
+fn line(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.last() != Some(&b'\n') {
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// What the model reads of a result that passes: its texts, or the result itself where it has none.
+fn passed_text(payload: &Payload<'_>) -> io::Result<String> {
+    let bytes = match payload.joined_text() {
+        Some(text) => text.to_bytes()?,
+        None => payload.span.read(payload.source())?,
+    };
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn report(shaped: &Shaped, text: &str) -> serde_json::Value {
+    let cost =
+        |cost: &Cost| json!({"tokens": cost.tokens.0, "estimated": cost.estimated, "bytes": cost.bytes.0});
+    let left_out = shaped.left_out.iter().map(|left_out| {
+        json!({"path": left_out.path, "what": left_out.what, "shown": left_out.shown, "of": left_out.of})
+    });
+    json!({
+        "step": step_name(shaped.step),
+        "kind": shaped.kind,
+        "strategy": shaped.strategy,
+        "raw": cost(&shaped.raw),
+        "shaped": cost(&shaped.shaped),
+        "left_out": left_out.collect::<Vec<_>>(),
+        "text": text,
+    })
+}
+
+fn step_name(step: Step) -> &'static str {
+    match step {
+        Step::Pass => "pass",
+        Step::Lossless => "lossless",
+        Step::Overview => "overview",
+    }
+}
+
+fn stats_line(shaped: &Shaped) -> String {
+    let about = if shaped.raw.estimated { "~" } else { "" };
+    let kind = if shaped.kind.is_empty() {
+        String::new()
+    } else {
+        format!(" ({} as {})", shaped.kind, shaped.strategy)
+    };
+    format!(
+        "{}{kind}: {} bytes, {about}{} tokens -> {} bytes, {} tokens",
+        step_name(shaped.step),
+        shaped.raw.bytes,
+        shaped.raw.tokens,
+        shaped.shaped.bytes,
+        shaped.shaped.tokens
+    )
+}

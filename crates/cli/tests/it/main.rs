@@ -1,0 +1,44 @@
+//! The command line as a person meets it: output, messages and exit codes of the real binary.
+
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+mod shape;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// What a run of the binary gave.
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+}
+
+/// Runs `tidegate` with arguments and stdin through a pipe.
+pub(crate) fn tidegate(arguments: &[&str], stdin: &[u8]) -> Outcome {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(arguments)
+        .env("COLUMNS", "100")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let input = stdin.to_vec();
+    let writer = std::thread::spawn(move || pipe.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    // A command that refuses its arguments does not read stdin.
+    let _ = writer.join().unwrap();
+    Outcome {
+        code: output.status.code().unwrap(),
+        stdout: output.stdout,
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}

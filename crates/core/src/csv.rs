@@ -4,14 +4,16 @@
 
 use std::io;
 
-use crate::json::StringToken;
+use serde::{Deserialize, Serialize};
+
 use crate::json::value::{Elements, Text as ValueText, Value};
+use crate::json::{StringToken, string};
 use crate::lines::Lines;
 use crate::profile::Builder;
 use crate::text::Text;
 
 /// A delimiter and the names of the columns.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Format {
     pub(crate) delimiter: u8,
     pub(crate) names: Vec<String>,
@@ -154,6 +156,12 @@ impl Format {
         Value::Object(Elements { total: read.len() as u64, read })
     }
 
+    /// Returns a row as JSON.
+    pub(crate) fn json(&self, cells: &[String]) -> String {
+        let members = self.names.iter().zip(cells).map(|(name, cell)| (name.as_str(), cell.as_str()));
+        json_object(members)
+    }
+
     /// Feeds all rows to a profile and returns the offset after the last.
     pub(crate) fn profile(&self, text: &Text<'_>, builder: &mut Builder) -> io::Result<u64> {
         let mut rows = Rows::new(Lines::new(text), self.delimiter);
@@ -170,6 +178,24 @@ impl Format {
         builder.close(end);
         Ok(end)
     }
+}
+
+/// Returns an object of strings as JSON; an empty one is null, as it counts in statistics.
+pub(crate) fn json_object<'m>(members: impl Iterator<Item = (&'m str, &'m str)>) -> String {
+    let mut out = String::from("{");
+    for (at, (name, value)) in members.enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        string::write_visible(name, &mut out);
+        out.push(':');
+        match value {
+            "" => out.push_str("null"),
+            value => string::write_visible(value, &mut out),
+        }
+    }
+    out.push('}');
+    out
 }
 
 /// Feeds one cell; an empty one counts as a null.

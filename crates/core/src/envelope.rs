@@ -94,6 +94,27 @@ pub(crate) fn text(call: &Call<'_>, frame: &Frame, body: &str) -> String {
     out
 }
 
+/// Writes the text of a part that was asked for: what it is, fenced body, how to read on.
+pub(crate) fn part_text(
+    handle: &str,
+    what: &str,
+    notes: &[String],
+    body: &str,
+    next: Option<&str>,
+) -> String {
+    let fence = fence(handle, body);
+    let mut out = format!("{handle}: {what}.");
+    for note in notes {
+        out.push_str(&format!(" {note}"));
+    }
+    out.push_str(&format!("\n{fence}\n{body}\n{fence}\n"));
+    match next {
+        Some(arguments) => out.push_str(&format!("next: result_query {{\"id\":\"{handle}\",{arguments}}}")),
+        None => out.push_str("end: nothing follows"),
+    }
+    out
+}
+
 /// A mark that does not occur in the body: the end of the handle, made longer until it is absent.
 fn fence(handle: &str, body: &str) -> String {
     let id: Vec<char> = handle.chars().rev().filter(char::is_ascii_alphanumeric).take(12).collect();

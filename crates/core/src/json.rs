@@ -1,6 +1,7 @@
 //! JSON without a document tree: a pull scanner over any [`Text`](crate::text::Text), string escapes, and a
 //! small value type for the few records that are shown.
 
+pub(crate) mod compact;
 pub(crate) mod fingerprint;
 pub(crate) mod scan;
 pub(crate) mod string;

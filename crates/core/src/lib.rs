@@ -41,6 +41,7 @@ mod kind;
 pub mod limits;
 mod lines;
 pub mod measure;
+pub mod outline;
 mod pattern;
 pub mod payload;
 mod profile;
@@ -49,6 +50,7 @@ mod records;
 pub mod shape;
 pub mod source;
 pub mod text;
+pub mod view;
 mod visible;
 mod write;
 

@@ -18,7 +18,7 @@ pub use image::Picture;
 pub(crate) use image::decode_head;
 
 use crate::budget::Budget;
-use crate::json::{Dialect, Event, ScanError, Scanner};
+use crate::json::{Dialect, ScanError, Scanner, compact};
 use crate::payload::{Block, BlockKind, MediaKind, Payload};
 use crate::quantity::{Bytes, Tokens};
 use crate::source::{Source, Span};
@@ -237,47 +237,9 @@ pub(crate) fn minified(source: &dyn Source, span: Span) -> io::Result<String> {
 
 /// Returns one JSON value without white space between its parts, everything else as written.
 pub(crate) fn minify(text: &Text<'_>, dialect: Dialect) -> Result<String, ScanError> {
-    let mut scanner = Scanner::new(text, dialect);
-    let mut out = Vec::new();
-    // Whether a comma is due before the next key or value.
-    let mut due = false;
-    loop {
-        let event = scanner.next()?;
-        if due && !matches!(event, Event::EndObject | Event::EndArray | Event::End) {
-            out.push(b',');
-        }
-        due = true;
-        match event {
-            Event::StartObject => {
-                out.push(b'{');
-                due = false;
-            }
-            Event::StartArray => {
-                out.push(b'[');
-                due = false;
-            }
-            Event::EndObject => out.push(b'}'),
-            Event::EndArray => out.push(b']'),
-            Event::Key(token) => {
-                push_quoted(token.raw, &mut out);
-                out.push(b':');
-                due = false;
-            }
-            Event::String(token) if token.is_cut() => {
-                return Err(ScanError::Syntax { offset: 0, reason: "a string is too long to copy" });
-            }
-            Event::String(token) => push_quoted(token.raw, &mut out),
-            Event::Number(raw) => out.extend_from_slice(raw),
-            Event::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
-            Event::Null => out.extend_from_slice(b"null"),
-            Event::End => break,
-        }
+    let compact = compact::value(&mut Scanner::new(text, dialect), dialect, usize::MAX)?;
+    if !compact.whole {
+        return Err(ScanError::Syntax { offset: 0, reason: "a string is too long to copy" });
     }
-    Ok(String::from_utf8_lossy(&out).into_owned())
-}
-
-fn push_quoted(raw: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    out.extend_from_slice(raw);
-    out.push(b'"');
+    Ok(compact.text)
 }

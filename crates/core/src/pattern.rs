@@ -10,6 +10,8 @@ mod files;
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use crate::json::value::{Elements, Text as ValueText, Value};
 use crate::lines::Lines;
 use crate::profile::Builder;
@@ -19,7 +21,7 @@ pub(crate) use blocks::Blocks;
 pub(crate) use fields::Fields;
 
 /// A pattern of records.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Pattern {
     /// Several files, each under a line with its path.
     Files,
@@ -48,6 +50,14 @@ impl Pattern {
             Self::Files => files::feed(raw, at, builder),
             Self::Blocks(blocks) => blocks.feed(raw, at, builder),
             Self::Fields(fields) => fields.feed(raw, at, builder),
+        }
+    }
+
+    fn json(&self, raw: &Raw) -> String {
+        match self {
+            Self::Files => files::json(raw),
+            Self::Blocks(blocks) => blocks.json(raw),
+            Self::Fields(fields) => fields.json(raw),
         }
     }
 
@@ -123,6 +133,12 @@ impl Reader<'_> {
     /// Returns the offset after the last record.
     pub(crate) fn position(&self) -> u64 {
         self.lines.position()
+    }
+
+    /// Returns the next record as JSON, and whether it is all of it.
+    pub(crate) fn next_json(&mut self) -> io::Result<Option<(String, bool)>> {
+        let Some((_, raw)) = self.next()? else { return Ok(None) };
+        Ok(Some((self.pattern.json(&raw), raw.bytes <= RECORD_BYTES)))
     }
 
     /// Returns the next record as a value.

@@ -1,17 +1,20 @@
 //! Reading single records again, by number or by an offset inside them, once a pass has noted where they stand.
 
 use std::io;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::csv;
 use crate::json::value::{ReadLimits, read_text};
-use crate::json::{Dialect, Event, ScanError, Scanner, Value};
+use crate::json::{Dialect, Event, ScanError, Scanner, Value, compact};
 use crate::lines::Lines;
 use crate::pattern::{self, Pattern};
 use crate::profile::node::SparseIndex;
 use crate::text::Text;
 
 /// How records stand in a text.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Notation {
     /// Elements of a JSON array or values of a JSON object.
     Json(Dialect),
@@ -31,6 +34,20 @@ pub(crate) struct Record {
     /// Its key, where the container is an object.
     pub(crate) key: Option<String>,
     pub(crate) value: Value,
+}
+
+/// One record as JSON.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonRecord {
+    /// Its number, from 0.
+    pub(crate) number: u64,
+    /// Its key, where the container is an object.
+    pub(crate) key: Option<String>,
+    pub(crate) json: String,
+    /// Whether `json` is all of it.
+    pub(crate) whole: bool,
+    /// Where its value stands, where that is known.
+    pub(crate) at: Option<u64>,
 }
 
 /// Access to the records of one container of a text.
@@ -64,6 +81,32 @@ impl Records<'_> {
         }
     }
 
+    /// Reads records as JSON from number `from` on, until `visit` breaks. Of one record at most about `most` bytes
+    /// are kept.
+    pub(crate) fn each_json(
+        &self,
+        from: u64,
+        most: usize,
+        mut visit: impl FnMut(JsonRecord) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let Some((start, offset)) = self.index.before(from).filter(|_| from < self.index.count) else {
+            return Ok(());
+        };
+        let mut walk = self.walk(start, offset)?;
+        loop {
+            match walk.next_json(most) {
+                Ok(Some(record)) if record.number < from => {}
+                Ok(Some(record)) => {
+                    if visit(record).is_break() {
+                        return Ok(());
+                    }
+                }
+                Ok(None) | Err(ScanError::Syntax { .. }) => return Ok(()),
+                Err(ScanError::Source(error)) => return Err(error),
+            }
+        }
+    }
+
     /// Reads all records, front to back.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&Record)) -> io::Result<()> {
         let Some((start, offset)) = self.index.before(0) else { return Ok(()) };
@@ -79,9 +122,11 @@ impl Records<'_> {
         let reader = match self.notation {
             Notation::Json(dialect) => {
                 let scanner = Scanner::inside(self.text, offset, self.keyed, *dialect)?;
-                Reader::Elements { scanner, keyed: self.keyed }
+                Reader::Elements { scanner, keyed: self.keyed, dialect: *dialect }
             }
-            Notation::JsonLines(dialect) => Reader::Values(Scanner::at(self.text, offset, *dialect)?),
+            Notation::JsonLines(dialect) => {
+                Reader::Values(Scanner::at(self.text, offset, *dialect)?, *dialect)
+            }
             Notation::Table(format) => {
                 Reader::Rows(csv::Rows::new(Lines::from(self.text, offset)?, format.delimiter), format)
             }
@@ -98,8 +143,8 @@ struct Walk<'t> {
 }
 
 enum Reader<'t> {
-    Elements { scanner: Scanner<'t>, keyed: bool },
-    Values(Scanner<'t>),
+    Elements { scanner: Scanner<'t>, keyed: bool, dialect: Dialect },
+    Values(Scanner<'t>, Dialect),
     Rows(csv::Rows<'t>, &'t csv::Format),
     Pattern(pattern::Reader<'t>),
 }
@@ -118,12 +163,51 @@ impl Walk<'_> {
         }
     }
 
+    fn next_json(&mut self, most: usize) -> Result<Option<JsonRecord>, ScanError> {
+        let number = self.number;
+        self.number += 1;
+        let mut key = None;
+        let mut at = None;
+        let (json, whole) = match &mut self.reader {
+            Reader::Elements { scanner, keyed, dialect } => {
+                if *keyed {
+                    match scanner.next()? {
+                        Event::Key(token) => key = Some(read_text(&token, 4096).text.into()),
+                        _ => return Ok(None),
+                    }
+                } else if scanner.has_element()? != Some(true) {
+                    return Ok(None);
+                }
+                at = Some(scanner.value_start()?);
+                let compact = compact::value(scanner, *dialect, most)?;
+                (compact.text, compact.whole)
+            }
+            Reader::Values(scanner, dialect) => {
+                if !scanner.begin_next()? {
+                    return Ok(None);
+                }
+                at = Some(scanner.value_start()?);
+                let compact = compact::value(scanner, *dialect, most)?;
+                (compact.text, compact.whole)
+            }
+            Reader::Rows(rows, format) => match rows.next()? {
+                Some((_, cells)) => (format.json(&cells), true),
+                None => return Ok(None),
+            },
+            Reader::Pattern(reader) => match reader.next_json()? {
+                Some(json) => json,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(JsonRecord { number, key, json, whole, at }))
+    }
+
     fn next(&mut self) -> Result<Option<(Record, u64)>, ScanError> {
         let number = self.number;
         self.number += 1;
         let mut key = None;
         let (value, end) = match &mut self.reader {
-            Reader::Elements { scanner, keyed } => {
+            Reader::Elements { scanner, keyed, .. } => {
                 if *keyed {
                     match scanner.next()? {
                         Event::Key(token) => key = Some(read_text(&token, 256).text.into()),
@@ -134,7 +218,7 @@ impl Walk<'_> {
                 }
                 (Value::read(scanner, ReadLimits::RECORD)?, scanner.position())
             }
-            Reader::Values(scanner) => {
+            Reader::Values(scanner, _) => {
                 if !scanner.begin_next()? {
                     return Ok(None);
                 }

@@ -38,14 +38,20 @@ pub use draft::LeftOut;
 
 use crate::arguments;
 use crate::budget::Budget;
+use crate::data::Data;
 use crate::envelope::{self, Call, Frame, Handle};
 use crate::measure::{self, Cost, Fit, Meter};
+use crate::outline::Outline;
 use crate::payload::Payload;
 use crate::quantity::{Bytes, Tokens};
 use crate::source::Span;
+use crate::text::Text;
 use content::Reading;
 use draft::Draft;
-use room::Room;
+pub(crate) use lossless::{cell as quoted_cell, exact_cell};
+pub(crate) use room::Room;
+pub(crate) use structured::overview_of;
+pub(crate) use table::{Table, field_value};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -103,12 +109,67 @@ pub fn shape(payload: &Payload<'_>, request: &Request<'_>) -> io::Result<Shaped>
     if let Fit::Fits(tokens) = measure::fits(payload, &request.budget, &request.meter)? {
         return pass(payload, request, tokens);
     }
-    let raw = measure::cost(payload, &request.meter)?;
-    let shaper = Shaper { payload, request, raw };
-    match shaper.lossless()? {
-        Some(shaped) => Ok(shaped),
-        None => shaper.overview(),
+    let text = payload.joined_text();
+    Prepared::new(payload, text.as_ref())?.shape(request)
+}
+
+/// A result that has been read and recognised: what an overview and an outline are both made from.
+pub struct Prepared<'p> {
+    payload: &'p Payload<'p>,
+    text: Option<&'p Text<'p>>,
+    reading: Option<Reading<'p>>,
+}
+
+impl<'p> Prepared<'p> {
+    /// Reads the text of a result; `text` is that of [`Payload::joined_text`].
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn new(payload: &'p Payload<'p>, text: Option<&'p Text<'p>>) -> io::Result<Self> {
+        let reading = text.map(Reading::read).transpose()?;
+        Ok(Self { payload, text, reading })
     }
+
+    /// Makes the outline that is kept beside the result.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn outline(&self) -> io::Result<Outline> {
+        let (kind, data) =
+            self.reading.as_ref().map_or(("", None), |reading| (reading.kind(), reading.data()));
+        Outline::new(kind, self.text, data)
+    }
+
+    /// Says all of it in less space, or makes an overview; for a result that does not fit as it is.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn shape(&self, request: &Request<'_>) -> io::Result<Shaped> {
+        let raw = measure::cost(self.payload, &request.meter)?;
+        let shaper = Shaper { prepared: self, payload: self.payload, request, raw };
+        match shaper.lossless()? {
+            Some(shaped) => Ok(shaped),
+            None => shaper.overview(),
+        }
+    }
+
+    /// Makes an overview, even of a result that would fit.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn overview(&self, request: &Request<'_>) -> io::Result<Shaped> {
+        let raw = measure::cost(self.payload, &request.meter)?;
+        Shaper { prepared: self, payload: self.payload, request, raw }.overview()
+    }
+}
+
+/// Returns the main list of records in data.
+pub(crate) fn main_table<'d>(data: &'d Data<'d>) -> Option<Table<'d>> {
+    table::tables(data).into_iter().next()
 }
 
 fn pass(payload: &Payload<'_>, request: &Request<'_>, tokens: Option<Tokens>) -> io::Result<Shaped> {
@@ -140,6 +201,7 @@ const SMALL: Tokens = Tokens(700);
 
 /// One result on its way to an answer.
 struct Shaper<'s> {
+    prepared: &'s Prepared<'s>,
     payload: &'s Payload<'s>,
     request: &'s Request<'s>,
     raw: Cost,
@@ -150,8 +212,8 @@ impl Shaper<'_> {
     fn lossless(&self) -> io::Result<Option<Shaped>> {
         let others = self.payload.blocks.iter().any(|block| block.text_span().is_none());
         let repeated = self.payload.structured.is_none() || self.payload.structured_repeats_text;
-        let Some(text) = self.payload.joined_text().filter(|_| !others && repeated) else { return Ok(None) };
-        for form in lossless::forms(&text, self.request.budget.bytes.0 * 8)? {
+        let Some(text) = self.prepared.text.filter(|_| !others && repeated) else { return Ok(None) };
+        for form in lossless::forms(text, self.request.budget.bytes.0 * 8)? {
             let frame = Frame { what: "this".into(), below: form.how.into(), ..Frame::default() };
             let shaped =
                 self.finish(Step::Lossless, ("", "lossless"), Vec::new(), &[], &frame, &form.body)?;
@@ -164,19 +226,18 @@ impl Shaper<'_> {
 
     fn overview(&self) -> io::Result<Shaped> {
         let budget = &self.request.budget;
-        let text = self.payload.joined_text();
-        let reading = text.as_ref().map(Reading::read).transpose()?;
+        let reading = self.prepared.reading.as_ref();
         let arguments = arguments::values(self.request.arguments);
         let mut tokens = budget.tokens.0.saturating_sub(FRAME_TOKENS);
         let mut bytes = budget.bytes.0.saturating_sub(FRAME_BYTES);
         loop {
             let mut draft = Draft::new(Room::new(&self.request.meter, tokens, bytes));
             mixed::compose(self.payload, budget, &mut draft)?;
-            match &reading {
+            match reading {
                 Some(reading) => reading.compose(&arguments, &mut draft)?,
                 None => describe_blocks(self.payload, &mut draft),
             }
-            let shaped = self.finish_draft(reading.as_ref(), draft)?;
+            let shaped = self.finish_draft(reading, draft)?;
             if self.over(&shaped) == 0 || (tokens == 0 && bytes == 0) {
                 return Ok(shaped);
             }
@@ -213,7 +274,7 @@ impl Shaper<'_> {
         frame: &Frame,
         body: &str,
     ) -> io::Result<Shaped> {
-        let Self { payload, request, raw } = self;
+        let Self { payload, request, raw, .. } = self;
         let call = Call {
             tool: request.tool,
             handle: request.handle,

@@ -5,6 +5,8 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 /// The bytes of one result, readable at any offset.
 pub trait Source {
     /// Returns the number of bytes.
@@ -60,7 +62,7 @@ impl<S: Source + ?Sized> Source for &S {
 }
 
 /// A range of bytes of a source: `start` inclusive, `end` exclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {
     /// The first byte.
     pub start: u64,

@@ -12,6 +12,8 @@ use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::json::string;
 use crate::source::{Source, Span};
 
@@ -23,21 +25,33 @@ pub struct Text<'a> {
     source: &'a dyn Source,
     parts: Vec<Span>,
     escaped: bool,
-    checkpoints: RefCell<Vec<Checkpoint>>,
+    index: RefCell<TextIndex>,
 }
 
 /// A place that is known both in the decoded text and in the source.
-#[derive(Debug, Clone, Copy)]
-struct Checkpoint {
-    decoded: u64,
-    part: usize,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Checkpoint {
+    pub(crate) decoded: u64,
+    part: u32,
     raw: u64,
+    /// Line feeds before it.
+    pub(crate) lines: u64,
+}
+
+/// What a pass over a text leaves behind, to be kept with the result.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TextIndex {
+    pub(crate) checkpoints: Vec<Checkpoint>,
+    /// The decoded length, once the whole text has been read.
+    pub(crate) length: Option<u64>,
+    /// Line feeds in the whole text.
+    pub(crate) lines: u64,
 }
 
 impl<'a> Text<'a> {
     /// A text whose bytes stand in the source as they are.
     pub fn plain(source: &'a dyn Source, span: Span) -> Self {
-        Self { source, parts: vec![span], escaped: false, checkpoints: RefCell::default() }
+        Self { source, parts: vec![span], escaped: false, index: RefCell::default() }
     }
 
     /// The insides of JSON strings, without their quotes, as one text with a line feed between them.
@@ -47,7 +61,43 @@ impl<'a> Text<'a> {
                 let range = parts[0].start as usize..parts[0].end as usize;
                 memchr::memchr(b'\\', &bytes[range]).is_none()
             });
-        Self { source, parts, escaped: !plain, checkpoints: RefCell::default() }
+        Self { source, parts, escaped: !plain, index: RefCell::default() }
+    }
+
+    /// Returns the text that was kept with its index.
+    pub(crate) fn indexed(source: &'a dyn Source, parts: Vec<Span>, escaped: bool, index: TextIndex) -> Self {
+        Self { source, parts, escaped, index: RefCell::new(index) }
+    }
+
+    /// Returns where the text stands, whether it is escaped there, and the index of the whole of it.
+    pub(crate) fn index(&self) -> io::Result<(Vec<Span>, bool, TextIndex)> {
+        if self.index.borrow().length.is_none() {
+            let mut feed = self.feed();
+            let mut block = Vec::new();
+            while feed.fill(&mut block)? {
+                block.clear();
+            }
+        }
+        Ok((self.parts.clone(), self.escaped, self.index.borrow().clone()))
+    }
+
+    /// Returns the decoded length; reads the text where it is not known yet.
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        match self.index.borrow().length {
+            Some(length) => return Ok(length),
+            None if !self.escaped => return Ok(self.max_len()),
+            None => {}
+        }
+        Ok(self.index()?.2.length.unwrap_or_default())
+    }
+
+    /// Returns the last known place at or before the beginning of line `line` (from 0).
+    pub(crate) fn before_line(&self, line: u64) -> Option<Checkpoint> {
+        let index = self.index.borrow();
+        let after = index
+            .checkpoints
+            .partition_point(|checkpoint| checkpoint.lines < line || checkpoint.decoded == 0);
+        after.checked_sub(1).map(|at| index.checkpoints[at])
     }
 
     /// Returns an upper bound of the decoded length.
@@ -57,7 +107,7 @@ impl<'a> Text<'a> {
     }
 
     fn begin(&self) -> Checkpoint {
-        Checkpoint { decoded: 0, part: 0, raw: self.parts.first().map_or(0, |part| part.start) }
+        Checkpoint { decoded: 0, part: 0, raw: self.parts.first().map_or(0, |part| part.start), lines: 0 }
     }
 
     /// Returns a feed of the decoded bytes from the beginning.
@@ -69,11 +119,12 @@ impl<'a> Text<'a> {
     pub(crate) fn feed_from(&self, start: u64) -> io::Result<Feed<'_>> {
         let begin = self.begin();
         if !self.escaped {
-            let raw = (begin.raw + start).min(self.parts[0].end);
-            return Ok(Feed::at(self, Checkpoint { decoded: start, part: 0, raw }));
+            let raw = self.parts.first().map_or(0, |part| (part.start + start).min(part.end));
+            // How many lines come before is not known here, so that no checkpoint may be left from this feed.
+            return Ok(Feed { notes: false, ..Feed::at(self, Checkpoint { decoded: start, raw, ..begin }) });
         }
         let nearest = {
-            let checkpoints = self.checkpoints.borrow();
+            let checkpoints = &self.index.borrow().checkpoints;
             let after = checkpoints.partition_point(|checkpoint| checkpoint.decoded <= start);
             if after == 0 { begin } else { checkpoints[after - 1] }
         };
@@ -137,11 +188,13 @@ pub(crate) struct Feed<'a> {
     scratch: Vec<u8>,
     /// Decoded bytes that come first: the rest of an escape that a jump landed in, or the end of a block.
     pending: Vec<u8>,
+    /// Whether checkpoints are left behind.
+    notes: bool,
 }
 
 impl<'a> Feed<'a> {
     fn at(text: &'a Text<'a>, at: Checkpoint) -> Self {
-        Self { text, at, scratch: Vec::new(), pending: Vec::new() }
+        Self { text, at, scratch: Vec::new(), pending: Vec::new(), notes: true }
     }
 
     /// Returns the decoded offset of the next byte.
@@ -151,7 +204,7 @@ impl<'a> Feed<'a> {
 
     /// Returns whether all has been handed out.
     pub(crate) fn is_done(&self) -> bool {
-        let last_part = self.at.part + 1 >= self.text.parts.len();
+        let last_part = self.at.part as usize + 1 >= self.text.parts.len();
         self.pending.is_empty()
             && last_part
             && self.text.parts.last().is_none_or(|part| self.at.raw >= part.end)
@@ -165,14 +218,16 @@ impl<'a> Feed<'a> {
             return Ok(true);
         }
         if self.is_done() {
+            self.note_end();
             return Ok(false);
         }
-        let part = self.text.parts[self.at.part];
+        let part = self.text.parts[self.at.part as usize];
         if self.at.raw >= part.end {
             out.push(b'\n');
-            let next = self.at.part + 1;
-            self.at =
-                Checkpoint { decoded: self.at.decoded + 1, part: next, raw: self.text.parts[next].start };
+            self.at.decoded += 1;
+            self.at.lines += 1;
+            self.at.part += 1;
+            self.at.raw = self.text.parts[self.at.part as usize].start;
             return Ok(true);
         }
         self.note();
@@ -180,17 +235,29 @@ impl<'a> Feed<'a> {
         let used = self.decode_block(part.end, out)?;
         self.at.raw += used as u64;
         self.at.decoded += (out.len() - before) as u64;
+        self.at.lines += memchr::memchr_iter(b'\n', &out[before..]).count() as u64;
+        if self.is_done() {
+            self.note_end();
+        }
         Ok(true)
     }
 
     /// Leaves a checkpoint here, unless there is one already.
     fn note(&self) {
-        if !self.text.escaped {
-            return;
-        }
-        let mut checkpoints = self.text.checkpoints.borrow_mut();
-        if checkpoints.last().is_none_or(|last| last.decoded + BLOCK as u64 / 2 <= self.at.decoded) {
+        let checkpoints = &mut self.text.index.borrow_mut().checkpoints;
+        if self.notes
+            && checkpoints.last().is_none_or(|last| last.decoded + BLOCK as u64 / 2 <= self.at.decoded)
+        {
             checkpoints.push(self.at);
+        }
+    }
+
+    /// Notes how long the text turned out to be.
+    fn note_end(&self) {
+        if self.notes {
+            let mut index = self.text.index.borrow_mut();
+            index.length = Some(self.at.decoded);
+            index.lines = self.at.lines;
         }
     }
 
@@ -213,10 +280,11 @@ impl<'a> Feed<'a> {
                 return Ok(());
             }
         }
-        // What was read too far comes first when the feed goes on.
+        // What was read too far comes first when the feed goes on; its lines are counted already.
         let over = (self.at.decoded - start) as usize;
         self.pending = block.split_off(block.len() - over);
         self.at.decoded = start;
+        self.notes = false;
         Ok(())
     }
 }

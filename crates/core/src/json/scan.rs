@@ -10,6 +10,8 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use crate::text::{Feed, Text};
 
 /// Strings up to this many raw bytes are handed out whole.
@@ -20,7 +22,7 @@ const LONG_STRING_HEAD: usize = 8 * 1024;
 const MAX_DEPTH: usize = 1 << 20;
 
 /// Which notation the text is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum Dialect {
     #[default]
     Json,
@@ -92,6 +94,8 @@ pub(crate) struct Scanner<'a> {
     stack: Vec<bool>,
     expect: Expect,
     token: u64,
+    /// Strings up to this many raw bytes are handed out whole.
+    long_string: usize,
 }
 
 impl<'a> Scanner<'a> {
@@ -129,6 +133,7 @@ impl<'a> Scanner<'a> {
             stack: Vec::new(),
             expect: Expect::Value,
             token: 0,
+            long_string: LONG_STRING,
         }
     }
 
@@ -140,6 +145,17 @@ impl<'a> Scanner<'a> {
     /// Returns the decoded offset after the last event.
     pub(crate) fn position(&self) -> u64 {
         self.base + self.at as u64
+    }
+
+    /// Hands out strings up to `most` raw bytes whole, whatever memory that takes.
+    pub(crate) fn keep_strings(&mut self, most: usize) {
+        self.long_string = self.long_string.max(most);
+    }
+
+    /// Returns the decoded offset of the value that comes next; the scanner must stand before one.
+    pub(crate) fn value_start(&mut self) -> Result<u64, ScanError> {
+        self.peek()?;
+        Ok(self.position())
     }
 
     /// Returns the number of open containers.
@@ -375,7 +391,7 @@ impl<'a> Scanner<'a> {
                 }
                 None => {
                     index = index.max(self.buffer.len());
-                    if index - self.at > LONG_STRING {
+                    if index - self.at > self.long_string {
                         return self.scan_long_string(quote, index, escapes);
                     }
                     let keep = self.at;

@@ -124,6 +124,30 @@ pub(crate) fn write_inside(text: &str, out: &mut String) {
     out.push_str(&text[plain_from..]);
 }
 
+/// Appends a text as a JSON string with its quotes; characters a reader would not see become escapes.
+pub(crate) fn write_visible(text: &str, out: &mut String) {
+    let mut plain = String::new();
+    out.push('"');
+    for character in text.chars() {
+        if crate::visible::is_hidden(character) {
+            write_inside(&plain, out);
+            plain.clear();
+            push_escape(character, out);
+        } else {
+            plain.push(character);
+        }
+    }
+    write_inside(&plain, out);
+    out.push('"');
+}
+
+/// Appends a character as `\uXXXX`, beyond the basic plane as two of them.
+pub(crate) fn push_escape(character: char, out: &mut String) {
+    for unit in character.encode_utf16(&mut [0; 2]) {
+        out.push_str(&format!("\\u{unit:04x}"));
+    }
+}
+
 /// Returns how many bytes [`write_inside`] would append.
 pub(crate) fn written_len(text: &str) -> usize {
     text.chars()

@@ -58,6 +58,40 @@ impl Value {
         reader.value(scanner, 0)
     }
 
+    /// Returns the value as JSON without white space; what was not read is left out.
+    pub(crate) fn to_json(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) {
+        match self {
+            Self::Null | Self::Unread(_) => out.push_str("null"),
+            Self::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Self::Number(raw) => out.push_str(raw),
+            Self::String(text) => string::write_visible(&text.text, out),
+            Self::Array(elements) => {
+                out.push('[');
+                for (at, element) in elements.read.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    element.write(out);
+                }
+                out.push(']');
+            }
+            Self::Object(members) => {
+                out.push('{');
+                for (at, (key, member)) in members.read.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    string::write_visible(key, out);
+                    out.push(':');
+                    member.write(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
     /// Returns the member of an object; of duplicates the last, as most parsers do.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match self {

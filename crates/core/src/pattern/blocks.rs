@@ -1,12 +1,14 @@
 //! Blocks of `Key: value` lines, such as a commit log: each begins with the same key.
 
-use crate::csv::feed_cell;
+use serde::{Deserialize, Serialize};
+
+use crate::csv::{feed_cell, json_object};
 use crate::json::value::Value;
 use crate::pattern::{Raw, object_value, string_value};
 use crate::profile::Builder;
 
 /// How blocks look in one text.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Blocks {
     /// The key that begins a block.
     first: String,
@@ -69,6 +71,11 @@ impl Blocks {
             feed_cell(builder, &key, &value, at);
         }
         builder.close(at + raw.bytes);
+    }
+
+    pub(super) fn json(&self, raw: &Raw) -> String {
+        let members = self.members(raw);
+        json_object(members.iter().map(|(key, value)| (key.as_str(), value.as_str())))
     }
 
     pub(super) fn object(&self, raw: &Raw) -> Value {

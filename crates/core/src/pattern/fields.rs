@@ -3,14 +3,16 @@
 //! A line is cut at white space; what stands in brackets is one field, and so is what stands in quotes, unless it
 //! is a request line. Fields are named by what they are where that can be told.
 
-use crate::csv::feed_cell;
+use serde::{Deserialize, Serialize};
+
+use crate::csv::{feed_cell, json_object};
 use crate::json::value::Value;
 use crate::pattern::{Raw, object_value, string_value};
 use crate::profile::{Builder, number::Number, time};
 use crate::visible::strip_colours;
 
 /// The fields of the lines of one text.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fields {
     names: Vec<String>,
     /// How each field stands on the line.
@@ -18,7 +20,7 @@ pub(crate) struct Fields {
 }
 
 /// What the lines have in common.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Form {
     /// How each field stands on the line.
     Stands(Vec<Stand>),
@@ -27,7 +29,7 @@ enum Form {
 }
 
 /// How a field stands on a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Stand {
     Plain,
     Bracketed,
@@ -129,6 +131,11 @@ impl Fields {
             feed_cell(builder, name, cell, at);
         }
         builder.close(at + raw.bytes);
+    }
+
+    pub(super) fn json(&self, raw: &Raw) -> String {
+        let cells = self.cells(raw.lines.first().map_or("", String::as_str)).unwrap_or_default();
+        json_object(self.names.iter().zip(&cells).map(|(name, cell)| (name.as_str(), cell.as_str())))
     }
 
     pub(super) fn object(&self, raw: &Raw) -> Value {

@@ -4,7 +4,7 @@
 //! A file that is JSON is data like any other under `content`; every other is a text.
 
 use crate::json::value::{ReadLimits, Value};
-use crate::json::{Dialect, Event, Scanner, StringToken};
+use crate::json::{Dialect, Event, Scanner, StringToken, compact, string};
 use crate::pattern::{Raw, object_value, string_value};
 use crate::profile::Builder;
 use crate::source::Span;
@@ -47,13 +47,86 @@ pub(super) fn feed(raw: &Raw, at: u64, builder: &mut Builder) {
     builder.close(at + raw.bytes);
 }
 
+/// Whether a text is a list or an object and nothing else, by the letter of the grammar: what is embedded in other JSON
+/// must not break it.
 fn is_json(text: &Text<'_>) -> bool {
     let mut scanner = Scanner::new(text, Dialect::Json);
     let container = matches!(scanner.next(), Ok(Event::StartObject | Event::StartArray));
-    container
-        && scanner.skip_to_depth(0).is_ok()
-        && scanner.next().is_ok()
-        && !scanner.begin_next().unwrap_or(true)
+    if !container {
+        return false;
+    }
+    while scanner.depth() > 0 {
+        let strict = match scanner.next() {
+            Ok(Event::Number(raw)) => is_strict_number(raw),
+            Ok(Event::String(token) | Event::Key(token)) => is_strict_string(token.raw),
+            Ok(_) => true,
+            Err(_) => false,
+        };
+        if !strict {
+            return false;
+        }
+    }
+    scanner.next().is_ok() && !scanner.begin_next().unwrap_or(true)
+}
+
+fn is_strict_number(raw: &[u8]) -> bool {
+    let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let unsigned = raw.strip_prefix(b"-").unwrap_or(raw);
+    let whole = digits(unsigned);
+    let mut rest = &unsigned[whole..];
+    let leading_zero = whole > 1 && unsigned[0] == b'0';
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let length = digits(fraction);
+        rest = &fraction[length..];
+        if length == 0 {
+            return false;
+        }
+    }
+    if let Some((b'e' | b'E', exponent)) = rest.split_first() {
+        let exponent = exponent.strip_prefix(b"+").or(exponent.strip_prefix(b"-")).unwrap_or(exponent);
+        let length = digits(exponent);
+        rest = &exponent[length..];
+        if length == 0 {
+            return false;
+        }
+    }
+    whole > 0 && !leading_zero && rest.is_empty()
+}
+
+fn is_strict_string(raw: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &raw[at..]) {
+        at += found + 1;
+        at += match raw.get(at) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 1,
+            Some(b'u')
+                if raw.get(at + 1..at + 5).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)) =>
+            {
+                5
+            }
+            _ => return false,
+        };
+    }
+    std::str::from_utf8(raw).is_ok()
+}
+
+pub(super) fn json(raw: &Raw) -> String {
+    let (path, content) = parts(raw);
+    let source = content.as_bytes();
+    let text = Text::plain(&source, Span::whole(&source));
+    let mut out = String::from("{\"file\":");
+    string::write_visible(&path, &mut out);
+    out.push_str(&format!(",\"bytes\":{},\"content\":", content.len()));
+    let parsed = is_json(&text)
+        .then(|| compact::value(&mut Scanner::new(&text, Dialect::Json), Dialect::Json, usize::MAX).ok())
+        .flatten()
+        .filter(|compact| compact.whole);
+    match parsed {
+        Some(compact) => out.push_str(&compact.text),
+        None => string::write_visible(&content, &mut out),
+    }
+    out.push('}');
+    out
 }
 
 pub(super) fn object(raw: &Raw) -> Value {

@@ -1,5 +1,7 @@
 //! One place in the data: everything that stands under the same path, array positions left aside.
 
+use serde::{Deserialize, Serialize};
+
 use super::names::Names;
 use super::number::{Number, NumberStats};
 use super::tally::Tally;
@@ -151,7 +153,7 @@ impl Times {
 }
 
 /// Offsets of every `stride`-th element of one container, so that any element is found by a short scan.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq)]
 pub(crate) struct SparseIndex {
     offsets: Vec<u64>,
     stride: u64,

@@ -49,6 +49,14 @@ impl<'t> Reading<'t> {
         self.kind
     }
 
+    /// Returns the data, where the text is data.
+    pub(crate) fn data(&self) -> Option<&Data<'t>> {
+        match &self.content {
+            Content::Data(data) => Some(data),
+            _ => None,
+        }
+    }
+
     /// Returns the name of the strategy that composes it.
     pub(crate) fn strategy(&self) -> &'static str {
         match &self.content {

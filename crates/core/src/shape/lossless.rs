@@ -82,8 +82,8 @@ fn separated(data: &Data<'_>) -> io::Result<Option<Lossless>> {
     Ok(Some(Lossless { body: lines.join("\n"), how }))
 }
 
-/// The cell from which a value can be read back, or `None` for a value that does not fit a cell.
-fn exact_cell(value: &Value) -> Option<String> {
+/// Returns the cell from which a value can be read back, or `None` for a value that does not fit a cell.
+pub(crate) fn exact_cell(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
         Value::Bool(value) => Some(value.to_string()),
@@ -100,7 +100,7 @@ fn exact_cell(value: &Value) -> Option<String> {
     }
 }
 
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) || text.trim() != text { quoted(text) } else { text.to_owned() }
 }
 

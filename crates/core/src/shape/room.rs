@@ -25,6 +25,16 @@ impl<'m> Room<'m> {
         self.tokens.min(self.bytes / 2)
     }
 
+    /// Returns how many bytes are left.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns whether a line would fit.
+    pub(crate) fn fits(&self, line: &str) -> bool {
+        self.cost(line) <= self.tokens && string::written_len(line) as u64 + 2 <= self.bytes
+    }
+
     /// Returns what a line would cost in tokens, its line feed included.
     pub(crate) fn cost(&self, line: &str) -> u64 {
         self.meter.count(line).0 + 1
@@ -110,6 +120,19 @@ impl<'m> Room<'m> {
         self.tokens -= tokens;
         self.bytes -= bytes;
         true
+    }
+
+    /// Returns an empty room with all that is left of this one, which then has nothing left.
+    pub(crate) fn split_off(&mut self) -> Self {
+        let (tokens, bytes) = (std::mem::take(&mut self.tokens), std::mem::take(&mut self.bytes));
+        Self { meter: self.meter, tokens, bytes, sections: Vec::new() }
+    }
+
+    /// Takes a room back that was split off: what it holds is the first section's, what it has left is ours.
+    pub(crate) fn take_back(&mut self, room: Self) {
+        (self.tokens, self.bytes) = (room.tokens, room.bytes);
+        let text = room.into_text();
+        self.place(0, text);
     }
 
     /// Returns everything written, in reading order.

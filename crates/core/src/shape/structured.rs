@@ -8,9 +8,11 @@ use super::statistic::of_values;
 use super::table::{self, Table};
 use super::{grid, rows, series, skeleton};
 use crate::data::Data;
+use crate::json::Dialect;
 use crate::lines::Lines;
 use crate::profile::Step;
 use crate::records::Notation;
+use crate::text::Text;
 use crate::{visible, write};
 
 /// The most lists that get a table.
@@ -49,6 +51,21 @@ pub(crate) fn compose(data: &Data<'_>, arguments: &[String], draft: &mut Draft<'
     }
     write_oddities(data, &tables, &mut draft.room, 61)?;
     write_tables(data, &tables, arguments, draft)
+}
+
+/// Fills a room with an overview of one value inside a text.
+pub(crate) fn overview_of(text: &Text<'_>, at: u64, dialect: Dialect, room: &mut Room<'_>) -> io::Result<()> {
+    let Some(data) = Data::json(text, at, dialect)? else { return Ok(()) };
+    let mut draft = Draft::new(room.split_off());
+    let tables = table::tables(&data);
+    let share = if tables.is_empty() { draft.room.left() } else { draft.room.left() / 2 };
+    draft.room.push(1, format!("{} of JSON:", write::size(data.range.end - data.range.start)));
+    if data.profile.node(data.profile.root()).types.objects == 1 {
+        draft.room.within(share, |room| skeleton::compose(&data, room, 2))?;
+    }
+    write_tables(&data, &tables, &[], &mut draft)?;
+    room.take_back(draft.room);
+    Ok(())
 }
 
 fn write_tables(

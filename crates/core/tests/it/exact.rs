@@ -81,7 +81,7 @@ fn read_cell(cell: &str, quoted: bool) -> Value {
 }
 
 /// Reads separated values back into records.
-fn read_back(csv: &str) -> Value {
+pub(crate) fn read_csv(csv: &str) -> Value {
     let mut rows: Vec<Vec<(String, bool)>> = vec![vec![]];
     let (mut cell, mut quoted, mut inside) = (String::new(), false, false);
     let mut characters = csv.chars().chain(['\n']).peekable();
@@ -158,7 +158,7 @@ proptest! {
         let shaped = shaped(&source, (raw * 3 / 4).max(300));
         if shaped.step == Step::Lossless {
             let body = body(&shaped.text);
-            let read = if body.starts_with(['[', '{']) { serde_json::from_str(body).unwrap() } else { read_back(body) };
+            let read = if body.starts_with(['[', '{']) { serde_json::from_str(body).unwrap() } else { read_csv(body) };
             prop_assert_eq!(read, records);
         }
     }

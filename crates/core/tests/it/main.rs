@@ -6,6 +6,7 @@ mod exact;
 mod golden;
 mod hostile;
 mod laws;
+mod views;
 
 use tidegate_core::Tokens;
 use tidegate_core::budget::Budget;

@@ -1,0 +1,96 @@
+//! A part of a kept result that was asked for, within a budget.
+//!
+//! `follow-up -> view -> measure -> respond`: a [`Query`] names one view and a position in it; the answer holds what
+//! fits from there on, says how much there is, and carries the query that reads on. Everything is a function of the
+//! result and the query; the engines behind `jq`, `sql` and `grep` are passed in.
+//!
+//! Exact: records are JSON as the upstream wrote it but for white space, or separated values from which the same
+//! values can be read back; `range` gives the bytes themselves. So all pages together hold every record once, and
+//! all ranges together every byte.
+
+mod answer;
+pub mod arguments;
+pub mod cursor;
+mod dataset;
+mod engine;
+mod error;
+mod flatten;
+mod nearest;
+mod path;
+mod records;
+mod texts;
+
+pub use answer::{Answer, Asked, answer};
+pub use dataset::{Dataset, LineText, RecordText};
+pub use engine::{Engines, Found, NoEngines, Total, Window};
+pub use error::ViewError;
+pub use flatten::{Scalar, flatten, scalars, visible_json, visible_text};
+pub use nearest::nearest;
+
+use serde::{Deserialize, Serialize};
+
+/// One way to read a part of a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum View {
+    /// The overview again.
+    Summary,
+    /// Records, by pages of fixed boundaries.
+    Page {
+        /// Which page, from 1.
+        number: u64,
+        /// Records of one page; the artifact's own size if not given.
+        size: Option<u64>,
+    },
+    /// The value at a JSON Pointer or a simple JSONPath.
+    Path(String),
+    /// The results of a jq program.
+    Jq(String),
+    /// The rows of a query over the table `t` of the records.
+    Sql(String),
+    /// Lines or records that a regular expression matches.
+    Grep {
+        /// The expression.
+        pattern: String,
+        /// Lines shown before and after a match.
+        context: u64,
+    },
+    /// Lines of the text, both ends included, from 1.
+    Lines {
+        /// The first line.
+        from: u64,
+        /// The last line; the end of the text if not given.
+        to: Option<u64>,
+    },
+    /// Bytes of the original result, both ends included, from 0.
+    Range {
+        /// The first byte.
+        from: u64,
+        /// The last byte; the end of the result if not given.
+        to: Option<u64>,
+    },
+    /// All of it, as far as the caller's cap allows.
+    Full,
+}
+
+/// A view, the fields it is narrowed to, and how far it has been read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Query {
+    /// Which part.
+    pub view: View,
+    /// Only these fields of the records; all if empty.
+    pub fields: Vec<String>,
+    /// Where to go on: a record, a result, or a byte, as the view counts.
+    pub position: u64,
+}
+
+impl Query {
+    /// Returns a query that reads a view from its beginning.
+    pub fn new(view: View) -> Self {
+        Self { view, fields: Vec::new(), position: 0 }
+    }
+
+    /// Returns the query that goes on at a position.
+    pub(crate) fn at(&self, position: u64) -> Self {
+        Self { position, ..self.clone() }
+    }
+}

@@ -1,0 +1,198 @@
+//! The arguments of `result_query` and of `tidegate query`, which are the same, and the query they make.
+
+use super::error::ViewError;
+use super::{Query, View};
+
+/// What was asked for, before it is known to make sense.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arguments {
+    /// Which page, from 1.
+    pub page: Option<u64>,
+    /// Records of one page.
+    pub page_size: Option<u64>,
+    /// Only these fields.
+    pub fields: Option<Vec<String>>,
+    /// A JSON Pointer or a simple JSONPath.
+    pub path: Option<String>,
+    /// A jq program.
+    pub jq: Option<String>,
+    /// A query over the table `t`.
+    pub sql: Option<String>,
+    /// A regular expression.
+    pub grep: Option<String>,
+    /// Lines around a match.
+    pub context: Option<u64>,
+    /// Lines such as `10-20`.
+    pub lines: Option<String>,
+    /// Bytes such as `0-999`.
+    pub range: Option<String>,
+    /// `summary` or `full`.
+    pub mode: Option<String>,
+}
+
+/// The longest program or expression.
+const LONGEST: usize = 2000;
+/// The largest page.
+const LARGEST_PAGE: u64 = 1000;
+/// The most lines around a match.
+const MOST_CONTEXT: u64 = 50;
+
+impl Arguments {
+    /// Makes the query; at most one view may be named, and fields go with pages alone.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and what is accepted.
+    pub fn into_query(self) -> Result<Query, ViewError> {
+        let named: Vec<&str> = [
+            ("path", self.path.is_some()),
+            ("jq", self.jq.is_some()),
+            ("sql", self.sql.is_some()),
+            ("grep", self.grep.is_some()),
+            ("lines", self.lines.is_some()),
+            ("range", self.range.is_some()),
+            ("mode", self.mode.is_some()),
+            ("page", self.page.is_some() || self.page_size.is_some() || self.fields.is_some()),
+        ]
+        .iter()
+        .filter(|(_, given)| *given)
+        .map(|(name, _)| *name)
+        .collect();
+        if let [one, two, ..] = named[..] {
+            return Err(ViewError::bad(format!(
+                "{one} and {two} are two views; ask for one of them at a time"
+            )));
+        }
+        if self.context.is_some() && self.grep.is_none() {
+            return Err(ViewError::bad("context goes with grep; name an expression to look for"));
+        }
+        let fields = self.fields.clone().unwrap_or_default();
+        if self.fields.is_some() && fields.iter().all(|field| field.trim().is_empty()) {
+            return Err(ViewError::bad(
+                "fields is empty; name at least one, such as [\"id\"], or leave it out",
+            ));
+        }
+        Ok(Query { view: self.view()?, fields, position: 0 })
+    }
+
+    fn view(self) -> Result<View, ViewError> {
+        if let Some(path) = self.path {
+            return Ok(View::Path(checked("path", path)?));
+        }
+        if let Some(program) = self.jq {
+            return Ok(View::Jq(checked("jq", program)?));
+        }
+        if let Some(query) = self.sql {
+            return Ok(View::Sql(checked("sql", query)?));
+        }
+        if let Some(pattern) = self.grep {
+            let context = self.context.unwrap_or(0);
+            if context > MOST_CONTEXT {
+                return Err(ViewError::bad(format!(
+                    "context {context} is too large; at most {MOST_CONTEXT}"
+                )));
+            }
+            if pattern.is_empty() {
+                return Err(ViewError::bad("grep is empty; give a word or a regular expression to look for"));
+            }
+            return Ok(View::Grep { pattern: checked("grep", pattern)?, context });
+        }
+        if let Some(lines) = self.lines {
+            let (from, to) = span("lines", &lines, "10-20")?;
+            if from == 0 {
+                return Err(ViewError::bad("lines count from 1; ask for \"1-40\", for example"));
+            }
+            return Ok(View::Lines { from, to });
+        }
+        if let Some(range) = self.range {
+            let (from, to) = span("range", &range, "0-999")?;
+            return Ok(View::Range { from, to });
+        }
+        match self.mode.as_deref() {
+            None => self.page_view(),
+            Some("summary") => Ok(View::Summary),
+            Some("full") => Ok(View::Full),
+            Some(other) => {
+                Err(ViewError::bad(format!("mode {other:?} is unknown; it is \"summary\" or \"full\"")))
+            }
+        }
+    }
+
+    /// A page, or the summary where nothing was asked for.
+    fn page_view(self) -> Result<View, ViewError> {
+        if self.page.is_none() && self.page_size.is_none() && self.fields.is_none() {
+            return Ok(View::Summary);
+        }
+        let number = self.page.unwrap_or(1);
+        if number == 0 {
+            return Err(ViewError::bad("pages count from 1; ask for page 1"));
+        }
+        if let Some(size) = self.page_size.filter(|size| !(1..=LARGEST_PAGE).contains(size)) {
+            return Err(ViewError::bad(format!(
+                "page_size {size} is not possible; it is 1 to {LARGEST_PAGE}"
+            )));
+        }
+        Ok(View::Page { number, size: self.page_size })
+    }
+}
+
+fn checked(name: &str, text: String) -> Result<String, ViewError> {
+    if text.len() > LONGEST {
+        return Err(ViewError::bad(format!("{name} is {} bytes long; at most {LONGEST}", text.len())));
+    }
+    Ok(text)
+}
+
+/// Reads `10-20`, `10-` or `10`.
+fn span(name: &str, text: &str, example: &str) -> Result<(u64, Option<u64>), ViewError> {
+    let wrong = || ViewError::bad(format!("{name} {text:?} is not a span; write it like \"{example}\""));
+    let number = |part: &str| part.trim().parse::<u64>().map_err(|_| wrong());
+    let (from, to) = match text.split_once('-') {
+        None => (number(text)?, Some(number(text)?)),
+        Some((from, "")) => (number(from)?, None),
+        Some((from, to)) => (number(from)?, Some(number(to)?)),
+    };
+    if to.is_some_and(|to| to < from) {
+        return Err(ViewError::bad(format!(
+            "{name} {text:?} ends before it begins; write it like \"{example}\""
+        )));
+    }
+    Ok((from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(set: impl FnOnce(&mut Arguments)) -> Result<View, String> {
+        let mut arguments = Arguments::default();
+        set(&mut arguments);
+        arguments.into_query().map(|query| query.view).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn one_view_at_a_time() {
+        assert_eq!(query(|_| {}).unwrap(), View::Summary);
+        assert_eq!(query(|a| a.page = Some(3)).unwrap(), View::Page { number: 3, size: None });
+        assert_eq!(
+            query(|a| a.fields = Some(vec!["id".into()])).unwrap(),
+            View::Page { number: 1, size: None }
+        );
+        assert_eq!(query(|a| a.lines = Some("7".into())).unwrap(), View::Lines { from: 7, to: Some(7) });
+        assert_eq!(query(|a| a.range = Some("100-".into())).unwrap(), View::Range { from: 100, to: None });
+        let two = |a: &mut Arguments| (a.jq, a.sql) = (Some(".".into()), Some("select 1".into()));
+        assert_eq!(query(two).unwrap_err(), "jq and sql are two views; ask for one of them at a time");
+    }
+
+    #[test]
+    fn wrong_arguments_say_what_is_right() {
+        assert!(query(|a| a.page = Some(0)).unwrap_err().contains("count from 1"));
+        assert!(query(|a| a.page_size = Some(9999)).unwrap_err().contains("1 to 1000"));
+        assert!(query(|a| a.lines = Some("x".into())).unwrap_err().contains("\"10-20\""));
+        assert!(query(|a| a.lines = Some("9-3".into())).unwrap_err().contains("ends before"));
+        assert!(query(|a| a.mode = Some("all".into())).unwrap_err().contains("\"summary\" or \"full\""));
+        assert!(query(|a| a.context = Some(2)).unwrap_err().contains("goes with grep"));
+        assert!(query(|a| a.fields = Some(vec![])).unwrap_err().contains("fields is empty"));
+        assert!(query(|a| a.jq = Some("x".repeat(3000))).unwrap_err().contains("at most 2000"));
+    }
+}

@@ -1,0 +1,281 @@
+//! A kept result as data: its text, its records as JSON, its lines. What the engines read.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use crate::json::{Dialect, compact};
+use crate::lines::Lines;
+use crate::outline::{Outline, RecordsOutline};
+use crate::pattern::Pattern;
+use crate::records::{JsonRecord, Notation, Records};
+use crate::source::Source;
+use crate::text::Text;
+
+/// A kept result as data.
+pub struct Dataset<'a> {
+    pub(crate) source: &'a dyn Source,
+    pub(crate) outline: &'a Outline,
+    pub(crate) text: Text<'a>,
+}
+
+/// One record as JSON.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordText<'r> {
+    /// Its number, from 0.
+    pub number: u64,
+    /// Its key, where the records are members of an object.
+    pub key: Option<&'r str>,
+    /// Its JSON, without white space.
+    pub json: &'r str,
+    /// Whether that is all of it.
+    pub whole: bool,
+}
+
+/// One line.
+#[derive(Debug, Clone, Copy)]
+pub struct LineText<'l> {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its text; of a very long line the beginning.
+    pub text: &'l str,
+}
+
+impl<'a> Dataset<'a> {
+    /// Opens a result with its outline.
+    pub fn new(source: &'a dyn Source, outline: &'a Outline) -> Self {
+        let text = Text::indexed(source, outline.parts.clone(), outline.escaped, outline.text.clone());
+        Self { source, outline, text }
+    }
+
+    /// Returns what the text was recognised as.
+    pub fn kind(&self) -> &str {
+        self.outline.kind()
+    }
+
+    /// Returns the paths of the fields of the records.
+    pub fn fields(&self) -> &[String] {
+        self.outline.data.as_ref().map_or(&[], |data| &data.fields)
+    }
+
+    /// Returns the path of the main list, empty where the whole is the list.
+    pub fn records_path(&self) -> &str {
+        self.main().map_or("", |records| &records.path)
+    }
+
+    /// Returns how many records the main list has.
+    pub fn record_count(&self) -> u64 {
+        self.main().map_or(0, |records| records.index.count)
+    }
+
+    /// Returns whether the records are members of an object rather than elements of a list.
+    pub fn is_keyed(&self) -> bool {
+        self.main().is_some_and(|records| records.keyed)
+    }
+
+    /// Returns how many lines the text has.
+    pub fn line_count(&self) -> io::Result<u64> {
+        let feeds = self.outline.text.lines;
+        let ends = self.text.ends_with_line_feed()?;
+        let empty = self.outline.text.length == Some(0);
+        Ok(if empty { 0 } else { feeds + u64::from(!ends) })
+    }
+
+    /// Returns whether records rather than lines are the unit to search in.
+    pub fn is_records(&self) -> bool {
+        let lines = |pattern: &Pattern| matches!(pattern, Pattern::Fields(_) | Pattern::Files);
+        match self.outline.data.as_ref().map(|data| &data.notation) {
+            Some(Notation::Pattern(pattern)) => !lines(pattern),
+            Some(_) => self.main().is_some(),
+            None => false,
+        }
+    }
+
+    /// Returns whether values are text by notation, so that what looks like a number is meant as one.
+    pub fn is_textual(&self) -> bool {
+        let notation = self.outline.data.as_ref().map(|data| &data.notation);
+        matches!(
+            notation,
+            Some(Notation::Table(_) | Notation::Pattern(Pattern::Fields(_) | Pattern::Blocks(_)))
+        )
+    }
+
+    /// Returns the JSON Pointer of a record, by its key or its number.
+    pub fn pointer(&self, record: &RecordText<'_>) -> String {
+        let number = record.number.to_string();
+        super::path::pointer(self.records_path(), record.key.unwrap_or(&number))
+    }
+
+    pub(crate) fn main(&self) -> Option<&RecordsOutline> {
+        self.outline.data.as_ref()?.records.as_ref()
+    }
+
+    /// Returns access to the main list.
+    pub(crate) fn main_records(&self) -> Option<Records<'_>> {
+        let data = self.outline.data.as_ref()?;
+        let main = data.records.as_ref()?;
+        Some(Records { text: &self.text, notation: &data.notation, index: &main.index, keyed: main.keyed })
+    }
+
+    /// Reads the records as JSON from number `from` on, until `visit` breaks; of one record at most about `most`
+    /// bytes are kept.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn records(
+        &self,
+        from: u64,
+        most: usize,
+        visit: &mut dyn FnMut(RecordText<'_>) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        self.json_records(from, most, |record| {
+            let JsonRecord { number, key, json, whole, .. } = &record;
+            visit(RecordText { number: *number, key: key.as_deref(), json, whole: *whole })
+        })
+    }
+
+    pub(crate) fn json_records(
+        &self,
+        from: u64,
+        most: usize,
+        visit: impl FnMut(JsonRecord) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        match self.main_records() {
+            Some(records) => records.each_json(from, most, visit),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the lines of the text from number `from` (from 1) on, until `visit` breaks.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn lines(&self, from: u64, visit: &mut dyn FnMut(LineText<'_>) -> ControlFlow<()>) -> io::Result<()> {
+        let (mut number, mut lines) = self.lines_from(from)?;
+        while let Some(line) = lines.next()? {
+            if number >= from && visit(LineText { number, text: &line.text() }).is_break() {
+                break;
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Starts to read lines at or before line `from`, and returns the number of the first of them.
+    pub(crate) fn lines_from(&self, from: u64) -> io::Result<(u64, Lines<'_>)> {
+        match self.text.before_line(from.saturating_sub(1)) {
+            None => Ok((1, Lines::new(&self.text))),
+            Some(checkpoint) if checkpoint.decoded == 0 => Ok((1, Lines::new(&self.text))),
+            Some(checkpoint) => {
+                // The checkpoint stands somewhere inside a line; the rest of it is passed over.
+                let mut lines = Lines::from(&self.text, checkpoint.decoded)?;
+                lines.next()?;
+                Ok((checkpoint.lines + 2, lines))
+            }
+        }
+    }
+
+    /// Returns the data as one JSON value: the value itself, or the list of the records where it is in another
+    /// notation, or the list of lines where it is no data. `None` where that is more than `most` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn to_json(&self, most: usize) -> io::Result<Option<Vec<u8>>> {
+        if self.text.max_len() > most as u64 {
+            return Ok(None);
+        }
+        let json = match self.outline.data.as_ref() {
+            Some(data) if data.notation == Notation::Json(Dialect::Json) => {
+                Some(self.text.read(data.start..data.end)?)
+            }
+            Some(data) if data.notation == Notation::Json(Dialect::Python) => {
+                self.literal_to_json(data.start)?
+            }
+            Some(_) => Some(self.records_to_json()?),
+            None => Some(self.lines_to_json()?),
+        };
+        Ok(json.map(without_lone_surrogates))
+    }
+
+    fn literal_to_json(&self, start: u64) -> io::Result<Option<Vec<u8>>> {
+        let mut scanner = crate::json::Scanner::at(&self.text, start, Dialect::Python)?;
+        let compact = compact::value(&mut scanner, Dialect::Python, usize::MAX);
+        Ok(compact.ok().filter(|compact| compact.whole).map(|compact| compact.text.into_bytes()))
+    }
+
+    fn records_to_json(&self) -> io::Result<Vec<u8>> {
+        let mut out = b"[".to_vec();
+        self.json_records(0, usize::MAX, |record| {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            out.extend_from_slice(record.json.as_bytes());
+            ControlFlow::Continue(())
+        })?;
+        out.push(b']');
+        Ok(out)
+    }
+
+    fn lines_to_json(&self) -> io::Result<Vec<u8>> {
+        let mut out = String::from("[");
+        self.lines(1, &mut |line| {
+            if out.len() > 1 {
+                out.push(',');
+            }
+            crate::json::string::write(line.text, &mut out);
+            ControlFlow::Continue(())
+        })?;
+        out.push(']');
+        Ok(out.into_bytes())
+    }
+}
+
+/// A lone surrogate is no character, and strict parsers refuse it; it becomes the six characters of its escape, as
+/// it is shown everywhere else.
+fn without_lone_surrogates(json: Vec<u8>) -> Vec<u8> {
+    let surrogate = |at: usize| -> Option<u16> {
+        let digits = json.get(at + 2..at + 6).filter(|_| json[at..].starts_with(b"\\u"))?;
+        let unit = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        (0xd800..0xe000).contains(&unit).then_some(unit)
+    };
+    let mut out = Vec::new();
+    let (mut at, mut copied) = (0, 0);
+    while let Some(found) = memchr::memchr(b'\\', &json[at..]) {
+        at += found;
+        match surrogate(at) {
+            Some(high) if high < 0xdc00 && surrogate(at + 6).is_some_and(|low| low >= 0xdc00) => at += 12,
+            Some(_) => {
+                out.extend_from_slice(&json[copied..at]);
+                out.push(b'\\');
+                copied = at;
+                at += 6;
+            }
+            None => at += 2,
+        }
+        at = at.min(json.len());
+    }
+    if copied == 0 && out.is_empty() {
+        return json;
+    }
+    out.extend_from_slice(&json[copied..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lone_surrogates_become_text() {
+        for (json, strict) in [
+            (r#"["\ud834\udd1e","a"]"#, r#"["\ud834\udd1e","a"]"#),
+            (r#"["\ud800"]"#, r#"["\\ud800"]"#),
+            (r#"["x\udc00\ud800y\\ud800"]"#, r#"["x\\udc00\\ud800y\\ud800"]"#),
+        ] {
+            let out = without_lone_surrogates(json.as_bytes().to_vec());
+            assert_eq!(String::from_utf8(out).unwrap(), strict);
+        }
+    }
+}

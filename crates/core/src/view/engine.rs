@@ -1,0 +1,92 @@
+//! What the engines behind `jq`, `sql` and `grep` are given and give back. They live in a crate of their own, under
+//! limits of time, memory and rows; here is only the boundary.
+
+use super::dataset::Dataset;
+use super::error::ViewError;
+
+/// Which results are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// Results to pass over.
+    pub skip: u64,
+    /// Bytes of results after which none more is wanted.
+    pub bytes: usize,
+}
+
+/// How many results there are in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Total {
+    /// So many.
+    Exactly(u64),
+    /// So many were found before a limit was reached.
+    AtLeast(u64),
+}
+
+/// What an engine found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// A line above the results, such as the names of columns.
+    pub header: Option<String>,
+    /// The results after those passed over, each one line or a few.
+    pub results: Vec<String>,
+    /// How many results there are.
+    pub total: Total,
+    /// What the results are called, in the plural.
+    pub what: String,
+    /// What a reader must know, such as that some numbers are text.
+    pub notes: Vec<String>,
+}
+
+/// The engines behind the views that compute.
+pub trait Engines {
+    /// Runs a jq program over the data.
+    ///
+    /// # Errors
+    ///
+    /// A program that is wrong, fails, or reaches a limit.
+    fn jq(&self, data: &Dataset<'_>, program: &str, window: Window) -> Result<Found, ViewError>;
+
+    /// Runs a query over the table `t` of the records.
+    ///
+    /// # Errors
+    ///
+    /// A query that is wrong, would write, or reaches a limit.
+    fn sql(&self, data: &Dataset<'_>, query: &str, window: Window) -> Result<Found, ViewError>;
+
+    /// Finds lines or records that a regular expression matches.
+    ///
+    /// # Errors
+    ///
+    /// An expression that is wrong or too large.
+    fn grep(
+        &self,
+        data: &Dataset<'_>,
+        pattern: &str,
+        context: u64,
+        window: Window,
+    ) -> Result<Found, ViewError>;
+}
+
+/// No engines: views that compute are refused.
+#[derive(Debug, Clone, Copy)]
+pub struct NoEngines;
+
+impl NoEngines {
+    fn refuse() -> ViewError {
+        ViewError::bad("jq, sql and grep are not available here; use page, fields, path, lines or range")
+    }
+}
+
+impl Engines for NoEngines {
+    fn jq(&self, _: &Dataset<'_>, _: &str, _: Window) -> Result<Found, ViewError> {
+        Err(Self::refuse())
+    }
+
+    fn sql(&self, _: &Dataset<'_>, _: &str, _: Window) -> Result<Found, ViewError> {
+        Err(Self::refuse())
+    }
+
+    fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: Window) -> Result<Found, ViewError> {
+        Err(Self::refuse())
+    }
+}

@@ -1,0 +1,525 @@
+//! The value at a path: a JSON Pointer (`/features/3/id`) or a simple JSONPath (`$.features[3].id`, `items[*].name`).
+//!
+//! A value that fits is given whole. Of a larger object or list each member is given on a line, those that are
+//! large themselves by their size, so that the next path is known; a long string is given in pieces.
+
+use super::Query;
+use super::answer::Part;
+use super::dataset::Dataset;
+use super::error::ViewError;
+use super::nearest::nearest;
+use crate::json::compact;
+use crate::json::value::read_text;
+use crate::json::{Dialect, Event, ScanError, Scanner, string};
+use crate::records::Notation;
+use crate::shape::{Room, overview_of};
+use crate::source::Span;
+use crate::text::Text;
+use crate::{visible, write};
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Segment {
+    /// A key, or a position if the value is a list and the key a number.
+    Key(String),
+    /// All members.
+    Any,
+}
+
+/// Reads a path.
+pub(crate) fn parse(path: &str) -> Result<Vec<Segment>, ViewError> {
+    let trimmed = path.trim();
+    if trimmed.is_empty() || trimmed == "/" || trimmed == "$" || trimmed == "." {
+        return Ok(Vec::new());
+    }
+    if let Some(pointer) = trimmed.strip_prefix('/') {
+        let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
+        return Ok(pointer.split('/').map(|part| Segment::Key(unescaped(part))).collect());
+    }
+    parse_json_path(trimmed.strip_prefix('$').unwrap_or(trimmed)).ok_or_else(|| {
+        ViewError::bad(format!(
+            "path {path:?} cannot be read; write it like \"/items/0/name\" or \"$.items[0].name\""
+        ))
+    })
+}
+
+fn parse_json_path(path: &str) -> Option<Vec<Segment>> {
+    let mut segments = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        if let Some(inside) = rest.strip_prefix('[') {
+            let (step, after) = match inside.chars().next()? {
+                quote @ ('"' | '\'') => {
+                    let end = inside[1..].find(quote)? + 1;
+                    (Segment::Key(inside[1..end].to_owned()), inside[end + 1..].strip_prefix(']')?)
+                }
+                _ => {
+                    let (index, after) = inside.split_once(']')?;
+                    let any = index == "*" || index.is_empty();
+                    if !any && index.parse::<u64>().is_err() {
+                        return None;
+                    }
+                    (if any { Segment::Any } else { Segment::Key(index.to_owned()) }, after)
+                }
+            };
+            segments.push(step);
+            rest = after;
+            continue;
+        }
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let end = quoted.find('"')?;
+            segments.push(Segment::Key(quoted[..end].to_owned()));
+            rest = &quoted[end + 1..];
+            continue;
+        }
+        let end = rest.find(['.', '[']).unwrap_or(rest.len());
+        if end == 0 {
+            return None;
+        }
+        segments.push(if &rest[..end] == "*" { Segment::Any } else { Segment::Key(rest[..end].to_owned()) });
+        rest = &rest[end..];
+    }
+    Some(segments)
+}
+
+/// Returns the pointer of a member of the main list, whose path is dotted.
+pub(crate) fn pointer(list: &str, member: &str) -> String {
+    let mut segments = parse(list).unwrap_or_default();
+    segments.push(Segment::Key(member.to_owned()));
+    to_pointer(&segments)
+}
+
+fn to_pointer(segments: &[Segment]) -> String {
+    let keys = segments.iter().filter_map(|segment| match segment {
+        Segment::Key(key) => Some(format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
+        Segment::Any => None,
+    });
+    keys.collect()
+}
+
+/// Writes the value at a path, or goes on in it.
+pub(crate) fn view(
+    dataset: &Dataset<'_>,
+    query: &Query,
+    path: &str,
+    room: &mut Room<'_>,
+) -> Result<Part, ViewError> {
+    let segments = parse(path)?;
+    let Some(data) = dataset.outline.data.as_ref() else {
+        let kind = dataset.kind();
+        return Err(ViewError::bad(format!(
+            "path is for JSON, and this is {kind}; use lines, grep or range"
+        )));
+    };
+    // Records in another notation are read as the list of their JSON.
+    let (dialect, start) = match data.notation {
+        Notation::Json(dialect) => (dialect, data.start),
+        _ => {
+            let json = dataset.to_json(MOST)?;
+            let json = json
+                .ok_or_else(|| ViewError::bad("the result is too large for path; use page, grep or lines"))?;
+            let source = json.as_slice();
+            let text = Text::plain(&source, Span::whole(&source));
+            return Walker { text: &text, dialect: Dialect::Json, dataset, jump: false }
+                .view(query, path, &segments, 0, room);
+        }
+    };
+    Walker { text: &dataset.text, dialect, dataset, jump: true }.view(query, path, &segments, start, room)
+}
+
+/// The largest text that is turned into JSON for a path.
+const MOST: usize = 64 * 1024 * 1024;
+/// Bytes of a member that is shown whole among others.
+const MEMBER: usize = 240;
+/// The most keys named where a path leads nowhere.
+const KEYS: usize = 40;
+
+struct Walker<'w> {
+    text: &'w Text<'w>,
+    dialect: Dialect,
+    dataset: &'w Dataset<'w>,
+    /// Whether the index of the main list may be used.
+    jump: bool,
+}
+
+impl Walker<'_> {
+    fn view(
+        &self,
+        query: &Query,
+        path: &str,
+        segments: &[Segment],
+        start: u64,
+        room: &mut Room<'_>,
+    ) -> Result<Part, ViewError> {
+        if let Some(at) = segments.iter().position(|segment| *segment == Segment::Any) {
+            return self.each(query, path, segments, at, start, room);
+        }
+        let at = self.locate(path, segments, start)?;
+        let whole =
+            compact::value(&mut self.scanner(at)?, self.dialect, room.bytes() as usize).map_err(broken)?;
+        let object = whole.text.starts_with('{');
+        if query.position == 0 && whole.whole && room.push(0, whole.text) {
+            let what = format!("the value at {}", shown_path(path));
+            return Ok(Part { what, shown: 1, of: Some(1), next: None, notes: Vec::new() });
+        }
+        if query.position == 0 && self.jump && object {
+            // Of a large object first what it consists of; its members one by one when read on.
+            overview_of(self.text, at, self.dialect, room)?;
+            let what = format!("an overview of the object at {}; its members follow", shown_path(path));
+            return Ok(Part { what, shown: 1, of: None, next: Some(query.at(1)), notes: Vec::new() });
+        }
+        self.members(query, path, at, room)
+    }
+
+    fn scanner(&self, at: u64) -> Result<Scanner<'_>, ViewError> {
+        Ok(Scanner::at(self.text, at, self.dialect)?)
+    }
+
+    /// Finds where the value at a path begins.
+    fn locate(&self, path: &str, segments: &[Segment], start: u64) -> Result<u64, ViewError> {
+        let mut at = start;
+        for (depth, segment) in segments.iter().enumerate() {
+            let Segment::Key(key) = segment else { continue };
+            at = match self.jump_to(&segments[..depth], key)? {
+                Some(at) => at,
+                None => self.step(path, at, key)?,
+            };
+        }
+        Ok(at)
+    }
+
+    /// The place of a member of the main list, by its index.
+    fn jump_to(&self, before: &[Segment], key: &str) -> Result<Option<u64>, ViewError> {
+        let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed) else { return Ok(None) };
+        let Ok(number) = key.parse::<u64>() else { return Ok(None) };
+        if number >= main.index.count || parse(&main.path)?.as_slice() != before {
+            return Ok(None);
+        }
+        let mut place = None;
+        self.dataset.json_records(number, 0, |record| {
+            place = record.at;
+            std::ops::ControlFlow::Break(())
+        })?;
+        Ok(place)
+    }
+
+    /// Finds the member `key` of the container at `at`.
+    fn step(&self, path: &str, at: u64, key: &str) -> Result<u64, ViewError> {
+        let mut scanner = self.scanner(at)?;
+        let mut keys: Vec<String> = Vec::new();
+        match scanner.next().map_err(broken)? {
+            Event::StartObject => {
+                let open = scanner.depth();
+                loop {
+                    let name: String = match scanner.next().map_err(broken)? {
+                        Event::Key(token) => read_text(&token, 4096).text.into(),
+                        _ => return Err(self.no_key(path, key, &keys)),
+                    };
+                    if name == key {
+                        return scanner.value_start().map_err(broken);
+                    }
+                    if keys.len() < 2000 {
+                        keys.push(name);
+                    }
+                    scanner.next().map_err(broken)?;
+                    scanner.skip_to_depth(open).map_err(broken)?;
+                }
+            }
+            Event::StartArray => {
+                let open = scanner.depth();
+                let index: u64 = key.parse().map_err(|_| {
+                    ViewError::NotThere(format!(
+                        "{}: the value before {key:?} is a list; name a position in it, such as 0",
+                        shown_path(path)
+                    ))
+                })?;
+                let mut count = 0;
+                while scanner.has_element().map_err(broken)? == Some(true) {
+                    if count == index {
+                        return scanner.value_start().map_err(broken);
+                    }
+                    scanner.next().map_err(broken)?;
+                    scanner.skip_to_depth(open).map_err(broken)?;
+                    count += 1;
+                }
+                Err(ViewError::NotThere(format!(
+                    "{}: the list has {}, numbered from 0",
+                    shown_path(path),
+                    write::plural(count, "item")
+                )))
+            }
+            _ => Err(ViewError::NotThere(format!(
+                "{}: nothing can stand below a plain value",
+                shown_path(path)
+            ))),
+        }
+    }
+
+    fn no_key(&self, path: &str, key: &str, keys: &[String]) -> ViewError {
+        let meant = nearest(key, keys.iter().map(String::as_str));
+        let meant =
+            if meant.is_empty() { String::new() } else { format!(" Did you mean {}?", meant.join(", ")) };
+        let known: Vec<String> = keys.iter().take(KEYS).map(|key| visible::cut(key, 60)).collect();
+        let more = keys.len().saturating_sub(KEYS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        ViewError::NotThere(format!(
+            "{}: no key {key:?}.{meant} Keys there: {}{more}",
+            shown_path(path),
+            known.join(", ")
+        ))
+    }
+
+    /// The members of a large value, one a line, from the query's position on.
+    fn members(&self, query: &Query, path: &str, at: u64, room: &mut Room<'_>) -> Result<Part, ViewError> {
+        let mut scanner = self.scanner(at)?;
+        let object = match scanner.next().map_err(broken)? {
+            Event::StartObject => true,
+            Event::StartArray => false,
+            Event::String(_) => return self.string_piece(query, path, at, room),
+            _ => {
+                return Err(ViewError::bad("the value is too long to be shown; use range to read its bytes"));
+            }
+        };
+        // The members of an object count from 1, since 0 is its overview.
+        let before = u64::from(object && self.jump);
+        let first = query.position.saturating_sub(before);
+        let (mut number, mut shown, mut full) = (0, 0, false);
+        loop {
+            let mut line = String::new();
+            if object {
+                match scanner.next().map_err(broken)? {
+                    Event::Key(token) => {
+                        string::write_visible(&read_text(&token, 200).text, &mut line);
+                        line.push(':');
+                    }
+                    _ => break,
+                }
+            } else if scanner.has_element().map_err(broken)? != Some(true) {
+                break;
+            }
+            let member = self.member(&mut scanner)?;
+            if number >= first && !full {
+                line.push_str(&member);
+                full = !room.push(0, line);
+                shown += u64::from(!full);
+            }
+            number += 1;
+        }
+        let end = first + shown;
+        let kind = if object { "members" } else { "items" };
+        let what = format!(
+            "{kind} {}-{end} of {} at {}, large ones by their size",
+            first + 1,
+            write::grouped(number),
+            shown_path(path)
+        );
+        let next = (end < number && shown > 0).then(|| query.at(end + before));
+        Ok(Part { what, shown, of: Some(number), next, notes: Vec::new() })
+    }
+
+    /// A member as JSON if it is small, else its beginning or its size.
+    fn member(&self, scanner: &mut Scanner<'_>) -> Result<String, ViewError> {
+        let start = scanner.value_start().map_err(broken)?;
+        let mut probe = self.scanner(start)?;
+        let compact = compact::value(scanner, self.dialect, MEMBER).map_err(broken)?;
+        let size = write::size(scanner.position() - start);
+        if compact.whole && compact.text.len() <= 2 * MEMBER {
+            return Ok(compact.text);
+        }
+        let (open, close, object) = match probe.next().map_err(broken)? {
+            Event::StartObject => ('{', '}', true),
+            Event::StartArray => ('[', ']', false),
+            Event::String(token) => {
+                return Ok(format!("\"{}… ({size})\"", visible::cut(&read_text(&token, MEMBER).text, 160)));
+            }
+            _ => return Ok(visible::cut(&compact.text, MEMBER)),
+        };
+        let (mut count, mut keys) = (0u64, Vec::new());
+        let depth = probe.depth();
+        loop {
+            if object {
+                match probe.next().map_err(broken)? {
+                    Event::Key(token) if keys.len() < 8 => {
+                        keys.push(visible::cut(&read_text(&token, 100).text, 40));
+                    }
+                    Event::Key(_) => {}
+                    _ => break,
+                }
+            } else if probe.has_element().map_err(broken)? != Some(true) {
+                break;
+            }
+            count += 1;
+            probe.next().map_err(broken)?;
+            probe.skip_to_depth(depth).map_err(broken)?;
+        }
+        let names = if keys.is_empty() { String::new() } else { format!(": {}", keys.join(",")) };
+        let more = if count > keys.len() as u64 && object { "…" } else { "" };
+        Ok(format!("{open}{count}{names}{more}{close} {size}"))
+    }
+
+    /// A piece of a long string.
+    fn string_piece(
+        &self,
+        query: &Query,
+        path: &str,
+        at: u64,
+        room: &mut Room<'_>,
+    ) -> Result<Part, ViewError> {
+        let mut scanner = self.scanner(at)?;
+        scanner.keep_strings(MOST);
+        let text = match scanner.next().map_err(broken)? {
+            Event::String(token) => string::decode_text(token.raw),
+            _ => String::new(),
+        };
+        let mut start = usize::try_from(query.position).unwrap_or(usize::MAX).min(text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let taken = super::texts::push_cut(room, &text[start..]);
+        let end = start + taken;
+        let what = format!(
+            "bytes {start}-{} of {} of the string at {}",
+            end.saturating_sub(1),
+            write::grouped(text.len() as u64),
+            shown_path(path)
+        );
+        let next = (end < text.len() && taken > 0).then(|| query.at(end as u64));
+        Ok(Part { what, shown: taken as u64, of: Some(text.len() as u64), next, notes: Vec::new() })
+    }
+
+    /// The values that a path with `*` leads to, one a line with where it stands.
+    fn each(
+        &self,
+        query: &Query,
+        path: &str,
+        segments: &[Segment],
+        any: usize,
+        start: u64,
+        room: &mut Room<'_>,
+    ) -> Result<Part, ViewError> {
+        let at = self.locate(path, &segments[..any], start)?;
+        let mut found = Matches { position: query.position, number: 0, shown: 0, full: false };
+        self.each_below(at, &segments[any..], to_pointer(&segments[..any]), &mut found, room)?;
+        if found.number == 0 {
+            return Err(ViewError::NotThere(format!("{}: nothing stands there", shown_path(path))));
+        }
+        let end = query.position + found.shown;
+        let what = format!(
+            "values {}-{end} of {} at {}",
+            query.position + 1,
+            write::grouped(found.number),
+            shown_path(path)
+        );
+        let next = (end < found.number && found.shown > 0).then(|| query.at(end));
+        Ok(Part { what, shown: found.shown, of: Some(found.number), next, notes: Vec::new() })
+    }
+
+    fn each_below(
+        &self,
+        at: u64,
+        segments: &[Segment],
+        place: String,
+        found: &mut Matches,
+        room: &mut Room<'_>,
+    ) -> Result<(), ViewError> {
+        let Some((first, rest)) = segments.split_first() else {
+            return found.push(self, at, &place, room);
+        };
+        let mut scanner = self.scanner(at)?;
+        let object = match scanner.next().map_err(broken)? {
+            Event::StartObject => true,
+            Event::StartArray => false,
+            _ => return Ok(()),
+        };
+        let depth = scanner.depth();
+        for number in 0u64.. {
+            let name = if object {
+                match scanner.next().map_err(broken)? {
+                    Event::Key(token) => read_text(&token, 4096).text.into(),
+                    _ => return Ok(()),
+                }
+            } else {
+                if scanner.has_element().map_err(broken)? != Some(true) {
+                    return Ok(());
+                }
+                number.to_string()
+            };
+            let wanted = match first {
+                Segment::Any => true,
+                Segment::Key(key) => *key == name,
+            };
+            let value = scanner.value_start().map_err(broken)?;
+            if wanted {
+                self.each_below(value, rest, format!("{place}/{name}"), found, room)?;
+            }
+            scanner.next().map_err(broken)?;
+            scanner.skip_to_depth(depth).map_err(broken)?;
+        }
+        Ok(())
+    }
+}
+
+/// The values found so far by a path with `*`.
+struct Matches {
+    position: u64,
+    number: u64,
+    shown: u64,
+    full: bool,
+}
+
+impl Matches {
+    fn push(
+        &mut self,
+        walker: &Walker<'_>,
+        at: u64,
+        place: &str,
+        room: &mut Room<'_>,
+    ) -> Result<(), ViewError> {
+        if self.number >= self.position && !self.full {
+            let value = walker.member(&mut walker.scanner(at)?)?;
+            self.full = !room.push(0, format!("{place}: {value}"));
+            self.shown += u64::from(!self.full);
+        }
+        self.number += 1;
+        Ok(())
+    }
+}
+
+fn shown_path(path: &str) -> String {
+    format!("\"{}\"", visible::cut(path, 120))
+}
+
+fn broken(error: ScanError) -> ViewError {
+    match error {
+        ScanError::Source(error) => ViewError::Source(error),
+        ScanError::Syntax { offset, reason } => ViewError::NotThere(format!(
+            "the data breaks off at byte {offset} ({reason}); use range to read what follows"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_and_paths() {
+        let keys = |path: &str| -> Vec<String> {
+            let segments = parse(path).unwrap().into_iter();
+            segments
+                .map(|segment| match segment {
+                    Segment::Key(key) => key,
+                    Segment::Any => "*".into(),
+                })
+                .collect()
+        };
+        assert_eq!(keys("/a~1b/0/~0x"), ["a/b", "0", "~x"]);
+        assert_eq!(keys("$.a.b[3]['x y'].c"), ["a", "b", "3", "x y", "c"]);
+        assert_eq!(keys("a[*].\"b.c\""), ["a", "*", "b.c"]);
+        assert_eq!(keys(".items[].name"), ["items", "*", "name"]);
+        assert!(keys("/").is_empty() && keys("$").is_empty());
+        assert!(parse("a[").is_err() && parse("a..b").is_err() && parse("$.x[one]").is_err());
+        assert_eq!(pointer("resolve.\"a/b\"", "7"), "/resolve/a~1b/7");
+    }
+}

@@ -1,0 +1,328 @@
+//! Pages of records: fixed boundaries, every record as it was written, or only some of its fields.
+//!
+//! Records that are flat and alike are written as separated values, from which the same values can be read back;
+//! all others as JSON, one a line. A record that alone is more than the budget is shown by its own overview, with
+//! the path that leads into it.
+
+use std::ops::ControlFlow;
+
+use super::answer::Part;
+use super::dataset::Dataset;
+use super::error::ViewError;
+use super::nearest::nearest;
+use super::{Query, View, path};
+use crate::json::value::{ReadLimits, Value};
+use crate::json::{Dialect, Scanner, string};
+use crate::outline::RecordsOutline;
+use crate::records::{JsonRecord, Notation};
+use crate::shape::{Room, exact_cell, field_value, overview_of, quoted_cell};
+use crate::source::Span;
+use crate::text::Text;
+use crate::{visible, write};
+
+/// Bytes that a page should hold with records of average size.
+const PAGE_BYTES: u64 = 5000;
+/// The sizes a page may have by itself.
+const SIZES: [u64; 9] = [1, 2, 5, 10, 20, 25, 50, 100, 200];
+/// The most values read of one record.
+const RECORD: ReadLimits =
+    ReadLimits { depth: 128, elements: 100_000, string_bytes: usize::MAX, values: 1_000_000 };
+
+/// Returns the size of a page that was not asked for: so many records of average size fit.
+pub(crate) fn default_size(records: &RecordsOutline) -> u64 {
+    let mean = (records.bytes / records.index.count.max(1)).max(1);
+    SIZES.iter().copied().rfind(|size| size * mean <= PAGE_BYTES).unwrap_or(1)
+}
+
+/// Writes a page, or goes on at a record of it.
+pub(crate) fn page(
+    dataset: &Dataset<'_>,
+    query: &Query,
+    number: u64,
+    size: Option<u64>,
+    room: &mut Room<'_>,
+) -> Result<Part, ViewError> {
+    let Some(main) = dataset.main() else { return pages_of_lines(dataset, query, number, size, room) };
+    let count = main.index.count;
+    let length = size.unwrap_or_else(|| default_size(main));
+    let start = if query.position > 0 { query.position } else { (number - 1).saturating_mul(length) };
+    let noun = write::plural(2, &main.noun).replace("2 ", "");
+    if start >= count {
+        let pages = count.div_ceil(length);
+        return Err(ViewError::bad(format!(
+            "page {number} is beyond the end: {} {noun} make {pages} pages of {length}",
+            write::grouped(count)
+        )));
+    }
+    let records = collect(dataset, start, length.min(count - start), room)?;
+    let lines =
+        if query.fields.is_empty() { whole(&records) } else { projected(dataset, &records, &query.fields)? };
+    let shown = lines.push(room);
+    if shown == 0 {
+        return oversized(dataset, query, &records, start, count, room);
+    }
+    let end = start + shown;
+    let next = next_page(query, number, size, length, start, end, count);
+    let what =
+        format!("{noun} {}-{} of {}", write::grouped(start + 1), write::grouped(end), write::grouped(count));
+    Ok(Part { what, shown, of: Some(count), next, notes: lines.notes })
+}
+
+/// The page after this one where it was shown to its end, else the first record that was not shown.
+fn next_page(
+    query: &Query,
+    number: u64,
+    size: Option<u64>,
+    length: u64,
+    start: u64,
+    end: u64,
+    count: u64,
+) -> Option<Query> {
+    if end >= count {
+        return None;
+    }
+    let aligned = query.position == 0 && end == start + length;
+    Some(match aligned {
+        true => Query { view: View::Page { number: number + 1, size }, position: 0, ..query.clone() },
+        false => query.at(end),
+    })
+}
+
+fn collect(
+    dataset: &Dataset<'_>,
+    start: u64,
+    length: u64,
+    room: &Room<'_>,
+) -> Result<Vec<JsonRecord>, ViewError> {
+    let most = 2 * room.bytes() as usize;
+    let (mut records, mut bytes) = (Vec::new(), 0);
+    dataset.json_records(start, most, |record| {
+        bytes += record.json.len();
+        records.push(record);
+        if records.len() as u64 >= length || bytes > most {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    Ok(records)
+}
+
+/// Records as lines.
+struct Lines {
+    header: Option<String>,
+    lines: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Lines {
+    fn push(&self, room: &mut Room<'_>) -> u64 {
+        if self.header.as_ref().is_some_and(|header| !room.push(0, header.clone())) {
+            return 0;
+        }
+        let shown = self.lines.iter().take_while(|line| room.push(0, (*line).clone())).count() as u64;
+        if shown == 0 && self.header.is_some() {
+            room.pop(0);
+        }
+        shown
+    }
+}
+
+fn json_note() -> String {
+    "One JSON value a line.".into()
+}
+
+fn cells_note() -> String {
+    "CSV: a quoted cell is a string, an empty one null.".into()
+}
+
+/// Whole records: as separated values if they are flat and alike, else as JSON.
+fn whole(records: &[JsonRecord]) -> Lines {
+    if let Some(lines) = separated(records) {
+        return lines;
+    }
+    let complete = records.iter().take_while(|record| record.whole);
+    let lines = complete.map(|record| match &record.key {
+        Some(key) => format!("{}:{}", json_string(key), record.json),
+        None => record.json.clone(),
+    });
+    Lines { header: None, lines: lines.collect(), notes: vec![json_note()] }
+}
+
+fn separated(records: &[JsonRecord]) -> Option<Lines> {
+    if records.len() < 2 {
+        return None;
+    }
+    let mut header = None;
+    let mut lines = Vec::new();
+    for record in records.iter().take_while(|record| record.whole) {
+        let Value::Object(members) = parse(&record.json)? else { return None };
+        let keys: Vec<&str> = members.read.iter().map(|(key, _)| &**key).collect();
+        let repeated = keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key));
+        if keys.is_empty() || repeated || keys.iter().any(|key| key.chars().any(visible::is_hidden)) {
+            return None;
+        }
+        let mut names: Vec<String> = keys.iter().map(|key| quoted_cell(key)).collect();
+        let mut cells: Vec<String> =
+            members.read.iter().map(|(_, value)| exact_cell(value)).collect::<Option<_>>()?;
+        if let Some(key) = &record.key {
+            names.insert(0, "key".into());
+            cells.insert(0, quoted_cell(key));
+        }
+        if header.get_or_insert_with(|| names.clone()) != &names
+            || cells.iter().any(|cell| cell.contains(['\n', '\r']))
+        {
+            return None;
+        }
+        lines.push(cells.join(","));
+    }
+    let header = header?.join(",");
+    let notes = vec![cells_note()];
+    (!lines.iter().any(|line| line.chars().any(visible::is_hidden))).then_some(Lines {
+        header: Some(header),
+        lines,
+        notes,
+    })
+}
+
+/// Some fields of the records: separated values if all of them are scalars, else objects.
+fn projected(dataset: &Dataset<'_>, records: &[JsonRecord], fields: &[String]) -> Result<Lines, ViewError> {
+    let fields: Vec<String> = expand(dataset, fields);
+    let mut rows: Vec<Vec<Option<Value>>> = Vec::new();
+    for record in records {
+        let value = parse(&record.json).unwrap_or(Value::Null);
+        rows.push(fields.iter().map(|field| field_value(&value, field).cloned()).collect());
+    }
+    for (at, field) in fields.iter().enumerate() {
+        let known = dataset.fields().iter().any(|name| {
+            name == field || name.starts_with(&format!("{field}.")) || name.starts_with(&format!("{field}["))
+        });
+        if !known && rows.iter().all(|row| row[at].is_none()) {
+            return Err(unknown_field(dataset, field));
+        }
+    }
+    let cells = |row: &Vec<Option<Value>>| -> Option<String> {
+        let cells: Option<Vec<String>> =
+            row.iter().map(|value| value.as_ref().map_or(Some(String::new()), exact_cell)).collect();
+        cells
+            .map(|cells| cells.join(","))
+            .filter(|line| !line.contains(['\n', '\r']) && !line.chars().any(visible::is_hidden))
+    };
+    let keyed = |record: &JsonRecord, line: String| match &record.key {
+        Some(key) => format!("{},{line}", quoted_cell(key)),
+        None => line,
+    };
+    let lines: Option<Vec<String>> =
+        rows.iter().zip(records).map(|(row, record)| Some(keyed(record, cells(row)?))).collect();
+    if let Some(lines) = lines {
+        let mut names: Vec<String> = fields.iter().map(|field| quoted_cell(field)).collect();
+        if records.iter().any(|record| record.key.is_some()) {
+            names.insert(0, "key".into());
+        }
+        return Ok(Lines { header: Some(names.join(",")), lines, notes: vec![cells_note()] });
+    }
+    let object = |row: &Vec<Option<Value>>, record: &JsonRecord| {
+        let members = fields.iter().zip(row).filter_map(|(field, value)| {
+            Some(format!("{}:{}", json_string(field), value.as_ref()?.to_json()))
+        });
+        let object = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+        record.key.as_ref().map_or(object.clone(), |key| format!("{}:{object}", json_string(key)))
+    };
+    let lines = rows.iter().zip(records).map(|(row, record)| object(row, record)).collect();
+    Ok(Lines { header: None, lines, notes: vec![json_note()] })
+}
+
+/// `*` stands for all fields at its level.
+fn expand(dataset: &Dataset<'_>, fields: &[String]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for field in fields
+        .iter()
+        .map(|field| field.trim().trim_start_matches(['.', '$']).trim_start_matches('.').to_owned())
+    {
+        let Some(parent) = field.strip_suffix('*') else {
+            out.push(field);
+            continue;
+        };
+        let below = dataset.fields().iter().filter_map(|name| name.strip_prefix(parent));
+        for name in below {
+            let name = name.split(['.', '[']).next().unwrap_or(name);
+            let path = format!("{parent}{name}");
+            if !name.is_empty() && !out.contains(&path) {
+                out.push(path);
+            }
+        }
+    }
+    out
+}
+
+fn unknown_field(dataset: &Dataset<'_>, field: &str) -> ViewError {
+    let names: Vec<&str> = dataset.fields().iter().map(String::as_str).collect();
+    let meant = nearest(field, names.iter().copied());
+    let meant = if meant.is_empty() { String::new() } else { format!(" Did you mean {}?", meant.join(", ")) };
+    let known: Vec<&str> = names.iter().copied().filter(|name| !name.contains(['.', '['])).take(30).collect();
+    ViewError::NotThere(format!("no record has a field {field:?}.{meant} Fields: {}", known.join(", ")))
+}
+
+/// A record that is larger than the room: its own overview, and the path into it.
+fn oversized(
+    dataset: &Dataset<'_>,
+    query: &Query,
+    records: &[JsonRecord],
+    start: u64,
+    count: u64,
+    room: &mut Room<'_>,
+) -> Result<Part, ViewError> {
+    let Some(record) = records.first() else {
+        return Err(ViewError::bad("the result breaks off here; use range to read the rest of its bytes"));
+    };
+    let main = dataset.main().map_or("", |main| main.path.as_str());
+    let name = record.key.clone().unwrap_or_else(|| record.number.to_string());
+    let pointer = path::pointer(main, &name);
+    match (record.at, dataset.outline.data.as_ref().map(|data| &data.notation)) {
+        (Some(at), Some(Notation::Json(dialect) | Notation::JsonLines(dialect))) => {
+            overview_of(&dataset.text, at, *dialect, room)?;
+        }
+        _ => {
+            super::texts::push_cut(room, &record.json);
+        }
+    }
+    let what = format!(
+        "record {} of {}, which is larger than the budget; go deeper with \"path\":{}",
+        start + 1,
+        write::grouped(count),
+        json_string(&pointer)
+    );
+    let next = (start + 1 < count).then(|| query.at(start + 1));
+    Ok(Part { what, shown: 1, of: Some(count), next, notes: Vec::new() })
+}
+
+/// Pages of a text without records are pages of lines.
+fn pages_of_lines(
+    dataset: &Dataset<'_>,
+    query: &Query,
+    number: u64,
+    size: Option<u64>,
+    room: &mut Room<'_>,
+) -> Result<Part, ViewError> {
+    let size = size.unwrap_or(LINES_PAGE);
+    let from = (number - 1).saturating_mul(size) + 1;
+    let query = Query { view: View::Lines { from, to: Some(from + size - 1) }, ..query.clone() };
+    super::texts::lines(dataset, &query, from, Some(from + size - 1), room)
+}
+
+/// Lines of one page, where lines are all there is.
+const LINES_PAGE: u64 = 100;
+
+fn parse(json: &str) -> Option<Value> {
+    let source = json.as_bytes();
+    let text = Text::plain(&source, Span::whole(&source));
+    let mut scanner = Scanner::new(&text, Dialect::Json);
+    scanner.keep_strings(usize::MAX);
+    Value::read(&mut scanner, RECORD).ok()
+}
+
+fn json_string(text: &str) -> String {
+    let mut out = String::new();
+    string::write_visible(text, &mut out);
+    out
+}

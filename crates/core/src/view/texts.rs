@@ -1,0 +1,172 @@
+//! Lines of the text, and bytes of the original.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::answer::Part;
+use super::dataset::Dataset;
+use super::error::ViewError;
+use super::{Query, View};
+use crate::shape::Room;
+use crate::source::Span;
+use crate::{visible, write};
+
+/// Writes lines; a position is the number of lines of the span already shown, or inside a line that is longer than
+/// the room, its offset with the highest bit set.
+pub(crate) fn lines(
+    dataset: &Dataset<'_>,
+    query: &Query,
+    from: u64,
+    to: Option<u64>,
+    room: &mut Room<'_>,
+) -> Result<Part, ViewError> {
+    let total = dataset.line_count()?;
+    if from > total {
+        return Err(ViewError::bad(format!(
+            "line {from} is beyond the end: the text has {}",
+            write::plural(total, "line")
+        )));
+    }
+    let last = to.unwrap_or(total).min(total);
+    if query.position & INSIDE != 0 {
+        return inside_line(dataset, query, query.position & !INSIDE, last, total, room);
+    }
+    let first = (from + query.position).min(last);
+    let (mut number, mut lines) = dataset.lines_from(first)?;
+    let mut shown = 0;
+    let mut long = None;
+    while let Some(line) = lines.next()?.filter(|_| number <= last) {
+        if number >= first {
+            let whole = line.bytes.len() as u64 == line.length;
+            let text = visible::text(&line.text());
+            if !whole || !room.push(0, text) {
+                long = (shown == 0).then_some(line.at);
+                break;
+            }
+            shown += 1;
+        }
+        number += 1;
+    }
+    if let Some(at) = long {
+        return inside_line(dataset, query, at, last, total, room);
+    }
+    let end = first + shown - 1;
+    let next = (end < last).then(|| next_lines(query, end + 1, to));
+    let what = format!("lines {first}-{end} of {}", write::grouped(total));
+    Ok(Part { what, shown, of: Some(total), next, notes: Vec::new() })
+}
+
+/// Marks a position as an offset inside a line.
+const INSIDE: u64 = 1 << 63;
+
+fn next_lines(query: &Query, from: u64, to: Option<u64>) -> Query {
+    Query { view: View::Lines { from, to }, position: 0, ..query.clone() }
+}
+
+/// A piece of a line that is longer than the room.
+fn inside_line(
+    dataset: &Dataset<'_>,
+    query: &Query,
+    at: u64,
+    last: u64,
+    total: u64,
+    room: &mut Room<'_>,
+) -> Result<Part, ViewError> {
+    let bytes = dataset.text.read(at..at + 2 * room.bytes())?;
+    let end = memchr::memchr(b'\n', &bytes).unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let taken = push_cut(room, &text);
+    let here = at + taken as u64;
+    let finished = taken == text.len() && end < bytes.len();
+    let length = dataset.text.length()?;
+    let View::Lines { from, to } = query.view else { return Err(ViewError::bad("no lines")) };
+    // Which line this is, counted from the nearest known place.
+    let number = line_number(dataset, at, from)?;
+    let next = if here >= length {
+        None
+    } else if finished {
+        (number < last).then(|| next_lines(query, number + 1, to))
+    } else {
+        Some(Query { position: INSIDE | here, ..query.clone() })
+    };
+    let what = format!(
+        "a piece of line {number} of {}, {} bytes from byte {at} of the text",
+        write::grouped(total),
+        taken
+    );
+    Ok(Part { what, shown: 1, of: Some(total), next, notes: Vec::new() })
+}
+
+fn line_number(dataset: &Dataset<'_>, at: u64, from: u64) -> Result<u64, ViewError> {
+    let (mut number, mut lines) = dataset.lines_from(from)?;
+    while let Some(line) = lines.next()? {
+        if line.at + line.length >= at {
+            break;
+        }
+        number += 1;
+    }
+    Ok(number)
+}
+
+/// Writes the longest beginning of a text that fits, and returns how many of its bytes that are.
+pub(crate) fn push_cut(room: &mut Room<'_>, text: &str) -> usize {
+    let mut end = text.len().min(room.bytes() as usize);
+    while end > 0 {
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        if room.push(0, visible::text(&text[..end])) {
+            return end;
+        }
+        end = end * 9 / 10;
+    }
+    0
+}
+
+/// Writes bytes of the original: as text where that shows them exactly, else as base64.
+pub(crate) fn range(
+    dataset: &Dataset<'_>,
+    query: &Query,
+    from: u64,
+    to: Option<u64>,
+    room: &mut Room<'_>,
+) -> Result<Part, ViewError> {
+    let total = dataset.source.len();
+    let start = from + query.position;
+    if start >= total {
+        return Err(ViewError::bad(format!(
+            "byte {start} is beyond the end: the result has {} bytes",
+            write::grouped(total)
+        )));
+    }
+    let end = to.map_or(total, |to| to.saturating_add(1)).min(total);
+    let want = (end - start).min(room.bytes());
+    let bytes = Span { start, end: start + want }.read(dataset.source)?;
+    let (taken, note) = push_bytes(room, &bytes);
+    let shown = taken as u64;
+    let next = (start + shown < end && shown > 0).then(|| query.at(query.position + shown));
+    let what = format!("bytes {start}-{} of {}", (start + shown).saturating_sub(1), write::grouped(total));
+    Ok(Part { what, shown, of: Some(total), next, notes: note.map(str::to_owned).into_iter().collect() })
+}
+
+/// Writes as many bytes as fit; says how they are written where that is not as they are.
+fn push_bytes(room: &mut Room<'_>, bytes: &[u8]) -> (usize, Option<&'static str>) {
+    let valid = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    // Only what is shown exactly may be shown as text.
+    let plain = valid.find(|c: char| visible::is_hidden(c) || c == '\r').unwrap_or(valid.len());
+    if plain > 0 {
+        return (push_cut(room, &valid[..plain]), None);
+    }
+    let hidden = valid.find(|c: char| !(visible::is_hidden(c) || c == '\r')).unwrap_or(bytes.len()).max(1);
+    let mut end = hidden.min(bytes.len()).min(3000);
+    while end > 0 {
+        if room.push(0, STANDARD.encode(&bytes[..end])) {
+            return (end, Some("These bytes are written as base64."));
+        }
+        end = end * 9 / 10;
+    }
+    (0, None)
+}

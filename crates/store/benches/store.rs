@@ -1,0 +1,127 @@
+//! Storing and reading, each against the least that it could cost. The ratios are what counts.
+//!
+//! `cargo bench -p tidegate-store`
+
+use std::hint::black_box;
+use std::io::Write;
+use std::time::Duration;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use tidegate_core::Tokens;
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::Handle;
+use tidegate_core::measure::Meter;
+use tidegate_core::outline::Outline;
+use tidegate_core::payload::Payload;
+use tidegate_core::source::{Source, Span};
+use tidegate_core::view::{Asked, NoEngines, Query, View, answer};
+use tidegate_store::{ArtifactStore, BodyRef, CHUNK, NewArtifact, Owner, Quotas, Session, SqliteStore, open};
+use tidegate_testkit::{make, sample};
+
+fn store() -> (tempfile::TempDir, SqliteStore) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = SqliteStore::open(&folder.path().join("artifacts.db"), Quotas::default()).expect("a store");
+    (folder, store)
+}
+
+/// Storing 1 MB durably, against compressing it and writing it to a file that is synced and renamed.
+fn put(criterion: &mut Criterion) {
+    let (folder, store) = store();
+    let (owner, session) = (Owner::new("local:1"), Session::new("one"));
+    let mut body = make::text_result(&sample::issues(2100));
+    body.truncate(1 << 20);
+    let mut group = criterion.benchmark_group("1 MB durably");
+    group.sample_size(60).measurement_time(Duration::from_secs(6));
+    let mut number = 0u64;
+    group.bench_function("tidegate: put", |bencher| {
+        bencher.iter(|| {
+            // Another body each time, since equal ones are stored once.
+            number += 1;
+            body[100..108].copy_from_slice(&number.to_le_bytes());
+            let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(600));
+            let kept = store.put(&new, &body.as_slice()).expect("room");
+            store.delete(&owner, &kept.id).expect("it is there");
+        });
+    });
+    group.bench_function("compress, write, sync, rename, sync the folder", |bencher| {
+        bencher.iter(|| {
+            let packed = zstd::bulk::compress(&body, 1).expect("memory");
+            let (path, to) = (folder.path().join("new.tmp"), folder.path().join("new"));
+            let mut file = std::fs::File::create(&path).expect("a file");
+            file.write_all(&packed).expect("room");
+            file.sync_all().expect("a disk");
+            std::fs::rename(&path, &to).expect("the same folder");
+            std::fs::File::open(folder.path()).and_then(|folder| folder.sync_all()).expect("a disk");
+        });
+    });
+    group.finish();
+}
+
+struct Kept {
+    store: SqliteStore,
+    _folder: tempfile::TempDir,
+    owner: Owner,
+    id: tidegate_store::ArtifactId,
+}
+
+impl Kept {
+    fn new(records: usize) -> Self {
+        let (folder, store) = store();
+        let owner = Owner::new("local:1");
+        let result = make::text_result(&sample::issues(records));
+        let outline =
+            Outline::read(&Payload::read(&result.as_slice()).expect("a result")).expect("memory").to_bytes();
+        let session = Session::new("one");
+        let new = NewArtifact {
+            outline: &outline,
+            ..NewArtifact::new(&owner, &session, "tool", Duration::from_secs(600))
+        };
+        let id = store.put(&new, &result.as_slice()).expect("room").id;
+        Self { store, _folder: folder, owner, id }
+    }
+
+    fn page(&self, number: u64) -> u64 {
+        let source = open(&self.store, &self.owner, &self.id).expect("it is there");
+        let outline = Outline::from_bytes(source.outline()).expect("our own");
+        let asked = Asked {
+            source: &source,
+            outline: &outline,
+            tool: "tool",
+            handle: Handle { name: "tool-3f9c2kq7m0xw", kept: "kept 24 h" },
+            query: &Query::new(View::Page { number, size: Some(10) }),
+            budget: Budget::of_tokens(Tokens(2000)),
+            meter: Meter::default(),
+            engines: &NoEngines,
+            seal: &|_| [0; 12],
+        };
+        answer(&asked).expect("a page").shown
+    }
+}
+
+/// A page of a 20 MB artifact, against reading and decompressing its chunks alone; and the thousandth page of a 200 MB
+/// artifact against its first.
+fn read(criterion: &mut Criterion) {
+    let kept = Kept::new(42_000);
+    let mut group = criterion.benchmark_group("a page of 20 MB");
+    group.bench_function("tidegate: page 2000", |bencher| bencher.iter(|| kept.page(black_box(2000))));
+    let source = open(&kept.store, &kept.owner, &kept.id).expect("it is there");
+    let body: BodyRef = kept.store.open(&kept.owner, &kept.id).expect("it is there").body;
+    let chunk = source.len() / 2 / CHUNK;
+    group.bench_function("its two chunks alone", |bencher| {
+        bencher
+            .iter(|| (kept.store.read_chunk(body, black_box(chunk)), kept.store.read_chunk(body, chunk + 1)));
+    });
+    group.finish();
+    let large = Kept::new(420_000);
+    let mut group = criterion.benchmark_group("a page of 200 MB");
+    group.sample_size(40);
+    group.bench_function("page 1", |bencher| bencher.iter(|| large.page(black_box(1))));
+    group.bench_function("page 1000", |bencher| bencher.iter(|| large.page(black_box(1000))));
+    group.bench_function("page 40000", |bencher| bencher.iter(|| large.page(black_box(40_000))));
+    let source = open(&large.store, &large.owner, &large.id).expect("it is there");
+    assert!(Span::whole(&source).len() > 150_000_000);
+    group.finish();
+}
+
+criterion_group!(benches, put, read);
+criterion_main!(benches);

@@ -1,0 +1,85 @@
+//! The folder where everything is kept, for its user's eyes only.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why there is no folder.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HomeError {
+    /// The platform names no data folder.
+    #[error("no data folder is known; set TIDEGATE_HOME to a folder")]
+    Unknown,
+    /// The folder cannot be made or be kept private.
+    #[error("cannot use the data folder {path}: {source}")]
+    Unusable {
+        /// Which folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The data folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// Returns the folder named, or the one the platform has for data, and makes it if needed.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none, or it cannot be made.
+    pub fn open(named: Option<PathBuf>) -> Result<Self, HomeError> {
+        let path = match named.filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => path,
+            None => dirs::data_dir().ok_or(HomeError::Unknown)?.join("tidegate"),
+        };
+        make_private(&path).map_err(|source| HomeError::Unusable { path: path.clone(), source })?;
+        Ok(Self(path))
+    }
+
+    /// Returns the folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Returns where the artifacts are.
+    pub fn artifacts(&self) -> PathBuf {
+        self.0.join("artifacts.db")
+    }
+
+    /// Returns where the ledger is.
+    pub fn ledger(&self) -> PathBuf {
+        self.0.join("ledger.db")
+    }
+}
+
+fn make_private(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let permissions = std::fs::metadata(path)?.permissions();
+        if permissions.mode() & 0o777 != 0o700 {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a database file that only its user can read, before SQLite makes one that others can: its side files take
+/// over the mode.
+pub(crate) fn make_private_file(path: &Path) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(())
+}

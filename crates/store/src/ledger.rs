@@ -1,0 +1,220 @@
+//! What each call cost before and after: sizes and names, never what was said.
+//!
+//! Notes are written by a thread of their own, in batches, so that no answer waits for them; losing the last batch
+//! when the process is killed is allowed. The ledger is a file of its own, so that its writes never meet those of
+//! the artifacts.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, params};
+
+use crate::clock::Millis;
+use crate::error::StoreError;
+use crate::home::make_private_file;
+
+/// How long notes wait for others to be written with them.
+const WAIT: Duration = Duration::from_millis(250);
+/// Notes written at once at the most.
+const BATCH: usize = 1000;
+/// For how long notes are kept.
+const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// What is noted of one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// When it ended.
+    pub at: Millis,
+    /// The client's name.
+    pub client: String,
+    /// The server's name.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// What was done: `pass`, `lossless`, `overview`, `view`, `observe`.
+    pub step: String,
+    /// Bytes of the whole result.
+    pub raw_bytes: u64,
+    /// Tokens of the whole result.
+    pub raw_tokens: u64,
+    /// Bytes of the answer.
+    pub sent_bytes: u64,
+    /// Tokens of the answer.
+    pub sent_tokens: u64,
+    /// Microseconds that were added to the call.
+    pub added_micros: u64,
+    /// The artifact, where one was made or read.
+    pub artifact: Option<String>,
+}
+
+/// Notes what calls cost.
+pub trait Ledger: Send + Sync {
+    /// Notes a call. Never waits, and never fails the call.
+    fn note(&self, call: Call);
+
+    /// Returns the calls since a time, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// A ledger that cannot be read.
+    fn calls(&self, since: Millis, most: usize) -> Result<Vec<Call>, StoreError>;
+}
+
+enum Message {
+    Call(Box<Call>),
+    /// Write everything noted so far, then say so.
+    Flush(Sender<()>),
+}
+
+/// The ledger in a SQLite file.
+pub struct SqliteLedger {
+    sender: Option<Sender<Message>>,
+    writer: Option<JoinHandle<()>>,
+    path: std::path::PathBuf,
+}
+
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS call (
+        at INTEGER NOT NULL, client TEXT NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, step TEXT NOT NULL,
+        raw_bytes INTEGER NOT NULL, raw_tokens INTEGER NOT NULL, sent_bytes INTEGER NOT NULL,
+        sent_tokens INTEGER NOT NULL, added_micros INTEGER NOT NULL, artifact TEXT
+    );
+    CREATE INDEX IF NOT EXISTS call_by_time ON call (at);
+";
+
+impl SqliteLedger {
+    /// Opens the file at a path, and makes it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be used.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        make_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
+        let connection = connect(path)?;
+        connection.execute_batch(SCHEMA)?;
+        let (sender, receiver) = channel();
+        let writer = std::thread::Builder::new()
+            .name("tidegate-ledger".into())
+            .spawn(move || write_all(connection, &receiver))
+            .map_err(|error| StoreError::Unusable(Box::new(error)))?;
+        Ok(Self { sender: Some(sender), writer: Some(writer), path: path.to_owned() })
+    }
+
+    /// Waits until everything noted so far is written.
+    pub fn flush(&self) {
+        let (done, wait) = channel();
+        if self.sender.as_ref().is_some_and(|sender| sender.send(Message::Flush(done)).is_ok()) {
+            // A writer that is gone has nothing left to write.
+            let _ = wait.recv();
+        }
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    Ok(connection)
+}
+
+impl Ledger for SqliteLedger {
+    fn note(&self, call: Call) {
+        if let Some(sender) = &self.sender {
+            // Without a writer there is no ledger, and the call must not suffer for it.
+            let _ = sender.send(Message::Call(Box::new(call)));
+        }
+    }
+
+    fn calls(&self, since: Millis, most: usize) -> Result<Vec<Call>, StoreError> {
+        self.flush();
+        let connection = connect(&self.path)?;
+        let mut statement = connection.prepare(
+            "SELECT at, client, server, tool, step, raw_bytes, raw_tokens, sent_bytes, sent_tokens, added_micros, artifact
+             FROM call WHERE at >= ?1 ORDER BY at, rowid LIMIT ?2",
+        )?;
+        let rows = statement.query_map(params![since.0, i64::try_from(most).unwrap_or(i64::MAX)], |row| {
+            let number = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
+            Ok(Call {
+                at: Millis(row.get(0)?),
+                client: row.get(1)?,
+                server: row.get(2)?,
+                tool: row.get(3)?,
+                step: row.get(4)?,
+                raw_bytes: number(5)?,
+                raw_tokens: number(6)?,
+                sent_bytes: number(7)?,
+                sent_tokens: number(8)?,
+                added_micros: number(9)?,
+                artifact: row.get(10)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl Drop for SqliteLedger {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(writer) = self.writer.take() {
+            // What a writer that panicked had not written is lost, which is allowed.
+            let _ = writer.join();
+        }
+    }
+}
+
+fn write_all(mut connection: Connection, receiver: &Receiver<Message>) {
+    while let Ok(first) = receiver.recv() {
+        let mut calls = Vec::new();
+        let mut flushed = Vec::new();
+        let mut take = |message: Message| match message {
+            Message::Call(call) => calls.push(*call),
+            Message::Flush(done) => flushed.push(done),
+        };
+        take(first);
+        let until = Instant::now() + WAIT;
+        for _ in 0..BATCH {
+            match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Message::Flush(done)) => {
+                    take(Message::Flush(done));
+                    break;
+                }
+                Ok(message) => take(message),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        // A ledger on a full disk loses notes, not calls.
+        let _ = write_batch(&mut connection, &calls);
+        for done in flushed {
+            let _ = done.send(());
+        }
+    }
+}
+
+fn write_batch(connection: &mut Connection, calls: &[Call]) -> rusqlite::Result<()> {
+    let Some(newest) = calls.iter().map(|call| call.at).max() else { return Ok(()) };
+    let transaction = connection.transaction()?;
+    {
+        let mut statement = transaction
+            .prepare_cached("INSERT INTO call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?;
+        for call in calls {
+            statement.execute(params![
+                call.at.0,
+                call.client,
+                call.server,
+                call.tool,
+                call.step,
+                call.raw_bytes.cast_signed(),
+                call.raw_tokens.cast_signed(),
+                call.sent_bytes.cast_signed(),
+                call.sent_tokens.cast_signed(),
+                call.added_micros.cast_signed(),
+                call.artifact
+            ])?;
+        }
+    }
+    transaction.execute("DELETE FROM call WHERE at < ?1", [newest.before(KEPT).0])?;
+    transaction.commit()
+}

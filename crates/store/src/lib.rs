@@ -1,0 +1,41 @@
+//! Keeps tool results whole, so that any part can be read later and nothing is run twice.
+//!
+//! An [`ArtifactStore`] takes a result with its outline and gives it a name; the bytes come back exactly, in chunks,
+//! until they expire. The embedded backend is one SQLite file that several processes share. A [`Ledger`] notes what
+//! each call cost before and after, in a file of its own.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tidegate_core::source::{Source, Span};
+//! use tidegate_store::{ArtifactStore, NewArtifact, Owner, Quotas, Session, SqliteStore, open};
+//!
+//! let store = SqliteStore::ephemeral(Quotas::default())?;
+//! let owner = Owner::new("local:1000");
+//! let new = NewArtifact::new(&owner, &Session::new("one"), "list_issues", Duration::from_secs(60));
+//! let kept = store.put(&new, &b"{\"content\":[]}".as_slice())?;
+//! let source = open(&store, &owner, &kept.id)?;
+//! assert_eq!(Span::whole(&source).read(&source)?, b"{\"content\":[]}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod artifact;
+mod clock;
+mod error;
+mod home;
+mod id;
+pub mod ledger;
+mod seal;
+mod source;
+mod sqlite;
+
+pub use artifact::{
+    Artifact, ArtifactStore, BodyRef, CHUNK, NewArtifact, Opened, Owner, Quotas, Session, Swept, Usage,
+};
+pub use clock::{Clock, Millis, SystemClock};
+pub use error::StoreError;
+pub use home::{Home, HomeError};
+pub use id::ArtifactId;
+pub use ledger::{Call, Ledger, SqliteLedger};
+pub use seal::SealKey;
+pub use source::{StoredSource, open};
+pub use sqlite::SqliteStore;

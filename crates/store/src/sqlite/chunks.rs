@@ -1,0 +1,118 @@
+//! Chunks of a body: compressed one by one, each with a hash of its bytes.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tidegate_core::source::{Source, Span};
+
+use crate::artifact::{BodyRef, CHUNK};
+use crate::error::StoreError;
+
+/// How much of the id of a chunk is its number; the rest names the body.
+const NUMBER_BITS: u32 = 24;
+/// Fast, and about a quarter of the size for what tools return.
+const LEVEL: i32 = 1;
+/// Bytes kept of the hash of a chunk.
+const HASH: usize = 16;
+
+/// Returns the id of a chunk.
+pub(super) fn id(body: BodyRef, number: u64) -> i64 {
+    (body.0 << NUMBER_BITS) | i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Returns the first id after all chunks of a body.
+pub(super) fn end(body: BodyRef) -> i64 {
+    (body.0 + 1) << NUMBER_BITS
+}
+
+/// A chunk ready to be written.
+pub(super) struct Packed {
+    pub(super) number: u64,
+    pub(super) hash: [u8; HASH],
+    pub(super) data: Vec<u8>,
+}
+
+/// Compresses chunk after chunk of a source.
+pub(super) struct Packer<'s> {
+    source: &'s dyn Source,
+    compressor: zstd::bulk::Compressor<'static>,
+    next: u64,
+}
+
+impl<'s> Packer<'s> {
+    pub(super) fn new(source: &'s dyn Source) -> Result<Self, StoreError> {
+        let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(StoreError::Source)?;
+        Ok(Self { source, compressor, next: 0 })
+    }
+
+    /// Returns the next chunks, of about `most` bytes before compression.
+    pub(super) fn batch(&mut self, most: u64) -> Result<Vec<Packed>, StoreError> {
+        let mut batch = Vec::new();
+        while (batch.len() as u64) * CHUNK < most {
+            let start = self.next * CHUNK;
+            if start >= self.source.len() {
+                break;
+            }
+            let end = (start + CHUNK).min(self.source.len());
+            let packed = match self.source.as_slice() {
+                Some(bytes) => self.pack(&bytes[start as usize..end as usize])?,
+                None => {
+                    let bytes = Span { start, end }.read(self.source).map_err(StoreError::Source)?;
+                    self.pack(&bytes)?
+                }
+            };
+            batch.push(packed);
+            self.next += 1;
+        }
+        Ok(batch)
+    }
+
+    fn pack(&mut self, bytes: &[u8]) -> Result<Packed, StoreError> {
+        let data = self.compressor.compress(bytes).map_err(StoreError::Source)?;
+        Ok(Packed { number: self.next, hash: hash(bytes), data })
+    }
+}
+
+fn hash(bytes: &[u8]) -> [u8; HASH] {
+    let mut hash = [0; HASH];
+    hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..HASH]);
+    hash
+}
+
+/// Returns the hash of all bytes of a source.
+pub(super) fn hash_all(source: &dyn Source) -> Result<[u8; 32], StoreError> {
+    if let Some(bytes) = source.as_slice() {
+        return Ok(*blake3::hash(bytes).as_bytes());
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut start = 0;
+    while start < source.len() {
+        let end = (start + 4 * CHUNK).min(source.len());
+        hasher.update(&Span { start, end }.read(source).map_err(StoreError::Source)?);
+        start = end;
+    }
+    Ok(*hasher.finalize().as_bytes())
+}
+
+/// Writes chunks of a body.
+pub(super) fn write(connection: &Connection, body: BodyRef, batch: &[Packed]) -> rusqlite::Result<()> {
+    let mut statement =
+        connection.prepare_cached("INSERT INTO chunk (id, hash, data) VALUES (?1, ?2, ?3)")?;
+    for packed in batch {
+        statement.execute(params![id(body, packed.number), packed.hash, packed.data])?;
+    }
+    Ok(())
+}
+
+/// Reads a chunk back and checks it.
+pub(super) fn read(connection: &Connection, body: BodyRef, number: u64) -> Result<Vec<u8>, StoreError> {
+    let row: Option<(Vec<u8>, Vec<u8>)> = connection
+        .prepare_cached("SELECT hash, data FROM chunk WHERE id = ?1")?
+        .query_row([id(body, number)], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (expected, data) = row.ok_or(StoreError::NotFound)?;
+    let bytes =
+        zstd::bulk::decompress(&data, CHUNK as usize).map_err(|_| StoreError::Damaged { what: "a chunk" })?;
+    if hash(&bytes) != expected.as_slice() {
+        return Err(StoreError::Damaged { what: "a chunk" });
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,217 @@
+//! Storing a result: pending, then visible, in as many transactions as its size needs.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use tidegate_core::source::Source;
+
+use super::chunks::{self, Packed, Packer};
+use super::{SqliteStore, sweep};
+use crate::artifact::{Artifact, BodyRef, NewArtifact};
+use crate::clock::Millis;
+use crate::error::StoreError;
+use crate::id::ArtifactId;
+
+/// Bytes before compression that go into one transaction: more would keep other processes waiting.
+const BATCH: u64 = 8 * 1024 * 1024;
+
+pub(super) fn put(
+    store: &SqliteStore,
+    new: &NewArtifact<'_>,
+    body: &dyn Source,
+) -> Result<Artifact, StoreError> {
+    let hash = chunks::hash_all(body)?;
+    if let Some(artifact) = name_known_body(store, new, &hash)? {
+        return Ok(artifact);
+    }
+    let mut packer = Packer::new(body)?;
+    let mut batch = packer.batch(BATCH)?;
+    let mut writer = Writer { store, new, hash, body: None, stored: 0, chunks: 0, bytes: body.len() };
+    loop {
+        let next = packer.batch(BATCH)?;
+        let last = next.is_empty();
+        match writer.write(&batch, last) {
+            Ok(Some(artifact)) => return Ok(artifact),
+            Ok(None) => batch = next,
+            Err(error) => {
+                writer.undo();
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// The same bytes of the same owner are stored once: a further artifact only names them.
+fn name_known_body(
+    store: &SqliteStore,
+    new: &NewArtifact<'_>,
+    hash: &[u8; 32],
+) -> Result<Option<Artifact>, StoreError> {
+    let mut connection = store.lock();
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Some((body, bytes, stored)) = known_body(&transaction, new, hash)? else { return Ok(None) };
+    let artifact = insert_artifact(&transaction, new, body, bytes, stored, store.clock.now())?;
+    transaction.commit()?;
+    Ok(Some(artifact))
+}
+
+fn known_body(
+    transaction: &Transaction<'_>,
+    new: &NewArtifact<'_>,
+    hash: &[u8; 32],
+) -> rusqlite::Result<Option<(BodyRef, u64, u64)>> {
+    transaction
+        .prepare_cached("SELECT id, bytes, stored FROM body WHERE owner = ?1 AND hash = ?2 AND visible = 1")?
+        .query_row(params![new.owner.as_str(), hash], |row| {
+            Ok((
+                BodyRef(row.get(0)?),
+                row.get::<_, i64>(1)?.unsigned_abs(),
+                row.get::<_, i64>(2)?.unsigned_abs(),
+            ))
+        })
+        .optional()
+}
+
+fn insert_artifact(
+    transaction: &Transaction<'_>,
+    new: &NewArtifact<'_>,
+    body: BodyRef,
+    bytes: u64,
+    stored: u64,
+    now: Millis,
+) -> Result<Artifact, StoreError> {
+    let artifact = Artifact {
+        id: ArtifactId::random(),
+        tool: new.tool.to_owned(),
+        kind: new.kind.to_owned(),
+        records: new.records,
+        tokens: new.tokens,
+        bytes,
+        stored_bytes: stored,
+        created: now,
+        expires: now.after(new.ttl),
+    };
+    transaction.execute(
+        "INSERT INTO artifact (id, owner, session, body, tool, kind, records, tokens, outline, created, expires)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![
+            artifact.id.as_str(),
+            new.owner.as_str(),
+            new.session.as_str(),
+            body.0,
+            new.tool,
+            new.kind,
+            new.records.map(u64::cast_signed),
+            new.tokens.cast_signed(),
+            new.outline,
+            artifact.created.0,
+            artifact.expires.0
+        ],
+    )?;
+    Ok(artifact)
+}
+
+/// A body while it is being written.
+struct Writer<'w, 'n> {
+    store: &'w SqliteStore,
+    new: &'w NewArtifact<'n>,
+    hash: [u8; 32],
+    body: Option<BodyRef>,
+    stored: u64,
+    chunks: u64,
+    bytes: u64,
+}
+
+impl Writer<'_, '_> {
+    /// Writes some chunks; with the last the body becomes visible and is named.
+    fn write(&mut self, batch: &[Packed], last: bool) -> Result<Option<Artifact>, StoreError> {
+        let now = self.store.clock.now();
+        let size: u64 = batch.iter().map(|packed| packed.data.len() as u64).sum();
+        let mut connection = self.store.lock();
+        self.check_quotas(&mut connection, size, now)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let body = match self.body {
+            Some(body) => body,
+            None => self.begin(&transaction, now)?,
+        };
+        chunks::write(&transaction, body, batch)?;
+        let (stored, chunks) = (self.stored + size, self.chunks + batch.len() as u64);
+        if !last {
+            transaction.execute(
+                "UPDATE body SET stored = ?2 WHERE id = ?1",
+                params![body.0, stored.cast_signed()],
+            )?;
+            transaction.commit()?;
+            (self.body, self.stored, self.chunks) = (Some(body), stored, chunks);
+            return Ok(None);
+        }
+        let artifact = match known_body(&transaction, self.new, &self.hash)? {
+            // Another process was faster with the same bytes; ours are dropped.
+            Some((known, bytes, stored)) => {
+                sweep::delete_body(&transaction, body)?;
+                insert_artifact(&transaction, self.new, known, bytes, stored, now)?
+            }
+            None => {
+                transaction.execute(
+                    "UPDATE body SET stored = ?2, chunks = ?3, visible = 1 WHERE id = ?1",
+                    params![body.0, stored.cast_signed(), chunks.cast_signed()],
+                )?;
+                insert_artifact(&transaction, self.new, body, self.bytes, stored, now)?
+            }
+        };
+        transaction.commit()?;
+        Ok(Some(artifact))
+    }
+
+    fn begin(&self, transaction: &Transaction<'_>, now: Millis) -> rusqlite::Result<BodyRef> {
+        transaction.execute(
+            "INSERT INTO body (owner, hash, bytes, stored, chunks, visible, created) VALUES (?1, ?2, ?3, 0, 0, 0, ?4)",
+            params![self.new.owner.as_str(), self.hash, self.bytes.cast_signed(), now.0],
+        )?;
+        Ok(BodyRef(transaction.last_insert_rowid()))
+    }
+
+    /// Refuses what would exceed a quota, after what has expired was taken away.
+    fn check_quotas(&self, connection: &mut Connection, size: u64, now: Millis) -> Result<(), StoreError> {
+        let quotas = self.store.quotas;
+        let exceeded = |connection: &Connection| -> Result<Option<StoreError>, StoreError> {
+            let session = stored_in_session(connection, self.new.session.as_str())? + self.stored;
+            if session + size > quotas.session_bytes {
+                return Ok(Some(StoreError::QuotaFull {
+                    scope: "session",
+                    used: session,
+                    limit: quotas.session_bytes,
+                }));
+            }
+            let all = stored_in_all(connection)?;
+            let full = all + size > quotas.store_bytes;
+            Ok(full.then_some(StoreError::QuotaFull { scope: "store", used: all, limit: quotas.store_bytes }))
+        };
+        if exceeded(connection)?.is_none() {
+            return Ok(());
+        }
+        sweep::sweep(connection, now)?;
+        exceeded(connection)?.map_or(Ok(()), Err)
+    }
+
+    /// Takes back what was written before an error; what this cannot reach is swept later.
+    fn undo(&self) {
+        if let Some(body) = self.body {
+            let mut connection = self.store.lock();
+            let undone = connection.transaction().and_then(|transaction| {
+                sweep::delete_body(&transaction, body)?;
+                transaction.commit()
+            });
+            // A full disk may refuse even that.
+            drop(undone);
+        }
+    }
+}
+
+fn stored_in_session(connection: &Connection, session: &str) -> rusqlite::Result<u64> {
+    let sql = "SELECT coalesce(sum(stored), 0) FROM body WHERE id IN (SELECT body FROM artifact WHERE session = ?1)";
+    connection.prepare_cached(sql)?.query_row([session], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+}
+
+pub(super) fn stored_in_all(connection: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT coalesce(sum(stored), 0) FROM body";
+    connection.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+}

@@ -1,0 +1,73 @@
+//! Taking away what nobody needs: artifacts whose time is over, bodies that nobody names, bodies never finished.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+use super::chunks;
+use crate::artifact::{BodyRef, Swept};
+use crate::clock::Millis;
+use crate::error::StoreError;
+
+/// A body pending for longer than this was left by a process that is gone.
+const PENDING: Duration = Duration::from_secs(600);
+/// Bodies taken away in one transaction, so that no other process waits long.
+const BATCH: usize = 16;
+
+pub(super) fn sweep(connection: &mut Connection, now: Millis) -> Result<Swept, StoreError> {
+    let before = file_bytes(connection)?;
+    let artifacts = connection.execute("DELETE FROM artifact WHERE expires <= ?1", [now.0])? as u64;
+    let unfinished = "SELECT id FROM body WHERE visible = 0 AND created <= ?1 LIMIT ?2";
+    let pending = delete_bodies(connection, unfinished, now.before(PENDING))?;
+    let bodies = pending + unnamed_bodies(connection)?;
+    if artifacts + bodies > 0 {
+        // Steps, since one statement gives back one page a step.
+        let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+    }
+    let freed_bytes = before.saturating_sub(file_bytes(connection)?);
+    Ok(Swept { artifacts, bodies, freed_bytes })
+}
+
+/// Deletes bodies that no artifact names any more.
+pub(super) fn unnamed_bodies(connection: &mut Connection) -> Result<u64, StoreError> {
+    let unnamed = "SELECT id FROM body WHERE visible = 1 AND created <= ?1
+                   AND NOT EXISTS (SELECT 1 FROM artifact WHERE artifact.body = body.id) LIMIT ?2";
+    delete_bodies(connection, unnamed, Millis(i64::MAX))
+}
+
+fn delete_bodies(connection: &mut Connection, select: &str, until: Millis) -> Result<u64, StoreError> {
+    let mut deleted = 0;
+    loop {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let bodies: Vec<i64> = transaction
+            .prepare_cached(select)?
+            .query_map(params![until.0, BATCH as i64], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for body in &bodies {
+            delete_body(&transaction, BodyRef(*body))?;
+        }
+        transaction.commit()?;
+        deleted += bodies.len() as u64;
+        if bodies.len() < BATCH {
+            return Ok(deleted);
+        }
+    }
+}
+
+/// Deletes a body with its chunks.
+pub(super) fn delete_body(transaction: &Transaction<'_>, body: BodyRef) -> rusqlite::Result<()> {
+    transaction.execute(
+        "DELETE FROM chunk WHERE id >= ?1 AND id < ?2",
+        params![chunks::id(body, 0), chunks::end(body)],
+    )?;
+    transaction.execute("DELETE FROM body WHERE id = ?1", [body.0])?;
+    Ok(())
+}
+
+fn file_bytes(connection: &Connection) -> Result<u64, StoreError> {
+    let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+    let size: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    Ok((pages * size).unsigned_abs())
+}

@@ -1,0 +1,120 @@
+//! Processes that are killed while they write: what was acknowledged is there and whole, the rest is swept.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_core::source::Span;
+use tidegate_store::{ArtifactId, ArtifactStore, Quotas, SqliteStore, open};
+use tidegate_testkit::clock::SetClock;
+use tidegate_testkit::contract::noise;
+
+use crate::{owner, put, store_in};
+
+const FOLDER: &str = "TIDEGATE_TEST_CRASH_FOLDER";
+const SEED: &str = "TIDEGATE_TEST_CRASH_SEED";
+
+/// Not a test by itself: the process that is killed. Says the id of each artifact once it is acknowledged.
+#[test]
+#[ignore = "run by the test below, in a process of its own"]
+fn writer() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
+    let store = store_in(folder.as_ref());
+    for n in 0.. {
+        // Small ones, and some that take several transactions.
+        let length =
+            if n % 7 == 3 { 12_000_000 } else { 1000 + (seed as usize * 7919 + n * 104_729) % 400_000 };
+        let bytes = noise(seed * 1000 + n as u64, length);
+        let kept = put(&store, &bytes).unwrap();
+        let mut stdout = std::io::stdout().lock();
+        writeln!(stdout, "acknowledged {} {} {length}", kept.id, seed * 1000 + n as u64).unwrap();
+        stdout.flush().unwrap();
+    }
+}
+
+fn spawn(folder: &std::path::Path, seed: u64) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "crash::writer", "--nocapture"])
+        .env(FOLDER, folder)
+        .env(SEED, seed.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// What a killed writer had acknowledged: the id, the seed of the bytes and their length.
+fn acknowledged(mut child: Child) -> Vec<(ArtifactId, u64, usize)> {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let lines: Vec<String> = lines.map_while(Result::ok).collect();
+    child.wait().unwrap();
+    let parts = lines.iter().filter_map(|line| line.split_once("acknowledged "));
+    parts
+        .filter_map(|(_, rest)| {
+            let mut parts = rest.split(' ');
+            let id = ArtifactId::parse(parts.next()?)?;
+            Some((id, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+        })
+        .collect()
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_writers_are_killed() {
+    const KILLS: u64 = 156;
+    let folder = tempfile::tempdir().unwrap();
+    store_in(folder.path());
+    let mut known = BTreeMap::new();
+    let mut seed = 0;
+    while seed < KILLS {
+        let children: Vec<Child> = (0..3).map(|n| spawn(folder.path(), seed + n)).collect();
+        seed += 3;
+        for (n, mut child) in children.into_iter().enumerate() {
+            // Random enough: every phase of a write gets its share over so many kills.
+            std::thread::sleep(Duration::from_millis(5 + (seed * 37 + n as u64 * 61) % 140));
+            child.kill().unwrap();
+            for (id, seed, length) in acknowledged(child) {
+                known.insert(id, (seed, length));
+            }
+        }
+    }
+    assert!(known.len() > 100, "writers wrote: {}", known.len());
+    let store = store_in(folder.path());
+    for (id, (seed, length)) in &known {
+        let source = open(&store, &owner(), id).unwrap();
+        let bytes = Span::whole(&source).read(&source).unwrap();
+        assert!(bytes == noise(*seed, *length), "{id} is whole");
+    }
+    let listed = store.list(&owner(), 1_000_000).unwrap();
+    for artifact in &listed {
+        let source = open(&store, &owner(), &artifact.id).unwrap();
+        assert_eq!(Span::whole(&source).read(&source).unwrap().len() as u64, artifact.bytes, "none is torn");
+    }
+    drop(store);
+    // What was never finished is swept once it is old.
+    let clock = Arc::new(SetClock::default());
+    let later = SqliteStore::open_with(&folder.path().join("artifacts.db"), Quotas::default(), clock.clone())
+        .unwrap();
+    clock.advance(Duration::from_secs(100 * 365 * 24 * 3600));
+    later.sweep().unwrap();
+    assert_eq!(later.usage().unwrap(), tidegate_store::Usage::default(), "no leftovers");
+    println!("{KILLS} kills, {} acknowledged artifacts, 0 lost", known.len());
+}
+
+/// Several processes may make the store at the same time.
+#[test]
+fn several_processes_start_at_once() {
+    for round in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut children: Vec<Child> = (0..6).map(|n| spawn(folder.path(), round * 10 + n)).collect();
+        std::thread::sleep(Duration::from_millis(600));
+        for child in &mut children {
+            child.kill().unwrap();
+        }
+        for child in children {
+            assert!(!acknowledged(child).is_empty(), "each of them could write");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The embedded backend: the contract, crashes, full disks, damage, privacy; and the ledger.
+
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+mod contract;
+mod crash;
+mod faults;
+mod ledger;
+mod privacy;
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidegate_store::{ArtifactStore, NewArtifact, Owner, Quotas, Session, SqliteStore};
+
+/// Opens the store of a folder.
+pub(crate) fn store_in(folder: &Path) -> SqliteStore {
+    SqliteStore::open(&folder.join("artifacts.db"), Quotas::default()).unwrap()
+}
+
+/// The owner all tests here use.
+pub(crate) fn owner() -> Owner {
+    Owner::new("local:1")
+}
+
+/// Stores bytes for an hour.
+pub(crate) fn put(
+    store: &SqliteStore,
+    bytes: &[u8],
+) -> Result<tidegate_store::Artifact, tidegate_store::StoreError> {
+    store.put(&NewArtifact::new(&owner(), &Session::new("one"), "tool", Duration::from_secs(3600)), &bytes)
+}

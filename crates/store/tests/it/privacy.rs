@@ -1,0 +1,65 @@
+//! Only the user can read what is kept, whatever the process's umask; and errors do not speak of it.
+
+use tidegate_store::{Home, SealKey, SqliteLedger, SqliteStore};
+
+const FOLDER: &str = "TIDEGATE_TEST_PRIVACY_FOLDER";
+
+/// Not a test by itself: makes everything that is ever made in the folder.
+#[test]
+#[ignore = "run by the test below, under another umask"]
+fn maker() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let home = Home::open(Some(folder.into())).unwrap();
+    let store = SqliteStore::open(&home.artifacts(), tidegate_store::Quotas::default()).unwrap();
+    crate::put(&store, b"secret").unwrap();
+    let _ledger = SqliteLedger::open(&home.ledger()).unwrap();
+    SealKey::of_folder(home.path()).unwrap();
+    // While the side files of both databases are there.
+    for entry in std::fs::read_dir(home.path()).unwrap() {
+        use std::os::unix::fs::PermissionsExt;
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        println!("{:o} {}", mode, entry.file_name().display());
+        assert_eq!(mode, 0o600, "{:?}", entry.file_name());
+    }
+}
+
+#[test]
+fn the_folder_is_private_under_any_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    for umask in ["000", "022", "077"] {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("data").join("tidegate");
+        let executable = std::env::current_exe().unwrap();
+        let script = format!(
+            "umask {umask} && exec '{}' --ignored --exact privacy::maker --nocapture",
+            executable.display()
+        );
+        let output =
+            std::process::Command::new("sh").args(["-c", &script]).env(FOLDER, &home).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let mode = std::fs::metadata(&home).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700, "umask {umask}");
+    }
+}
+
+#[test]
+fn one_key_for_all_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys: Vec<[u8; 12]> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let key = SealKey::of_folder(folder.path()).unwrap();
+                    let id = tidegate_store::ArtifactId::parse("0123456789ab").unwrap();
+                    key.seal(&crate::owner(), &id, b"x")
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(keys.windows(2).all(|pair| pair[0] == pair[1]));
+    let names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["seal.key"], "no leftovers");
+}

@@ -1,0 +1,30 @@
+//! A clock that stands still until it is set.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use tidegate_store::{Clock, Millis};
+
+/// A clock that stands still until it is set.
+#[derive(Debug)]
+pub struct SetClock(AtomicI64);
+
+impl Default for SetClock {
+    fn default() -> Self {
+        Self(AtomicI64::new(1_794_700_000_000))
+    }
+}
+
+impl SetClock {
+    /// Moves the clock on.
+    pub fn advance(&self, duration: Duration) {
+        let millis = i64::try_from(duration.as_millis()).expect("a short time");
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Millis {
+        Millis(self.0.load(Ordering::SeqCst))
+    }
+}

@@ -1,0 +1,49 @@
+//! What to say to a query that asks for something that is not there.
+
+use tidegate_core::view::{Dataset, nearest};
+
+/// Names shown of the fields there are.
+const SHOWN: usize = 30;
+
+/// Says what the data looks like: `List of 430 records with fields id, title, ...`.
+pub(crate) fn shape(data: &Dataset<'_>) -> String {
+    let fields = data.fields();
+    let names: Vec<&str> =
+        fields.iter().map(String::as_str).filter(|name| !name.contains("[]")).take(SHOWN).collect();
+    let more = if fields.len() > names.len() { ", ..." } else { "" };
+    let kind = if data.is_keyed() { "an object" } else { "a list" };
+    let place = match data.records_path() {
+        "" => format!("The data is {kind}"),
+        path => format!("The records are in .{path}, {kind}"),
+    };
+    let fields =
+        if names.is_empty() { String::new() } else { format!(" with fields {}{more}", names.join(", ")) };
+    match data.record_count() {
+        0 => format!("The text has no records; it is {}", data.kind()),
+        count => format!("{place} of {count}{fields}"),
+    }
+}
+
+/// Says which known names are near to a wrong one.
+pub(crate) fn meant(data: &Dataset<'_>, wrong: &str) -> String {
+    let near = nearest(wrong, data.fields().iter().map(String::as_str));
+    if near.is_empty() { String::new() } else { format!("Did you mean {}? ", near.join(", ")) }
+}
+
+/// Finds names in a jq program (`.titel`) that no field has.
+pub(crate) fn unknown_names(data: &Dataset<'_>, program: &str) -> Vec<String> {
+    let known = |name: &str| {
+        let part_of = |path: &str| path.split(['.', '[', ']', '"']).any(|part| part == name);
+        data.fields().iter().any(|path| part_of(path)) || part_of(data.records_path())
+    };
+    let mut unknown: Vec<String> = Vec::new();
+    for (at, _) in program.match_indices('.') {
+        let name: String =
+            program[at + 1..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        if starts && !known(&name) && !unknown.contains(&name) {
+            unknown.push(name);
+        }
+    }
+    unknown
+}

@@ -1,0 +1,161 @@
+//! jq: the program and the data go to a process of its own, the results come back line by line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Instant;
+
+use tidegate_core::view::{Dataset, Found, Total, ViewError, Window, visible_json};
+
+use crate::hint;
+use crate::limits::Limits;
+use crate::worker::{Order, Outcome, Worker};
+
+pub(crate) fn run(
+    worker: &Worker,
+    limits: &Limits,
+    data: &Dataset<'_>,
+    program: &str,
+    window: Window,
+) -> Result<Found, ViewError> {
+    let Some(json) = data.to_json(limits.input_bytes)? else {
+        return Err(ViewError::Engine(format!(
+            "the result is too large for jq (the limit is {} MB); use page, path, grep or lines",
+            limits.input_bytes >> 20
+        )));
+    };
+    let order = Order {
+        program: program.to_owned(),
+        skip: window.skip,
+        bytes: window.bytes,
+        rows: limits.rows,
+        memory_bytes: limits.memory_bytes,
+    };
+    let mut running = Running::start(worker, &order, json)?;
+    let outcome = running.wait(limits);
+    running.end();
+    let (results, outcome) = outcome?;
+    found(data, program, results, outcome)
+}
+
+/// The process while it runs. Ended in any case.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Running {
+    fn start(worker: &Worker, order: &Order, json: Vec<u8>) -> Result<Self, ViewError> {
+        let spawned = worker
+            .command()
+            // Nothing of our environment is the program's business.
+            .env_clear()
+            // An allocator that reserves address space by the gigabyte would meet the memory limit at once.
+            .env("MIMALLOC_ARENA_RESERVE", "32MiB")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut child = spawned?;
+        let (mut stdin, stdout) = match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => (stdin, stdout),
+            _ => return Err(ViewError::Engine("the jq process could not be talked to".into())),
+        };
+        let mut header = serde_json::to_vec(order).unwrap_or_default();
+        header.push(b'\n');
+        std::thread::spawn(move || {
+            // A process that was ended early does not read all; that is its own business.
+            let _ = stdin.write_all(&header).and_then(|()| stdin.write_all(&json));
+        });
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+            for line in lines {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, lines })
+    }
+
+    /// Takes the lines until the outcome, under the limits of time.
+    fn wait(&mut self, limits: &Limits) -> Result<(Vec<String>, Outcome), ViewError> {
+        let mut results = Vec::new();
+        let mut until = Instant::now() + limits.load_time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => match line.split_at_checked(1) {
+                    Some(("r", result)) => results.push(visible_json(result)),
+                    Some(("l", _)) => until = Instant::now() + limits.time,
+                    Some(("o", outcome)) => {
+                        let outcome = serde_json::from_str(outcome)
+                            .map_err(|error| ViewError::Engine(error.to_string()))?;
+                        return Ok((results, outcome));
+                    }
+                    _ => {}
+                },
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(ViewError::Engine(limits.out_of_time("the jq program")));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(ViewError::Engine(format!(
+                        "the jq program needed more than {} MB of memory; make it look at less, or read pages",
+                        limits.memory_bytes >> 20
+                    )));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        // Already gone is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.end();
+        }
+    }
+}
+
+fn found(
+    data: &Dataset<'_>,
+    program: &str,
+    results: Vec<String>,
+    outcome: Outcome,
+) -> Result<Found, ViewError> {
+    let mut notes = Vec::new();
+    if let Some(error) = outcome.error {
+        if outcome.total == 0 {
+            return Err(ViewError::Engine(format!(
+                "jq error: {error}. {}{}",
+                meant(data, program),
+                hint::shape(data)
+            )));
+        }
+        notes.push(format!("It then failed: {error}."));
+    }
+    let nothing = outcome.total == 0 || results.iter().all(|result| result == "null");
+    if nothing {
+        let searched = data.record_count();
+        let what = if outcome.total == 0 { "No results" } else { "Nothing but null" };
+        notes.push(format!(
+            "{what}; {searched} records were searched. {}{}.",
+            meant(data, program),
+            hint::shape(data)
+        ));
+    }
+    let total = if outcome.complete { Total::Exactly(outcome.total) } else { Total::AtLeast(outcome.total) };
+    Ok(Found { header: None, results, total, what: "results".into(), notes })
+}
+
+/// What the program's unknown names may have meant.
+fn meant(data: &Dataset<'_>, program: &str) -> String {
+    hint::unknown_names(data, program).iter().map(|name| hint::meant(data, name)).collect()
+}

@@ -1,0 +1,52 @@
+//! The engines behind the `jq`, `sql` and `grep` views, each under limits of time, memory and rows.
+//!
+//! jq runs in a process of its own, which has no environment, may use only so much memory, and is ended when its time
+//! is over: a jq program can loop or grow without end, and nothing inside a process can stop it. SQL runs in an
+//! in-memory database that can only be read and is interrupted when its time is over. A regular expression takes time
+//! linear in the text.
+
+mod grep;
+mod hint;
+mod jq;
+mod limits;
+mod sql;
+pub mod worker;
+
+pub use limits::Limits;
+pub use worker::Worker;
+
+use tidegate_core::view::{Dataset, Engines, Found, ViewError, Window};
+
+/// The engines.
+#[derive(Debug, Clone)]
+pub struct Queries {
+    limits: Limits,
+    worker: Worker,
+}
+
+impl Queries {
+    /// Returns the engines; `worker` says how to start the process that runs jq.
+    pub fn new(limits: Limits, worker: Worker) -> Self {
+        Self { limits, worker }
+    }
+}
+
+impl Engines for Queries {
+    fn jq(&self, data: &Dataset<'_>, program: &str, window: Window) -> Result<Found, ViewError> {
+        jq::run(&self.worker, &self.limits, data, program, window)
+    }
+
+    fn sql(&self, data: &Dataset<'_>, query: &str, window: Window) -> Result<Found, ViewError> {
+        sql::run(&self.limits, data, query, window)
+    }
+
+    fn grep(
+        &self,
+        data: &Dataset<'_>,
+        pattern: &str,
+        context: u64,
+        window: Window,
+    ) -> Result<Found, ViewError> {
+        grep::run(&self.limits, data, pattern, context, window)
+    }
+}

@@ -1,8 +1,8 @@
 //! The command line as clap reads it.
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::shape;
+use crate::{kept, query, shape};
 
 /// Keep MCP tool results inside a token budget and lose nothing
 ///
@@ -10,6 +10,7 @@ use crate::shape;
 /// that fits, with exact ways to read any part of the rest.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate", version, about, long_about)]
+#[command(after_help = "Kept results are in $TIDEGATE_HOME, by default the platform's folder for data.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -19,4 +20,19 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Shape(shape::Arguments),
+    Query(Box<query::Arguments>),
+    Ls(kept::Ls),
+    Show(kept::Show),
+    Export(kept::Export),
+    Rm(kept::Rm),
+    Gc(kept::Gc),
+}
+
+/// What to print where there is data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a person
+    Text,
+    /// For a program
+    Json,
 }

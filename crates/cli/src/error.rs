@@ -9,14 +9,17 @@ pub(crate) enum Kind {
     Failed,
     /// What was asked for, or what was given, is wrong.
     BadInput,
+    /// A store or server cannot be reached.
+    OutOfReach,
 }
 
 impl Kind {
-    /// Returns the exit code: 1 failed, 2 bad usage or input.
+    /// Returns the exit code: 1 failed, 2 bad usage or input, 3 out of reach.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Failed => 1,
             Self::BadInput => 2,
+            Self::OutOfReach => 3,
         }
     }
 }
@@ -38,6 +41,11 @@ impl CommandError {
     /// It could not be done.
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
         Self { kind: Kind::Failed, message: message.to_string(), hint: None }
+    }
+
+    /// A store or server cannot be reached.
+    pub(crate) fn out_of_reach(message: impl fmt::Display) -> Self {
+        Self { kind: Kind::OutOfReach, message: message.to_string(), hint: None }
     }
 
     /// Adds what to do about it.

@@ -7,14 +7,15 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::{Handle, handle_name};
-use tidegate_core::measure::{Cost, Meter};
+use tidegate_core::measure::{self, Cost, Meter};
 use tidegate_core::payload::{Form, Payload, PayloadError};
-use tidegate_core::shape::{Request, Shaped, Step, shape};
+use tidegate_core::shape::{Prepared, Request, Shaped, Step, shape};
 use tidegate_core::source::{Source, Span};
 use tidegate_core::{Bytes, Tokens};
 
 use crate::error::CommandError;
 use crate::input::Input;
+use crate::keep::Keep;
 use crate::ui;
 
 /// Show what a model would read of a tool result
@@ -47,6 +48,10 @@ pub(crate) struct Arguments {
     /// Print one line of the report on stderr
     #[arg(long)]
     stats: bool,
+
+    /// Keep the result, so that tidegate query can read any part of it
+    #[arg(long)]
+    keep: bool,
 }
 
 /// What to print.
@@ -66,7 +71,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let input = Input::stdin()?;
     let payload = read_payload(&input)?;
     let unreadable = |error: io::Error| CommandError::failed(format!("cannot read the result: {error}"));
-    let name = handle_name(&arguments.tool, &sample_id(&input).map_err(unreadable)?);
+    let text = payload.joined_text();
+    let prepared = Prepared::new(&payload, text.as_ref()).map_err(unreadable)?;
+    let id = match arguments.keep {
+        true => keep_result(&payload, &prepared, &arguments.tool)?,
+        false => sample_id(&input).map_err(unreadable)?,
+    };
+    let name = handle_name(&arguments.tool, &id);
     let request = Request {
         tool: &arguments.tool,
         arguments: arguments.arguments.as_deref(),
@@ -78,7 +89,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     if arguments.stats {
         ui::note(&stats_line(&shaped));
     }
-    ui::data(&arguments.output(&payload, &shaped).map_err(unreadable)?)
+    let name = arguments.keep.then_some(name);
+    ui::data(&arguments.output(&payload, &shaped, name.as_deref()).map_err(unreadable)?)
+}
+
+/// Stores the result and returns its id.
+fn keep_result(payload: &Payload<'_>, prepared: &Prepared<'_>, tool: &str) -> Result<String, CommandError> {
+    let unreadable = |error: io::Error| CommandError::failed(format!("cannot read the result: {error}"));
+    let outline = prepared.outline().map_err(unreadable)?;
+    let tokens = measure::cost(payload, &Meter::default()).map_err(unreadable)?.tokens;
+    Ok(Keep::open()?.put(payload, &outline, tool, tokens.0)?.id.to_string())
 }
 
 fn read_payload(input: &Input) -> Result<Payload<'_>, CommandError> {
@@ -149,14 +169,14 @@ impl Arguments {
         }
     }
 
-    fn output(&self, payload: &Payload<'_>, shaped: &Shaped) -> io::Result<Vec<u8>> {
+    fn output(&self, payload: &Payload<'_>, shaped: &Shaped, kept: Option<&str>) -> io::Result<Vec<u8>> {
         let text = match shaped.step {
             Step::Pass => passed_text(payload)?,
             _ => shaped.text.clone(),
         };
         Ok(match self.format {
             Format::Text => line(text.into_bytes()),
-            Format::Json => line(serde_json::to_vec_pretty(&report(shaped, &text)).unwrap_or_default()),
+            Format::Json => line(serde_json::to_vec_pretty(&report(shaped, &text, kept)).unwrap_or_default()),
             Format::Result => match &shaped.result {
                 Some(result) => line(result.clone()),
                 None if payload.form == Form::Plain => {
@@ -186,13 +206,14 @@ fn passed_text(payload: &Payload<'_>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn report(shaped: &Shaped, text: &str) -> serde_json::Value {
+fn report(shaped: &Shaped, text: &str, kept: Option<&str>) -> serde_json::Value {
     let cost =
         |cost: &Cost| json!({"tokens": cost.tokens.0, "estimated": cost.estimated, "bytes": cost.bytes.0});
     let left_out = shaped.left_out.iter().map(|left_out| {
         json!({"path": left_out.path, "what": left_out.what, "shown": left_out.shown, "of": left_out.of})
     });
     json!({
+        "id": kept,
         "step": step_name(shaped.step),
         "kind": shaped.kind,
         "strategy": shaped.strategy,

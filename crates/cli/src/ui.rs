@@ -16,6 +16,27 @@ pub(crate) fn data(bytes: &[u8]) -> Result<(), CommandError> {
     }
 }
 
+/// Prints a JSON value to stdout.
+pub(crate) fn json(value: &serde_json::Value) -> Result<(), CommandError> {
+    data(format!("{value:#}\n").as_bytes())
+}
+
+/// Lays rows out in columns; those named are aligned to the right.
+pub(crate) fn table<const N: usize>(rows: &[[String; N]], right: &[usize]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells = row.iter().enumerate().map(|(column, cell)| {
+            let width = widths[column];
+            if right.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        });
+        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
 /// Prints a line for a person to stderr.
 pub(crate) fn note(line: &str) {
     // Nothing can be done about a stderr that is gone.

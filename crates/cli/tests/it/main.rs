@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod kept;
 mod shape;
 
 use std::io::Write;
@@ -22,9 +23,16 @@ impl Outcome {
 
 /// Runs `tidegate` with arguments and stdin through a pipe.
 pub(crate) fn tidegate(arguments: &[&str], stdin: &[u8]) -> Outcome {
+    tidegate_in(None, arguments, stdin)
+}
+
+/// Runs `tidegate` with a data folder of its own.
+pub(crate) fn tidegate_in(home: Option<&std::path::Path>, arguments: &[&str], stdin: &[u8]) -> Outcome {
+    let nowhere = std::path::Path::new("/nonexistent/tidegate");
     let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
         .args(arguments)
         .env("COLUMNS", "100")
+        .env("TIDEGATE_HOME", home.unwrap_or(nowhere))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,0 +1,195 @@
+//! `tidegate ls`, `show`, `export`, `rm` and `gc`: what is kept, and what is done with it.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tidegate_core::envelope::handle_name;
+use tidegate_core::source::{Source, Span};
+use tidegate_store::{Artifact, ArtifactStore, CHUNK};
+
+use crate::cli::Format;
+use crate::error::CommandError;
+use crate::keep::{Keep, causes, id, time};
+use crate::ui;
+
+/// List the results that are kept, newest first
+#[derive(Debug, Args)]
+pub(crate) struct Ls {
+    /// Most results to list
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// Show what is known of a kept result
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Name of the result
+    id: String,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// Write out a kept result, byte for byte as it came
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Name of the result
+    id: String,
+
+    /// File to write to [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Remove kept results
+#[derive(Debug, Args)]
+pub(crate) struct Rm {
+    /// Names of the results
+    #[arg(required = true)]
+    ids: Vec<String>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// Remove what has expired and give the space back
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+fn name(artifact: &Artifact) -> String {
+    handle_name(&artifact.tool, artifact.id.as_str())
+}
+
+fn report(artifact: &Artifact) -> Value {
+    json!({
+        "id": name(artifact),
+        "tool": artifact.tool,
+        "kind": artifact.kind,
+        "records": artifact.records,
+        "bytes": artifact.bytes,
+        "stored_bytes": artifact.stored_bytes,
+        "tokens": artifact.tokens,
+        "created": time(artifact.created),
+        "expires": time(artifact.expires),
+    })
+}
+
+/// Runs `ls`.
+pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
+    let keep = Keep::open()?;
+    let artifacts =
+        keep.store.list(&keep.owner, arguments.limit).map_err(|error| keep.missing("the list", error))?;
+    if arguments.format == Format::Json {
+        return ui::json(&Value::Array(artifacts.iter().map(report).collect()));
+    }
+    if artifacts.is_empty() {
+        ui::note("nothing is kept; tidegate shape --keep keeps what it shapes");
+        return Ok(());
+    }
+    let mut rows = vec![["NAME", "KIND", "RECORDS", "BYTES", "TOKENS", "EXPIRES"].map(str::to_owned)];
+    rows.extend(artifacts.iter().map(|artifact| {
+        [
+            name(artifact),
+            artifact.kind.clone(),
+            artifact.records.map_or_else(|| "-".into(), |records| records.to_string()),
+            artifact.bytes.to_string(),
+            artifact.tokens.to_string(),
+            time(artifact.expires),
+        ]
+    }));
+    ui::data(ui::table(&rows, &[2, 3, 4]).as_bytes())
+}
+
+/// Runs `show`.
+pub(crate) fn show(arguments: &Show) -> Result<(), CommandError> {
+    let keep = Keep::open()?;
+    let source = keep.source(&arguments.id)?;
+    let report = report(source.artifact());
+    if arguments.format == Format::Json {
+        return ui::json(&report);
+    }
+    let mut text = String::new();
+    for (key, value) in report.as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.push_str(&format!("{key:<13}{value}\n"));
+    }
+    text.push_str(&format!("read it with: tidegate query {}\n", name(source.artifact())));
+    ui::data(text.as_bytes())
+}
+
+/// Runs `export`.
+pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
+    let keep = Keep::open()?;
+    let source = keep.source(&arguments.id)?;
+    let mut chunks = (0..source.len().div_ceil(CHUNK)).map(|number| {
+        let end = ((number + 1) * CHUNK).min(source.len());
+        Span { start: number * CHUNK, end }.read(&source).map_err(|error| {
+            CommandError::out_of_reach(format!("cannot read {:?}: {}", arguments.id, causes(&error)))
+        })
+    });
+    match &arguments.output {
+        None => chunks.try_for_each(|chunk| ui::data(&chunk?)),
+        Some(path) => {
+            let failed = |error: std::io::Error| {
+                CommandError::failed(format!("cannot write {}: {error}", path.display()))
+            };
+            let mut file = std::fs::File::create(path).map_err(failed)?;
+            chunks.try_for_each(|chunk| file.write_all(&chunk?).map_err(failed))?;
+            file.sync_all().map_err(failed)?;
+            ui::note(&format!("{} bytes written to {}", source.len(), path.display()));
+            Ok(())
+        }
+    }
+}
+
+/// Runs `rm`.
+pub(crate) fn rm(arguments: &Rm) -> Result<(), CommandError> {
+    let keep = Keep::open()?;
+    // Names that are none are found before anything is removed.
+    let ids =
+        arguments.ids.iter().map(|name| Ok((name, id(name)?))).collect::<Result<Vec<_>, CommandError>>()?;
+    for (name, id) in ids {
+        keep.store.delete(&keep.owner, &id).map_err(|error| keep.missing(name, error))?;
+        if arguments.format == Format::Text {
+            ui::note(&format!("{name} removed"));
+        }
+    }
+    match arguments.format {
+        Format::Text => Ok(()),
+        Format::Json => ui::json(&json!({"removed": arguments.ids})),
+    }
+}
+
+/// Runs `gc`.
+pub(crate) fn gc(arguments: &Gc) -> Result<(), CommandError> {
+    let keep = Keep::open()?;
+    let swept = keep.store.sweep().map_err(|error| keep.missing("the store", error))?;
+    let usage = keep.store.usage().map_err(|error| keep.missing("the store", error))?;
+    if arguments.format == Format::Json {
+        return ui::json(&json!({
+            "expired": swept.artifacts,
+            "freed_bytes": swept.freed_bytes,
+            "kept": usage.artifacts,
+            "stored_bytes": usage.stored_bytes,
+        }));
+    }
+    ui::data(
+        format!(
+            "{} expired, {} bytes given back; {} kept in {} bytes\n",
+            swept.artifacts, swept.freed_bytes, usage.artifacts, usage.stored_bytes
+        )
+        .as_bytes(),
+    )
+}

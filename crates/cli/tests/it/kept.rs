@@ -1,0 +1,209 @@
+//! The cycle a person can try in a shell: keep, list, read, export, remove.
+
+use serde_json::Value;
+use tidegate_testkit::{make, sample};
+
+use crate::{Outcome, tidegate_in};
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn run(&self, arguments: &[&str]) -> Outcome {
+        tidegate_in(Some(self.0.path()), arguments, b"")
+    }
+
+    fn keep(&self, tool: &str, result: &[u8]) -> String {
+        let kept = tidegate_in(
+            Some(self.0.path()),
+            &["shape", "--keep", "--tool", tool, "--format", "json"],
+            result,
+        );
+        assert_eq!(kept.code, 0, "{}", kept.stderr);
+        json(&kept)["id"].as_str().unwrap().to_owned()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let outcome = self.run(&[arguments, &["--format", "json"]].concat());
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        json(&outcome)
+    }
+
+    fn refused(&self, arguments: &[&str]) -> (i32, String) {
+        let outcome = self.run(arguments);
+        assert!(outcome.stdout.is_empty(), "{}", outcome.text());
+        assert_eq!(outcome.stderr.lines().count(), 1, "one line: {}", outcome.stderr);
+        (outcome.code, outcome.stderr)
+    }
+}
+
+fn json(outcome: &Outcome) -> Value {
+    serde_json::from_slice(&outcome.stdout).unwrap()
+}
+
+#[test]
+fn keep_list_read_export_remove() {
+    let home = Home::new();
+    let result = make::text_result(&sample::issues(300));
+    let id = home.keep("list_issues", &result);
+    assert!(id.starts_with("list_issues-"), "{id}");
+
+    let listed = home.json(&["ls"]);
+    assert_eq!((listed[0]["id"].as_str(), listed[0]["records"].as_u64()), (Some(id.as_str()), Some(300)));
+    assert!(home.run(&["ls"]).text().contains(&id));
+    assert_eq!(home.json(&["show", &id])["bytes"], result.len());
+    assert!(home.run(&["show", &id]).text().contains("read it with: tidegate query list_issues-"));
+
+    let summary = home.run(&["query", &id]);
+    assert!(summary.text().starts_with("list_issues returned 300 rows"), "{}", summary.text());
+    assert_eq!(home.json(&["query", &id, "--jq", "length"])["body"], "300");
+    assert_eq!(home.json(&["query", &id, "--path", "/7/number"])["body"], "4207");
+    assert_eq!(home.json(&["query", &id, "--sql", "select max(number) m from t"])["body"], "m\n4499");
+    assert!(home.json(&["query", &id, "--grep", "critical"])["body"].as_str().unwrap().starts_with("/150 {"));
+    assert!(
+        home.json(&["query", &id, "--fields", "number,state", "--page-size", "2"])["body"]
+            .as_str()
+            .unwrap()
+            .starts_with("number,state\n4200,")
+    );
+    assert_eq!(home.json(&["query", &id, "--range", "0-9"])["body"], "{\"content\"");
+
+    assert_eq!(home.run(&["export", &id]).stdout, result);
+    let file = home.0.path().join("out.json");
+    home.run(&["export", &id, "-o", file.to_str().unwrap()]);
+    assert_eq!(std::fs::read(&file).unwrap(), result);
+
+    assert_eq!(home.run(&["rm", &id]).code, 0);
+    assert_eq!(home.json(&["ls"]), Value::Array(vec![]));
+    assert_eq!(home.json(&["gc"])["kept"], 0);
+}
+
+/// Law 2 through the command line: the last cursor leads to the last record.
+#[test]
+fn a_walk_by_cursors_holds_every_record() {
+    let home = Home::new();
+    let id = home.keep("list_issues", &make::text_result(&sample::issues(120)));
+    let mut numbers: Vec<u64> = Vec::new();
+    let mut next = vec!["--page-size".to_owned(), "7".to_owned()];
+    loop {
+        let arguments: Vec<&str> = ["query", &id, "--max-tokens", "800"]
+            .into_iter()
+            .chain(next.iter().map(String::as_str))
+            .collect();
+        let part = home.json(&arguments);
+        for line in part["body"].as_str().unwrap().lines() {
+            numbers.push(serde_json::from_str::<Value>(line).unwrap()["number"].as_u64().unwrap());
+        }
+        match part["next"].as_str() {
+            Some(cursor) => next = vec!["--cursor".into(), cursor.into()],
+            None => break,
+        }
+    }
+    assert_eq!(numbers, (4200..4320).collect::<Vec<u64>>());
+}
+
+#[test]
+fn every_sample_comes_back_byte_for_byte() {
+    let home = Home::new();
+    for (name, result) in sample::all() {
+        let id = home.keep(name, &result);
+        assert!(home.run(&["export", &id]).stdout == result, "{name}");
+    }
+}
+
+#[test]
+fn bad_input_says_what_to_do() {
+    let home = Home::new();
+    let id = home.keep("list_issues", &make::text_result(&sample::issues(300)));
+    let other = home.keep("other", &make::text_result(&sample::issues(100)));
+    let cursor = home.json(&["query", &id, "--page-size", "100"])["next"].as_str().unwrap().to_owned();
+    let query = |arguments: &[&str]| home.refused(&[&["query", &id], arguments].concat());
+
+    assert_eq!(
+        home.refused(&["query", "nonsense"]),
+        (
+            2,
+            "tidegate: \"nonsense\" is not the name of a result; it looks like list_issues-3f9c2kq7m0xw\n"
+                .into()
+        )
+    );
+    assert_eq!(
+        home.refused(&["show", "t-000000000000"]),
+        (1, "tidegate: no result is called \"t-000000000000\"; tidegate ls shows what is kept\n".into())
+    );
+    assert_eq!(home.refused(&["rm", "t-000000000000"]).0, 1);
+    assert_eq!(home.refused(&["export", "t-000000000000"]).0, 1);
+    let foreign = home.refused(&["query", &other, "--cursor", &cursor]);
+    assert!(foreign.0 == 2 && foreign.1.contains("not a cursor of this result"), "{foreign:?}");
+    let broken = query(&["--cursor", &cursor[1..]]);
+    assert!(broken.0 == 2 && broken.1.contains("cursor"), "{broken:?}");
+    assert_eq!(
+        query(&["--jq", ".", "--sql", "select 1"]),
+        (2, "tidegate: jq and sql are two views; ask for one of them at a time\n".into())
+    );
+    assert_eq!(query(&["--page", "0"]).0, 2);
+    assert_eq!(
+        query(&["--max-tokens", "5"]),
+        (2, "tidegate: --max-tokens 5 is not possible; it is 250 to 10000\n".into())
+    );
+    let regex = query(&["--grep", "a("]);
+    assert!(regex.0 == 1 && regex.1.contains("is not a regular expression"), "{regex:?}");
+    let jq = query(&["--jq", ".["]);
+    assert!(jq.0 == 1 && jq.1.contains("jq error"), "{jq:?}");
+    let write = query(&["--sql", "delete from t"]);
+    assert!(write.0 == 1 && write.1.contains("can only be read"), "{write:?}");
+    let path = query(&["--path", "/0/titel"]);
+    assert!(path.0 == 1 && path.1.contains("Did you mean title?"), "{path:?}");
+    let beyond = query(&["--page", "99999"]);
+    assert!(beyond.0 == 2 && beyond.1.contains("is beyond the end"), "{beyond:?}");
+    // Nothing was lost by any of this.
+    assert_eq!(home.json(&["query", &id, "--jq", "length"])["body"], "300");
+}
+
+#[test]
+fn an_expired_result_says_when() {
+    let home = Home::new();
+    let id = home.keep("list_issues", &make::text_result(&sample::issues(30)));
+    let database = home.0.path().join("artifacts.db");
+    let connection = rusqlite::Connection::open(database).unwrap();
+    connection.execute("UPDATE artifact SET expires = 1000", []).unwrap();
+    let expired = home.refused(&["query", &id]);
+    assert_eq!(expired.0, 1);
+    assert!(
+        expired.1.contains("expired 1970-01-01T00:00:01Z; call the tool again if it is safe to repeat"),
+        "{expired:?}"
+    );
+    assert_eq!(home.json(&["gc"])["expired"], 1);
+}
+
+#[test]
+fn a_store_out_of_reach_is_exit_code_3() {
+    let home = Home::new();
+    let file = home.0.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let outcome = tidegate_in(Some(&file.join("below")), &["ls"], b"");
+    assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+    std::fs::write(
+        home.0.path().join("artifacts.db"),
+        "this is no database, but long enough to be taken for one".repeat(100),
+    )
+    .unwrap();
+    let outcome = home.run(&["ls"]);
+    assert_eq!(outcome.code, 3);
+    assert!(
+        outcome.stderr.contains("the stored result is damaged")
+            || outcome.stderr.contains("cannot use the store"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn nothing_kept_is_said() {
+    let outcome = Home::new().run(&["ls"]);
+    assert_eq!((outcome.code, outcome.text()), (0, ""));
+    assert!(outcome.stderr.contains("nothing is kept"));
+}

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LOCKED = 160
+LOCKED = 220
 DIRECT = {"tidegate-core": 8}
 
 

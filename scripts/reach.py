@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Measures what an agent reaches with follow-ups, on a corpus of recorded tool outputs with questions.
+
+a) A script plays the agent. It knows the text of a question and what tidegate answered, and nothing else: it greps for
+   the rarest words of the question and reads what the answer points to. At least 80 % of the lookup, rare and
+   substring questions must be answered within two follow-ups of 1,000 tokens.
+b) For each question of a table, the one query that an agent would write gives the exact answer within 1,000 tokens.
+"""
+import argparse
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLLOW_UPS = 2
+TOKENS = 1000
+BAR = 0.80
+KINDS = ("lookup", "rare", "substring")
+
+
+class Tidegate:
+    """The command, with a store of its own."""
+
+    def __init__(self, program, home):
+        self.program, self.home = str(program), home
+
+    def run(self, *arguments, stdin=None):
+        environment = {"TIDEGATE_HOME": self.home, "PATH": os.environ["PATH"]}
+        return subprocess.run([self.program, *arguments], input=stdin, capture_output=True, env=environment)
+
+    def keep(self, raw, tool):
+        """Stores a result; returns its name and the first answer."""
+        report = json.loads(self.run("shape", "--keep", "--tool", tool, "--format", "json", stdin=raw).stdout)
+        result = json.loads(self.run("shape", "--tool", tool, "--format", "result", stdin=raw).stdout)
+        return report["id"], result
+
+    def query(self, name, **arguments):
+        """The text of a part, or of the error, as the agent would read it."""
+        flags = [part for key, value in arguments.items() for part in ("--" + key.replace("_", "-"), str(value))]
+        done = self.run("query", name, "--max-tokens", str(TOKENS), *flags)
+        return (done.stdout or done.stderr).decode("utf-8", "replace")
+
+
+# ---------------------------------------------------------------- the agent
+COMMON = set("""a an and any are as at be by called can come contain contains containing did do does each every exactly first
+for from give given had has have hold holds how i in into is it its itself last lead leads less list made make many may most
+must name named no not number of often on one only or other out own per present say second see seen shall she should show
+shown some such than that the their them then there these they this those to under up use used using was were what when where
+which who whose why will with word words would you your text value values line lines file files record records result answer
+answers entry entries item items row rows field fields mention mentions mentioned occur occurs begin begins end ends start
+exact all digits hex bytes chars characters picture""".split())
+
+
+def rarest(question, first):
+    """The words of a question, the one that is least likely to be anywhere else first.
+
+    What looks like a name or a code is rare; what stands in the first answer already is not."""
+    quoted = re.findall(r'"([^"]{2,60})"', question)
+    plain = re.sub(r'"[^"]{2,60}"', " ", question)
+    codes = set(re.findall(r"\((\w{2,12})\)", plain))
+    words = re.findall(r"[\w@][\w@./:+*{}#-]*[\w*}]|\w{2,}", plain)
+    known = first.lower()
+    scored = []
+    for at, word in enumerate(words):
+        if word.lower() in COMMON or len(word) < 2:
+            continue
+        score = len(word) * 0.3 + at * 0.15 + 4 * (word in codes)
+        score += 4 * bool(re.search(r"\d", word)) + 3 * bool(re.search(r"[_./:@-]", word))
+        score += 3 * bool(re.search(r"[a-z][A-Z]", word)) + 3 * (word.isupper() and len(word) > 1)
+        score += 1.5 * (word[0].isupper() and at > 0) - 4 * (word.lower() in known)
+        scored.append((-score, at, word))
+    # A path that is nowhere may be there in parts.
+    found = quoted + [word for _, _, word in sorted(scored)]
+    return found + [part for word in found if "/" in word for part in word.split("/")[-1:] if part]
+
+
+def expression(word):
+    """A regular expression for a word as a whole."""
+    escaped = re.escape(word).replace("\\ ", r"\s+")
+    begin = r"\b" if re.match(r"\w", word) else ""
+    # What ends in a digit may be the beginning of a longer code.
+    return begin + escaped + (r"\b" if re.search(r"[^\W\d]$", word) and not re.search(r"\d", word) else "")
+
+
+def pointed_to(answer):
+    """Where an answer points: the deepest path of the first match, or the number of a line."""
+    paths = re.findall(r"^(/\S*) ", answer, re.M)
+    if paths:
+        inside = [path for path in paths if path.startswith(paths[0])]
+        return {"path": inside[1] if len(inside) > 1 else paths[0]}
+    line = re.search(r"^(\d+): ", answer, re.M)
+    if line:
+        number = int(line.group(1))
+        return {"lines": f"{max(1, number - 4)}-{number + 14}"}
+    return None
+
+
+def play(tidegate, name, question, first, answered):
+    """Asks follow-ups until the answer is there; returns how many it took, or None."""
+    words = rarest(question, first)
+    seen, read = [], None
+    for step in range(FOLLOW_UPS):
+        if read:
+            answer = tidegate.query(name, **read)
+        elif words:
+            answer = tidegate.query(name, grep=expression(words.pop(0)), context=2)
+        else:
+            return None
+        seen.append(answer)
+        if answered(answer) or answered("\n".join(seen)):
+            return step + 1
+        read = pointed_to(answer)
+    return None
+
+
+# ---------------------------------------------------------------- both parts
+def load(corpus):
+    for entry in json.loads((corpus / "index.json").read_text())["items"]:
+        item = json.loads((corpus / "questions" / f"{entry['id']}.json").read_text())
+        if not item.get("small"):
+            file = corpus / item["file"]
+            yield item, gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+
+
+def reach(corpus, tidegate, library, verbose):
+    total = {kind: [0, 0] for kind in KINDS}
+    calls = []
+    for item, raw in load(corpus):
+        questions = [q for q in item["questions"] if q["kind"] in KINDS]
+        if not questions:
+            continue
+        checker = library.Checker(item, raw.decode())
+        name, result = tidegate.keep(raw, item["call"]["tool"])
+        first, picture = library.render(result), library.blob_bytes(result) > 0
+        for question in questions:
+            def answered(text):
+                return checker.check(question, text)
+            at_once = checker.check(question, first, blobs_inline=picture)
+            taken = 0 if at_once else play(tidegate, name, question["text"], first, answered)
+            total[question["kind"]][1] += 1
+            if taken is None:
+                if verbose:
+                    print("  not reached:", question["id"], "|", question["text"], "|", str(question["answer"])[:60], "|", rarest(question["text"], first)[:3])
+                continue
+            total[question["kind"]][0] += 1
+            calls.append(taken)
+    hits, all_ = (sum(pair[at] for pair in total.values()) for at in (0, 1))
+    by_kind = ", ".join(f"{kind} {hit}/{count}" for kind, (hit, count) in total.items())
+    print(f"reached within {FOLLOW_UPS} follow-ups of {TOKENS} tokens: {hits} of {all_} ({hits / all_:.0%}; {by_kind}); mean {sum(calls) / len(calls):.2f} follow-ups")
+    return [] if hits / all_ >= BAR else [f"{hits / all_:.1%} reached, the bar is {BAR:.0%}"]
+
+
+def comes_back(corpus, tidegate):
+    """Every result, large or small, comes back byte for byte."""
+    problems, count = [], 0
+    for entry in json.loads((corpus / "index.json").read_text())["items"]:
+        file = corpus / json.loads((corpus / "questions" / f"{entry['id']}.json").read_text())["file"]
+        raw = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        name, _ = tidegate.keep(raw, entry["id"])
+        count += 1
+        if tidegate.run("export", name).stdout != raw:
+            problems.append(f"{entry['id']} did not come back byte for byte")
+    print(f"{count - len(problems)} of {count} results came back byte for byte")
+    return problems
+
+
+def one_query_each(corpus, tidegate, library, table):
+    wanted = json.loads(table.read_text())
+    problems, done, items = [], 0, set()
+    for item, raw in load(corpus):
+        mine = {qid: query for qid, query in wanted.items() if qid.rsplit(".", 1)[0] == item["id"]}
+        if not mine:
+            continue
+        items.add(item["id"])
+        checker = library.Checker(item, raw.decode())
+        name, _ = tidegate.keep(raw, item["call"]["tool"])
+        questions = {q["id"]: q for q in item["questions"]}
+        for qid, query in mine.items():
+            answer = tidegate.query(name, **query)
+            body = "\n".join(answer.split("\n")[2:-3]) if answer.count("\n~~") >= 2 else answer
+            done += 1
+            if not exact(checker, questions[qid], body):
+                problems.append(f"{qid}: {query} does not answer {questions[qid]['text']!r}: {body[:200]!r}")
+    print(f"{done - len(problems)} of {done} questions over {len(items)} items answered by one query each")
+    if done < 80 or len(items) < 30:
+        problems.append(f"the table has {done} questions over {len(items)} items; at least 80 over 30")
+    return problems
+
+
+def exact(checker, question, text):
+    """The corpus's check, without the conditions on nearness that are there for long texts."""
+    check = {key: value for key, value in question["check"].items() if key not in ("near", "stated", "window")}
+    return checker.check({**question, "check": check}, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--tidegate", type=Path, required=True)
+    parser.add_argument("--table", type=Path, default=Path(__file__).with_name("reach.json"))
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    sys.path.insert(0, str(options.corpus))
+    sys.dont_write_bytecode = True
+    import corpuslib
+    with tempfile.TemporaryDirectory() as home:
+        tidegate = Tidegate(options.tidegate.resolve(), home)
+        problems = comes_back(options.corpus, tidegate)
+        problems += reach(options.corpus, tidegate, corpuslib, options.verbose)
+        problems += one_query_each(options.corpus, tidegate, corpuslib, options.table)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,7 +11,8 @@
 //!
 //! let store = SqliteStore::ephemeral(Quotas::default())?;
 //! let owner = Owner::new("local:1000");
-//! let new = NewArtifact::new(&owner, &Session::new("one"), "list_issues", Duration::from_secs(60));
+//! let session = Session::new("one");
+//! let new = NewArtifact::new(&owner, &session, "list_issues", Duration::from_secs(60));
 //! let kept = store.put(&new, &b"{\"content\":[]}".as_slice())?;
 //! let source = open(&store, &owner, &kept.id)?;
 //! assert_eq!(Span::whole(&source).read(&source)?, b"{\"content\":[]}");

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{kept, query, shape};
+use crate::{kept, query, run, shape};
 
 /// Keep MCP tool results inside a token budget and lose nothing
 ///
@@ -19,6 +19,7 @@ pub(crate) struct Cli {
 /// One subcommand each.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(Box<run::Arguments>),
     Shape(shape::Arguments),
     Query(Box<query::Arguments>),
     Ls(kept::Ls),

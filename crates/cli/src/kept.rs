@@ -11,7 +11,7 @@ use tidegate_store::{Artifact, ArtifactStore, CHUNK};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::keep::{Keep, causes, id, time};
+use crate::keep::{Keep, causes, id};
 use crate::ui;
 
 /// List the results that are kept, newest first
@@ -81,21 +81,20 @@ fn report(artifact: &Artifact) -> Value {
         "bytes": artifact.bytes,
         "stored_bytes": artifact.stored_bytes,
         "tokens": artifact.tokens,
-        "created": time(artifact.created),
-        "expires": time(artifact.expires),
+        "created": artifact.created.to_string(),
+        "expires": artifact.expires.to_string(),
     })
 }
 
 /// Runs `ls`.
 pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
     let keep = Keep::open()?;
-    let artifacts =
-        keep.store.list(&keep.owner, arguments.limit).map_err(|error| keep.missing("the list", error))?;
+    let artifacts = keep.list(arguments.limit)?;
     if arguments.format == Format::Json {
         return ui::json(&Value::Array(artifacts.iter().map(report).collect()));
     }
     if artifacts.is_empty() {
-        ui::note("nothing is kept; tidegate shape --keep keeps what it shapes");
+        ui::note("nothing is kept; tidegate run keeps what would flood the agent's context");
         return Ok(());
     }
     let mut rows = vec![["NAME", "KIND", "RECORDS", "BYTES", "TOKENS", "EXPIRES"].map(str::to_owned)];
@@ -106,7 +105,7 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
             artifact.records.map_or_else(|| "-".into(), |records| records.to_string()),
             artifact.bytes.to_string(),
             artifact.tokens.to_string(),
-            time(artifact.expires),
+            artifact.expires.to_string(),
         ]
     }));
     ui::data(ui::table(&rows, &[2, 3, 4]).as_bytes())
@@ -158,10 +157,9 @@ pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
 pub(crate) fn rm(arguments: &Rm) -> Result<(), CommandError> {
     let keep = Keep::open()?;
     // Names that are none are found before anything is removed.
-    let ids =
-        arguments.ids.iter().map(|name| Ok((name, id(name)?))).collect::<Result<Vec<_>, CommandError>>()?;
-    for (name, id) in ids {
-        keep.store.delete(&keep.owner, &id).map_err(|error| keep.missing(name, error))?;
+    arguments.ids.iter().try_for_each(|name| id(name).map(drop))?;
+    for name in &arguments.ids {
+        keep.delete(name)?;
         if arguments.format == Format::Text {
             ui::note(&format!("{name} removed"));
         }
@@ -175,8 +173,8 @@ pub(crate) fn rm(arguments: &Rm) -> Result<(), CommandError> {
 /// Runs `gc`.
 pub(crate) fn gc(arguments: &Gc) -> Result<(), CommandError> {
     let keep = Keep::open()?;
-    let swept = keep.store.sweep().map_err(|error| keep.missing("the store", error))?;
-    let usage = keep.store.usage().map_err(|error| keep.missing("the store", error))?;
+    let swept = keep.store().sweep().map_err(|error| keep.missing("the store", error))?;
+    let usage = keep.store().usage().map_err(|error| keep.missing("the store", error))?;
     if arguments.format == Format::Json {
         return ui::json(&json!({
             "expired": swept.artifacts,

@@ -3,17 +3,20 @@
 //! stdout is data, stderr is everything else; only `ui.rs` prints.
 
 mod cli;
+mod config;
 mod error;
 mod input;
 mod keep;
 mod kept;
 mod query;
+mod run;
 mod shape;
 mod ui;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use tidegate_proxy::guard;
 use tidegate_query::worker;
 
 use cli::{Cli, Command};
@@ -23,11 +26,14 @@ use cli::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // The process that runs one jq program; not for people, so not in the help.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == worker::SUBCOMMAND) {
-        return ExitCode::from(u8::from(!worker::main()));
+    if let Some(code) = helper() {
+        return ExitCode::from(code);
     }
     let outcome = match Cli::parse().command {
+        Command::Run(arguments) => match run::run(&arguments) {
+            Ok(code) => return ExitCode::from(code),
+            Err(error) => Err(error),
+        },
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Ls(arguments) => kept::ls(&arguments),
@@ -39,5 +45,17 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => ui::fail(&error),
+    }
+}
+
+/// Runs as one of the processes that others of ours start: not for people, so not in the help.
+fn helper() -> Option<u8> {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next()?.to_str()? {
+        // Runs one jq program.
+        worker::SUBCOMMAND => Some(u8::from(!worker::main())),
+        // Watches over a server.
+        guard::SUBCOMMAND => Some(guard::main(arguments)),
+        _ => None,
     }
 }

@@ -91,8 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let keep = Keep::open()?;
     let source = keep.source(&arguments.id)?;
     let id = source.artifact().id.clone();
-    let key = keep.seal_key()?;
-    let seal = |bytes: &[u8]| key.seal(&keep.owner, &id, bytes);
+    let seal = |bytes: &[u8]| keep.seal(&id, bytes);
     let query = match &arguments.cursor {
         Some(text) => cursor::decode(text, seal).map_err(CommandError::bad_input)?,
         None => arguments.query()?,
@@ -108,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         source: &source,
         outline: &outline,
         tool: &source.artifact().tool,
-        handle: Handle { name: &name, kept: "kept 24 h" },
+        handle: Handle::kept(&name, "kept 24 h"),
         query: &query,
         budget,
         meter: Meter::default(),

@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let request = Request {
         tool: &arguments.tool,
         arguments: arguments.arguments.as_deref(),
-        handle: Handle { name: &name, kept: "kept 24 h" },
+        handle: Handle::kept(&name, "kept 24 h"),
         budget,
         meter: Meter::default(),
     };

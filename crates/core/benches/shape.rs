@@ -23,7 +23,7 @@ fn bench(criterion: &mut Criterion) {
     let request = Request {
         tool: "list_issues",
         arguments: None,
-        handle: Handle { name: "list_issues-3f9c2kq7m0xw", kept: "kept 24 h" },
+        handle: Handle::kept("list_issues-3f9c2kq7m0xw", "kept 24 h"),
         budget: Budget::default(),
         meter: Meter::default(),
     };

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::csv;
+use crate::hints::Hints;
 use crate::json::value::Value;
 use crate::json::{Dialect, Event, ScanError, Scanner};
 use crate::pattern::{Others, Pattern};
@@ -30,6 +31,8 @@ pub(crate) struct Data<'t> {
     pub(crate) others: Others,
     /// Set where the text breaks off inside the data.
     pub(crate) broken: Option<Break>,
+    /// What is said about it from outside.
+    pub(crate) hints: Hints,
 }
 
 impl<'t> Data<'t> {
@@ -58,6 +61,7 @@ impl<'t> Data<'t> {
                     range,
                     others: Others::default(),
                     broken,
+                    hints: Hints::default(),
                 }));
             }
         }
@@ -76,6 +80,7 @@ impl<'t> Data<'t> {
             range: start..end,
             others: Others::default(),
             broken: None,
+            hints: Hints::default(),
         }))
     }
 
@@ -123,6 +128,7 @@ impl<'t> Data<'t> {
             range: start..end,
             others: Others::default(),
             broken,
+            hints: Hints::default(),
         }))
     }
 
@@ -138,6 +144,7 @@ impl<'t> Data<'t> {
             range: 0..end,
             others: Others::default(),
             broken: None,
+            hints: Hints::default(),
         })
     }
 
@@ -146,7 +153,15 @@ impl<'t> Data<'t> {
         let mut builder = Builder::new();
         let (end, others) = pattern.profile(text, &mut builder)?;
         let profile = builder.finish(end);
-        Ok(Self { text, notation: Notation::Pattern(pattern), profile, range: 0..end, others, broken: None })
+        Ok(Self {
+            text,
+            notation: Notation::Pattern(pattern),
+            profile,
+            range: 0..end,
+            others,
+            broken: None,
+            hints: Hints::default(),
+        })
     }
 
     /// Returns the name of the notation, where it is one of its own.

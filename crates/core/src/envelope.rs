@@ -25,13 +25,44 @@ pub(crate) struct Frame {
     pub(crate) notes: Vec<String>,
 }
 
-/// The name of a result as it is kept.
+/// The name of a result, and what became of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Handle<'h> {
     /// `<tool>-<id>`, as it stands in text.
     pub name: &'h str,
-    /// For how long it is kept, in words: `kept 24 h`.
-    pub kept: &'h str,
+    /// Whether it is kept.
+    pub state: State<'h>,
+    /// The name of the tool that reads it.
+    pub reader: &'h str,
+}
+
+/// What became of a complete result.
+#[derive(Debug, Clone, Copy)]
+pub enum State<'h> {
+    /// It is kept; for how long, in words: `kept 24 h`.
+    Kept(&'h str),
+    /// It could not be kept; why.
+    Lost(&'h str),
+}
+
+impl<'h> Handle<'h> {
+    /// The name of the tool that reads kept results, unless an upstream has one of that name.
+    pub const READER: &'static str = "result_query";
+
+    /// Returns the handle of a result that is kept, such as `kept 24 h`.
+    pub fn kept(name: &'h str, words: &'h str) -> Self {
+        Self { name, state: State::Kept(words), reader: Self::READER }
+    }
+
+    /// Returns the handle of a result that could not be kept.
+    pub fn lost(why: &'h str) -> Self {
+        Self { name: "lost", state: State::Lost(why), reader: Self::READER }
+    }
+
+    /// Returns the handle with another name of the tool that reads it.
+    pub fn read_with(self, reader: &'h str) -> Self {
+        Self { reader, ..self }
+    }
 }
 
 /// Returns the name of a kept result in text: `<tool>-<id>`, whatever characters the tool's name has.
@@ -65,11 +96,18 @@ pub(crate) struct Call<'c> {
 pub(crate) fn text(call: &Call<'_>, frame: &Frame, body: &str) -> String {
     let tool = tool_name(call.tool);
     let verb = if call.failed { "failed and returned" } else { "returned" };
-    let Handle { name, kept } = call.handle;
+    let Handle { name, state, reader } = call.handle;
     let fence = fence(name, body);
-    let mut out =
-        format!("{tool} {verb} {} ({}). Complete result: \"{name}\" ({kept}).\n", frame.what, call.size);
-    out.push_str(&format!("Read more with result_query; do not call {tool} again."));
+    let mut out = format!("{tool} {verb} {} ({}). ", frame.what, call.size);
+    match state {
+        State::Kept(kept) => out.push_str(&format!(
+            "Complete result: \"{name}\" ({kept}).\nRead more with {reader}; do not call {tool} again."
+        )),
+        State::Lost(why) => out.push_str(&format!(
+            "The tool did run, but its complete result could not be kept: {why}.\n\
+             Nothing but what stands here can be read; call {tool} again only if it is safe to repeat."
+        )),
+    }
     for note in &frame.notes {
         out.push_str(&format!(" {note}"));
     }
@@ -83,8 +121,9 @@ pub(crate) fn text(call: &Call<'_>, frame: &Frame, body: &str) -> String {
     out.push_str(&format!(" Below {fence}: {}.\n{fence}\n{body}\n{fence}\n", below.join("; ")));
     match frame.next.split_first() {
         None => out.push_str("end of the complete result"),
+        Some(_) if matches!(state, State::Lost(_)) => out.push_str("end; the rest could not be kept"),
         Some((first, others)) => {
-            out.push_str(&format!("next: result_query {{\"id\":\"{name}\",{first}}}"));
+            out.push_str(&format!("next: {reader} {{\"id\":\"{name}\",{first}}}"));
             if !others.is_empty() {
                 let instead = first.split(':').next().unwrap_or_default().replace('"', "");
                 out.push_str(&format!("; instead of {instead}: {}", others.join(", ")));
@@ -96,20 +135,21 @@ pub(crate) fn text(call: &Call<'_>, frame: &Frame, body: &str) -> String {
 
 /// Writes the text of a part that was asked for: what it is, fenced body, how to read on.
 pub(crate) fn part_text(
-    handle: &str,
+    handle: Handle<'_>,
     what: &str,
     notes: &[String],
     body: &str,
     next: Option<&str>,
 ) -> String {
-    let fence = fence(handle, body);
-    let mut out = format!("{handle}: {what}.");
+    let Handle { name, reader, .. } = handle;
+    let fence = fence(name, body);
+    let mut out = format!("{name}: {what}.");
     for note in notes {
         out.push_str(&format!(" {note}"));
     }
     out.push_str(&format!("\n{fence}\n{body}\n{fence}\n"));
     match next {
-        Some(arguments) => out.push_str(&format!("next: result_query {{\"id\":\"{handle}\",{arguments}}}")),
+        Some(arguments) => out.push_str(&format!("next: {reader} {{\"id\":\"{name}\",{arguments}}}")),
         None => out.push_str("end: nothing follows"),
     }
     out
@@ -202,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_frame_comes_first_and_last() {
-        let handle = Handle { name: "list-3f9c2kq7m0xw", kept: "kept 24 h" };
+        let handle = Handle::kept("list-3f9c2kq7m0xw", "kept 24 h");
         let frame = Frame {
             what: "430 rows".into(),
             below: "3 of 31 fields".into(),

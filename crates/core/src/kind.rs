@@ -45,6 +45,22 @@ impl Kind {
     }
 }
 
+/// Returns the kind that a name stands for; `None` where the text cannot be read as that.
+pub(crate) fn named(name: &str, head: &str, whole: bool) -> Option<Kind> {
+    Some(match name {
+        "json" => Kind::Json,
+        "csv" => Kind::Table(csv::recognise(head, whole)?),
+        "log" => Kind::Log,
+        "diff" => Kind::Diff,
+        "html" => Kind::Html,
+        "snapshot" => Kind::Snapshot,
+        "markdown" => Kind::Markdown,
+        "code" => Kind::Code,
+        "text" => Kind::Prose,
+        _ => return None,
+    })
+}
+
 /// How much of a text is looked at.
 pub(crate) const SAMPLE: u64 = 32 * 1024;
 

@@ -15,7 +15,7 @@
 //! let request = Request {
 //!     tool: "list_issues",
 //!     arguments: None,
-//!     handle: Handle { name: "list_issues-3f9c2kq7m0xw", kept: "kept 24 h" },
+//!     handle: Handle::kept("list_issues-3f9c2kq7m0xw", "kept 24 h"),
 //!     budget: Budget::of_tokens(Tokens(500)),
 //!     meter: Meter::default(),
 //! };
@@ -36,6 +36,7 @@ mod csv;
 mod data;
 pub mod envelope;
 mod hash;
+pub mod hints;
 mod json;
 mod kind;
 pub mod limits;

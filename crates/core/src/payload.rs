@@ -91,8 +91,19 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// Returns all texts as one, in order; `structuredContent` where there are none.
+    /// Returns whether `structuredContent` is what the result is about, and the text only a word on it.
+    pub fn is_structured(&self) -> bool {
+        let texts: u64 = self.blocks.iter().filter_map(Block::text_span).map(Span::len).sum();
+        let own = self.structured.filter(|_| !self.structured_repeats_text);
+        own.is_some_and(|span| span.len() >= texts * 2)
+    }
+
+    /// Returns what the result is about as one text: all its texts, in order, or `structuredContent` where that is
+    /// most of it.
     pub fn joined_text(&self) -> Option<Text<'a>> {
+        if self.is_structured() {
+            return self.structured_text();
+        }
         let spans: Vec<Span> = self.blocks.iter().filter_map(Block::text_span).collect();
         match (spans.as_slice(), self.form) {
             ([], _) => self.structured_text(),

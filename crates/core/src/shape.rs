@@ -40,6 +40,7 @@ use crate::arguments;
 use crate::budget::Budget;
 use crate::data::Data;
 use crate::envelope::{self, Call, Frame, Handle};
+use crate::hints::Hints;
 use crate::measure::{self, Cost, Fit, Meter};
 use crate::outline::Outline;
 use crate::payload::Payload;
@@ -127,7 +128,20 @@ impl<'p> Prepared<'p> {
     ///
     /// Where the source cannot be read.
     pub fn new(payload: &'p Payload<'p>, text: Option<&'p Text<'p>>) -> io::Result<Self> {
-        let reading = text.map(Reading::read).transpose()?;
+        Self::with_hints(payload, text, &Hints::default())
+    }
+
+    /// Reads the text of a result about which something is known.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn with_hints(
+        payload: &'p Payload<'p>,
+        text: Option<&'p Text<'p>>,
+        hints: &Hints,
+    ) -> io::Result<Self> {
+        let reading = text.map(|text| Reading::read(text, hints)).transpose()?;
         Ok(Self { payload, text, reading })
     }
 

@@ -87,7 +87,7 @@ impl Kept {
             source: &source,
             outline: &outline,
             tool: "tool",
-            handle: Handle { name: "tool-3f9c2kq7m0xw", kept: "kept 24 h" },
+            handle: Handle::kept("tool-3f9c2kq7m0xw", "kept 24 h"),
             query: &Query::new(View::Page { number, size: Some(10) }),
             budget: Budget::of_tokens(Tokens(2000)),
             meter: Meter::default(),

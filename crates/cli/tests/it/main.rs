@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod kept;
+mod run;
+mod session;
 mod shape;
 
 use std::io::Write;

@@ -11,6 +11,7 @@ use super::markup::Page;
 use super::snapshot::Snapshot;
 use super::{blob, rows, structured, table};
 use crate::data::Data;
+use crate::hints::Hints;
 use crate::json::Dialect;
 use crate::kind::{self, Kind};
 use crate::pattern::{Blocks, Fields, Pattern};
@@ -35,12 +36,16 @@ enum Content<'t> {
 
 impl<'t> Reading<'t> {
     /// Recognises a text and reads it.
-    pub(crate) fn read(text: &'t Text<'t>) -> io::Result<Self> {
+    pub(crate) fn read(text: &'t Text<'t>, hints: &Hints) -> io::Result<Self> {
         let head = text.read(0..kind::SAMPLE)?;
         let whole = (head.len() as u64) < kind::SAMPLE;
         let head = String::from_utf8_lossy(&head);
-        let kind = kind::recognise(&head, whole);
-        let (kind, content) = read(text, &head, whole, kind)?;
+        let said = hints.kind.as_deref().and_then(|kind| kind::named(kind, &head, whole));
+        let kind = said.unwrap_or_else(|| kind::recognise(&head, whole));
+        let (kind, mut content) = read(text, &head, whole, kind)?;
+        if let Content::Data(data) = &mut content {
+            data.hints = hints.clone();
+        }
         Ok(Self { text, kind, content })
     }
 

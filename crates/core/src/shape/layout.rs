@@ -111,6 +111,12 @@ fn shared_prefix(sample: &[Record], path: &str, limit: usize) -> String {
 /// The paths of the fields of a row, those that tell most first; the label leads. Records that have no field in
 /// common are shown themselves.
 fn row_fields(table: &Table<'_>) -> Vec<String> {
+    let said = table.data.hints.fields.iter();
+    let said: Vec<String> =
+        said.filter(|path| table.fields.iter().any(|field| field.path == **path)).cloned().collect();
+    if !said.is_empty() {
+        return said;
+    }
     let label = table.label.map(|label| &table.fields[label]);
     let mut rest: Vec<(f64, &Field)> = table
         .fields

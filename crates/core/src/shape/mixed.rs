@@ -32,11 +32,32 @@ pub(crate) fn compose(payload: &Payload<'_>, budget: &Budget, draft: &mut Draft<
     if pictures > kept {
         draft.leave_out(LeftOut::new("", "pictures", kept as u64, pictures as u64));
     }
-    let repeated = payload.structured_repeats_text || payload.blocks.is_empty();
-    if let Some(span) = payload.structured.filter(|_| !repeated) {
+    if payload.is_structured() {
+        return compose_texts(payload, draft);
+    }
+    if let Some(span) = payload.structured.filter(|_| !payload.structured_repeats_text) {
         draft.room.push(0, format!("structuredContent ({}) differs from the text", write::size(span.len())));
         draft.leave_out(LeftOut::new("structuredContent", "bytes", 0, span.len()));
     }
+    Ok(())
+}
+
+/// Characters shown of a text beside structured content.
+const BESIDE: usize = 600;
+
+/// The words beside structured content: whole where they are few.
+fn compose_texts(payload: &Payload<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
+    let share = draft.room.left() / 4;
+    let (mut shown, mut all) = (0, 0);
+    for text in payload.blocks.iter().filter_map(|block| payload.text_of(block)) {
+        let bytes = text.read(0..4 * BESIDE as u64)?;
+        let words = visible::cut(String::from_utf8_lossy(&bytes).trim(), BESIDE);
+        let whole = !words.contains('…') && bytes.len() < 4 * BESIDE;
+        let placed = draft.room.within(share, |room| room.push(0, format!("text: {words}")));
+        shown += u64::from(placed && whole);
+        all += 1;
+    }
+    draft.leave_out(LeftOut::new("", "texts beside structuredContent", shown, all));
     Ok(())
 }
 

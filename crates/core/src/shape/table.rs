@@ -39,7 +39,9 @@ pub(crate) fn tables<'d>(data: &'d Data<'d>) -> Vec<Table<'d>> {
         let records = if node.types.objects == 0 { node.items } else { node.values };
         let alone = node.index.as_ref().is_some_and(|index| index.count >= 2);
         match records.filter(|_| alone && node.types.containers() == 1) {
-            Some(record) if node.bytes as f64 >= total * LEAST_SHARE => found.push((node.bytes, id, record)),
+            Some(record) if node.bytes as f64 >= total * LEAST_SHARE || data.hints.rows.is_some() => {
+                found.push((node.bytes, id, record));
+            }
             _ => {
                 let members = profile.children(id).filter(|(_, child)| matches!(child.step, Step::Key(_)));
                 pending.extend(
@@ -52,7 +54,9 @@ pub(crate) fn tables<'d>(data: &'d Data<'d>) -> Vec<Table<'d>> {
             }
         }
     }
-    found.sort_by_key(|&(bytes, id, _)| (std::cmp::Reverse(bytes), id));
+    let said = data.hints.rows_path();
+    let is_said = |id: NodeId| said.as_deref().is_some_and(|path| profile.path(profile.root(), id) == path);
+    found.sort_by_key(|&(bytes, id, _)| (!is_said(id), std::cmp::Reverse(bytes), id));
     found.into_iter().filter_map(|(_, container, record)| Table::new(data, container, record)).collect()
 }
 

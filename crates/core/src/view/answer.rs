@@ -206,7 +206,7 @@ impl Asked<'_> {
 
     fn finish(&self, part: Part, body: String) -> Answer {
         let next = part.next.as_ref().map(|next| self.next_arguments(next));
-        let text = envelope::part_text(self.handle.name, &part.what, &part.notes, &body, next.as_deref());
+        let text = envelope::part_text(self.handle, &part.what, &part.notes, &body, next.as_deref());
         let result = crate::json::string::written_len(&text) as u64 + RESULT_BYTES;
         let cost = Cost {
             tokens: self.meter.count(&text),

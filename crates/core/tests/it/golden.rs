@@ -29,7 +29,7 @@ fn the_call_s_own_arguments_come_first() {
     let request = |arguments| tidegate_core::shape::Request {
         tool: "list_things",
         arguments,
-        handle: tidegate_core::envelope::Handle { name: crate::HANDLE, kept: "kept 24 h" },
+        handle: tidegate_core::envelope::Handle::kept(crate::HANDLE, "kept 24 h"),
         budget: tidegate_core::budget::Budget::of_tokens(tidegate_core::Tokens(700)),
         meter: tidegate_core::measure::Meter::default(),
     };

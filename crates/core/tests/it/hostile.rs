@@ -86,7 +86,7 @@ fn tool_names_cannot_break_the_frame() {
         let request = Request {
             tool,
             arguments: Some("{\"q\":"),
-            handle: Handle { name: &name, kept: "kept 24 h" },
+            handle: Handle::kept(&name, "kept 24 h"),
             budget: Budget::of_tokens(Tokens(300)),
             meter: Meter::default(),
         };

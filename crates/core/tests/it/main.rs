@@ -25,7 +25,7 @@ pub(crate) fn shaped(source: &dyn Source, tokens: u64) -> Shaped {
     let request = Request {
         tool: "list_things",
         arguments: None,
-        handle: Handle { name: HANDLE, kept: "kept 24 h" },
+        handle: Handle::kept(HANDLE, "kept 24 h"),
         budget: Budget::of_tokens(Tokens(tokens)),
         meter: Meter::default(),
     };

@@ -33,7 +33,7 @@ impl Kept {
             source: &self.result.as_slice(),
             outline: &self.outline,
             tool: "list_things",
-            handle: Handle { name: HANDLE, kept: "kept 24 h" },
+            handle: Handle::kept(HANDLE, "kept 24 h"),
             query,
             budget: Budget::of_tokens(Tokens(tokens)),
             meter: Meter::default(),

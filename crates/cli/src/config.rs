@@ -1,0 +1,184 @@
+//! `tidegate.toml`: what is set for everything, for a server, for a tool and for a client.
+//!
+//! Two stages: `file.rs` reads what was written and notes every mistake with its line; here the files are put together
+//! and become policies. What the command line or the environment says wins over the project's file, that over the
+//! user's, and that over the defaults.
+
+mod file;
+mod mistake;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tidegate_gate::Place;
+use tidegate_gate::policy::{Policies, Rules};
+use tidegate_gate::profile::Profile;
+
+use crate::error::CommandError;
+use crate::keep;
+use file::{ClientRules, File};
+use mistake::Mistake;
+
+/// The name of the file.
+const NAME: &str = "tidegate.toml";
+
+/// Everything that was set.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    /// The files that were read, the one that wins first.
+    files: Vec<File>,
+}
+
+impl Config {
+    /// Reads the file named, or else the project's and the user's.
+    pub(crate) fn load(named: Option<&Path>) -> Result<Self, CommandError> {
+        let paths: Vec<PathBuf> = match named {
+            Some(path) => vec![path.to_owned()],
+            None => project_file().into_iter().chain(user_file()).collect(),
+        };
+        let mut files = Vec::new();
+        let mut mistakes = Vec::new();
+        for path in &paths {
+            match std::fs::read_to_string(path) {
+                Ok(text) => files.push(File::read(path, &text, &mut mistakes)),
+                Err(error) => mistakes.push(Mistake::of_file(path, &error)),
+            }
+        }
+        match mistakes.as_slice() {
+            [] => Ok(Self { files }),
+            mistakes => Err(refused(mistakes)),
+        }
+    }
+
+    /// Returns the rules for the tools of a server; `run` was set for this run and wins.
+    pub(crate) fn policies(&self, server: &str, run: Rules) -> Policies {
+        let mut policies = Policies::default();
+        policies.run = run;
+        for file in &self.files {
+            policies.defaults = std::mem::take(&mut policies.defaults).over(&file.defaults);
+            if let Some(of_server) = file.servers.get(server) {
+                policies.server = std::mem::take(&mut policies.server).over(&of_server.rules);
+                for (pattern, rules) in &of_server.tools {
+                    policies.add_tools(pattern, rules.clone());
+                }
+            }
+        }
+        policies
+    }
+
+    /// Returns the profiles that were set, by name of the client.
+    pub(crate) fn profiles(&self) -> BTreeMap<String, Profile> {
+        let mut set: BTreeMap<String, ClientRules> = BTreeMap::new();
+        for file in &self.files {
+            for (name, rules) in &file.clients {
+                let known = set.remove(name).unwrap_or_default();
+                set.insert(name.clone(), known.over(rules));
+            }
+        }
+        set.into_iter().map(|(name, rules)| (name.clone(), rules.profile(&name))).collect()
+    }
+
+    /// Returns where results are kept. `TIDEGATE_HOME` wins over a file.
+    pub(crate) fn place(&self) -> Place {
+        match (keep::place(), self.files.iter().find_map(|file| file.store_path.clone())) {
+            (Place::Folder(None), Some(path)) => Place::Folder(Some(path)),
+            (place, _) => place,
+        }
+    }
+}
+
+/// The nearest file above the current folder, as far as its repository reaches.
+fn project_file() -> Option<PathBuf> {
+    let folder = std::env::current_dir().ok()?;
+    for folder in folder.ancestors() {
+        let path = folder.join(NAME);
+        if path.is_file() {
+            return Some(path);
+        }
+        if folder.join(".git").exists() {
+            return None;
+        }
+    }
+    None
+}
+
+fn user_file() -> Option<PathBuf> {
+    let path = dirs::config_dir()?.join("tidegate").join(NAME);
+    path.is_file().then_some(path)
+}
+
+fn refused(mistakes: &[Mistake]) -> CommandError {
+    let count = match mistakes.len() {
+        1 => "1 mistake".to_owned(),
+        many => format!("{many} mistakes"),
+    };
+    let lines: Vec<String> = mistakes.iter().map(|mistake| format!("\n  {mistake}")).collect();
+    CommandError::bad_input(format!("{count} in the configuration:{}", lines.concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(texts: &[&str]) -> Result<Config, String> {
+        let mut mistakes = Vec::new();
+        let files = texts.iter().map(|text| File::read(Path::new("t.toml"), text, &mut mistakes)).collect();
+        if mistakes.is_empty() { Ok(Config { files }) } else { Err(refused(&mistakes).to_string()) }
+    }
+
+    #[test]
+    fn the_first_file_wins_and_the_narrowest_rule() {
+        let project = "[defaults]\nbudget_tokens = 1000\n[server.github.tool.\"list_*\"]\nfields = [\"id\"]\npage_size = 5\n";
+        let user =
+            "[defaults]\nbudget_tokens = 3000\nttl_seconds = 60\n[server.github]\nbudget_tokens = 500\n";
+        let policies = config(&[project, user]).unwrap().policies("github", Rules::default());
+        let policy = policies.of_tool("list_issues");
+        let profile = Profile::strictest();
+        assert_eq!(
+            policy.budget(&profile).tokens.0,
+            500,
+            "a server is narrower than the defaults of a file that wins"
+        );
+        assert_eq!(policy.ttl.as_secs(), 60);
+        assert_eq!((policy.page_size, policy.hints.fields.clone()), (Some(5), vec!["id".to_owned()]));
+        let other = config(&[project, user]).unwrap().policies("other", Rules::default());
+        assert_eq!(other.of_tool("list_issues").budget(&profile).tokens.0, 1000);
+        let run = Rules { budget_tokens: Some(700), ..Rules::default() };
+        let policies = config(&[project, user]).unwrap().policies("github", run);
+        assert_eq!(policies.of_tool("x").budget(&profile).tokens.0, 700);
+    }
+
+    #[test]
+    fn clients_can_be_treated_otherwise() {
+        let text =
+            "[client.codex-mcp-client]\nmax_bytes = 40000\n[client.\"*\"]\noutput_schema = \"union\"\n";
+        let profiles = config(&[text]).unwrap().profiles();
+        let codex = &profiles["codex-mcp-client"];
+        assert_eq!(codex.max_bytes, 40_000);
+        assert!(codex.runs_programs, "what is not set stays as it is built in");
+        assert_eq!(profiles["*"].output_schema, tidegate_gate::profile::OutputSchema::Union);
+    }
+
+    #[test]
+    fn every_mistake_is_told_at_once() {
+        let text = "[defaults]\nbudget_token = 5\nmax_bytes = 10\n\n[server.a.tool.x]\nkind = \"logs\"\nfields = \"id\"\n[clients]\n[store]\npath = 7\n";
+        let message = config(&[text]).unwrap_err();
+        for line in [
+            "6 mistakes in the configuration:",
+            "t.toml:2: [defaults] has no key budget_token; did you mean budget_tokens?",
+            "t.toml:3: max_bytes is 10, but at least 1536",
+            "t.toml:6: kind is \"logs\"",
+            "t.toml:7: fields should be a list of strings",
+            "t.toml:8: there is no section clients; did you mean client?",
+            "t.toml:10: path should be a string",
+        ] {
+            assert!(message.contains(line), "{line}\n{message}");
+        }
+    }
+
+    #[test]
+    fn broken_toml_is_told_with_its_line() {
+        let message = config(&["[defaults]\nbudget_tokens = \n\n[store\n"]).unwrap_err();
+        assert!(message.contains("t.toml:2:") && message.contains("t.toml:4:"), "{message}");
+    }
+}

@@ -1,0 +1,321 @@
+//! One `tidegate.toml` as it was written.
+
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+
+use tidegate_core::budget::Budget;
+use tidegate_core::hints::Hints;
+use tidegate_core::measure::{Factor, Meter};
+use tidegate_core::view::nearest;
+use tidegate_gate::policy::{OnStoreFailure, Rules};
+use tidegate_gate::profile::{OutputSchema, Profile};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::mistake::Mistake;
+
+/// What one file says.
+#[derive(Debug, Default)]
+pub(super) struct File {
+    pub(super) defaults: Rules,
+    pub(super) servers: BTreeMap<String, Server>,
+    pub(super) clients: BTreeMap<String, ClientRules>,
+    pub(super) store_path: Option<PathBuf>,
+}
+
+/// What is set for one server.
+#[derive(Debug, Default)]
+pub(super) struct Server {
+    pub(super) rules: Rules,
+    /// By pattern of the tool's name.
+    pub(super) tools: Vec<(String, Rules)>,
+}
+
+/// What is set for one client.
+#[derive(Debug, Default, Clone)]
+pub(super) struct ClientRules {
+    budget_tokens: Option<u64>,
+    max_bytes: Option<u64>,
+    cap_tokens: Option<u64>,
+    output_schema: Option<OutputSchema>,
+    resource_link: Option<bool>,
+    count_percent: Option<u64>,
+}
+
+impl ClientRules {
+    /// Returns these rules, and the others where these say nothing.
+    pub(super) fn over(self, other: &Self) -> Self {
+        Self {
+            budget_tokens: self.budget_tokens.or(other.budget_tokens),
+            max_bytes: self.max_bytes.or(other.max_bytes),
+            cap_tokens: self.cap_tokens.or(other.cap_tokens),
+            output_schema: self.output_schema.or(other.output_schema),
+            resource_link: self.resource_link.or(other.resource_link),
+            count_percent: self.count_percent.or(other.count_percent),
+        }
+    }
+
+    /// Returns the built-in profile of a client with these changes.
+    pub(super) fn profile(&self, name: &str) -> Profile {
+        let built_in = Profile::of_client(name);
+        let percent = self.count_percent.and_then(|percent| u32::try_from(percent).ok());
+        Profile {
+            budget_tokens: self.budget_tokens.or(built_in.budget_tokens),
+            max_bytes: self.max_bytes.unwrap_or(built_in.max_bytes),
+            cap_tokens: self.cap_tokens.unwrap_or(built_in.cap_tokens),
+            output_schema: self.output_schema.unwrap_or(built_in.output_schema),
+            resource_link: self.resource_link.unwrap_or(built_in.resource_link),
+            meter: percent.map_or(built_in.meter, |percent| Meter::new(ENCODING, Factor::percent(percent))),
+            ..built_in
+        }
+    }
+}
+
+/// The vocabulary that tokens are counted with.
+const ENCODING: tidegate_tokens::Encoding = tidegate_tokens::Encoding::O200k;
+
+const SECTIONS: [&str; 4] = ["defaults", "server", "client", "store"];
+const RULES: [&str; 9] = [
+    "budget_tokens",
+    "max_bytes",
+    "cap_tokens",
+    "ttl_seconds",
+    "page_size",
+    "fields",
+    "rows",
+    "kind",
+    "on_store_failure",
+];
+const CLIENT: [&str; 6] =
+    ["budget_tokens", "max_bytes", "cap_tokens", "output_schema", "resource_link", "count_percent"];
+
+type Value<'t> = Spanned<DeValue<'t>>;
+
+impl File {
+    /// Reads a file; what is wrong in it is added to the mistakes, all of it.
+    pub(super) fn read(path: &Path, text: &str, mistakes: &mut Vec<Mistake>) -> Self {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            mistakes.push(Mistake::at(path, text, error.span(), error.message().trim()));
+        }
+        let mut file = Self::default();
+        if !errors.is_empty() {
+            // What follows a broken line is not to be trusted.
+            return file;
+        }
+        let mut reader = Reader { path, text, mistakes };
+        for (name, value) in table.get_ref() {
+            let known = name.get_ref().as_ref();
+            if !SECTIONS.contains(&known) {
+                reader.unknown_section(name.span(), known);
+                continue;
+            }
+            let Some(section) = reader.table(known, value) else { continue };
+            match known {
+                "defaults" => file.defaults = reader.rules("defaults", section, &[]),
+                "server" => file.servers = reader.each(section, Reader::server),
+                "client" => file.clients = reader.each(section, Reader::client),
+                _ => file.store_path = reader.store(section),
+            }
+        }
+        file
+    }
+}
+
+struct Reader<'r> {
+    path: &'r Path,
+    text: &'r str,
+    mistakes: &'r mut Vec<Mistake>,
+}
+
+impl Reader<'_> {
+    fn wrong(&mut self, place: Range<usize>, message: impl Into<String>) {
+        self.mistakes.push(Mistake::at(self.path, self.text, Some(place), message));
+    }
+
+    fn unknown_section(&mut self, place: Range<usize>, name: &str) {
+        let meant = meant(name, &SECTIONS);
+        self.wrong(place, format!("there is no section {name}{meant}"));
+    }
+
+    fn unknown(&mut self, section: &str, place: Range<usize>, key: &str, known: &[&str]) {
+        let meant = meant(key, known);
+        self.wrong(place, format!("[{section}] has no key {key}{meant}"));
+    }
+
+    fn table<'t>(&mut self, key: &str, value: &'t Value<'t>) -> Option<&'t DeTable<'t>> {
+        match value.get_ref() {
+            DeValue::Table(table) => Some(table),
+            _ => {
+                self.wrong(value.span(), format!("{key} should be a section, such as [{key}.name]"));
+                None
+            }
+        }
+    }
+
+    /// Reads the sections below one, by name.
+    fn each<T>(
+        &mut self,
+        section: &DeTable<'_>,
+        read: fn(&mut Self, &str, &DeTable<'_>) -> T,
+    ) -> BTreeMap<String, T> {
+        let mut found = BTreeMap::new();
+        for (name, value) in section {
+            let name = name.get_ref().as_ref();
+            if let Some(table) = self.table(name, value) {
+                found.insert(name.to_owned(), read(self, name, table));
+            }
+        }
+        found
+    }
+
+    fn server(&mut self, name: &str, section: &DeTable<'_>) -> Server {
+        let rules = self.rules(&format!("server.{name}"), section, &["tool"]);
+        let mut tools = Vec::new();
+        let below = section.iter().find(|(key, _)| key.get_ref().as_ref() == "tool");
+        if let Some((_, value)) = below
+            && let Some(section) = self.table("tool", value)
+        {
+            let found = self.each(section, |reader, tool, section| reader.rules(tool, section, &[]));
+            tools.extend(found);
+        }
+        Server { rules, tools }
+    }
+
+    fn rules(&mut self, section: &str, table: &DeTable<'_>, besides: &[&str]) -> Rules {
+        let mut rules = Rules::default();
+        for (name, value) in table {
+            let key = name.get_ref().as_ref();
+            match key {
+                "budget_tokens" => {
+                    rules.budget_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST);
+                }
+                "max_bytes" => rules.max_bytes = self.number(key, value, Budget::LEAST_BYTES.0..=MOST),
+                "cap_tokens" => rules.cap_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST),
+                "ttl_seconds" => rules.ttl_seconds = self.number(key, value, 1..=MOST),
+                "page_size" => rules.page_size = self.number(key, value, 1..=1000),
+                "fields" => rules.fields = self.strings(key, value),
+                "rows" => rules.rows = self.string(key, value).map(str::to_owned),
+                "kind" => {
+                    rules.kind = self.one_of(key, value, &Hints::KINDS).map(|at| Hints::KINDS[at].to_owned());
+                }
+                "on_store_failure" => {
+                    let choices = [OnStoreFailure::Overview, OnStoreFailure::Error];
+                    rules.on_store_failure =
+                        self.one_of(key, value, &["overview", "error"]).map(|at| choices[at]);
+                }
+                _ if besides.contains(&key) => {}
+                _ => self.unknown(section, name.span(), key, &RULES),
+            }
+        }
+        rules
+    }
+
+    fn client(&mut self, client: &str, table: &DeTable<'_>) -> ClientRules {
+        let mut rules = ClientRules::default();
+        for (name, value) in table {
+            let key = name.get_ref().as_ref();
+            match key {
+                "budget_tokens" => {
+                    rules.budget_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST);
+                }
+                "max_bytes" => rules.max_bytes = self.number(key, value, Budget::LEAST_BYTES.0..=MOST),
+                "cap_tokens" => rules.cap_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST),
+                "count_percent" => rules.count_percent = self.number(key, value, 100..=1000),
+                "resource_link" => rules.resource_link = self.boolean(key, value),
+                "output_schema" => {
+                    let choices = [OutputSchema::Strip, OutputSchema::Keep, OutputSchema::Union];
+                    rules.output_schema =
+                        self.one_of(key, value, &["strip", "keep", "union"]).map(|at| choices[at]);
+                }
+                _ => self.unknown(&format!("client.{client}"), name.span(), key, &CLIENT),
+            }
+        }
+        rules
+    }
+
+    fn store(&mut self, table: &DeTable<'_>) -> Option<PathBuf> {
+        let mut path = None;
+        for (name, value) in table {
+            match name.get_ref().as_ref() {
+                "path" => path = self.string("path", value).map(expand),
+                key => self.unknown("store", name.span(), key, &["path"]),
+            }
+        }
+        path
+    }
+
+    fn number(&mut self, key: &str, value: &Value<'_>, range: RangeInclusive<u64>) -> Option<u64> {
+        let DeValue::Integer(integer) = value.get_ref() else {
+            self.wrong(value.span(), format!("{key} should be a whole number"));
+            return None;
+        };
+        let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok();
+        let within = number.filter(|number| range.contains(number));
+        if within.is_none() {
+            let bound = match number {
+                Some(number) if number > *range.end() => format!("at most {}", range.end()),
+                _ => format!("at least {}", range.start()),
+            };
+            self.wrong(value.span(), format!("{key} is {}, but {bound} is possible", integer.as_str()));
+        }
+        within
+    }
+
+    fn string<'v>(&mut self, key: &str, value: &'v Value<'_>) -> Option<&'v str> {
+        let text = value.get_ref().as_str().filter(|text| !text.is_empty());
+        if text.is_none() {
+            self.wrong(value.span(), format!("{key} should be a string"));
+        }
+        text
+    }
+
+    fn boolean(&mut self, key: &str, value: &Value<'_>) -> Option<bool> {
+        let read = value.get_ref().as_bool();
+        if read.is_none() {
+            self.wrong(value.span(), format!("{key} should be true or false"));
+        }
+        read
+    }
+
+    fn strings(&mut self, key: &str, value: &Value<'_>) -> Option<Vec<String>> {
+        let list = match value.get_ref() {
+            DeValue::Array(list) => {
+                list.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+            }
+            _ => None,
+        };
+        if list.is_none() {
+            self.wrong(value.span(), format!("{key} should be a list of strings, such as [\"id\"]"));
+        }
+        list
+    }
+
+    fn one_of(&mut self, key: &str, value: &Value<'_>, choices: &[&str]) -> Option<usize> {
+        let text = self.string(key, value)?;
+        let found = choices.iter().position(|choice| *choice == text);
+        if found.is_none() {
+            self.wrong(value.span(), format!("{key} is {text:?}, but can be {}", choices.join(", ")));
+        }
+        found
+    }
+}
+
+/// Larger numbers are no limits.
+const MOST: u64 = 1 << 40;
+
+fn meant(wrong: &str, known: &[&str]) -> String {
+    match nearest(wrong, known.iter().copied()).first() {
+        Some(near) => format!("; did you mean {near}?"),
+        None => format!("; there are {}", known.join(", ")),
+    }
+}
+
+/// Reads `~/` as the user's home.
+fn expand(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), dirs::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}

@@ -1,0 +1,152 @@
+//! `tidegate run`: the proxy in front of one server.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tidegate_core::budget::Budget;
+use tidegate_gate::policy::{Policies, Rules};
+use tidegate_gate::profile::Profile;
+use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
+use tidegate_proxy::stdio::{self, Options};
+use tidegate_proxy::{Link, Mode};
+use tidegate_query::{Limits, Queries, Worker};
+
+use crate::config::Config;
+use crate::error::CommandError;
+
+/// Run an MCP server with its results kept inside a budget
+///
+/// Starts the server and stands between it and the client, on stdin and stdout. A result that fits the budget passes
+/// untouched; a larger one is kept whole and answered with an overview, and the client gets one more tool, result_query,
+/// to read any part of it. In a client's configuration, put `tidegate run --` in front of the server's command.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  \
+    tidegate run --server github --budget 4000 -- github-mcp-server stdio\n  tidegate run --observe -- my-server")]
+pub(crate) struct Arguments {
+    /// Only measure and note; every byte crosses unchanged
+    #[arg(long, env = "TIDEGATE_OBSERVE")]
+    observe: bool,
+
+    /// Name of the server, for its section in tidegate.toml and for the statistics [default: the command's name]
+    #[arg(long, value_name = "NAME", env = "TIDEGATE_SERVER")]
+    server: Option<String>,
+
+    /// Most tokens of an answer [default: 2000]
+    #[arg(long, value_name = "TOKENS", env = "TIDEGATE_BUDGET", value_parser = at_least(Budget::LEAST_TOKENS.0))]
+    budget: Option<u64>,
+
+    /// Most bytes of an answer [default: 5 per token, at least 10240, below where the client cuts]
+    #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_BYTES", value_parser = at_least(Budget::LEAST_BYTES.0))]
+    max_bytes: Option<u64>,
+
+    /// How long results are kept, such as 90s, 15m, 24h or 7d [default: 24h]
+    #[arg(long, value_name = "TIME", env = "TIDEGATE_TTL", value_parser = duration)]
+    ttl: Option<Duration>,
+
+    /// Keep results in memory, until the server ends
+    #[arg(long, env = "TIDEGATE_EPHEMERAL")]
+    ephemeral: bool,
+
+    /// Answer a request with an error when the server has not answered it for so long, such as 30s [default: never]
+    #[arg(long, value_name = "TIME", env = "TIDEGATE_TIMEOUT", value_parser = duration)]
+    timeout: Option<Duration>,
+
+    /// Configuration file [default: tidegate.toml of the project and of the user]
+    #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// Command that starts the server, and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; returns the exit code of the server.
+pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
+    let config = Config::load(arguments.config.as_deref())?;
+    let server = arguments.server();
+    let place = if arguments.ephemeral { Place::Memory } else { config.place() };
+    let policies = config.policies(&server, arguments.rules());
+    let link = arguments.link(server, place, policies, config.profiles())?;
+    let program = std::env::current_exe().map_err(CommandError::failed)?;
+    let options = Options { command: arguments.command.clone(), program };
+    stdio::run(link, &options).map_err(|error| {
+        CommandError::out_of_reach(error)
+            .hint("check the command after --; it must run in this folder as it stands")
+    })
+}
+
+impl Arguments {
+    fn rules(&self) -> Rules {
+        Rules {
+            budget_tokens: self.budget,
+            max_bytes: self.max_bytes,
+            ttl_seconds: self.ttl.map(|ttl| ttl.as_secs().max(1)),
+            ..Rules::default()
+        }
+    }
+
+    fn server(&self) -> String {
+        let named = self.server.clone();
+        named.unwrap_or_else(|| {
+            let program = self.command.first().map(PathBuf::from).unwrap_or_default();
+            program.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+        })
+    }
+
+    fn link(
+        &self,
+        server: String,
+        place: Place,
+        policies: Policies,
+        profiles: BTreeMap<String, Profile>,
+    ) -> Result<Link, CommandError> {
+        let worker = Worker::current().map_err(CommandError::failed)?;
+        let engines = Queries::new(Limits::default(), worker);
+        let gate = Gate::new(Setup { keep: Keep::of_user(place), policies, engines, server });
+        let mode = if self.observe { Mode::Observe } else { Mode::Shape };
+        Ok(Link::new(Arc::new(gate), Caller::unknown(profiles), mode, self.timeout))
+    }
+}
+
+fn at_least(least: u64) -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(least..)
+}
+
+/// Reads a time such as `90s`, `15m`, `24h`, `7d`, or a number of seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => 0,
+    };
+    let number = digits.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    match number {
+        Some(number) if unit > 0 && number * f64::from(unit) < 1e10 => {
+            Ok(Duration::from_secs_f64(number * f64::from(unit)))
+        }
+        _ => Err("write it like 90s, 15m, 24h or 7d".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (text, seconds) in [("90s", 90), ("15m", 900), ("24h", 86_400), ("7d", 604_800), ("5", 5)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)));
+        }
+        assert_eq!(duration("0.5s"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "h", "-1s", "1y", "1e99d", "0"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Who asks: what a client has said of itself, and how it is treated.
+
+use std::collections::BTreeMap;
+
+use tidegate_core::envelope::Handle;
+
+use crate::profile::Profile;
+use crate::raw::{self, Place};
+
+/// The key under which a 2026-07-28 request names its protocol version.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The key under which a 2026-07-28 request names its client.
+const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+
+/// A client of this gate.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The name it gives itself; empty as long as it has not.
+    pub client: String,
+    /// How it is treated.
+    pub profile: Profile,
+    /// Whether its requests are of the 2026-07-28 revision, where every result says its type.
+    pub modern: bool,
+    /// What our tool is called for it.
+    pub reader: &'static str,
+    /// Profiles set by the user, by name of the client.
+    set: BTreeMap<String, Profile>,
+}
+
+impl Caller {
+    /// Returns a client that has not said who it is; `set` are profiles of the user's own.
+    pub fn unknown(set: BTreeMap<String, Profile>) -> Self {
+        let mut caller = Self {
+            client: String::new(),
+            profile: Profile::strictest(),
+            modern: false,
+            reader: Handle::READER,
+            set,
+        };
+        caller.name("");
+        caller
+    }
+
+    /// Notes the name the client gives itself.
+    pub fn name(&mut self, client: &str) {
+        let set = self.set.get(client).or_else(|| self.set.get("*"));
+        self.profile = set.cloned().unwrap_or_else(|| Profile::of_client(client));
+        self.client = client.chars().take(64).collect();
+    }
+
+    /// Notes what a request says of the client: in `initialize`, or, since 2026-07-28, in every request.
+    pub fn read_request(&mut self, method: &str, json: &[u8], params: &Place) {
+        if method == "initialize" {
+            self.modern = false;
+            self.read_info(json, raw::member(json, params, "clientInfo"));
+            return;
+        }
+        // Most requests of the earlier revisions have no `_meta`, or one without this key.
+        let bytes = &json[params.clone()];
+        if memchr::memmem::find(bytes, VERSION.as_bytes()).is_none() {
+            return;
+        }
+        if let Some(meta) = raw::member(json, params, "_meta")
+            && raw::member(json, &meta, VERSION).is_some()
+        {
+            self.modern = true;
+            self.read_info(json, raw::member(json, &meta, CLIENT));
+        }
+    }
+
+    fn read_info(&mut self, json: &[u8], info: Option<Place>) {
+        let name = info.and_then(|info| raw::member(json, &info, "name"));
+        if let Some(name) = name.and_then(|name| raw::text(json, &name))
+            && name != self.client
+        {
+            self.name(&name);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What can go wrong in the gate, and how a caller is told: the one place where errors become words for a model or a
+//! JSON-RPC error. Every message says what to do next, and none holds what was stored.
+
+use tidegate_core::view::ViewError;
+use tidegate_store::{Millis, StoreError};
+
+/// An error as JSON-RPC has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RpcError {
+    /// Its number.
+    pub code: i64,
+    /// What happened, and what to do.
+    pub message: String,
+}
+
+impl RpcError {
+    /// The params of a request make no sense.
+    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
+        Self { code: -32602, message: message.into() }
+    }
+
+    /// We have failed.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self { code: -32603, message: message.into() }
+    }
+
+    /// The server behind has failed or does not answer.
+    pub fn upstream(message: impl Into<String>) -> Self {
+        Self { code: -32000, message: message.into() }
+    }
+
+    /// No answer came in time.
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self { code: -32001, message: message.into() }
+    }
+}
+
+/// Why a follow-up has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FollowUpError {
+    /// The arguments make no sense.
+    #[error("{0}")]
+    Arguments(String),
+    /// There is no such result, or no longer.
+    #[error("{0}")]
+    Gone(String),
+    /// The part cannot be given.
+    #[error("{0}")]
+    View(String),
+    /// The store cannot be used.
+    #[error("{0}")]
+    Store(String),
+}
+
+impl FollowUpError {
+    /// Says why a result is not there.
+    pub(crate) fn of_store(name: &str, error: &StoreError) -> Self {
+        match error {
+            StoreError::NotFound => Self::Gone(format!(
+                "no result is kept under {name:?}; copy the id from the answer that named it, such as list_issues-3f9c2kq7m0xw"
+            )),
+            StoreError::Expired { at } => Self::Gone(expired(name, *at)),
+            other => Self::Store(format!("{name:?} cannot be read now ({}); try again", causes(other))),
+        }
+    }
+}
+
+fn expired(name: &str, at: Millis) -> String {
+    let tool = name.rsplit_once('-').map_or("the tool", |(tool, _)| tool);
+    format!("{name:?} expired {at}; call {tool} again only if it is safe to repeat")
+}
+
+impl From<ViewError> for FollowUpError {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Bad(message) => Self::Arguments(message),
+            other => Self::View(causes(&other)),
+        }
+    }
+}
+
+/// An error with what caused it.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

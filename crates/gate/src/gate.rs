@@ -1,0 +1,261 @@
+//! The whole flow.
+//!
+//! ```text
+//!  result ─▶ measure ─▶ fits? ──yes──▶ untouched
+//!                         │no
+//!                         ▼
+//!              store ─▶ shape within budget ─▶ respond
+//!  follow-up ─▶ store ─▶ view within budget ─▶ respond
+//! ```
+//!
+//! A result is stored before it is answered; a follow-up is answered from the store alone. Nothing here calls a tool.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use tidegate_core::Bytes;
+use tidegate_core::budget::Budget;
+use tidegate_core::measure::{self, Cost, Fit, Meter};
+use tidegate_core::payload::Payload;
+use tidegate_query::Queries;
+use tidegate_store::{ArtifactStore, Call, Clock, SystemClock};
+
+use crate::caller::Caller;
+use crate::capabilities::{self, Capabilities};
+use crate::error::RpcError;
+use crate::follow_up::{FollowUp, Reader};
+use crate::keep::Keep;
+use crate::passage::Passage;
+use crate::policy::Policies;
+use crate::{raw, reply, resources, tools};
+
+/// The largest result that a program gets whole.
+const WHOLE_BYTES: usize = 256 << 20;
+
+/// The most bytes of an error: one client cuts the middle out of longer ones, whatever it allows for results.
+const ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
+
+/// What a gate is made of.
+pub struct Setup {
+    /// Where results are kept.
+    pub keep: Keep,
+    /// The rules for the tools of the server.
+    pub policies: Policies,
+    /// The engines behind jq, sql and grep.
+    pub engines: Queries,
+    /// The server's name, for the ledger.
+    pub server: String,
+}
+
+/// Policy, store and engine for one server.
+pub struct Gate {
+    setup: Setup,
+}
+
+/// A tool call whose result is awaited.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Called {
+    /// The tool.
+    pub tool: String,
+    /// The arguments, as JSON.
+    pub arguments: Option<String>,
+    /// Whether a program made the call, which reads the result itself.
+    pub by_program: bool,
+}
+
+/// What was done with a result that crossed as it came, for the ledger.
+#[derive(Debug)]
+pub struct Untouched {
+    /// The client's name.
+    pub client: String,
+    /// How its tokens are counted.
+    pub meter: Meter,
+    /// The tool.
+    pub tool: String,
+    /// `pass` or `observe`.
+    pub step: &'static str,
+    /// The result.
+    pub result: Vec<u8>,
+    /// Microseconds that were added to the call.
+    pub added_micros: u64,
+}
+
+impl Gate {
+    /// Returns a gate.
+    pub fn new(setup: Setup) -> Self {
+        Self { setup }
+    }
+
+    /// Returns where results are kept.
+    pub fn keep(&self) -> &Keep {
+        &self.setup.keep
+    }
+
+    /// Decides on the result of a call: `None` where it crosses untouched, else what is answered instead.
+    pub fn result(&self, caller: &Caller, called: &Called, result: &[u8]) -> Option<Vec<u8>> {
+        let started = Instant::now();
+        let policy = self.setup.policies.of_tool(&called.tool);
+        let budget = policy.budget(&caller.profile);
+        if measure::fits_unread(result, &budget, &caller.profile.meter).is_some() {
+            return None;
+        }
+        // One result that the engine cannot handle must not end the proxy, nor cross as a flood.
+        let shaped = catch_unwind(AssertUnwindSafe(|| {
+            let source = result;
+            let payload = Payload::read(&source).ok()?;
+            let budget = match payload.is_error {
+                Some(true) => budget.with_bytes(budget.bytes.min(ERROR_BYTES)),
+                _ => budget,
+            };
+            if !is_final(result) || fits(&payload, &budget, &caller.profile.meter) {
+                return None;
+            }
+            let passage = Passage { keep: &self.setup.keep, caller, called, policy: &policy, budget };
+            Some(passage.shape(&payload))
+        }));
+        let shaped = shaped.unwrap_or_else(|_| Some(Passage::failed(caller, called)))?;
+        let result = (!called.by_program || result.len() > WHOLE_BYTES).then_some(shaped.result);
+        let (step, sent) = match result {
+            Some(_) => (shaped.step, shaped.sent),
+            None => ("whole", shaped.raw),
+        };
+        self.note(caller, &called.tool, step, (shaped.raw, sent), started, shaped.artifact);
+        result
+    }
+
+    /// Answers a call of our tool.
+    pub fn query(&self, caller: &Caller, arguments: Option<&[u8]>) -> Vec<u8> {
+        let started = Instant::now();
+        let asked: Result<Map<String, Value>, _> = serde_json::from_slice(arguments.unwrap_or(b"{}"));
+        let answer = match asked {
+            Err(_) => Err("the arguments are not an object; give at least {\"id\": ...}".into()),
+            Ok(asked) => FollowUp::read(&asked)
+                .and_then(|follow_up| self.reader().answer(caller, follow_up))
+                .map_err(|error| error.to_string()),
+        };
+        match answer {
+            Err(message) => {
+                let message = format!("{}: {message}. Nothing was run.", caller.reader);
+                reply::text_result(caller, &message, true)
+            }
+            Ok((artifact, answer)) => {
+                let name = Some(artifact.id.to_string());
+                self.note(caller, &artifact.tool, "view", (answer.cost, answer.cost), started, name);
+                reply::text_result(caller, &answer.text, false)
+            }
+        }
+    }
+
+    /// Returns whether an address is one of ours.
+    pub fn owns(&self, uri: &str) -> bool {
+        resources::is_ours(uri)
+    }
+
+    /// Reads a resource whose address is one of ours.
+    ///
+    /// # Errors
+    ///
+    /// A result that is not there, or a view of it that makes no sense.
+    pub fn read_resource(&self, caller: &Caller, uri: &str) -> Result<Vec<u8>, RpcError> {
+        let answer = resources::follow_up(uri).and_then(|asked| self.reader().answer(caller, asked));
+        let (_, answer) = answer.map_err(|error| resources::refused(caller, &error))?;
+        let contents = json!({ "uri": uri, "mimeType": "text/plain", "text": answer.text });
+        Ok(reply::own_list(caller, json!({ "contents": [contents] })))
+    }
+
+    /// Rewrites a page of `tools/list`; `None` where it stays. The caller learns what our tool is called.
+    pub fn tools(&self, caller: &mut Caller, result: &[u8], first_page: bool) -> Option<Vec<u8>> {
+        let listed = tools::rewrite(caller, result, first_page);
+        caller.reader = listed.reader;
+        listed.result
+    }
+
+    /// Reads what the upstream can do, and announces what it can do with us in front.
+    pub fn announce(&self, result: &[u8]) -> Option<(Capabilities, Option<Vec<u8>>)> {
+        capabilities::announce(result)
+    }
+
+    /// Adds the newest results to a list of resources; a list of its own where the upstream has none.
+    pub fn resources(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
+        let keep = &self.setup.keep;
+        // A store that cannot be used has nothing to list; whoever stores or reads is told.
+        let artifacts = keep.open().and_then(|opened| opened.store.list(&keep.owner, resources::LISTED));
+        let entries = resources::entries(&artifacts.unwrap_or_default());
+        match result {
+            Some(result) => resources::extend(result, "resources", &entries),
+            None => Some(reply::own_list(caller, json!({ "resources": entries }))),
+        }
+    }
+
+    /// Adds our template to a list of resource templates; a list of its own where the upstream has none.
+    pub fn templates(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
+        let template = resources::template();
+        match result {
+            Some(result) => resources::extend(result, "resourceTemplates", &[template]),
+            None => Some(reply::own_list(caller, json!({ "resourceTemplates": [template] }))),
+        }
+    }
+
+    /// Notes a result that crossed as it came. Counts its tokens, so it is not for the path of an answer.
+    pub fn note_untouched(&self, untouched: Untouched) {
+        let source = untouched.result.as_slice();
+        let cost =
+            Payload::read(&source).ok().and_then(|payload| measure::cost(&payload, &untouched.meter).ok());
+        let Some(cost) = cost else { return };
+        let Untouched { client, tool, step, added_micros, .. } = untouched;
+        let call = entry(&client, &self.setup.server, &tool, step, (cost, cost));
+        self.setup.keep.note(Call { added_micros, ..call });
+    }
+
+    fn note(
+        &self,
+        caller: &Caller,
+        tool: &str,
+        step: &str,
+        costs: (Cost, Cost),
+        started: Instant,
+        artifact: Option<String>,
+    ) {
+        let call = entry(&caller.client, &self.setup.server, tool, step, costs);
+        let added_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.setup.keep.note(Call { added_micros, artifact, ..call });
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        let Setup { keep, policies, engines, .. } = &self.setup;
+        Reader { keep, policies, engines }
+    }
+}
+
+fn entry(client: &str, server: &str, tool: &str, step: &str, (raw, sent): (Cost, Cost)) -> Call {
+    Call {
+        at: SystemClock.now(),
+        client: client.to_owned(),
+        server: server.to_owned(),
+        tool: tool.chars().take(128).collect(),
+        step: step.to_owned(),
+        raw_bytes: raw.bytes.0,
+        raw_tokens: raw.tokens.0,
+        sent_bytes: sent.bytes.0,
+        sent_tokens: sent.tokens.0,
+        added_micros: 0,
+        artifact: None,
+    }
+}
+
+fn fits(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> bool {
+    matches!(measure::fits(payload, budget, meter), Ok(Fit::Fits(_)))
+}
+
+/// Whether this is the result of the tool, and not a request for input or the promise of one.
+fn is_final(result: &[u8]) -> bool {
+    let Some(members) = raw::whole(result).and_then(|whole| raw::members(result, &whole)) else {
+        return true;
+    };
+    let find = |key: &str| members.iter().find(|member| member.key == key);
+    let kind = find("resultType").and_then(|member| raw::text(result, &member.value));
+    let complete = kind.is_none_or(|kind| kind == "complete");
+    let promise = find("task").is_some() && find("content").is_none() && find("structuredContent").is_none();
+    complete && !promise
+}

@@ -1,0 +1,27 @@
+//! The gate: what crosses between an agent and its MCP servers, as raw JSON.
+//!
+//! A [`Gate`] is policy, store and engine in one: it shapes the results that would flood the agent's context, answers
+//! the follow-ups from the store, and makes the few changes to lists that let the agent know how to ask. It knows
+//! nothing of transports; whoever carries the messages calls it with the parts of theirs that matter.
+
+mod caller;
+mod capabilities;
+mod error;
+mod follow_up;
+mod gate;
+mod keep;
+mod passage;
+pub mod policy;
+pub mod profile;
+pub mod raw;
+mod reply;
+mod resources;
+mod schema;
+mod tools;
+
+pub use caller::Caller;
+pub use capabilities::Capabilities;
+pub use error::RpcError;
+pub use gate::{Called, Gate, Setup, Untouched};
+pub use keep::{Keep, Opened, Place};
+pub use reply::{error_response, response};

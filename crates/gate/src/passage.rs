@@ -1,0 +1,175 @@
+//! `store -> shape -> respond`: one result that does not fit, on its way to the caller.
+
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::{Handle, handle_name};
+use tidegate_core::measure::{self, Cost};
+use tidegate_core::payload::Payload;
+use tidegate_core::shape::{Prepared, Request, Step};
+use tidegate_core::{Bytes, Tokens};
+use tidegate_store::{Artifact, StoreError};
+
+use crate::caller::Caller;
+use crate::error::causes;
+use crate::follow_up::kept_words;
+use crate::gate::Called;
+use crate::keep::Keep;
+use crate::policy::{OnStoreFailure, Policy};
+use crate::profile::OutputSchema;
+use crate::raw::{self, Edits};
+use crate::{reply, resources, schema};
+
+/// One result that does not fit.
+pub(crate) struct Passage<'p> {
+    pub(crate) keep: &'p Keep,
+    pub(crate) caller: &'p Caller,
+    pub(crate) called: &'p Called,
+    pub(crate) policy: &'p Policy,
+    pub(crate) budget: Budget,
+}
+
+/// What is answered instead.
+pub(crate) struct Answered {
+    pub(crate) result: Vec<u8>,
+    pub(crate) step: &'static str,
+    pub(crate) raw: Cost,
+    pub(crate) sent: Cost,
+    pub(crate) artifact: Option<String>,
+}
+
+const NOTHING: Cost = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0) };
+
+impl Passage<'_> {
+    /// Stores the result, and answers with what fits.
+    pub(crate) fn shape(&self, payload: &Payload<'_>) -> Answered {
+        self.try_shape(payload).unwrap_or_else(|error| {
+            let tool = &self.called.tool;
+            let message =
+                format!("{tool} did run, but its result could not be read: {error}. Nothing was kept.");
+            Answered::of_text(self.caller, &message)
+        })
+    }
+
+    /// The answer where the engine failed.
+    pub(crate) fn failed(caller: &Caller, called: &Called) -> Answered {
+        let tool = &called.tool;
+        let message = format!(
+            "{tool} did run, but tidegate failed on its result, which was not kept. Call {tool} again only if it is \
+             safe to repeat, with arguments that give a smaller result."
+        );
+        Answered::of_text(caller, &message)
+    }
+
+    fn try_shape(&self, payload: &Payload<'_>) -> std::io::Result<Answered> {
+        let text = payload.joined_text();
+        let prepared = Prepared::with_hints(payload, text.as_ref(), &self.policy.hints)?;
+        let outline = prepared.outline()?;
+        let raw = measure::cost(payload, &self.caller.profile.meter)?;
+        let stored = self.keep.put(&self.called.tool, self.policy, &outline, raw.tokens.0, payload.source());
+        match stored {
+            Ok(artifact) => self.kept(&prepared, &artifact),
+            Err(error) => self.lost(&prepared, raw, &error),
+        }
+    }
+
+    fn kept(&self, prepared: &Prepared<'_>, artifact: &Artifact) -> std::io::Result<Answered> {
+        let name = handle_name(&self.called.tool, artifact.id.as_str());
+        let kept = kept_words(self.policy.ttl);
+        let link = self.caller.profile.resource_link.then(|| resources::link(artifact));
+        let handle = Handle::kept(&name, &kept);
+        self.answer(prepared, handle, link.as_deref(), Some(artifact.id.to_string()))
+    }
+
+    fn lost(&self, prepared: &Prepared<'_>, raw: Cost, error: &StoreError) -> std::io::Result<Answered> {
+        let why = causes(error);
+        match self.policy.on_store_failure {
+            OnStoreFailure::Overview => self.answer(prepared, Handle::lost(&why), None, None),
+            OnStoreFailure::Error => {
+                let tool = &self.called.tool;
+                let message = format!(
+                    "{tool} did run and returned {} bytes, which could not be kept: {why}. Call {tool} again only if it \
+                     is safe to repeat.",
+                    raw.bytes
+                );
+                Ok(Answered { raw, ..Answered::of_text(self.caller, &message) })
+            }
+        }
+    }
+
+    fn answer(
+        &self,
+        prepared: &Prepared<'_>,
+        handle: Handle<'_>,
+        link: Option<&str>,
+        artifact: Option<String>,
+    ) -> std::io::Result<Answered> {
+        let meter = self.caller.profile.meter;
+        let union = self.caller.profile.output_schema == OutputSchema::Union;
+        let (link, reserved) = self.room_for(link);
+        let mut budget = Budget {
+            tokens: self.budget.tokens - reserved.tokens,
+            bytes: self.budget.bytes - reserved.bytes,
+        };
+        if union {
+            // The text stands twice, in two channels, but a model reads one of them.
+            budget.bytes = Bytes(budget.bytes.0.saturating_sub(STRUCTURED_BYTES) / 2);
+        }
+        let shaped = prepared.shape(&Request {
+            tool: &self.called.tool,
+            arguments: self.called.arguments.as_deref(),
+            handle: handle.read_with(self.caller.reader),
+            budget,
+            meter,
+        })?;
+        let mut result = shaped.result.unwrap_or_default();
+        if let Some(link) = link {
+            result = added(&result, &["content"], link.as_bytes());
+        }
+        if union {
+            let text = serde_json::Value::String(shaped.text);
+            let member = format!("\"structuredContent\":{{\"{}\":{text}}}", schema::MEMBER);
+            result = added(&result, &[], member.as_bytes());
+        }
+        let step = if shaped.step == Step::Lossless { "lossless" } else { "overview" };
+        let sent = Cost {
+            tokens: shaped.shaped.tokens + reserved.tokens,
+            bytes: Bytes(result.len() as u64),
+            ..shaped.shaped
+        };
+        Ok(Answered { result, step, raw: shaped.raw, sent, artifact })
+    }
+
+    /// What a link costs; a budget too small for it goes without.
+    fn room_for<'l>(&self, link: Option<&'l str>) -> (Option<&'l str>, Cost) {
+        let Some(link) = link else { return (None, NOTHING) };
+        let tokens = self.caller.profile.meter.count(link);
+        if self.budget.tokens - tokens < Budget::LEAST_TOKENS {
+            return (None, NOTHING);
+        }
+        (Some(link), Cost { tokens, estimated: false, bytes: Bytes(link.len() as u64 + 1) })
+    }
+}
+
+/// Bytes of the JSON around the text in `structuredContent`.
+const STRUCTURED_BYTES: u64 = 40;
+
+impl Answered {
+    fn of_text(caller: &Caller, message: &str) -> Self {
+        let result = reply::text_result(caller, message, true);
+        let sent = Cost {
+            tokens: caller.profile.meter.count(message),
+            estimated: caller.profile.meter.is_estimate(),
+            bytes: Bytes(result.len() as u64),
+        };
+        Self { result, step: "error", raw: NOTHING, sent, artifact: None }
+    }
+}
+
+/// Adds an element or member to a container in a result.
+fn added(result: &[u8], path: &[&str], bytes: &[u8]) -> Vec<u8> {
+    let container = raw::whole(result).and_then(|whole| raw::at(result, &whole, path));
+    let mut edits = Edits::new();
+    if let Some(container) = container {
+        edits.append(result, &container, bytes);
+    }
+    edits.apply(result)
+}

@@ -1,0 +1,201 @@
+//! The rules for one tool, and how they are put together from what was set for all, for a server and for a tool.
+
+use std::time::Duration;
+
+use tidegate_core::budget::Budget;
+use tidegate_core::hints::Hints;
+use tidegate_core::{Bytes, Tokens};
+
+use crate::profile::Profile;
+
+/// What to answer where a result could not be kept. Both say that the tool did run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnStoreFailure {
+    /// The overview, marked as all there is.
+    #[default]
+    Overview,
+    /// An error.
+    Error,
+}
+
+/// Rules as they were set: what is absent is taken from the next wider ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Most tokens of an answer.
+    pub budget_tokens: Option<u64>,
+    /// Most bytes of an answer.
+    pub max_bytes: Option<u64>,
+    /// Most tokens that a caller can ask for.
+    pub cap_tokens: Option<u64>,
+    /// For how long a result is kept.
+    pub ttl_seconds: Option<u64>,
+    /// Records of one page.
+    pub page_size: Option<u64>,
+    /// Fields shown first.
+    pub fields: Option<Vec<String>>,
+    /// Where the records are.
+    pub rows: Option<String>,
+    /// What the content is.
+    pub kind: Option<String>,
+    /// What to answer where a result could not be kept.
+    pub on_store_failure: Option<OnStoreFailure>,
+}
+
+impl Rules {
+    /// Returns these rules, and the wider ones where these say nothing.
+    pub fn over(self, wider: &Self) -> Self {
+        Self {
+            budget_tokens: self.budget_tokens.or(wider.budget_tokens),
+            max_bytes: self.max_bytes.or(wider.max_bytes),
+            cap_tokens: self.cap_tokens.or(wider.cap_tokens),
+            ttl_seconds: self.ttl_seconds.or(wider.ttl_seconds),
+            page_size: self.page_size.or(wider.page_size),
+            fields: self.fields.or_else(|| wider.fields.clone()),
+            rows: self.rows.or_else(|| wider.rows.clone()),
+            kind: self.kind.or_else(|| wider.kind.clone()),
+            on_store_failure: self.on_store_failure.or(wider.on_store_failure),
+        }
+    }
+}
+
+/// All rules for the tools of one server.
+#[derive(Debug, Clone, Default)]
+pub struct Policies {
+    /// Set for this run; they win over everything.
+    pub run: Rules,
+    /// By pattern of the tool's name, narrowest first.
+    tools: Vec<(String, Rules)>,
+    /// For all tools of the server.
+    pub server: Rules,
+    /// For everything.
+    pub defaults: Rules,
+}
+
+impl Policies {
+    /// Adds rules for the tools whose name matches a pattern, in which `*` stands for any characters. Where several
+    /// match, the one with more characters of its own wins; one that was added earlier wins over its equal.
+    pub fn add_tools(&mut self, pattern: &str, rules: Rules) {
+        let own = |pattern: &str| (!pattern.contains('*'), pattern.bytes().filter(|b| *b != b'*').count());
+        self.tools.push((pattern.to_owned(), rules));
+        self.tools.sort_by_key(|(pattern, _)| std::cmp::Reverse(own(pattern)));
+    }
+
+    /// Returns the policy for a tool.
+    pub fn of_tool(&self, tool: &str) -> Policy {
+        let matching = self.tools.iter().filter(|(pattern, _)| matches(pattern, tool));
+        let narrow = matching.fold(self.run.clone(), |rules, (_, wider)| rules.over(wider));
+        Policy::new(narrow.over(&self.server).over(&self.defaults))
+    }
+}
+
+/// Returns whether a name matches a pattern, in which `*` stands for any characters.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// The rules for one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    budget_tokens: Option<u64>,
+    max_bytes: Option<u64>,
+    cap_tokens: Option<u64>,
+    /// For how long a result is kept.
+    pub ttl: Duration,
+    /// Records of one page; chosen for each result if not given.
+    pub page_size: Option<u64>,
+    /// What is known of its results.
+    pub hints: Hints,
+    /// What to answer where a result could not be kept.
+    pub on_store_failure: OnStoreFailure,
+}
+
+/// For how long a result is kept unless something else was set.
+pub const TTL: Duration = Duration::from_secs(24 * 3600);
+
+impl Policy {
+    fn new(rules: Rules) -> Self {
+        Self {
+            budget_tokens: rules.budget_tokens,
+            max_bytes: rules.max_bytes,
+            cap_tokens: rules.cap_tokens,
+            ttl: rules.ttl_seconds.map_or(TTL, Duration::from_secs),
+            page_size: rules.page_size,
+            hints: Hints { kind: rules.kind, rows: rules.rows, fields: rules.fields.unwrap_or_default() },
+            on_store_failure: rules.on_store_failure.unwrap_or_default(),
+        }
+    }
+
+    /// Returns what an answer to a client may cost.
+    pub fn budget(&self, profile: &Profile) -> Budget {
+        let default = profile.budget_tokens.unwrap_or(Budget::DEFAULT_TOKENS.0);
+        self.of_tokens(self.budget_tokens.unwrap_or(default), profile)
+    }
+
+    /// Returns the most that a client can ask for.
+    pub fn cap(&self, profile: &Profile) -> Budget {
+        let usual = self.budget(profile);
+        let cap = self.of_tokens(self.cap_tokens.unwrap_or(profile.cap_tokens), profile);
+        Budget { tokens: cap.tokens.max(usual.tokens), bytes: cap.bytes.max(usual.bytes) }
+    }
+
+    /// Returns a budget of so many tokens, with the bytes that go with it.
+    pub fn of_tokens(&self, tokens: u64, profile: &Profile) -> Budget {
+        let budget = Budget::of_tokens(Tokens(tokens));
+        let bytes = self.max_bytes.unwrap_or(budget.bytes.0).min(profile.max_bytes);
+        budget.with_bytes(Bytes(bytes.max(Budget::LEAST_BYTES.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name) in
+            [("list_*", "list_issues"), ("*", ""), ("a*b*c", "a_b_c"), ("x", "x"), ("*b", "ab")]
+        {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("list_*", "get_list_"), ("x", "xy"), ("a*b", "ba"), ("ab*ba", "aba")] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn the_narrowest_rule_wins() {
+        let rules = |tokens| Rules { budget_tokens: Some(tokens), ..Rules::default() };
+        let mut policies = Policies { defaults: rules(1000), ..Policies::default() };
+        policies.add_tools("*", Rules { page_size: Some(7), ..rules(2000) });
+        policies.add_tools("list_*", rules(3000));
+        policies.add_tools("list_all", Rules { kind: Some("log".into()), ..Rules::default() });
+        let profile = Profile::strictest();
+        let tokens = |policies: &Policies, tool| policies.of_tool(tool).budget(&profile).tokens.0;
+        assert_eq!(tokens(&policies, "list_all"), 3000);
+        assert_eq!(policies.of_tool("list_all").page_size, Some(7));
+        assert_eq!(policies.of_tool("list_all").hints.kind.as_deref(), Some("log"));
+        assert_eq!(tokens(&policies, "get"), 2000);
+        policies.run = rules(500);
+        assert_eq!(tokens(&policies, "list_all"), 500);
+    }
+
+    #[test]
+    fn bytes_stay_below_the_cut_of_the_client() {
+        let mut policies = Policies::default();
+        policies.run.budget_tokens = Some(9000);
+        let strict = policies.of_tool("x").budget(&Profile::strictest());
+        assert_eq!((strict.tokens, strict.bytes), (Tokens(9000), Bytes(10_240)));
+        let claude = policies.of_tool("x").budget(&Profile::of_client("claude-code"));
+        assert_eq!(claude.bytes, Bytes(45_000));
+    }
+}

@@ -1,0 +1,310 @@
+//! JSON as bytes that are looked into and changed in a few places, never parsed and written again.
+//!
+//! A message crosses a proxy as it came, so what is needed is where its members stand, not what they are: a span in
+//! the bytes, found without recursion, without limits of depth or number, and without a copy. Strings need not be
+//! valid UTF-8. Spans are of the bytes given, so that an [`Edits`] leaves every other byte alone. The parsers of the
+//! field build values, refuse such input, or cannot say where a value stood.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Where a value stands.
+pub type Place = Range<usize>;
+
+/// One member of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member<'j> {
+    /// Its name.
+    pub key: Cow<'j, str>,
+    /// Where its value stands.
+    pub value: Place,
+    /// Where name and value stand.
+    pub whole: Place,
+}
+
+/// Returns the members of the object at a place; `None` where there is no object.
+pub fn members<'j>(json: &'j [u8], place: &Place) -> Option<Vec<Member<'j>>> {
+    let mut reader = Reader { json: json.get(..place.end)?, at: place.start };
+    reader.open(b'{')?;
+    let mut members = Vec::new();
+    if reader.closes(b'}')? {
+        return reader.ends().then_some(members);
+    }
+    loop {
+        reader.space();
+        let start = reader.at;
+        let key = reader.string()?;
+        reader.space();
+        reader.expect(b':')?;
+        reader.space();
+        let value = reader.value()?;
+        members.push(Member { key: text(json, &key)?, whole: start..value.end, value });
+        reader.space();
+        match reader.next()? {
+            b',' => {}
+            b'}' => return reader.ends().then_some(members),
+            _ => return None,
+        }
+    }
+}
+
+/// Returns the elements of the array at a place; `None` where there is no array.
+pub fn elements(json: &[u8], place: &Place) -> Option<Vec<Place>> {
+    let mut reader = Reader { json: json.get(..place.end)?, at: place.start };
+    reader.open(b'[')?;
+    let mut elements = Vec::new();
+    if reader.closes(b']')? {
+        return reader.ends().then_some(elements);
+    }
+    loop {
+        reader.space();
+        elements.push(reader.value()?);
+        reader.space();
+        match reader.next()? {
+            b',' => {}
+            b']' => return reader.ends().then_some(elements),
+            _ => return None,
+        }
+    }
+}
+
+/// Returns where a member of the object at a place stands; of several with one name the last, as parsers do.
+pub fn member(json: &[u8], place: &Place, key: &str) -> Option<Place> {
+    members(json, place)?.into_iter().rev().find(|member| member.key == key).map(|member| member.value)
+}
+
+/// Follows names of members downwards.
+pub fn at(json: &[u8], place: &Place, path: &[&str]) -> Option<Place> {
+    path.iter().try_fold(place.clone(), |place, key| member(json, &place, key))
+}
+
+/// Returns the string at a place; `None` where there is none, or it is not valid.
+pub fn text<'j>(json: &'j [u8], place: &Place) -> Option<Cow<'j, str>> {
+    let inside = json.get(place.clone())?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    if memchr::memchr(b'\\', inside).is_none() {
+        return std::str::from_utf8(inside).ok().map(Cow::Borrowed);
+    }
+    serde_json::from_slice(&json[place.clone()]).ok().map(Cow::Owned)
+}
+
+/// Returns the place of the one value that the bytes hold, without the white space around it.
+pub fn whole(json: &[u8]) -> Option<Place> {
+    let mut reader = Reader { json, at: 0 };
+    reader.space();
+    let value = reader.value()?;
+    reader.ends().then_some(value)
+}
+
+struct Reader<'j> {
+    json: &'j [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn space(&mut self) {
+        while matches!(self.json.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = *self.json.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.next()? == byte).then_some(())
+    }
+
+    fn open(&mut self, bracket: u8) -> Option<()> {
+        self.space();
+        self.expect(bracket)
+    }
+
+    fn closes(&mut self, bracket: u8) -> Option<bool> {
+        self.space();
+        let closes = *self.json.get(self.at)? == bracket;
+        self.at += usize::from(closes);
+        Some(closes)
+    }
+
+    fn ends(&mut self) -> bool {
+        self.space();
+        self.at == self.json.len()
+    }
+
+    fn string(&mut self) -> Option<Place> {
+        let start = self.at;
+        self.expect(b'"')?;
+        loop {
+            let found = self.at + memchr::memchr2(b'"', b'\\', self.json.get(self.at..)?)?;
+            self.at = found + 1;
+            if self.json[found] == b'"' {
+                return Some(start..self.at);
+            }
+            self.at += 1;
+        }
+    }
+
+    fn value(&mut self) -> Option<Place> {
+        let start = self.at;
+        match *self.json.get(self.at)? {
+            b'"' => {
+                self.string()?;
+            }
+            b'{' | b'[' => self.container()?,
+            _ => {
+                while self.json.get(self.at).is_some_and(|byte| is_scalar(*byte)) {
+                    self.at += 1;
+                }
+            }
+        }
+        (self.at > start).then_some(start..self.at)
+    }
+
+    /// Passes over an object or array; brackets of both kinds are counted together, which a well-formed value cannot
+    /// tell from counting them apart.
+    fn container(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.json.get(self.at)? {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+fn is_scalar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+}
+
+/// Changes to be made to some bytes; what is not named stays as it is.
+#[derive(Debug, Default)]
+pub struct Edits {
+    changes: Vec<(Place, Vec<u8>)>,
+}
+
+impl Edits {
+    /// Returns no change.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns whether nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Puts other bytes at a place. Places of different changes must not overlap.
+    pub fn replace(&mut self, place: Place, bytes: impl Into<Vec<u8>>) {
+        self.changes.push((place, bytes.into()));
+    }
+
+    /// Adds an element or member at the end of the container at a place.
+    pub fn append(&mut self, json: &[u8], container: &Place, bytes: &[u8]) {
+        let close = container.end - 1;
+        let inside = &json[container.start + 1..close];
+        let mut added = Vec::with_capacity(bytes.len() + 1);
+        if !inside.trim_ascii().is_empty() {
+            added.push(b',');
+        }
+        added.extend_from_slice(bytes);
+        self.replace(close..close, added);
+    }
+
+    /// Takes members of the object at a place away, with the commas that joined them.
+    pub fn remove(&mut self, members: &[Member<'_>], gone: impl Fn(&Member<'_>) -> bool) {
+        let mut kept_before = false;
+        for (index, member) in members.iter().enumerate() {
+            if !gone(member) {
+                kept_before = true;
+                continue;
+            }
+            let place = match (kept_before, members.get(index + 1)) {
+                // After a kept member: from its end, so that its comma goes too.
+                (true, _) => members[index - 1].whole.end..member.whole.end,
+                (false, Some(next)) => member.whole.start..next.whole.start,
+                (false, None) => member.whole.clone(),
+            };
+            self.replace(place, Vec::new());
+        }
+    }
+
+    /// Returns the bytes with all changes made.
+    pub fn apply(mut self, json: &[u8]) -> Vec<u8> {
+        self.changes.sort_by_key(|(place, _)| (place.start, place.end));
+        let added: usize = self.changes.iter().map(|(_, bytes)| bytes.len()).sum();
+        let mut out = Vec::with_capacity(json.len() + added);
+        let mut done = 0;
+        for (place, bytes) in self.changes {
+            out.extend_from_slice(&json[done..place.start.max(done)]);
+            out.extend_from_slice(&bytes);
+            done = done.max(place.end);
+        }
+        out.extend_from_slice(&json[done..]);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> Option<Vec<(String, &str)>> {
+        let place = whole(json.as_bytes())?;
+        let members = members(json.as_bytes(), &place)?;
+        Some(members.into_iter().map(|member| (member.key.into_owned(), &json[member.value])).collect())
+    }
+
+    #[test]
+    fn members_are_found_where_they_stand() {
+        let found = of(r#" { "a" : 1.0e400 ,"b\u0061":[{"x":"}]"}, "\"" ],"c":{},"d":null } "#).unwrap();
+        let found: Vec<(&str, &str)> = found.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        assert_eq!(found, [("a", "1.0e400"), ("ba", r#"[{"x":"}]"}, "\"" ]"#), ("c", "{}"), ("d", "null")]);
+        for broken in
+            ["", "{", "{]", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1}x", "[1", "log line", "{ x }"]
+        {
+            assert_eq!(of(broken), None, "{broken}");
+        }
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(1 << 20), "]".repeat(1 << 20));
+        assert_eq!(of(&deep).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn edits_leave_the_rest_alone() {
+        let json = br#"{"tools":[ {"name":"a"} ],"x": 1.0,"y":2}"#;
+        let place = whole(json).unwrap();
+        let tools = member(json, &place, "tools").unwrap();
+        let mut edits = Edits::new();
+        edits.append(json, &tools, br#"{"name":"b"}"#);
+        edits.remove(&members(json, &place).unwrap(), |member| member.key == "x");
+        let edited = String::from_utf8(edits.apply(json)).unwrap();
+        assert_eq!(edited, r#"{"tools":[ {"name":"a"} ,{"name":"b"}],"y":2}"#);
+    }
+
+    #[test]
+    fn any_members_can_be_removed() {
+        let json = br#"{"a":1,"b":2,"c":3,"d":4}"#;
+        let place = whole(json).unwrap();
+        let all = members(json, &place).unwrap();
+        for mask in 0..16_u32 {
+            let mut edits = Edits::new();
+            let gone = |member: &Member<'_>| mask >> (member.key.as_bytes()[0] - b'a') & 1 == 1;
+            edits.remove(&all, gone);
+            let edited = String::from_utf8(edits.apply(json)).unwrap();
+            let left = of(&edited).unwrap_or_else(|| panic!("{mask:b} {edited}"));
+            assert_eq!(left.len() as u32, 4 - mask.count_ones(), "{edited}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Results and responses that we write ourselves.
+
+use serde_json::{Value, json};
+
+use crate::caller::Caller;
+use crate::error::RpcError;
+
+/// Returns a tool result that is one text.
+pub(crate) fn text_result(caller: &Caller, text: &str, is_error: bool) -> Vec<u8> {
+    let mut result = json!({ "content": [{ "type": "text", "text": text }] });
+    if is_error {
+        result["isError"] = Value::Bool(true);
+    }
+    complete(caller, result)
+}
+
+/// Returns a result as a client of its revision expects it.
+pub(crate) fn complete(caller: &Caller, mut result: Value) -> Vec<u8> {
+    if caller.modern {
+        result["resultType"] = "complete".into();
+    }
+    result.to_string().into_bytes()
+}
+
+/// Returns a list that is ours alone; since 2026-07-28 it says that it is for this caller and may be stale at once.
+pub(crate) fn own_list(caller: &Caller, mut result: Value) -> Vec<u8> {
+    if caller.modern {
+        result["ttlMs"] = 0.into();
+        result["cacheScope"] = "private".into();
+    }
+    complete(caller, result)
+}
+
+/// Returns the response that answers a request with a result; `id` is as the client wrote it.
+pub fn response(id: &[u8], result: &[u8]) -> Vec<u8> {
+    [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":", result, b"}"].concat()
+}
+
+/// Returns the response that answers a request with an error.
+pub fn error_response(id: &[u8], error: &RpcError) -> Vec<u8> {
+    let error = json!({ "code": error.code, "message": error.message }).to_string();
+    [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"error\":", error.as_bytes(), b"}"].concat()
+}

@@ -1,0 +1,149 @@
+//! Kept results as resources: `ax://<tool>/<id>`, where a query string selects the view.
+
+use serde_json::{Map, Value, json};
+use tidegate_core::envelope::handle_name;
+use tidegate_store::{Artifact, ArtifactId};
+
+use crate::caller::Caller;
+use crate::error::{FollowUpError, RpcError};
+use crate::follow_up::FollowUp;
+use crate::raw::{self, Edits};
+use crate::tools::make_private;
+
+/// The scheme of our addresses.
+const SCHEME: &str = "ax://";
+/// How many of the newest results are listed.
+pub(crate) const LISTED: usize = 50;
+
+/// Returns the address of a result.
+pub(crate) fn uri(artifact: &Artifact) -> String {
+    let domain = handle_name(&artifact.tool, "");
+    format!("{SCHEME}{}/{}", domain.trim_end_matches('-'), artifact.id)
+}
+
+/// Returns the block that links to a result.
+pub(crate) fn link(artifact: &Artifact) -> String {
+    let name = handle_name(&artifact.tool, artifact.id.as_str());
+    json!({ "type": "resource_link", "uri": uri(artifact), "name": name, "mimeType": "text/plain" })
+        .to_string()
+}
+
+/// Returns whether an address is one of ours. Others with our scheme are the upstream's business.
+pub(crate) fn is_ours(uri: &str) -> bool {
+    uri.starts_with(SCHEME) && ArtifactId::parse(uri).is_some()
+}
+
+/// Returns the entries of a list of resources.
+pub(crate) fn entries(artifacts: &[Artifact]) -> Vec<Value> {
+    let entry = |artifact: &Artifact| {
+        let records = artifact.records.map_or_else(String::new, |records| format!("{records} records, "));
+        let description = format!("{records}{} bytes, kept until {}", artifact.bytes, artifact.expires);
+        json!({
+            "uri": uri(artifact),
+            "name": handle_name(&artifact.tool, artifact.id.as_str()),
+            "description": description,
+            "mimeType": "text/plain",
+        })
+    };
+    artifacts.iter().map(entry).collect()
+}
+
+/// Returns our one template.
+pub(crate) fn template() -> Value {
+    json!({
+        "uriTemplate": "ax://{tool}/{id}{?page,page_size,fields,path,jq,sql,grep,context,lines,range,mode,cursor}",
+        "name": "kept-result",
+        "description": "Any part of a tool result that was too large to show whole",
+        "mimeType": "text/plain",
+    })
+}
+
+/// Adds entries to a list that the upstream gave; `None` where nothing changes.
+pub(crate) fn extend(result: &[u8], key: &str, entries: &[Value]) -> Option<Vec<u8>> {
+    let whole = raw::whole(result)?;
+    let list = raw::member(result, &whole, key)?;
+    raw::elements(result, &list)?;
+    let mut edits = Edits::new();
+    if !entries.is_empty() {
+        let joined: Vec<String> = entries.iter().map(Value::to_string).collect();
+        edits.append(result, &list, joined.join(",").as_bytes());
+    }
+    make_private(result, &whole, &mut edits);
+    (!edits.is_empty()).then(|| edits.apply(result))
+}
+
+/// Reads the query string of an address as the arguments of our tool.
+pub(crate) fn follow_up(uri: &str) -> Result<FollowUp, FollowUpError> {
+    let (address, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let mut arguments = Map::new();
+    arguments.insert("id".into(), address.into());
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        arguments.insert(decode(name), decode(value).into());
+    }
+    FollowUp::read(&arguments)
+}
+
+/// Decodes `%41` and `+` of a query string; what is no such code stays.
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = bytes
+            .get(at + 1..at + 3)
+            .filter(|_| byte == b'%')
+            .and_then(|code| std::str::from_utf8(code).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(decoded) => {
+                out.push(decoded);
+                at += 3;
+            }
+            None => {
+                out.push(if byte == b'+' { b' ' } else { byte });
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// How a client of each revision is told that a resource cannot be read.
+pub(crate) fn refused(caller: &Caller, error: &FollowUpError) -> RpcError {
+    match error {
+        FollowUpError::Gone(message) if !caller.modern => RpcError { code: -32002, message: message.clone() },
+        FollowUpError::Store(message) => RpcError { code: -32603, message: message.clone() },
+        other => RpcError::invalid_params(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn query_strings_are_views() {
+        let asked = follow_up("ax://list/3f9c2kq7m0xw?jq=.%5B0%5D+%7C+%22%C3%A9%22&max_tokens=500").unwrap();
+        assert_eq!(asked.arguments.jq.as_deref(), Some(".[0] | \"é\""));
+        assert_eq!(asked.max_tokens, Some(500));
+        assert_eq!(follow_up("ax://list/3f9c2kq7m0xw").unwrap().id, "ax://list/3f9c2kq7m0xw");
+        assert!(follow_up("ax://list/3f9c2kq7m0xw?nope=1").is_err());
+        assert_eq!(decode("100%+%zz"), "100% %zz");
+    }
+
+    #[test]
+    fn only_our_names_are_ours() {
+        assert!(is_ours("ax://list/3f9c2kq7m0xw?page=2"));
+        for other in ["ax://their/own", "file:///3f9c2kq7m0xw", "3f9c2kq7m0xw"] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn lists_are_extended() {
+        let made = extend(br#"{"resources":[],"x":1.0}"#, "resources", &[json!({"uri": "a"})]).unwrap();
+        assert_eq!(made, br#"{"resources":[{"uri":"a"}],"x":1.0}"#);
+        assert_eq!(extend(br#"{"resources":[]}"#, "resources", &[]), None);
+        assert_eq!(extend(b"{}", "resources", &[json!(1)]), None);
+    }
+}

@@ -1,0 +1,190 @@
+//! `tools/list`, and the one tool we add to it.
+
+use std::borrow::Cow;
+
+use tidegate_core::envelope::Handle;
+
+use crate::caller::Caller;
+use crate::profile::OutputSchema;
+use crate::raw::{self, Edits, Place};
+use crate::schema;
+
+/// What our tool is called where an upstream has one of its name.
+pub(crate) const OTHER_NAME: &str = "tidegate_result_query";
+
+/// Our tool. What a model reads of it costs at most 350 tokens.
+const DEFINITION: &str = concat!(
+    r#"{"name":"NAME","title":"Read a kept result","description":"#,
+    r#""Read any part of a tool result that was too large to show whole. Never runs the tool again. Give id and at most one view "#,
+    r#"(page, path, jq, sql, grep, lines, range or mode; none = summary). Answers fit a budget and end with how to read on.","#,
+    r#""inputSchema":{"type":"object","properties":{"#,
+    r#""id":{"type":"string","description":"e.g. list_issues-3f9c2kq7m0xw"},"#,
+    r#""cursor":{"type":"string","description":"from the last answer, instead of a view"},"#,
+    r#""page":{"type":"integer","description":"of records, from 1"},"#,
+    r#""page_size":{"type":"integer"},"#,
+    r#""fields":{"type":"array","items":{"type":"string"},"description":"only these, with or without page; dotted paths, *"},"#,
+    r#""path":{"type":"string","description":"JSON Pointer or JSONPath"},"#,
+    r#""jq":{"type":"string"},"#,
+    r#""sql":{"type":"string","description":"SQLite SELECT; table t, one row per record"},"#,
+    r#""grep":{"type":"string","description":"regex"},"#,
+    r#""context":{"type":"integer","description":"lines around a match"},"#,
+    r#""lines":{"type":"string","description":"e.g. 10-20"},"#,
+    r#""range":{"type":"string","description":"bytes, e.g. 0-999"},"#,
+    r#""mode":{"type":"string","enum":["summary","full"]},"#,
+    r#""max_tokens":{"type":"integer","description":"of the answer"}},"required":["id"]},"#,
+    r#""annotations":{"readOnlyHint":true},"_meta":{"anthropic/alwaysLoad":true}}"#
+);
+
+/// Names of the arguments of our tool.
+pub(crate) const ARGUMENTS: [&str; 14] = [
+    "id",
+    "cursor",
+    "page",
+    "page_size",
+    "fields",
+    "path",
+    "jq",
+    "sql",
+    "grep",
+    "context",
+    "lines",
+    "range",
+    "mode",
+    "max_tokens",
+];
+
+/// A list of tools, as it is handed on.
+pub(crate) struct Listed {
+    /// The list; `None` where it stays as it is.
+    pub(crate) result: Option<Vec<u8>>,
+    /// What our tool is called from now on.
+    pub(crate) reader: &'static str,
+}
+
+/// Rewrites a page of `tools/list`: our tool at the end of the first page, and what clients would check results
+/// against. A list that is not one stays as it is.
+pub(crate) fn rewrite(caller: &Caller, result: &[u8], first_page: bool) -> Listed {
+    let unchanged = Listed { result: None, reader: caller.reader };
+    let Some(whole) = raw::whole(result) else { return unchanged };
+    let Some(list) = raw::member(result, &whole, "tools") else { return unchanged };
+    let Some(tools) = raw::elements(result, &list) else { return unchanged };
+    let mut edits = Edits::new();
+    let mut taken = false;
+    for tool in &tools {
+        let Some(members) = raw::members(result, tool) else { continue };
+        let named = |key: &str| members.iter().find(|member| member.key == key);
+        let name = named("name").and_then(|member| raw::text(result, &member.value));
+        taken |= name.as_deref() == Some(Handle::READER);
+        if let Some(output) = named("outputSchema") {
+            rewrite_schema(caller, result, output.value.clone(), &mut edits, &members);
+        }
+    }
+    let reader = if taken { OTHER_NAME } else { caller.reader };
+    if first_page {
+        edits.append(result, &list, definition(reader).as_bytes());
+    }
+    make_private(result, &whole, &mut edits);
+    Listed { result: (!edits.is_empty()).then(|| edits.apply(result)), reader }
+}
+
+fn rewrite_schema(
+    caller: &Caller,
+    json: &[u8],
+    output: Place,
+    edits: &mut Edits,
+    members: &[raw::Member<'_>],
+) {
+    let union = match caller.profile.output_schema {
+        OutputSchema::Keep => return,
+        OutputSchema::Union => schema::union(&json[output.clone()]),
+        OutputSchema::Strip => None,
+    };
+    match union {
+        Some(union) => edits.replace(output, union),
+        None => edits.remove(members, |member| member.key == "outputSchema"),
+    }
+}
+
+/// A list with something of ours in it differs from client to client, so nobody may cache it for all.
+pub(crate) fn make_private(json: &[u8], whole: &Place, edits: &mut Edits) {
+    if let Some(scope) = raw::member(json, whole, "cacheScope")
+        && raw::text(json, &scope).as_deref() == Some("public")
+    {
+        edits.replace(scope, "\"private\"");
+    }
+}
+
+/// Returns the definition of our tool.
+fn definition(name: &str) -> Cow<'static, str> {
+    DEFINITION.replacen("NAME", name, 1).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::Value;
+    use tidegate_core::Tokens;
+    use tidegate_core::measure::Meter;
+
+    use super::*;
+
+    fn caller() -> Caller {
+        Caller::unknown(BTreeMap::new())
+    }
+
+    fn rewritten(caller: &Caller, list: &str, first: bool) -> String {
+        let listed = rewrite(caller, list.as_bytes(), first);
+        listed.result.map_or_else(|| list.to_owned(), |result| String::from_utf8(result).unwrap())
+    }
+
+    #[test]
+    fn our_tool_is_cheap_and_has_the_arguments() {
+        let tool: Value = serde_json::from_str(&definition("result_query")).unwrap();
+        let names: Vec<&str> =
+            tool["inputSchema"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut expected = ARGUMENTS;
+        expected.sort_unstable();
+        let mut names = names;
+        names.sort_unstable();
+        assert_eq!(names, expected);
+        let read = format!("{}{}", tool["description"], tool["inputSchema"]);
+        let cost = Meter::default().count(&read);
+        assert!(cost <= Tokens(350), "{cost}");
+    }
+
+    #[test]
+    fn only_the_list_changes() {
+        let list = r#"{"x":1.0,"tools":[{"name":"a","outputSchema":{},"z":2}],"nextCursor":"c","cacheScope":"public"}"#;
+        let made = rewritten(&caller(), list, false);
+        assert_eq!(made, r#"{"x":1.0,"tools":[{"name":"a","z":2}],"nextCursor":"c","cacheScope":"private"}"#);
+        let made = rewritten(&caller(), list, true);
+        assert!(made.contains(r#""z":2},{"name":"result_query""#), "{made}");
+        assert_eq!(rewritten(&caller(), "{\"tools\":7}", true), "{\"tools\":7}");
+    }
+
+    #[test]
+    fn schemas_stay_for_those_who_do_not_mind() {
+        let mut keeper = caller();
+        keeper.name("codex-mcp-client");
+        let list = r#"{"tools":[{"name":"a","outputSchema":{"type":"object"}}]}"#;
+        assert_eq!(rewritten(&keeper, list, false), list);
+        let mut union = caller();
+        union.profile.output_schema = OutputSchema::Union;
+        assert!(
+            rewritten(&union, list, false)
+                .contains(r#""outputSchema":{"type":"object","anyOf":[{"type":"object"},"#)
+        );
+    }
+
+    #[test]
+    fn an_upstream_tool_keeps_its_name() {
+        let listed = rewrite(&caller(), br#"{"tools":[{"name":"result_query"}]}"#, true);
+        assert_eq!(listed.reader, OTHER_NAME);
+        let made = String::from_utf8(listed.result.unwrap()).unwrap();
+        assert!(
+            made.starts_with(r#"{"tools":[{"name":"result_query"},{"name":"tidegate_result_query""#),
+            "{made}"
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! The process between this one and a server, which sees to it that nothing of the server outlives us.
+//!
+//! A server is often a launcher that starts the real one, and some start browsers in groups of their own. If this
+//! process is killed, nobody else is left to end them. So a server runs under a guard: a process of our own program
+//! that adopts whatever the server leaves behind (where the system can do that), watches its parent, and ends everything
+//! below it: at once when the server has ended, and otherwise by end of input, two seconds, TERM, two seconds, KILL.
+//! The streams of the server are those of the guard, so no byte takes a detour.
+
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, kill_process_group};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// The hidden subcommand under which the guard is started.
+pub const SUBCOMMAND: &str = "__guard";
+/// How long a server may take to follow each hint that it should end.
+pub const GRACE: Duration = Duration::from_secs(2);
+/// The exit code for a command that could not be started.
+pub const NOT_STARTED: u8 = 127;
+
+enum Event {
+    Ended(ExitStatus),
+    ParentGone,
+    Told,
+}
+
+/// Runs the guard; `arguments` are the parent's process id and the command. Returns the exit code.
+pub fn main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
+    let parent = arguments.next().and_then(|text| text.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    let (Some(parent), Some(program)) = (parent, arguments.next()) else { return NOT_STARTED };
+    adopt_orphans();
+    let (sender, events) = channel();
+    watch_signals(sender.clone());
+    let Ok(child) = Command::new(&program).args(arguments).process_group(0).spawn() else {
+        return NOT_STARTED;
+    };
+    let Some(child) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return NOT_STARTED };
+    // The server's input must end when our parent closes its side, so we must not hold it open.
+    if let Ok(nothing) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&nothing);
+        let _ = rustix::stdio::dup2_stdout(&nothing);
+    }
+    watch_parent(parent, sender.clone());
+    reap(child, sender);
+    let status = attend(child, &events);
+    end_all(child, Duration::from_millis(200));
+    status.map_or(0, exit_code)
+}
+
+/// Waits until the server has ended, and makes it end where it should.
+fn attend(child: Pid, events: &Receiver<Event>) -> Option<ExitStatus> {
+    let grace = match events.recv().ok()? {
+        Event::Ended(status) => return Some(status),
+        // The end of its input has already told it, and nobody is left to read what it says; whoever told us has
+        // waited for that.
+        Event::ParentGone => GRACE / 2,
+        Event::Told => Duration::ZERO,
+    };
+    let until = Instant::now() + grace;
+    while let Some(left) = until.checked_duration_since(Instant::now()) {
+        match events.recv_timeout(left) {
+            Ok(Event::Ended(status)) => return Some(status),
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    end_all(child, GRACE);
+    None
+}
+
+/// Returns the code that says how a process ended, as a shell does.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code & 0xff).unwrap_or(1)
+}
+
+#[cfg(target_os = "linux")]
+fn adopt_orphans() {
+    // Without it what a dead launcher leaves behind is found by its process group alone.
+    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn adopt_orphans() {}
+
+fn watch_signals(sender: Sender<Event>) {
+    if let Ok(mut signals) = Signals::new([SIGTERM, SIGINT, SIGHUP]) {
+        thread::spawn(move || {
+            for _ in signals.forever() {
+                let _ = sender.send(Event::Told);
+            }
+        });
+    }
+}
+
+fn watch_parent(parent: Pid, sender: Sender<Event>) {
+    thread::spawn(move || {
+        wait_for(parent);
+        while getppid() == Some(parent) {
+            thread::sleep(Duration::from_millis(100));
+        }
+        let _ = sender.send(Event::ParentGone);
+    });
+}
+
+/// Sleeps until a process is gone, where the system can tell without being asked again and again.
+#[cfg(target_os = "linux")]
+fn wait_for(process: Pid) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+    if getppid() == Some(process)
+        && let Ok(handle) = pidfd_open(process, PidfdFlags::empty())
+    {
+        let mut handles = [PollFd::new(&handle, PollFlags::IN)];
+        while poll(&mut handles, None) == Err(rustix::io::Errno::INTR) {}
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wait_for(_: Pid) {}
+
+/// Waits for everything that ends below us; what we adopted would stay as a zombie.
+fn reap(child: Pid, sender: Sender<Event>) {
+    thread::spawn(move || {
+        loop {
+            match rustix::process::wait(WaitOptions::empty()) {
+                Ok(Some((pid, status))) if pid == child => {
+                    let _ = sender.send(Event::Ended(ExitStatus::from_raw(status.as_raw())));
+                }
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                // Nothing is left below us.
+                Err(_) => thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    });
+}
+
+/// Ends everything below us: TERM, and KILL for what is left after a while.
+fn end_all(child: Pid, grace: Duration) {
+    signal_all(child, Signal::TERM);
+    let until = Instant::now() + grace;
+    while Instant::now() < until && !descendants(child).is_empty() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    // What was started meanwhile is found in the next round.
+    for _ in 0..50 {
+        if descendants(child).is_empty() {
+            return;
+        }
+        signal_all(child, Signal::KILL);
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn signal_all(child: Pid, signal: Signal) {
+    // A process that is gone already needs no signal.
+    let _ = kill_process_group(child, signal);
+    for process in descendants(child) {
+        let _ = kill_process(process, signal);
+    }
+}
+
+/// The processes below us, as the kernel lists them.
+#[cfg(target_os = "linux")]
+fn descendants(_: Pid) -> Vec<Pid> {
+    let mut parents = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // The name of the program stands in parentheses and may hold anything.
+        let mut rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+        let (state, parent) = (rest.next(), rest.next().and_then(|text| text.parse::<i32>().ok()));
+        if let Some(parent) = parent.filter(|_| state != Some("Z")) {
+            parents.push((pid, parent));
+        }
+    }
+    let mut found = vec![getpid().as_raw_nonzero().get()];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn descendants(child: Pid) -> Vec<Pid> {
+    match rustix::process::test_kill_process_group(child) {
+        Ok(()) => vec![child],
+        Err(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,83 @@
+//! The server's process, under its guard.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::StartError;
+use crate::guard;
+
+/// The server's process.
+pub(super) struct Child {
+    /// What it is called in messages.
+    pub(super) name: String,
+    guard: Option<process::Child>,
+    pid: Option<Pid>,
+}
+
+/// Its streams.
+pub(super) struct Pipes {
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+}
+
+impl Child {
+    /// Starts a command.
+    pub(super) fn start(program: &Path, command: &[OsString]) -> Result<(Self, Pipes), StartError> {
+        let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if !is_there(command.first()) {
+            return Err(StartError::NotFound(name));
+        }
+        let refused = |error| StartError::Refused(name.clone(), error);
+        let mut guard = Command::new(program)
+            .arg(guard::SUBCOMMAND)
+            .arg(process::id().to_string())
+            .args(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(refused)?;
+        let pid = i32::try_from(guard.id()).ok().and_then(Pid::from_raw);
+        let (stdin, stdout, stderr) = (guard.stdin.take(), guard.stdout.take(), guard.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+            return Err(StartError::Refused(name, io::Error::other("its streams are missing")));
+        };
+        Ok((Self { name, guard: Some(guard), pid }, Pipes { stdin, stdout, stderr }))
+    }
+
+    /// Calls back with the exit code once it has ended.
+    pub(super) fn watch(&mut self, ended: impl FnOnce(u8) + Send + 'static) {
+        let Some(mut guard) = self.guard.take() else { return };
+        thread::spawn(move || ended(guard.wait().map_or(1, guard::exit_code)));
+    }
+
+    /// Tells the guard to end everything.
+    pub(super) fn end(&self) {
+        if let Some(pid) = self.pid {
+            // One that is gone has nothing left to end.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+}
+
+/// Whether a program of this name can be found, so that a mistake is told as one.
+fn is_there(program: Option<&OsString>) -> bool {
+    let Some(program) = program else { return false };
+    let runs = |path: &Path| {
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    if Path::new(program).components().count() > 1 {
+        return runs(Path::new(program));
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| runs(&folder.join(program)))
+}

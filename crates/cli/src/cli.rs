@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{kept, query, run, shape};
+use crate::{demo, kept, query, run, shape};
 
 /// Keep MCP tool results inside a token budget and lose nothing
 ///
@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Export(kept::Export),
     Rm(kept::Rm),
     Gc(kept::Gc),
+    Demo(demo::Arguments),
 }
 
 /// What to print where there is data.

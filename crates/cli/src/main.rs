@@ -4,6 +4,7 @@
 
 mod cli;
 mod config;
+mod demo;
 mod error;
 mod input;
 mod keep;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => kept::export(&arguments),
         Command::Rm(arguments) => kept::rm(&arguments),
         Command::Gc(arguments) => kept::gc(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -56,6 +58,8 @@ fn helper() -> Option<u8> {
         worker::SUBCOMMAND => Some(u8::from(!worker::main())),
         // Watches over a server.
         guard::SUBCOMMAND => Some(guard::main(arguments)),
+        // Is the server of the demo.
+        demo::server::SUBCOMMAND => Some(demo::server::main()),
         _ => None,
     }
 }

@@ -127,8 +127,8 @@ impl Link {
             }
         }
         let forward = match kept.len() {
-            0 => None,
             count if count == places.len() => Some(line),
+            0 => None,
             // A batch without what is ours.
             _ => {
                 let joined: Vec<&[u8]> = kept.into_iter().map(|place| &line[place.clone()]).collect();

@@ -123,7 +123,14 @@ fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
     let keys = write::plural(root.members.as_ref().map_or(0, |members| members.max), "key");
     draft.frame.what = match tables.first() {
         Some(table) if table.path.is_empty() => {
-            format!("{}{nesting}", write::plural(table.count, table.noun()))
+            let others = match data.others.count {
+                0 => String::new(),
+                count => {
+                    let form = if table.noun() == "line" { " of one form" } else { "" };
+                    format!("{form} and {}", write::plural(count, "other line"))
+                }
+            };
+            format!("{}{others}{nesting}", write::plural(table.count, table.noun()))
         }
         Some(table) => {
             let records = write::plural(table.count, table.noun());

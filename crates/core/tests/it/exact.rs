@@ -55,12 +55,22 @@ fn text_that_repeats_structured_content_is_counted_once() {
         assert_eq!(both.raw.tokens, alone.raw.tokens);
         assert!(!both.left_out.iter().any(|left_out| left_out.path == "structuredContent"));
     }
-    let other = format!(
-        "{{\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"structuredContent\":{{\"more\":{data}}},\"x\":1}}",
-        make::quoted("see there")
-    );
-    let other = shaped(&other.as_bytes(), 300);
-    assert!(other.left_out.iter().any(|left_out| left_out.path == "structuredContent"), "{}", other.text);
+}
+
+#[test]
+fn what_differs_from_the_text_is_shown_or_announced() {
+    let rows: Vec<String> = (0..60).map(|n| format!("{{\"id\":{n},\"name\":\"thing {n}\"}}")).collect();
+    let both = |text: &str| {
+        format!(
+            "{{\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"structuredContent\":{{\"more\":[{}]}},\"x\":1}}",
+            make::quoted(text),
+            rows.join(", ")
+        )
+    };
+    let data = shaped(&both("see there").as_bytes(), 300);
+    assert!(data.text.contains("60 rows in more") && data.text.contains("text: see there"), "{}", data.text);
+    let words = shaped(&both(&"some words. ".repeat(500)).as_bytes(), 300);
+    assert!(words.left_out.iter().any(|left_out| left_out.path == "structuredContent"), "{}", words.text);
 }
 
 /// The body between the fences.

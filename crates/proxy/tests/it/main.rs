@@ -1,0 +1,216 @@
+//! The laws of a link, without processes: what crosses, what does not, and what is answered instead.
+
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tidegate_core::Tokens;
+use tidegate_core::measure::{Meter, cost};
+use tidegate_core::payload::Payload;
+use tidegate_core::source::Span;
+use tidegate_gate::policy::Policies;
+use tidegate_gate::profile::{OutputSchema, Profile};
+use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
+use tidegate_proxy::{Link, Mode};
+use tidegate_query::{Limits, Queries, Worker};
+use tidegate_store::{ArtifactId, open};
+use tidegate_testkit::make;
+
+fn gate() -> Arc<Gate> {
+    Arc::new(Gate::new(Setup {
+        keep: Keep::of_user(Place::Memory),
+        policies: Policies::default(),
+        engines: Queries::new(Limits::default(), Worker::new("/nonexistent".into())),
+        server: "test".into(),
+    }))
+}
+
+fn link(gate: &Arc<Gate>, profile: Option<Profile>, mode: Mode) -> Link {
+    let set: BTreeMap<String, Profile> =
+        profile.into_iter().map(|profile| ("*".to_owned(), profile)).collect();
+    Link::new(Arc::clone(gate), Caller::unknown(set), mode, None)
+}
+
+fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: ProptestConfig::default().cases.max(count),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// Ids as clients write them.
+fn id() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => any::<u32>().prop_map(|id| id.to_string()),
+        2 => "[a-z0-9-]{1,12}".prop_map(|id| format!("\"{id}\"")),
+        1 => prop::sample::select(vec!["-1", "1.5", "18446744073709551616", "\"\\u0041\"", "\"\""]).prop_map(String::from),
+    ]
+}
+
+/// Methods that are nothing to us, those of other revisions and future ones among them.
+fn method() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => prop::sample::select(vec![
+            "ping", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "resources/subscribe",
+            "subscriptions/listen", "tasks/list", "tasks/cancel", "sampling/createMessage", "elicitation/create",
+            "roots/list", "future/method",
+        ]).prop_map(String::from),
+        1 => "[a-z]{1,8}/[a-z]{1,8}",
+    ]
+}
+
+/// Members that no revision knows yet, in any place.
+fn extra() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), make::json().prop_map(|value| format!(",\"xFuture\":{value}"))]
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    #[test]
+    fn what_is_not_ours_crosses_from_the_client(
+        id in id(), method in method(), params in make::json(), extra in extra(), notification in any::<bool>(),
+    ) {
+        let link = link(&gate(), None, Mode::Shape);
+        let id = if notification { String::new() } else { format!("\"id\":{id},") };
+        let line = format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":\"{method}\",\"params\":{params}{extra}}}\n").into_bytes();
+        let from = link.from_client(line.clone());
+        prop_assert_eq!(from.forward, Some(line));
+        prop_assert!(from.orders.is_empty());
+    }
+
+    #[test]
+    fn answers_to_what_is_not_ours_cross_once(
+        id in id(), method in method(), result in make::json(), extra in extra(), failed in any::<bool>(),
+    ) {
+        let link = link(&gate(), None, Mode::Shape);
+        link.from_client(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}\n").into_bytes());
+        let member = if failed { "error" } else { "result" };
+        let line = format!("{{\"{member}\":{result},\"jsonrpc\":\"2.0\"{extra},\"id\":{id}}}\n").into_bytes();
+        prop_assert_eq!(link.from_server(line.clone()).forward, Some(line.clone()));
+        prop_assert_eq!(link.from_server(line).forward, None, "a second answer is left out");
+        prop_assert!(link.end("the server ended").is_empty(), "nothing is open");
+    }
+
+    #[test]
+    fn requests_of_the_server_cross(id in id(), method in method(), params in make::json(), extra in extra()) {
+        let link = link(&gate(), None, Mode::Shape);
+        for head in [format!("\"id\":{id},"), String::new()] {
+            let line = format!("{{\"jsonrpc\":\"2.0\",{head}\"method\":\"{method}\",\"params\":{params}{extra}}}\n").into_bytes();
+            prop_assert_eq!(link.from_server(line.clone()).forward, Some(line));
+        }
+    }
+
+    #[test]
+    fn every_open_request_is_answered_when_the_server_ends(ids in prop::collection::hash_set(any::<u16>(), 1..20)) {
+        let link = link(&gate(), None, Mode::Shape);
+        for id in &ids {
+            link.from_client(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "x"}}).to_string().into_bytes());
+        }
+        let mut answered: Vec<u64> = link
+            .end("the server ended")
+            .iter()
+            .map(|line| serde_json::from_slice::<Value>(line).unwrap()["id"].as_u64().unwrap())
+            .collect();
+        answered.sort_unstable();
+        let mut asked: Vec<u64> = ids.iter().map(|id| u64::from(*id)).collect();
+        asked.sort_unstable();
+        prop_assert_eq!(answered, asked);
+        prop_assert!(link.end("the server ended").is_empty());
+    }
+}
+
+/// The text of the `result` in a response, as it stands on the wire.
+fn result_of(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii_end();
+    let start = memchr::memmem::find(line, b"\"result\":").unwrap() + 9;
+    &line[start..line.len() - 1]
+}
+
+fn call(link: &Link, result: &[u8]) -> Vec<u8> {
+    link.from_client(
+        br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list","arguments":{}}}"#.to_vec(),
+    );
+    let line = [b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", result, b"}\n"].concat();
+    link.from_server(line).forward.unwrap()
+}
+
+proptest! {
+    #![proptest_config(cases(1500))]
+
+    #[test]
+    fn results_cross_untouched_or_are_kept_whole_and_bounded(result in make::result(), union in any::<bool>(), links in any::<bool>()) {
+        let profile = Profile {
+            output_schema: if union { OutputSchema::Union } else { OutputSchema::Strip },
+            resource_link: links,
+            ..Profile::strictest()
+        };
+        let gate = gate();
+        let link = link(&gate, Some(profile), Mode::Shape);
+        let answer = call(&link, &result);
+        let sent = result_of(&answer);
+        if sent == result {
+            return Ok(());
+        }
+        let value: Value = serde_json::from_slice(sent).unwrap();
+        let text = value["content"][0]["text"].as_str().unwrap();
+        prop_assert_eq!(value["structuredContent"]["tidegate"].as_str(), union.then_some(text));
+        prop_assert_eq!(value["content"].as_array().unwrap().iter().any(|block| block["type"] == "resource_link"), links);
+        let pictures: usize =
+            value["content"].as_array().unwrap().iter().filter_map(|block| block["data"].as_str()).map(str::len).sum();
+        prop_assert!(sent.len() - pictures <= 10_240, "{} bytes", sent.len());
+        let payload = Payload::read(&sent).unwrap();
+        let mut counted = cost(&payload, &Meter::default()).unwrap().tokens;
+        if union && !payload.structured_repeats_text {
+            // The same text in another channel, which a model reads once.
+            counted = counted - Meter::default().count(&value["structuredContent"].to_string());
+        }
+        prop_assert!(counted <= Tokens(2000), "{counted} tokens");
+        // What was kept is what came.
+        let name = text.split("Complete result: \"").nth(1).unwrap().split('"').next().unwrap();
+        let opened = gate.keep().open().unwrap();
+        let source = open(&opened.store, &gate.keep().owner, &ArtifactId::parse(name).unwrap()).unwrap();
+        prop_assert_eq!(Span::whole(&source).read(&source).unwrap(), result);
+    }
+}
+
+#[test]
+fn observing_changes_no_byte() {
+    let gate = gate();
+    let link = link(&gate, None, Mode::Observe);
+    let large = make::text_result(&"a line of text\n".repeat(9000));
+    assert_eq!(result_of(&call(&link, &large)), large);
+    for line in ["not json\n", "{}\n", "\n", "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n", "[]\n"] {
+        assert_eq!(
+            link.from_server(line.as_bytes().to_vec()).forward.as_deref(),
+            Some(line.as_bytes()),
+            "{line:?}"
+        );
+        assert_eq!(
+            link.from_client(line.as_bytes().to_vec()).forward.as_deref(),
+            Some(line.as_bytes()),
+            "{line:?}"
+        );
+    }
+}
+
+#[test]
+fn answers_in_a_batch_are_shaped_where_they_stand() {
+    let link = link(&gate(), None, Mode::Shape);
+    let ask = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"list"}}}}"#)
+    };
+    let asked = format!("[{}, {}]", ask("1"), ask("2"));
+    assert_eq!(link.from_client(asked.clone().into_bytes()).forward, Some(asked.into_bytes()));
+    let large = String::from_utf8(make::text_result(&"a line of text\n".repeat(9000))).unwrap();
+    let answers = format!(
+        r#"[{{"jsonrpc":"2.0","id":2,"result":{large}}},  {{"jsonrpc":"2.0","id":1,"result":{{"x":1.0}}}}]"#
+    );
+    let sent = String::from_utf8(link.from_server(answers.into_bytes()).forward.unwrap()).unwrap();
+    assert!(sent.len() < 12_000 && sent.contains("list returned 9,000"), "{sent}");
+    assert!(sent.ends_with(r#"},  {"jsonrpc":"2.0","id":1,"result":{"x":1.0}}]"#));
+}

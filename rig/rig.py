@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Runs real agent clients against an MCP server and records what each feeds its model.
+
+rig.py run --client NAME --plan plan.json --out out.jsonl -- SERVER COMMAND...
+rig.py check [--client NAME]... [--write]
+rig.py prove --tidegate PATH [--client NAME]...
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import check
+import plan
+import prove
+import runner
+from clients import CLIENTS
+from install import RigError
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run one client over a plan and write JSON lines")
+    run.add_argument("--client", choices=CLIENTS, required=True)
+    run.add_argument("--plan", type=Path, required=True, help='JSON list of {"tool": ..., "arguments": {...}}')
+    run.add_argument("--out", type=Path, required=True)
+    run.add_argument("--server-name", default="probe", help="name of the MCP server in the client's configuration")
+    run.add_argument("--timeout", type=float, default=runner.RUN_SECONDS,
+                     help=f"seconds, at most {runner.RUN_SECONDS}")
+    run.add_argument("--keep", action="store_true", help="keep the temporary folder")
+    run.add_argument("server", nargs="+", help="MCP server command, after --")
+    facts = commands.add_parser("check", help="run the clients on the probe server and compare with facts.json")
+    facts.add_argument("--write", action="store_true", help="record what was seen as the new facts.json")
+    proof = commands.add_parser("prove", help="run the clients with and without tidegate and compare")
+    proof.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
+    for command in (facts, proof):
+        command.add_argument("--client", choices=CLIENTS, action="append", help="only this client; may be repeated")
+    return parser.parse_args()
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("TIDEGATE_RIG_CACHE") or runner.RIG.parent / ".cache" / "rig").resolve()
+
+
+def run(options: argparse.Namespace) -> int:
+    records = runner.run(CLIENTS[options.client], plan.load(options.plan), options.server, cache_folder(),
+                         server=options.server_name, seconds=options.timeout, keep=options.keep)
+    lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+    options.out.write_text("".join(lines), encoding="utf-8")
+    head = records[0]
+    if head["complete"]:
+        return 0
+    print(f"{options.client}: {runner.gaps(head)}\n{runner.last_words(head)}", file=sys.stderr)
+    return 1
+
+
+def main() -> int:
+    options = arguments()
+    try:
+        if options.command == "run":
+            return run(options)
+        names = options.client or list(CLIENTS)
+        if options.command == "prove":
+            return prove.run(names, cache_folder(), options.tidegate)
+        return check.run(names, cache_folder(), write=options.write)
+    except RigError as error:
+        print(f"rig: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

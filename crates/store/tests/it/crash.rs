@@ -109,12 +109,14 @@ fn several_processes_start_at_once() {
     for round in 0..5 {
         let folder = tempfile::tempdir().unwrap();
         let mut children: Vec<Child> = (0..6).map(|n| spawn(folder.path(), round * 10 + n)).collect();
-        std::thread::sleep(Duration::from_millis(600));
+        for child in &mut children {
+            let mut first = String::new();
+            BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+            assert!(!first.is_empty(), "each of them could write");
+        }
         for child in &mut children {
             child.kill().unwrap();
-        }
-        for child in children {
-            assert!(!acknowledged(child).is_empty(), "each of them could write");
+            child.wait().unwrap();
         }
     }
 }

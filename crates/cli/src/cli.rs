@@ -9,7 +9,7 @@ use crate::{demo, kept, query, run, shape};
 /// A result that fits passes untouched; one that would flood the agent's context becomes the most useful overview
 /// that fits, with exact ways to read any part of the rest.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate", version, about, long_about)]
+#[command(name = "tidegate", version)]
 #[command(after_help = "Kept results are in $TIDEGATE_HOME, by default the platform's folder for data.")]
 pub(crate) struct Cli {
     #[command(subcommand)]

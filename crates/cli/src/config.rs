@@ -7,16 +7,14 @@
 mod file;
 mod mistake;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tidegate_gate::Place;
-use tidegate_gate::policy::{Policies, Rules};
-use tidegate_gate::profile::Profile;
+use tidegate_gate::policy::{Policies, Rules, specificity};
+use tidegate_gate::profile::ProfileRules;
 
 use crate::error::CommandError;
-use crate::keep;
-use file::{ClientRules, File};
+use file::File;
 use mistake::Mistake;
 
 /// The name of the file.
@@ -44,6 +42,8 @@ impl Config {
                 Err(error) => mistakes.push(Mistake::of_file(path, &error)),
             }
         }
+        mistakes.sort_by_key(|mistake| (paths.iter().position(|path| mistake.is_in(path)), mistake.line()));
+        mistakes.dedup_by_key(|mistake| mistake.to_string());
         match mistakes.as_slice() {
             [] => Ok(Self { files }),
             mistakes => Err(refused(mistakes)),
@@ -66,21 +66,18 @@ impl Config {
         policies
     }
 
-    /// Returns the profiles that were set, by name of the client.
-    pub(crate) fn profiles(&self) -> BTreeMap<String, Profile> {
-        let mut set: BTreeMap<String, ClientRules> = BTreeMap::new();
-        for file in &self.files {
-            for (name, rules) in &file.clients {
-                let known = set.remove(name).unwrap_or_default();
-                set.insert(name.clone(), known.over(rules));
-            }
-        }
-        set.into_iter().map(|(name, rules)| (name.clone(), rules.profile(&name))).collect()
+    /// Returns what is set for clients, by pattern of their name; what wins comes first.
+    pub(crate) fn clients(&self) -> Vec<(String, ProfileRules)> {
+        let mut set: Vec<(String, ProfileRules)> =
+            self.files.iter().flat_map(|file| file.clients.clone()).collect();
+        set.sort_by_key(|(pattern, _)| std::cmp::Reverse(specificity(pattern)));
+        set
     }
 
     /// Returns where results are kept. `TIDEGATE_HOME` wins over a file.
     pub(crate) fn place(&self) -> Place {
-        match (keep::place(), self.files.iter().find_map(|file| file.store_path.clone())) {
+        let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        match (Place::Folder(home), self.files.iter().find_map(|file| file.store_path.clone())) {
             (Place::Folder(None), Some(path)) => Place::Folder(Some(path)),
             (place, _) => place,
         }
@@ -118,6 +115,8 @@ fn refused(mistakes: &[Mistake]) -> CommandError {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_gate::profile::{OutputSchema, Profile};
+
     use super::*;
 
     fn config(texts: &[&str]) -> Result<Config, String> {
@@ -152,11 +151,14 @@ mod tests {
     fn clients_can_be_treated_otherwise() {
         let text =
             "[client.codex-mcp-client]\nmax_bytes = 40000\n[client.\"*\"]\noutput_schema = \"union\"\n";
-        let profiles = config(&[text]).unwrap().profiles();
-        let codex = &profiles["codex-mcp-client"];
-        assert_eq!(codex.max_bytes, 40_000);
-        assert!(codex.runs_programs, "what is not set stays as it is built in");
-        assert_eq!(profiles["*"].output_schema, tidegate_gate::profile::OutputSchema::Union);
+        let clients = config(&[text]).unwrap().clients();
+        assert_eq!(clients[0].0, "codex-mcp-client", "the narrowest first");
+        let mut caller = tidegate_gate::Caller::unknown(clients);
+        caller.name("codex-mcp-client");
+        assert_eq!((caller.profile.max_bytes, caller.profile.output_schema), (40_000, OutputSchema::Union));
+        assert!(caller.profile.runs_programs, "what is not set stays as it is built in");
+        caller.name("somebody");
+        assert_eq!((caller.profile.max_bytes, caller.profile.output_schema), (10_240, OutputSchema::Union));
     }
 
     #[test]
@@ -166,7 +168,7 @@ mod tests {
         for line in [
             "6 mistakes in the configuration:",
             "t.toml:2: [defaults] has no key budget_token; did you mean budget_tokens?",
-            "t.toml:3: max_bytes is 10, but at least 1536",
+            "t.toml:3: max_bytes is 10, but must be at least 1536",
             "t.toml:6: kind is \"logs\"",
             "t.toml:7: fields should be a list of strings",
             "t.toml:8: there is no section clients; did you mean client?",

@@ -54,6 +54,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
 }
 
+/// A configuration that sets nothing, so that the demo is the same for everybody.
+const NOTHING: &str = "/dev/null";
+
 const LIST: &str = "list_issues";
 
 /// What the call costs without tidegate.
@@ -69,7 +72,18 @@ fn direct() -> Result<Cost, CommandError> {
 /// What a model asks and reads with tidegate in between, and how often the tool ran.
 fn through() -> Result<(Vec<Exchange>, u64), CommandError> {
     let program = program()?;
-    let command = [&program, "run", "--server", "demo", "--ephemeral", "--", &program, server::SUBCOMMAND];
+    let command = [
+        &program,
+        "run",
+        "--server",
+        "demo",
+        "--ephemeral",
+        "--config",
+        NOTHING,
+        "--",
+        &program,
+        server::SUBCOMMAND,
+    ];
     let mut client = Client::start(&command)?;
     let first = exchange(&mut client, LIST, json!({}))?;
     let handle = first.text.split('"').nth(1).unwrap_or_default().to_owned();

@@ -1,17 +1,17 @@
 //! What the commands on kept results share: the store of this user, names of results, and how they are listed.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::cursor::SEAL;
 use tidegate_gate::policy::TTL;
-use tidegate_gate::{Keep as UserKeep, Opened, Place};
+use tidegate_gate::{Keep as UserKeep, Opened};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, NewArtifact, SqliteStore, StoreError, StoredSource, open,
 };
 
+use crate::config::Config;
 use crate::error::CommandError;
 
 /// The results of this user.
@@ -20,18 +20,11 @@ pub(crate) struct Keep {
     opened: Arc<Opened>,
 }
 
-/// Where the results of this user are kept.
-pub(crate) fn place() -> Place {
-    Place::Folder(std::env::var_os("TIDEGATE_HOME").map(PathBuf::from))
-}
-
 impl Keep {
     /// Opens the store of this user.
     pub(crate) fn open() -> Result<Self, CommandError> {
-        let user = UserKeep::of_user(place());
-        let opened = user.open().map_err(|error| {
-            CommandError::out_of_reach(format!("cannot use the store: {}", causes(&error)))
-        })?;
+        let user = UserKeep::of_user(Config::load(None)?.place());
+        let opened = user.open().map_err(|error| CommandError::out_of_reach(causes(&error)))?;
         Ok(Self { user, opened })
     }
 

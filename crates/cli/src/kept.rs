@@ -18,8 +18,8 @@ use crate::ui;
 #[derive(Debug, Args)]
 pub(crate) struct Ls {
     /// Most results to list
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: usize,
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
 
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -89,7 +89,7 @@ fn report(artifact: &Artifact) -> Value {
 /// Runs `ls`.
 pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
     let keep = Keep::open()?;
-    let artifacts = keep.list(arguments.limit)?;
+    let artifacts = keep.list(arguments.limit as usize)?;
     if arguments.format == Format::Json {
         return ui::json(&Value::Array(artifacts.iter().map(report).collect()));
     }

@@ -1,5 +1,7 @@
 //! `tidegate query`: any part of a kept result, with the arguments of `result_query`.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::json;
 use tidegate_core::Tokens;
@@ -8,7 +10,9 @@ use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::view::{Answer, Asked, Query, ViewError, answer, arguments, cursor};
+use tidegate_gate::kept_words;
 use tidegate_query::{Limits, Queries, Worker};
+use tidegate_store::{Clock, SystemClock};
 
 use crate::cli::Format;
 use crate::error::CommandError;
@@ -103,11 +107,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     })?;
     let name = handle_name(&source.artifact().tool, id.as_str());
     let engines = Queries::new(Limits::default(), Worker::current().map_err(CommandError::failed)?);
+    let left = source.artifact().expires.0.saturating_sub(SystemClock.now().0);
+    let kept = kept_words(Duration::from_millis(u64::try_from(left).unwrap_or(0)));
     let asked = Asked {
         source: &source,
         outline: &outline,
         tool: &source.artifact().tool,
-        handle: Handle::kept(&name, "kept 24 h"),
+        handle: Handle::kept(&name, &kept),
         query: &query,
         budget,
         meter: Meter::default(),
@@ -116,7 +122,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     };
     let answer = answer(&asked).map_err(refused)?;
     match arguments.format {
-        Format::Text => ui::data(format!("{}\n", answer.text).as_bytes()),
+        Format::Text => {
+            ui::data(format!("{}\n", answer.text).as_bytes())?;
+            if let Some(next) = &answer.next {
+                ui::note(&format!(
+                    "read on with: tidegate query {name} --cursor {}",
+                    cursor::encode(next, seal)
+                ));
+            }
+            Ok(())
+        }
         Format::Json => ui::json(&report(&answer, |next| cursor::encode(next, seal))),
     }
 }

@@ -1,15 +1,15 @@
 //! `tidegate run`: the proxy in front of one server.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, Args};
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::{Policies, Rules};
-use tidegate_gate::profile::Profile;
+use tidegate_gate::profile::ProfileRules;
 use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
 use tidegate_proxy::stdio::{self, Options};
 use tidegate_proxy::{Link, Mode};
@@ -28,7 +28,7 @@ use crate::error::CommandError;
     tidegate run --server github --budget 4000 -- github-mcp-server stdio\n  tidegate run --observe -- my-server")]
 pub(crate) struct Arguments {
     /// Only measure and note; every byte crosses unchanged
-    #[arg(long, env = "TIDEGATE_OBSERVE")]
+    #[arg(long, env = "TIDEGATE_OBSERVE", value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     observe: bool,
 
     /// Name of the server, for its section in tidegate.toml and for the statistics [default: the command's name]
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     ttl: Option<Duration>,
 
     /// Keep results in memory, until the server ends
-    #[arg(long, env = "TIDEGATE_EPHEMERAL")]
+    #[arg(long, env = "TIDEGATE_EPHEMERAL", value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     ephemeral: bool,
 
     /// Answer a request with an error when the server has not answered it for so long, such as 30s [default: never]
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     config: Option<PathBuf>,
 
     /// Command that starts the server, and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -70,12 +70,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let server = arguments.server();
     let place = if arguments.ephemeral { Place::Memory } else { config.place() };
     let policies = config.policies(&server, arguments.rules());
-    let link = arguments.link(server, place, policies, config.profiles())?;
+    let link = arguments.link(server, place, policies, config.clients())?;
     let program = std::env::current_exe().map_err(CommandError::failed)?;
     let options = Options { command: arguments.command.clone(), program };
     stdio::run(link, &options).map_err(|error| {
-        CommandError::out_of_reach(error)
-            .hint("check the command after --; it must run in this folder as it stands")
+        CommandError::out_of_reach(error).hint("check the command; it must run in this folder as it stands")
     })
 }
 
@@ -91,10 +90,7 @@ impl Arguments {
 
     fn server(&self) -> String {
         let named = self.server.clone();
-        named.unwrap_or_else(|| {
-            let program = self.command.first().map(PathBuf::from).unwrap_or_default();
-            program.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-        })
+        named.unwrap_or_else(|| server_name(&self.command))
     }
 
     fn link(
@@ -102,35 +98,59 @@ impl Arguments {
         server: String,
         place: Place,
         policies: Policies,
-        profiles: BTreeMap<String, Profile>,
+        clients: Vec<(String, ProfileRules)>,
     ) -> Result<Link, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
         let engines = Queries::new(Limits::default(), worker);
         let gate = Gate::new(Setup { keep: Keep::of_user(place), policies, engines, server });
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
-        Ok(Link::new(Arc::new(gate), Caller::unknown(profiles), mode, self.timeout))
+        Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout))
     }
 }
 
-fn at_least(least: u64) -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(least..)
+fn at_least(least: u64) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static {
+    move |text| match text.replace('_', "").parse::<u64>() {
+        Ok(number) if number >= least => Ok(number),
+        Ok(_) => Err(format!("it must be at least {least}")),
+        Err(_) => Err("it must be a whole number".into()),
+    }
+}
+
+/// Programs that only start the server that their arguments name.
+const LAUNCHERS: [&str; 12] =
+    ["npx", "bunx", "pnpx", "uvx", "node", "bun", "deno", "python", "python3", "uv", "docker", "sh"];
+
+/// What a server is called by its command: the program, or what a launcher is told to start.
+fn server_name(command: &[OsString]) -> String {
+    let mut words = command.iter().map(|word| word.to_string_lossy());
+    let stem = |word: &str| {
+        let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+        let name = name.split('@').find(|part| !part.is_empty()).unwrap_or(name);
+        name.split('.').find(|part| !part.is_empty()).unwrap_or(name).to_owned()
+    };
+    let program = words.next().map(|word| stem(&word)).unwrap_or_default();
+    if !LAUNCHERS.contains(&program.as_str()) {
+        return program;
+    }
+    let run = ["run", "exec", "-m", "-c"];
+    let started = words.find(|word| !word.starts_with('-') && !run.contains(&word.as_ref()));
+    started.map(|word| stem(&word)).filter(|name| !name.is_empty()).unwrap_or(program)
 }
 
 /// Reads a time such as `90s`, `15m`, `24h`, `7d`, or a number of seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        _ => 0,
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => 0.0,
     };
     let number = digits.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
     match number {
-        Some(number) if unit > 0 && number * f64::from(unit) < 1e10 => {
-            Ok(Duration::from_secs_f64(number * f64::from(unit)))
-        }
+        Some(number) if unit > 0.0 && number * unit < 1e10 => Ok(Duration::from_secs_f64(number * unit)),
         _ => Err("write it like 90s, 15m, 24h or 7d".into()),
     }
 }
@@ -140,11 +160,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_of_servers() {
+        for (command, name) in [
+            (
+                &["npx", "-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "."][..],
+                "server-filesystem",
+            ),
+            (&["python3", "-S", "tools/issues.py"], "issues"),
+            (&["python3", "-m", "mcp_server_git"], "mcp_server_git"),
+            (&["uvx", "mcp-server-git"], "mcp-server-git"),
+            (&["/usr/bin/github-mcp-server", "stdio"], "github-mcp-server"),
+            (&["npx"], "npx"),
+        ] {
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            assert_eq!(server_name(&command), name, "{command:?}");
+        }
+    }
+
+    #[test]
     fn times() {
         for (text, seconds) in [("90s", 90), ("15m", 900), ("24h", 86_400), ("7d", 604_800), ("5", 5)] {
             assert_eq!(duration(text), Ok(Duration::from_secs(seconds)));
         }
         assert_eq!(duration("0.5s"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         for wrong in ["", "h", "-1s", "1y", "1e99d", "0"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

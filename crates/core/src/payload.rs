@@ -77,6 +77,18 @@ impl<'a> Payload<'a> {
         Ok(payload)
     }
 
+    /// Reads the outline of bytes that are known to be the result of a call: what does not look like one counts as one
+    /// text, so that nothing is passed over.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn read_result(source: &'a dyn Source) -> Result<Self, PayloadError> {
+        let mut payload = read::read_as_result(source)?;
+        payload.structured_repeats_text = payload.compare_channels()?;
+        Ok(payload)
+    }
+
     /// Returns the bytes the payload was read from.
     pub fn source(&self) -> &'a dyn Source {
         self.source

@@ -43,7 +43,7 @@ use crate::envelope::{self, Call, Frame, Handle};
 use crate::hints::Hints;
 use crate::measure::{self, Cost, Fit, Meter};
 use crate::outline::Outline;
-use crate::payload::Payload;
+use crate::payload::{Form, Payload};
 use crate::quantity::{Bytes, Tokens};
 use crate::source::Span;
 use crate::text::Text;
@@ -210,6 +210,9 @@ const FRAME_TOKENS: u64 = 110;
 /// Bytes set aside for the frame and the JSON around the text.
 const FRAME_BYTES: u64 = 640;
 
+/// What a text block has besides its text: its type and the names of both, with some white space.
+const BLOCK_BYTES: u64 = 64;
+
 /// Budgets below this get the shortest frame.
 const SMALL: Tokens = Tokens(700);
 
@@ -226,7 +229,8 @@ impl Shaper<'_> {
     fn lossless(&self) -> io::Result<Option<Shaped>> {
         let others = self.payload.blocks.iter().any(|block| block.text_span().is_none());
         let repeated = self.payload.structured.is_none() || self.payload.structured_repeats_text;
-        let Some(text) = self.prepared.text.filter(|_| !others && repeated) else { return Ok(None) };
+        let whole = envelope::dropped_members(self.payload).is_empty() && self.beside_texts() == 0;
+        let Some(text) = self.prepared.text.filter(|_| !others && repeated && whole) else { return Ok(None) };
         for form in lossless::forms(text, self.request.budget.bytes.0 * 8)? {
             let frame = Frame { what: "this".into(), below: form.how.into(), ..Frame::default() };
             let shaped =
@@ -236,6 +240,13 @@ impl Shaper<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Bytes of text blocks that are neither their text nor the little around it that every one has.
+    fn beside_texts(&self) -> u64 {
+        let blocks = self.payload.blocks.iter().filter(|_| self.payload.form != Form::Plain);
+        let beside = blocks.filter_map(|block| Some(block.span.len() - block.text_span()?.len()));
+        beside.map(|bytes| bytes.saturating_sub(BLOCK_BYTES)).sum()
     }
 
     fn overview(&self) -> io::Result<Shaped> {
@@ -264,6 +275,10 @@ impl Shaper<'_> {
         let Draft { room, mut frame, mut left_out, blocks, .. } = draft;
         for member in envelope::dropped_members(self.payload) {
             left_out.push(LeftOut::new(&member.key, "bytes", 0, member.value.len()));
+        }
+        let beside = self.beside_texts();
+        if beside > 0 {
+            left_out.push(LeftOut::new("content", "bytes beside the texts", 0, beside));
         }
         if left_out.is_empty() {
             // Everything found a place, but not as it was written.

@@ -1,10 +1,9 @@
 //! Who asks: what a client has said of itself, and how it is treated.
 
-use std::collections::BTreeMap;
-
 use tidegate_core::envelope::Handle;
 
-use crate::profile::Profile;
+use crate::policy::matches;
+use crate::profile::{Profile, ProfileRules};
 use crate::raw::{self, Place};
 
 /// The key under which a 2026-07-28 request names its protocol version.
@@ -23,13 +22,13 @@ pub struct Caller {
     pub modern: bool,
     /// What our tool is called for it.
     pub reader: &'static str,
-    /// Profiles set by the user, by name of the client.
-    set: BTreeMap<String, Profile>,
+    /// What is set for clients, by pattern of their name; of several that match, the first wins.
+    set: Vec<(String, ProfileRules)>,
 }
 
 impl Caller {
-    /// Returns a client that has not said who it is; `set` are profiles of the user's own.
-    pub fn unknown(set: BTreeMap<String, Profile>) -> Self {
+    /// Returns a client that has not said who it is; `set` is what the user has set for clients.
+    pub fn unknown(set: Vec<(String, ProfileRules)>) -> Self {
         let mut caller = Self {
             client: String::new(),
             profile: Profile::strictest(),
@@ -43,8 +42,9 @@ impl Caller {
 
     /// Notes the name the client gives itself.
     pub fn name(&mut self, client: &str) {
-        let set = self.set.get(client).or_else(|| self.set.get("*"));
-        self.profile = set.cloned().unwrap_or_else(|| Profile::of_client(client));
+        let matching = self.set.iter().filter(|(pattern, _)| matches(pattern, client));
+        self.profile =
+            matching.rev().fold(Profile::of_client(client), |profile, (_, rules)| rules.over(profile));
         self.client = client.chars().take(64).collect();
     }
 

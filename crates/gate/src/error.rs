@@ -1,7 +1,7 @@
 //! What can go wrong in the gate, and how a caller is told: the one place where errors become words for a model or a
 //! JSON-RPC error. Every message says what to do next, and none holds what was stored.
 
-use tidegate_core::view::ViewError;
+use tidegate_core::view::{ViewError, visible_text};
 use tidegate_store::{Millis, StoreError};
 
 /// An error as JSON-RPC has it.
@@ -16,7 +16,7 @@ pub struct RpcError {
 impl RpcError {
     /// The params of a request make no sense.
     pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
-        Self { code: -32602, message: message.into() }
+        Self { code: -32602, message: bounded(&message.into()) }
     }
 
     /// We have failed.
@@ -77,6 +77,21 @@ impl From<ViewError> for FollowUpError {
             other => Self::View(causes(&other)),
         }
     }
+}
+
+/// The most characters of an error of ours: it fits the smallest budget, whatever was asked.
+const LONGEST: usize = 600;
+
+/// Returns a message in at most so many characters, with its beginning and its end, and nothing hidden in it.
+pub(crate) fn bounded(message: &str) -> String {
+    let shown = visible_text(message);
+    let length = shown.chars().count();
+    if length <= LONGEST {
+        return shown;
+    }
+    let head: String = shown.chars().take(LONGEST * 2 / 3).collect();
+    let tail: String = shown.chars().skip(length - LONGEST / 3).collect();
+    format!("{head} … {tail}")
 }
 
 /// An error with what caused it.

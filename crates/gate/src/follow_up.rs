@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::outline::Outline;
@@ -129,8 +130,13 @@ pub(crate) struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// Answers a follow-up.
-    pub(crate) fn answer(&self, caller: &Caller, follow_up: FollowUp) -> Result<(Artifact, Answer), Refused> {
+    /// Answers a follow-up; `beside` is what stands beside the text of the answer and counts too.
+    pub(crate) fn answer(
+        &self,
+        caller: &Caller,
+        follow_up: FollowUp,
+        beside: &str,
+    ) -> Result<(Artifact, Answer), Refused> {
         let name = follow_up.id.clone();
         let id = ArtifactId::parse(&name)
             .ok_or_else(|| Refused::of_store(&name, &tidegate_store::StoreError::NotFound))?;
@@ -145,9 +151,9 @@ impl Reader<'_> {
         let policy = self.policies.of_tool(&artifact.tool);
         let max_tokens = follow_up.max_tokens;
         let query = query(follow_up, &policy, &seal)?;
-        let budget = budget(max_tokens, &query, &policy, caller)?;
+        let budget = less(budget(max_tokens, &query, &policy, caller)?, beside, caller)?;
         let handle = handle_name(&artifact.tool, id.as_str());
-        let kept = kept_words(remaining(&artifact));
+        let kept = self.keep.words(remaining(&artifact));
         let asked = Asked {
             source: &source,
             outline: &outline,
@@ -198,13 +204,26 @@ fn budget(
     }
 }
 
+/// What is left of a budget beside a text.
+fn less(budget: Budget, beside: &str, caller: &Caller) -> Result<Budget, Refused> {
+    if beside.is_empty() {
+        return Ok(budget);
+    }
+    let tokens = budget.tokens - caller.profile.meter.count(beside);
+    let bytes = budget.bytes - Bytes(2 * beside.len() as u64 + 64);
+    if tokens < Budget::LEAST_TOKENS || bytes < Budget::LEAST_BYTES {
+        return Err(Refused::Arguments("the address is too long; ask with fewer words".into()));
+    }
+    Ok(Budget { tokens, bytes })
+}
+
 fn remaining(artifact: &Artifact) -> Duration {
     let left = artifact.expires.0.saturating_sub(SystemClock.now().0);
     Duration::from_millis(u64::try_from(left).unwrap_or(0))
 }
 
 /// Says for how long a result is kept: `kept 24 h`.
-pub(crate) fn kept_words(left: Duration) -> String {
+pub fn kept_words(left: Duration) -> String {
     // A result that was kept a moment ago has not quite its full time left.
     let seconds = left.as_millis().div_ceil(1000).max(1);
     let (count, unit) = match seconds {

@@ -23,7 +23,7 @@ use tidegate_store::{ArtifactStore, Call, Clock, SystemClock};
 
 use crate::caller::Caller;
 use crate::capabilities::{self, Capabilities};
-use crate::error::RpcError;
+use crate::error::{RpcError, bounded};
 use crate::follow_up::{FollowUp, Reader};
 use crate::keep::Keep;
 use crate::passage::Passage;
@@ -82,6 +82,9 @@ pub struct Untouched {
 }
 
 impl Gate {
+    /// What our tool is also called: its name where an upstream has one of the usual name.
+    pub const OTHER_READER: &'static str = tools::OTHER_NAME;
+
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
         Self { setup }
@@ -90,6 +93,18 @@ impl Gate {
     /// Returns where results are kept.
     pub fn keep(&self) -> &Keep {
         &self.setup.keep
+    }
+
+    /// Returns whether the result of a call certainly crosses untouched, without taking long or storing anything.
+    pub fn fits(&self, caller: &Caller, called: &Called, result: &[u8]) -> bool {
+        let budget = self.setup.policies.of_tool(&called.tool).budget(&caller.profile);
+        let meter = &caller.profile.meter;
+        if measure::fits_unread(result, &budget, meter).is_some() {
+            return true;
+        }
+        let source = result;
+        let small = result.len() as u64 <= budget.bytes.0.min(ERROR_BYTES.0);
+        small && Payload::read_result(&source).is_ok_and(|payload| fits(&payload, &budget, meter))
     }
 
     /// Decides on the result of a call: `None` where it crosses untouched, else what is answered instead.
@@ -103,7 +118,8 @@ impl Gate {
         // One result that the engine cannot handle must not end the proxy, nor cross as a flood.
         let shaped = catch_unwind(AssertUnwindSafe(|| {
             let source = result;
-            let payload = Payload::read(&source).ok()?;
+            // A slice can always be read.
+            let payload = Payload::read_result(&source).ok()?;
             let budget = match payload.is_error {
                 Some(true) => budget.with_bytes(budget.bytes.min(ERROR_BYTES)),
                 _ => budget,
@@ -124,6 +140,16 @@ impl Gate {
         result
     }
 
+    /// Decides on the error that a call was answered with: one that would flood the context is kept, and its message
+    /// becomes an overview. Returns what the error becomes.
+    pub fn error(&self, caller: &Caller, called: &Called, error: &[u8]) -> Option<Vec<u8>> {
+        let shaped: Value = serde_json::from_slice(&self.result(caller, called, error)?).ok()?;
+        let code = raw::whole(error).and_then(|whole| raw::member(error, &whole, "code"));
+        let code = code.and_then(|code| std::str::from_utf8(&error[code]).ok()?.parse::<i64>().ok());
+        let text = &shaped["content"][0]["text"];
+        Some(json!({ "code": code.unwrap_or(-32000), "message": text }).to_string().into())
+    }
+
     /// Answers a call of our tool.
     pub fn query(&self, caller: &Caller, arguments: Option<&[u8]>) -> Vec<u8> {
         let started = Instant::now();
@@ -131,12 +157,12 @@ impl Gate {
         let answer = match asked {
             Err(_) => Err("the arguments are not an object; give at least {\"id\": ...}".into()),
             Ok(asked) => FollowUp::read(&asked)
-                .and_then(|follow_up| self.reader().answer(caller, follow_up))
+                .and_then(|follow_up| self.reader().answer(caller, follow_up, ""))
                 .map_err(|error| error.to_string()),
         };
         match answer {
             Err(message) => {
-                let message = format!("{}: {message}. Nothing was run.", caller.reader);
+                let message = format!("{}: {}. Nothing was run.", caller.reader, bounded(&message));
                 reply::text_result(caller, &message, true)
             }
             Ok((artifact, answer)) => {
@@ -158,7 +184,7 @@ impl Gate {
     ///
     /// A result that is not there, or a view of it that makes no sense.
     pub fn read_resource(&self, caller: &Caller, uri: &str) -> Result<Vec<u8>, RpcError> {
-        let answer = resources::follow_up(uri).and_then(|asked| self.reader().answer(caller, asked));
+        let answer = resources::follow_up(uri).and_then(|asked| self.reader().answer(caller, asked, uri));
         let (_, answer) = answer.map_err(|error| resources::refused(caller, &error))?;
         let contents = json!({ "uri": uri, "mimeType": "text/plain", "text": answer.text });
         Ok(reply::own_list(caller, json!({ "contents": [contents] })))
@@ -181,7 +207,7 @@ impl Gate {
         let keep = &self.setup.keep;
         // A store that cannot be used has nothing to list; whoever stores or reads is told.
         let artifacts = keep.open().and_then(|opened| opened.store.list(&keep.owner, resources::LISTED));
-        let entries = resources::entries(&artifacts.unwrap_or_default());
+        let entries = resources::entries(&artifacts.unwrap_or_default(), &caller.profile.meter);
         match result {
             Some(result) => resources::extend(result, "resources", &entries),
             None => Some(reply::own_list(caller, json!({ "resources": entries }))),
@@ -200,8 +226,9 @@ impl Gate {
     /// Notes a result that crossed as it came. Counts its tokens, so it is not for the path of an answer.
     pub fn note_untouched(&self, untouched: Untouched) {
         let source = untouched.result.as_slice();
-        let cost =
-            Payload::read(&source).ok().and_then(|payload| measure::cost(&payload, &untouched.meter).ok());
+        let cost = Payload::read_result(&source)
+            .ok()
+            .and_then(|payload| measure::cost(&payload, &untouched.meter).ok());
         let Some(cost) = cost else { return };
         let Untouched { client, tool, step, added_micros, .. } = untouched;
         let call = entry(&client, &self.setup.server, &tool, step, (cost, cost));
@@ -255,7 +282,9 @@ fn is_final(result: &[u8]) -> bool {
     };
     let find = |key: &str| members.iter().find(|member| member.key == key);
     let kind = find("resultType").and_then(|member| raw::text(result, &member.value));
-    let complete = kind.is_none_or(|kind| kind == "complete");
-    let promise = find("task").is_some() && find("content").is_none() && find("structuredContent").is_none();
-    complete && !promise
+    let asks = kind.is_some_and(|kind| kind == "input_required");
+    let task = find("task").map_or(0..0, |member| member.value.clone());
+    let task = raw::member(result, &task, "taskId").is_some() || find("taskId").is_some();
+    let promise = task && find("content").is_none() && find("structuredContent").is_none();
+    !asks && !promise
 }

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
@@ -14,6 +15,7 @@ use tidegate_store::{
     SqliteLedger, SqliteStore, StoreError,
 };
 
+use crate::follow_up::kept_words;
 use crate::policy::Policy;
 
 /// Where results are kept.
@@ -63,6 +65,14 @@ impl Keep {
         let new = Arc::new(Opened::open(&self.place)?);
         *opened = Some(Arc::clone(&new));
         Ok(new)
+    }
+
+    /// Says for how long a result is kept.
+    pub(crate) fn words(&self, left: Duration) -> String {
+        match self.place {
+            Place::Folder(_) => kept_words(left),
+            Place::Memory => "kept until the server ends".into(),
+        }
     }
 
     /// Stores a result with its outline.

@@ -10,7 +10,6 @@ use tidegate_store::{Artifact, StoreError};
 
 use crate::caller::Caller;
 use crate::error::causes;
-use crate::follow_up::kept_words;
 use crate::gate::Called;
 use crate::keep::Keep;
 use crate::policy::{OnStoreFailure, Policy};
@@ -73,7 +72,7 @@ impl Passage<'_> {
 
     fn kept(&self, prepared: &Prepared<'_>, artifact: &Artifact) -> std::io::Result<Answered> {
         let name = handle_name(&self.called.tool, artifact.id.as_str());
-        let kept = kept_words(self.policy.ttl);
+        let kept = self.keep.words(self.policy.ttl);
         let link = self.caller.profile.resource_link.then(|| resources::link(artifact));
         let handle = Handle::kept(&name, &kept);
         self.answer(prepared, handle, link.as_deref(), Some(artifact.id.to_string()))

@@ -75,9 +75,8 @@ impl Policies {
     /// Adds rules for the tools whose name matches a pattern, in which `*` stands for any characters. Where several
     /// match, the one with more characters of its own wins; one that was added earlier wins over its equal.
     pub fn add_tools(&mut self, pattern: &str, rules: Rules) {
-        let own = |pattern: &str| (!pattern.contains('*'), pattern.bytes().filter(|b| *b != b'*').count());
         self.tools.push((pattern.to_owned(), rules));
-        self.tools.sort_by_key(|(pattern, _)| std::cmp::Reverse(own(pattern)));
+        self.tools.sort_by_key(|(pattern, _)| std::cmp::Reverse(specificity(pattern)));
     }
 
     /// Returns the policy for a tool.
@@ -86,6 +85,11 @@ impl Policies {
         let narrow = matching.fold(self.run.clone(), |rules, (_, wider)| rules.over(wider));
         Policy::new(narrow.over(&self.server).over(&self.defaults))
     }
+}
+
+/// Returns how narrow a pattern is: a plain name, or else how many characters of its own it has.
+pub fn specificity(pattern: &str) -> (bool, usize) {
+    (!pattern.contains('*'), pattern.bytes().filter(|byte| *byte != b'*').count())
 }
 
 /// Returns whether a name matches a pattern, in which `*` stands for any characters.

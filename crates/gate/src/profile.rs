@@ -37,6 +37,39 @@ pub struct Profile {
     pub runs_programs: bool,
 }
 
+/// What is set for a client: what is absent stays as it is built in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProfileRules {
+    /// Most tokens of an answer.
+    pub budget_tokens: Option<u64>,
+    /// Most bytes of an answer.
+    pub max_bytes: Option<u64>,
+    /// Most tokens that a caller can ask for.
+    pub cap_tokens: Option<u64>,
+    /// What becomes of a tool's `outputSchema`.
+    pub output_schema: Option<OutputSchema>,
+    /// Whether a shaped answer carries a link to the complete result.
+    pub resource_link: Option<bool>,
+    /// By how much counts are raised, in percent.
+    pub count_percent: Option<u32>,
+}
+
+impl ProfileRules {
+    /// Returns a profile with these changes.
+    pub fn over(&self, profile: Profile) -> Profile {
+        let meter = self.count_percent.map(|percent| Meter::new(Encoding::O200k, Factor::percent(percent)));
+        Profile {
+            budget_tokens: self.budget_tokens.or(profile.budget_tokens),
+            max_bytes: self.max_bytes.unwrap_or(profile.max_bytes),
+            cap_tokens: self.cap_tokens.unwrap_or(profile.cap_tokens),
+            output_schema: self.output_schema.unwrap_or(profile.output_schema),
+            resource_link: self.resource_link.unwrap_or(profile.resource_link),
+            meter: meter.unwrap_or(profile.meter),
+            ..profile
+        }
+    }
+}
+
 /// By how much a count is raised for models whose tokenizer is not public, in percent.
 const NOT_PUBLIC: u32 = 130;
 

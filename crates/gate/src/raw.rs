@@ -38,7 +38,10 @@ pub fn members<'j>(json: &'j [u8], place: &Place) -> Option<Vec<Member<'j>>> {
         reader.expect(b':')?;
         reader.space();
         let value = reader.value()?;
-        members.push(Member { key: text(json, &key)?, whole: start..value.end, value });
+        // A name that cannot be decoded is none that anybody looks for.
+        let name =
+            text(json, &key).unwrap_or_else(|| String::from_utf8_lossy(&json[key]).into_owned().into());
+        members.push(Member { key: name, whole: start..value.end, value });
         reader.space();
         match reader.next()? {
             b',' => {}

@@ -1,11 +1,13 @@
 //! Kept results as resources: `ax://<tool>/<id>`, where a query string selects the view.
 
 use serde_json::{Map, Value, json};
+use tidegate_core::Tokens;
 use tidegate_core::envelope::handle_name;
+use tidegate_core::measure::Meter;
 use tidegate_store::{Artifact, ArtifactId};
 
 use crate::caller::Caller;
-use crate::error::{FollowUpError, RpcError};
+use crate::error::{FollowUpError, RpcError, bounded};
 use crate::follow_up::FollowUp;
 use crate::raw::{self, Edits};
 use crate::tools::make_private;
@@ -33,8 +35,12 @@ pub(crate) fn is_ours(uri: &str) -> bool {
     uri.starts_with(SCHEME) && ArtifactId::parse(uri).is_some()
 }
 
-/// Returns the entries of a list of resources.
-pub(crate) fn entries(artifacts: &[Artifact]) -> Vec<Value> {
+/// The most tokens of our entries in a list of resources.
+const LISTED_TOKENS: Tokens = Tokens(1500);
+
+/// Returns the entries of a list of resources, newest first, as many as a model can well read.
+pub(crate) fn entries(artifacts: &[Artifact], meter: &Meter) -> Vec<Value> {
+    let mut left = LISTED_TOKENS;
     let entry = |artifact: &Artifact| {
         let records = artifact.records.map_or_else(String::new, |records| format!("{records} records, "));
         let description = format!("{records}{} bytes, kept until {}", artifact.bytes, artifact.expires);
@@ -45,7 +51,13 @@ pub(crate) fn entries(artifacts: &[Artifact]) -> Vec<Value> {
             "mimeType": "text/plain",
         })
     };
-    artifacts.iter().map(entry).collect()
+    let fits = |entry: &Value| {
+        let cost = meter.count(&entry.to_string());
+        let fits = cost <= left;
+        left = left - cost;
+        fits
+    };
+    artifacts.iter().map(entry).take_while(fits).collect()
 }
 
 /// Returns our one template.
@@ -111,8 +123,10 @@ fn decode(text: &str) -> String {
 /// How a client of each revision is told that a resource cannot be read.
 pub(crate) fn refused(caller: &Caller, error: &FollowUpError) -> RpcError {
     match error {
-        FollowUpError::Gone(message) if !caller.modern => RpcError { code: -32002, message: message.clone() },
-        FollowUpError::Store(message) => RpcError { code: -32603, message: message.clone() },
+        FollowUpError::Gone(message) if !caller.modern => {
+            RpcError { code: -32002, message: bounded(message) }
+        }
+        FollowUpError::Store(message) => RpcError { code: -32603, message: bounded(message) },
         other => RpcError::invalid_params(other.to_string()),
     }
 }

@@ -80,7 +80,8 @@ pub(crate) fn rewrite(caller: &Caller, result: &[u8], first_page: bool) -> Liste
         }
     }
     let reader = if taken { OTHER_NAME } else { caller.reader };
-    if first_page {
+    // Some clients read the first page only. A name that is found to be taken on a later one changes there.
+    if first_page || reader != caller.reader {
         edits.append(result, &list, definition(reader).as_bytes());
     }
     make_private(result, &whole, &mut edits);
@@ -121,8 +122,6 @@ fn definition(name: &str) -> Cow<'static, str> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use serde_json::Value;
     use tidegate_core::Tokens;
     use tidegate_core::measure::Meter;
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     fn caller() -> Caller {
-        Caller::unknown(BTreeMap::new())
+        Caller::unknown(Vec::new())
     }
 
     fn rewritten(caller: &Caller, list: &str, first: bool) -> String {

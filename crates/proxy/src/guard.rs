@@ -7,6 +7,7 @@
 //! The streams of the server are those of the guard, so no byte takes a detour.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -37,8 +38,13 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     adopt_orphans();
     let (sender, events) = channel();
     watch_signals(sender.clone());
-    let Ok(child) = Command::new(&program).args(arguments).process_group(0).spawn() else {
-        return NOT_STARTED;
+    let child = match Command::new(&program).args(arguments).process_group(0).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            // Our stderr is the server's, which is passed on.
+            let _ = writeln!(io::stderr(), "tidegate: cannot start {}: {error}", program.to_string_lossy());
+            return NOT_STARTED;
+        }
     };
     let Some(child) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return NOT_STARTED };
     // The server's input must end when our parent closes its side, so we must not hold it open.

@@ -11,4 +11,4 @@ mod pending;
 pub mod stdio;
 mod task;
 
-pub use link::{FromClient, FromServer, Link, Mode, Order};
+pub use link::{FromClient, FromServer, Later, Link, Mode, Order};

@@ -8,17 +8,21 @@
 //! The client's ids stay as they are, since this is a link between two. An answer to no request is left out: a server
 //! that answers twice would break the promise of one answer.
 
+mod server;
+
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidegate_gate::raw::{self, Edits, Place};
+use tidegate_gate::raw::{self, Place};
 use tidegate_gate::{Called, Caller, Capabilities, Gate, RpcError, Untouched, error_response, response};
 
 use crate::message::{Envelope, Kind, messages};
 use crate::pending::{Asked, Pending, Request};
 use crate::task::Tasks;
+
+pub use server::{FromServer, Later};
 
 /// What is done with what crosses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,25 +61,15 @@ pub struct FromClient {
     pub orders: Vec<Order>,
 }
 
-/// What to do with a line from the server.
-#[derive(Debug, Default)]
-pub struct FromServer {
-    /// What to send to the client.
-    pub forward: Option<Vec<u8>>,
-    /// What to note once it is sent.
-    pub notes: Vec<Untouched>,
-    /// Why something was left out, for the log.
-    pub left_out: Vec<String>,
-}
-
 struct State {
     caller: Caller,
-    pending: Pending,
     capabilities: Option<Capabilities>,
     tasks: Tasks,
     /// Ids of the latest requests that we answered ourselves: cancelling one is no business of the server's.
     own: VecDeque<Vec<u8>>,
     answered: bool,
+    /// Whether the client has sent something that could not be read, so that not every request is known.
+    unreadable: bool,
 }
 
 /// How many of our own requests are remembered.
@@ -83,12 +77,14 @@ const OWN: usize = 256;
 /// Methods whose answer may take any time, whatever the deadline.
 const ENDLESS: [&str; 2] = ["subscriptions/listen", "tasks/result"];
 
-/// One conversation.
+/// One conversation, or one exchange of it: where each request has a channel of its own, as in HTTP, its answers are
+/// awaited there, while what was learnt of client and server is shared.
 pub struct Link {
     gate: Arc<Gate>,
     mode: Mode,
     timeout: Option<Duration>,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
+    pending: Mutex<Pending>,
 }
 
 impl Link {
@@ -96,13 +92,35 @@ impl Link {
     pub fn new(gate: Arc<Gate>, caller: Caller, mode: Mode, timeout: Option<Duration>) -> Self {
         let state = State {
             caller,
-            pending: Pending::default(),
             capabilities: None,
             tasks: Tasks::default(),
             own: VecDeque::new(),
             answered: false,
+            unreadable: false,
         };
-        Self { gate, mode, timeout, state: Mutex::new(state) }
+        Self { gate, mode, timeout, state: Arc::new(Mutex::new(state)), pending: Mutex::default() }
+    }
+
+    /// Returns a further exchange of this conversation, with no request open.
+    pub fn exchange(&self) -> Self {
+        Self {
+            gate: Arc::clone(&self.gate),
+            mode: self.mode,
+            timeout: self.timeout,
+            state: Arc::clone(&self.state),
+            pending: Mutex::default(),
+        }
+    }
+
+    /// Takes over the open requests of an exchange whose channel has ended; their answers come on another one.
+    pub fn adopt(&self, exchange: &Self) {
+        let requests = exchange.pending().take_all();
+        let mut pending = self.pending();
+        requests.into_iter().for_each(|request| pending.add(request));
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -111,15 +129,17 @@ impl Link {
 
     /// Takes a line from the client.
     pub fn from_client(&self, line: Vec<u8>) -> FromClient {
+        let mut state = self.state();
         let Some(places) = messages(&line) else {
+            state.unreadable |= !line.trim_ascii().is_empty();
             return FromClient { forward: Some(line), ..FromClient::default() };
         };
-        let mut state = self.state();
         let mut orders = Vec::new();
         let mut kept: Vec<&Place> = Vec::new();
         for place in &places {
-            let order = Envelope::read(&line, place)
-                .and_then(|envelope| self.client_message(&mut state, &line, &envelope));
+            let envelope = Envelope::read(&line, place);
+            state.unreadable |= envelope.is_none();
+            let order = envelope.and_then(|envelope| self.client_message(&mut state, &line, &envelope));
             match order {
                 Some(Ours::Order(order)) => orders.push(*order),
                 Some(Ours::Nothing) => {}
@@ -144,8 +164,8 @@ impl Link {
         let nothing = 0..0;
         let params = envelope.params.as_ref().unwrap_or(&nothing);
         let Some(id) = envelope.id.clone().filter(|_| envelope.kind() == Kind::Request) else {
-            return (method == "notifications/cancelled" && state.cancel(line, params))
-                .then_some(Ours::Nothing);
+            let ours = method == "notifications/cancelled" && self.cancel(state, line, params);
+            return ours.then_some(Ours::Nothing);
         };
         let id = line[id].to_vec();
         state.caller.read_request(method, line, params);
@@ -157,8 +177,16 @@ impl Link {
         let asked = state.asked(method, line, params);
         let deadline =
             self.timeout.filter(|_| !ENDLESS.contains(&method)).map(|timeout| Instant::now() + timeout);
-        state.pending.add(Request { id, asked, deadline, cancelled: false });
+        self.pending().add(Request { id, asked, deadline, cancelled: false, in_hand: false });
         None
+    }
+
+    /// Notes a cancellation; true where it concerns a request of our own.
+    fn cancel(&self, state: &State, line: &[u8], params: &Place) -> bool {
+        let Some(id) = raw::member(line, params, "requestId") else { return false };
+        let id = &line[id];
+        self.pending().cancel(id);
+        state.own.iter().any(|own| own == id)
     }
 
     /// What a request wants of us, and not of the server.
@@ -168,7 +196,7 @@ impl Link {
         }
         let text = |key: &str| raw::text(line, &raw::member(line, params, key)?);
         match method {
-            "tools/call" if text("name")? == state.caller.reader => {
+            "tools/call" if self.is_reader(state, &text("name")?) => {
                 let arguments = raw::member(line, params, "arguments");
                 Some(Wanted::Query(arguments.map(|place| line[place].to_vec())))
             }
@@ -181,6 +209,11 @@ impl Link {
             "resources/templates/list" if state.lacks_resources() => Some(Wanted::Templates),
             _ => None,
         }
+    }
+
+    /// Whether a tool is ours: by the name it is listed under, or by the one that no upstream has.
+    fn is_reader(&self, state: &State, tool: &str) -> bool {
+        tool == state.caller.reader || tool == Gate::OTHER_READER
     }
 
     /// Carries out an order and returns the answer, a whole line.
@@ -205,178 +238,9 @@ impl Link {
         }
     }
 
-    /// Takes a line from the server.
-    pub fn from_server(&self, line: Vec<u8>) -> FromServer {
-        let mut out = FromServer::default();
-        let Some(places) = messages(&line) else {
-            self.leave_out(line, "not JSON", &mut out);
-            return out;
-        };
-        let mut edits = Edits::new();
-        let mut kept = 0;
-        for place in &places {
-            let Some(envelope) = Envelope::read(&line, place) else { continue };
-            if self.server_message(&line, &envelope, &mut edits, &mut out) {
-                kept += 1;
-            }
-        }
-        match kept {
-            0 if self.mode == Mode::Shape => {
-                if out.left_out.is_empty() {
-                    self.leave_out(line, "no message", &mut out);
-                }
-            }
-            _ if edits.is_empty() => out.forward = Some(line),
-            _ => out.forward = Some(edits.apply(&line)),
-        }
-        out
-    }
-
-    /// Looks at a message of the server; false where it is left out.
-    fn server_message(
-        &self,
-        line: &[u8],
-        envelope: &Envelope<'_>,
-        edits: &mut Edits,
-        out: &mut FromServer,
-    ) -> bool {
-        match envelope.kind() {
-            Kind::Response => {}
-            Kind::Notification if envelope.method.as_deref() == Some("notifications/tasks") => {
-                let (caller, called) = {
-                    let state = self.state();
-                    (state.caller.clone(), state.tasks.called(line, envelope.params.as_ref()))
-                };
-                if let Some(params) = &envelope.params {
-                    self.task_state(&caller, &called, line, params, edits);
-                }
-                return true;
-            }
-            kind => return kind != Kind::Other || self.mode == Mode::Observe,
-        }
-        let id = envelope.id.as_ref().map_or(&b"null"[..], |id| &line[id.clone()]);
-        let mut state = self.state();
-        state.answered = true;
-        let Some(request) = state.pending.take(id) else {
-            // What cannot be said to answer a request, such as a complaint about a line that was no JSON, crosses.
-            let crosses = id == b"null" || self.mode == Mode::Observe;
-            if !crosses {
-                let shown = String::from_utf8_lossy(&id[..id.len().min(40)]).into_owned();
-                out.left_out.push(format!("an answer to no open request (id {shown}) was left out"));
-            }
-            return crosses;
-        };
-        if let (Asked::Call(called), Some(result)) = (&request.asked, &envelope.result) {
-            state.tasks.note(called, line, result);
-        }
-        let mut caller = state.caller.clone();
-        drop(state);
-        self.answer(&mut caller, &request.asked, line, envelope, (edits, out));
-        true
-    }
-
-    /// Lets the gate see an answer.
-    fn answer(
-        &self,
-        caller: &mut Caller,
-        asked: &Asked,
-        line: &[u8],
-        envelope: &Envelope<'_>,
-        (edits, out): (&mut Edits, &mut FromServer),
-    ) {
-        let Some(place) = envelope.result.clone() else {
-            self.missing_method(caller, asked, line, envelope, edits);
-            return;
-        };
-        let result = &line[place.clone()];
-        if self.mode == Mode::Observe {
-            if let Asked::Call(called) | Asked::TaskResult(called) = asked {
-                out.notes.push(untouched(caller, called, "observe", result, Instant::now()));
-            }
-            return;
-        }
-        let replacement = match asked {
-            Asked::Capabilities => self.gate.announce(result).and_then(|(found, announced)| {
-                self.state().capabilities = Some(found);
-                announced
-            }),
-            Asked::Tools { first_page } => {
-                let listed = self.gate.tools(caller, result, *first_page);
-                self.state().caller.reader = caller.reader;
-                listed
-            }
-            Asked::Resources { first_page } if *first_page => self.gate.resources(caller, Some(result)),
-            Asked::Templates { first_page } if *first_page => self.gate.templates(caller, Some(result)),
-            Asked::Call(called) | Asked::TaskResult(called) => {
-                let started = Instant::now();
-                let shaped = self.gate.result(caller, called, result);
-                if shaped.is_none() {
-                    out.notes.push(untouched(caller, called, "pass", result, started));
-                }
-                shaped
-            }
-            Asked::TaskState(called) => {
-                self.task_state(caller, called, line, &place, edits);
-                None
-            }
-            _ => None,
-        };
-        if let Some(replacement) = replacement {
-            edits.replace(place, replacement);
-        }
-    }
-
-    /// A task carries its result in a member of its own once it is done.
-    fn task_state(&self, caller: &Caller, called: &Called, line: &[u8], task: &Place, edits: &mut Edits) {
-        if self.mode == Mode::Observe {
-            return;
-        }
-        let Some(result) = raw::member(line, task, "result") else { return };
-        if let Some(shaped) = self.gate.result(caller, called, &line[result.clone()]) {
-            edits.replace(result, shaped);
-        }
-    }
-
-    /// A server that turns out not to have a list gets ours.
-    fn missing_method(
-        &self,
-        caller: &Caller,
-        asked: &Asked,
-        line: &[u8],
-        envelope: &Envelope<'_>,
-        edits: &mut Edits,
-    ) {
-        let Some(error) = envelope.error.clone().filter(|_| self.mode == Mode::Shape) else { return };
-        let code = raw::member(line, &error, "code");
-        if code.is_none_or(|code| line[code] != *b"-32601") {
-            return;
-        }
-        let own = match asked {
-            Asked::Resources { .. } => self.gate.resources(caller, None),
-            Asked::Templates { .. } => self.gate.templates(caller, None),
-            _ => None,
-        };
-        if let Some(own) = own {
-            // The member's name stands just before its value, with a colon between.
-            let before = &line[..error.start];
-            if let Some(name) = memchr::memmem::rfind(before, b"\"error\"") {
-                edits.replace(name..error.end, [b"\"result\":", own.as_slice()].concat());
-            }
-        }
-    }
-
-    fn leave_out(&self, line: Vec<u8>, why: &str, out: &mut FromServer) {
-        if self.mode == Mode::Observe {
-            out.forward = Some(line);
-        } else if !line.trim_ascii().is_empty() {
-            let shown: String = String::from_utf8_lossy(&line[..line.len().min(200)]).trim().to_owned();
-            out.left_out.push(format!("a line of the server's output was left out ({why}): {shown}"));
-        }
-    }
-
     /// Returns answers for the requests whose time is over, and what tells the server so.
     pub fn overdue(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let requests = self.state().pending.overdue(Instant::now());
+        let requests = self.pending().overdue(Instant::now());
         let seconds = self.timeout.unwrap_or_default().as_secs_f64();
         let answer = |request: &Request| {
             let what = request.asked.words();
@@ -394,7 +258,7 @@ impl Link {
 
     /// Returns when the next request's time is over.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.state().pending.next_deadline()
+        self.pending().next_deadline()
     }
 
     /// Returns whether requests have a deadline.
@@ -402,9 +266,14 @@ impl Link {
         self.timeout.is_some()
     }
 
-    /// Returns answers for all open requests, now that the server is gone.
+    /// Returns whether an answer is still awaited.
+    pub fn is_open(&self) -> bool {
+        self.pending().is_open()
+    }
+
+    /// Returns answers for all open requests, now that the server is gone; what is in hand is answered by whoever has it.
     pub fn end(&self, reason: &str) -> Vec<Vec<u8>> {
-        let requests = self.state().pending.take_all();
+        let requests = self.pending().take_open();
         let answer = |request: &Request| {
             let message = format!("{reason} before it answered {}", request.asked.words());
             line_of(error_response(&request.id, &RpcError::upstream(message)))
@@ -467,31 +336,6 @@ impl State {
 
     fn lacks_resources(&self) -> bool {
         self.capabilities.is_some_and(|found| found.tools && !found.resources)
-    }
-
-    /// Notes a cancellation; true where it concerns a request of our own.
-    fn cancel(&mut self, line: &[u8], params: &Place) -> bool {
-        let Some(id) = raw::member(line, params, "requestId") else { return false };
-        let id = &line[id];
-        self.pending.cancel(id);
-        self.own.iter().any(|own| own == id)
-    }
-}
-
-fn untouched(
-    caller: &Caller,
-    called: &Called,
-    step: &'static str,
-    result: &[u8],
-    started: Instant,
-) -> Untouched {
-    Untouched {
-        client: caller.client.clone(),
-        meter: caller.profile.meter,
-        tool: called.tool.clone(),
-        step,
-        result: result.to_vec(),
-        added_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
     }
 }
 

@@ -66,13 +66,15 @@ pub(crate) fn messages(line: &[u8]) -> Option<Vec<Place>> {
 
 /// Returns whether two ids are the same, though one side may have written it otherwise: `1` and `1.0`.
 pub(crate) fn same_id(one: &[u8], two: &[u8]) -> bool {
+    // Whole numbers are what they are written as: beyond 2^53 a float would take them for their neighbours.
+    let whole = |id: &[u8]| id.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-');
     let number = |id: &[u8]| std::str::from_utf8(id).ok()?.parse::<f64>().ok();
     match (one.first(), two.first()) {
         (Some(b'"'), Some(b'"')) => {
             let text = |id: &[u8]| raw::text(id, &(0..id.len())).map(Cow::into_owned);
             text(one).is_some_and(|one| text(two).is_some_and(|two| one == two))
         }
-        (Some(b'0'..=b'9' | b'-'), Some(b'0'..=b'9' | b'-')) => {
+        (Some(b'0'..=b'9' | b'-'), Some(b'0'..=b'9' | b'-')) if !(whole(one) && whole(two)) => {
             number(one).is_some() && number(one) == number(two)
         }
         _ => false,
@@ -104,5 +106,6 @@ mod tests {
         assert!(same_id(br#""a""#, br#""\u0061""#));
         assert!(!same_id(b"1", br#""1""#));
         assert!(!same_id(b"1", b"2"));
+        assert!(!same_id(b"9007199254740993", b"9007199254740992"));
     }
 }

@@ -44,6 +44,9 @@ impl Asked {
     }
 }
 
+/// Requests that were cancelled and not answered, of which it is remembered.
+const CANCELLED: usize = 256;
+
 /// A request on its way.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -54,6 +57,8 @@ pub(crate) struct Request {
     pub(crate) deadline: Option<Instant>,
     /// Whether the client no longer wants an answer.
     pub(crate) cancelled: bool,
+    /// Whether its answer has come and is being worked on.
+    pub(crate) in_hand: bool,
 }
 
 /// The requests on their way. Few at a time, so a list is searched.
@@ -67,20 +72,56 @@ impl Pending {
         self.requests.push(request);
     }
 
+    /// Where the request is that an answer belongs to, unless its answer has come already.
+    fn find(&self, id: &[u8]) -> Option<usize> {
+        let awaited = |request: &&Request| !request.in_hand;
+        let position = |so: &dyn Fn(&Request) -> bool| {
+            self.requests.iter().position(|request| awaited(&request) && so(request))
+        };
+        position(&|request| request.id == id).or_else(|| position(&|request| same_id(&request.id, id)))
+    }
+
     /// Takes the request that an answer belongs to.
     pub(crate) fn take(&mut self, id: &[u8]) -> Option<Request> {
-        let exact = self.requests.iter().position(|request| request.id == id);
-        let at = exact.or_else(|| self.requests.iter().position(|request| same_id(&request.id, id)))?;
+        let at = self.find(id)?;
         Some(self.requests.remove(at))
     }
 
-    /// Notes that the client no longer wants an answer.
+    /// Returns what the request asked that an answer belongs to.
+    pub(crate) fn asked(&self, id: &[u8]) -> Option<Asked> {
+        self.find(id).map(|at| self.requests[at].asked.clone())
+    }
+
+    /// Notes that the answer to a request is being worked on; returns the id as the client wrote it.
+    pub(crate) fn hold(&mut self, id: &[u8]) -> Option<Vec<u8>> {
+        let at = self.find(id)?;
+        self.requests[at].in_hand = true;
+        Some(self.requests[at].id.clone())
+    }
+
+    /// Takes a request whose answer is ready; false where it was answered otherwise meanwhile.
+    pub(crate) fn release(&mut self, id: &[u8]) -> bool {
+        let at = self.requests.iter().position(|request| request.in_hand && request.id == id);
+        at.map(|at| self.requests.remove(at)).is_some()
+    }
+
+    /// Notes that the client no longer wants an answer. Some servers still give one; of those who do not, the oldest are
+    /// forgotten.
     pub(crate) fn cancel(&mut self, id: &[u8]) {
-        if let Some(request) =
-            self.requests.iter_mut().find(|request| same_id(&request.id, id) || request.id == id)
-        {
-            request.cancelled = true;
+        if let Some(at) = self.find(id) {
+            self.requests[at].cancelled = true;
         }
+        let cancelled = self.requests.iter().filter(|request| request.cancelled).count();
+        if cancelled > CANCELLED
+            && let Some(oldest) = self.requests.iter().position(|request| request.cancelled)
+        {
+            self.requests.remove(oldest);
+        }
+    }
+
+    /// Returns whether an answer is still awaited.
+    pub(crate) fn is_open(&self) -> bool {
+        self.requests.iter().any(|request| !request.cancelled)
     }
 
     /// Takes the requests whose time is over.
@@ -93,6 +134,11 @@ impl Pending {
     /// Returns when the next request's time is over.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.requests.iter().filter_map(|request| request.deadline).min()
+    }
+
+    /// Takes the requests whose answer has not come.
+    pub(crate) fn take_open(&mut self) -> Vec<Request> {
+        self.requests.extract_if(.., |request| !request.in_hand).collect()
     }
 
     /// Takes all requests.

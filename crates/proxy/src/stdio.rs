@@ -1,28 +1,31 @@
 //! The proxy between the standard streams of this process and those of a server it starts.
 //!
-//! One thread for each direction, each the only writer of what it carries but for our own answers, so that the order of
-//! messages stays; a result is shaped where it stands in that order. A thread waits for the server to end. Plain
-//! threads: a line goes from read to write without a hop.
+//! One thread for each direction, so that the order of messages stays and a line goes from read to write without a hop. A
+//! result that must be stored and shaped is worked on beside, as are our own answers. The thread that attends to the end
+//! never reads or writes itself, so that nothing that hangs can hang it.
 
 mod child;
+mod input;
 mod log;
 mod orders;
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::PathBuf;
-use std::process::ChildStdin;
+use std::process::ChildStdout;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use child::Child;
+use input::Input;
 use log::Log;
 use orders::Orders;
 
 use crate::guard::GRACE;
-use crate::link::Link;
+use crate::link::{FromServer, Link};
 
 /// How to run.
 pub struct Options {
@@ -37,8 +40,13 @@ pub struct Options {
 #[non_exhaustive]
 pub enum StartError {
     /// There is no such program.
-    #[error("cannot start {0:?}: there is no such program on the PATH")]
-    NotFound(String),
+    #[error("cannot start {name:?}: {why}")]
+    NotThere {
+        /// What was to be started.
+        name: String,
+        /// Why it cannot be.
+        why: &'static str,
+    },
     /// The system refuses.
     #[error("cannot start {0:?}: {1}")]
     Refused(String, #[source] io::Error),
@@ -54,6 +62,10 @@ enum Event {
 const LAST_REQUESTS: Duration = Duration::from_millis(250);
 /// How long the server's last words may take to arrive after it has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long requests that are open may still take once the client has closed its side.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
+/// How long what we work on may still take once the server has ended.
+const LAST_WORK: Duration = Duration::from_secs(60);
 /// How often what has expired is taken away.
 const SWEEP: Duration = Duration::from_secs(600);
 /// When it is taken away first: a client that only asks what the server can do is gone by then.
@@ -66,13 +78,19 @@ const FIRST_SWEEP: Duration = Duration::from_secs(10);
 /// A server that cannot be started.
 pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
     let (mut child, pipes) = Child::start(&options.program, &options.command)?;
-    let log = Log::start(pipes.stderr);
     let front = Arc::new(Front {
         link: Arc::new(link),
         client: Mutex::new(io::stdout()),
-        server: Mutex::new(Some(pipes.stdin)),
-        log,
+        server: Input::start(pipes.stdin),
+        log: Log::start(pipes.stderr),
+        heard: AtomicU64::new(0),
+        busy: AtomicBool::new(false),
     });
+    if io::stdin().is_terminal() {
+        front
+            .log
+            .say("waiting for an MCP client on stdin; clients start this command themselves, Ctrl-C ends it");
+    }
     let orders = Orders::start(&front);
     let (sender, events) = channel();
     front.spawn("client", {
@@ -80,9 +98,8 @@ pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
         move || front.read_client(&orders, &sender)
     });
     front.spawn("server", {
-        let (front, sender) = (Arc::clone(&front), sender.clone());
-        let notes = orders.clone();
-        move || front.read_server(BufReader::with_capacity(64 * 1024, pipes.stdout), &notes, &sender)
+        let (front, sender, orders) = (Arc::clone(&front), sender.clone(), orders.clone());
+        move || front.read_server(pipes.stdout, &orders, &sender)
     });
     child.watch({
         let sender = sender.clone();
@@ -100,9 +117,12 @@ pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
 struct Front {
     link: Arc<Link>,
     client: Mutex<io::Stdout>,
-    /// `None` once its input has been closed.
-    server: Mutex<Option<ChildStdin>>,
+    server: Input,
     log: Log,
+    /// Bytes that the server has written.
+    heard: AtomicU64,
+    /// Whether a line of the server's is being worked on.
+    busy: AtomicBool,
 }
 
 impl Front {
@@ -123,18 +143,6 @@ impl Front {
         client.flush()
     }
 
-    /// Sends a line to the server.
-    fn to_server(&self, line: &[u8]) -> io::Result<()> {
-        match &mut *self.server.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(server) => server.write_all(line).and_then(|()| server.flush()),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
-    fn close_server(&self) {
-        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
     fn read_client(&self, orders: &Orders, events: &Sender<Event>) {
         let mut input = io::stdin().lock();
         loop {
@@ -152,49 +160,67 @@ impl Front {
                 if line.last() != Some(&b'\n') {
                     line.push(b'\n');
                 }
-                let _ = self.to_server(&line);
+                let _ = self.server.send(line);
             }
         }
         let _ = events.send(Event::ClientGone);
     }
 
-    fn read_server(&self, mut output: impl BufRead, notes: &Orders, events: &Sender<Event>) {
+    fn read_server(&self, output: ChildStdout, orders: &Orders, events: &Sender<Event>) {
+        let mut output = BufReader::with_capacity(64 * 1024, Heard { output, bytes: &self.heard });
         loop {
             let mut line = Vec::new();
             match output.read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             }
+            self.busy.store(true, Ordering::SeqCst);
             let from = self.link.from_server(line);
-            for words in &from.left_out {
-                self.log.say(words);
-            }
-            if let Some(line) = from.forward
-                && self.to_client(&line).is_err()
-            {
+            if !self.pass_on(from, orders) {
                 let _ = events.send(Event::ClientGone);
             }
-            for note in from.notes {
-                notes.note(note);
-            }
+            self.busy.store(false, Ordering::SeqCst);
         }
         let _ = events.send(Event::ServerSilent);
+    }
+
+    /// Does what is to be done with a line of the server's; false where the client no longer reads.
+    fn pass_on(&self, from: FromServer, orders: &Orders) -> bool {
+        for words in &from.left_out {
+            self.log.say(words);
+        }
+        if let Some(later) = from.later {
+            orders.shape(later);
+        }
+        let sent = from.forward.is_none_or(|line| self.to_client(&line).is_ok());
+        for note in from.notes {
+            orders.note(note);
+        }
+        sent
     }
 
     /// Waits for the end, and sees to it that it is a good one.
     fn attend(&self, ends: &mut Ends, child: &Child, orders: &Orders) -> u8 {
         let mut sweep = Instant::now() + FIRST_SWEEP;
         while !ends.wait(self.next_wake(sweep), Ends::has_begun) {
-            for (answer, cancel) in self.link.overdue() {
-                let _ = self.to_client(&answer);
-                let _ = self.to_server(&cancel);
-            }
+            self.answer_overdue(orders);
             if Instant::now() >= sweep {
                 orders.sweep();
                 sweep = Instant::now() + SWEEP;
             }
         }
-        if ends.client_gone { self.client_is_gone(ends, child) } else { self.server_is_gone(ends, child) }
+        if ends.client_gone {
+            self.client_is_gone(ends, child, orders)
+        } else {
+            self.server_is_gone(ends, child, orders)
+        }
+    }
+
+    fn answer_overdue(&self, orders: &Orders) {
+        for (answer, cancel) in self.link.overdue() {
+            orders.send(answer);
+            let _ = self.server.send(cancel);
+        }
     }
 
     /// How long nothing has to be looked at, unless something happens.
@@ -205,51 +231,82 @@ impl Front {
         deadline.saturating_duration_since(Instant::now()).min(most)
     }
 
-    /// The client has closed its side: the server is told by the end of its input, and then less gently.
-    fn client_is_gone(&self, ends: &mut Ends, child: &Child) -> u8 {
-        self.close_server();
+    /// The client has closed its side. What it still waits for may come, as long as somebody could read it; then the
+    /// server is told by the end of its input, and then less gently.
+    fn client_is_gone(&self, ends: &mut Ends, child: &Child, orders: &Orders) -> u8 {
+        let until = Instant::now() + LAST_ANSWERS;
+        while self.link.is_open() && is_read(&io::stdout()) && Instant::now() < until && ends.code.is_none() {
+            ends.wait(Duration::from_millis(20), |ends| ends.code.is_some());
+            self.answer_overdue(orders);
+        }
+        self.server.close();
         if !ends.wait(GRACE, |ends| ends.code.is_some()) {
             child.end();
             // The guard waits as long again before it kills.
             ends.wait(GRACE * 2, |ends| ends.code.is_some());
-            return 0;
         }
-        ends.wait(LAST_WORDS, |ends| ends.silent);
-        let code = ends.code.unwrap_or(0);
-        if code != 0 && !self.link.has_answered() {
-            self.say_ended(child, code);
+        let ended = ends.code;
+        self.hear_the_rest(ends);
+        if ended.is_some_and(|code| code != 0) && !self.link.has_answered() {
+            self.say_ended(child, ended.unwrap_or(1));
         }
-        code
+        self.answer_the_rest("the server was ended, as the client had closed its side,", orders);
+        // A server that had to be told has not failed.
+        ended.filter(|code| *code < 128).unwrap_or(0)
     }
 
-    /// The server has ended, or at least says nothing any more. Answers what is open, also what has been sent but not
-    /// read yet.
-    fn server_is_gone(&self, ends: &mut Ends, child: &Child) -> u8 {
+    /// The server has ended, or at least says nothing any more.
+    fn server_is_gone(&self, ends: &mut Ends, child: &Child, orders: &Orders) -> u8 {
         if !ends.wait(LAST_WORDS, |ends| ends.code.is_some()) {
             self.log.say("the server closed its output but did not end; it is told to");
-            self.close_server();
+            self.server.close();
             child.end();
             ends.wait(GRACE * 2, |ends| ends.code.is_some());
         }
-        ends.wait(LAST_WORDS, |ends| ends.silent);
+        self.hear_the_rest(ends);
         let code = ends.code.unwrap_or(1);
         let reason = self.say_ended(child, code);
-        self.close_server();
-        let until = Instant::now() + LAST_REQUESTS;
+        self.server.close();
+        self.answer_the_rest(&reason, orders);
+        code
+    }
+
+    /// Waits until all that the server has written is read and decided on.
+    fn hear_the_rest(&self, ends: &mut Ends) {
         loop {
-            for answer in self.link.end(&reason) {
-                let _ = self.to_client(&answer);
+            let heard = self.heard.load(Ordering::SeqCst);
+            let silent = ends.wait(LAST_WORDS, |ends| ends.silent);
+            let busy = self.busy.load(Ordering::SeqCst) || self.heard.load(Ordering::SeqCst) != heard;
+            if silent || !busy {
+                return;
             }
-            if Instant::now() >= until {
-                return code;
+        }
+    }
+
+    /// Answers what is open, also what has been sent but not read yet, and waits for what is being worked on.
+    fn answer_the_rest(&self, reason: &str, orders: &Orders) {
+        let started = Instant::now();
+        loop {
+            for answer in self.link.end(reason) {
+                orders.send(answer);
+            }
+            let done = started.elapsed() >= LAST_REQUESTS && orders.are_done();
+            if done || started.elapsed() >= LAST_WORK || !is_read(&io::stdout()) {
+                break;
             }
             thread::sleep(Duration::from_millis(10));
         }
+        // The last lines are on their way to the client.
+        thread::sleep(Duration::from_millis(20));
     }
 
     /// Says how the server ended, and returns it for those who wait for an answer.
     fn say_ended(&self, child: &Child, code: u8) -> String {
-        let reason = format!("the server ({}) ended with exit code {code}", child.name);
+        let how = match code {
+            129..=192 => format!("was killed by signal {}", code - 128),
+            _ => format!("ended with exit code {code}"),
+        };
+        let reason = format!("the server ({}) {how}", child.name);
         match self.link.has_answered() {
             true => self.log.say(&reason),
             false => self
@@ -258,6 +315,29 @@ impl Front {
         }
         reason
     }
+}
+
+/// Counts what the server writes, so that it is known whether it still does.
+struct Heard<'h> {
+    output: ChildStdout,
+    bytes: &'h AtomicU64,
+}
+
+impl Read for Heard<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.output.read(buffer)?;
+        self.bytes.fetch_add(count as u64, Ordering::SeqCst);
+        Ok(count)
+    }
+}
+
+/// Whether somebody could read what is written there.
+fn is_read(output: &impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut handles = [PollFd::new(output, PollFlags::OUT)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut handles, Some(&now)).is_err()
+        || !handles[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// How far the conversation is from its end.

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
-use tidegate_core::view::{Dataset, Found, Total, ViewError, Window, visible_json};
+use tidegate_core::view::{Dataset, Found, Total, ViewError, Window, visible_json, visible_text};
 
 use crate::hint;
 use crate::limits::Limits;
@@ -131,7 +131,7 @@ fn found(
     outcome: Outcome,
 ) -> Result<Found, ViewError> {
     let mut notes = Vec::new();
-    if let Some(error) = outcome.error {
+    if let Some(error) = outcome.error.as_deref().map(brief) {
         if outcome.total == 0 {
             return Err(ViewError::Engine(format!(
                 "jq error: {error}. {}{}",
@@ -153,6 +153,19 @@ fn found(
     }
     let total = if outcome.complete { Total::Exactly(outcome.total) } else { Total::AtLeast(outcome.total) };
     Ok(Found { header: None, results, total, what: "results".into(), notes })
+}
+
+/// An error in few words: those of jq quote the whole input.
+fn brief(error: &str) -> String {
+    const ENDS: usize = 120;
+    let shown = visible_text(error);
+    let length = shown.chars().count();
+    if length <= 2 * ENDS {
+        return shown;
+    }
+    let head: String = shown.chars().take(ENDS).collect();
+    let tail: String = shown.chars().skip(length - ENDS).collect();
+    format!("{head} … {tail}")
 }
 
 /// What the program's unknown names may have meant.

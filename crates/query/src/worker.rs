@@ -1,7 +1,7 @@
 //! The process that runs one jq program and ends.
 //!
-//! Its stdin is one line of JSON, the [`Order`], and then the data. On its stdout a line `l` says that the data is loaded,
-//! a line `r...` is a result, and a line `o...` the [`Outcome`]. It limits its own memory; its time is the caller's
+//! Its stdin is one line of JSON, the `Order`, and then the data. On its stdout a line `l` says that the data is loaded,
+//! a line `r...` is a result, and a line `o...` the `Outcome`. It limits its own memory; its time is the caller's
 //! business.
 
 use std::io::{self, BufRead, Write};

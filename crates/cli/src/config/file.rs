@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
-use tidegate_core::measure::{Factor, Meter};
 use tidegate_core::view::nearest;
 use tidegate_gate::policy::{OnStoreFailure, Rules};
-use tidegate_gate::profile::{OutputSchema, Profile};
+use tidegate_gate::profile::{OutputSchema, ProfileRules};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -20,7 +19,7 @@ use super::mistake::Mistake;
 pub(super) struct File {
     pub(super) defaults: Rules,
     pub(super) servers: BTreeMap<String, Server>,
-    pub(super) clients: BTreeMap<String, ClientRules>,
+    pub(super) clients: BTreeMap<String, ProfileRules>,
     pub(super) store_path: Option<PathBuf>,
 }
 
@@ -31,49 +30,6 @@ pub(super) struct Server {
     /// By pattern of the tool's name.
     pub(super) tools: Vec<(String, Rules)>,
 }
-
-/// What is set for one client.
-#[derive(Debug, Default, Clone)]
-pub(super) struct ClientRules {
-    budget_tokens: Option<u64>,
-    max_bytes: Option<u64>,
-    cap_tokens: Option<u64>,
-    output_schema: Option<OutputSchema>,
-    resource_link: Option<bool>,
-    count_percent: Option<u64>,
-}
-
-impl ClientRules {
-    /// Returns these rules, and the others where these say nothing.
-    pub(super) fn over(self, other: &Self) -> Self {
-        Self {
-            budget_tokens: self.budget_tokens.or(other.budget_tokens),
-            max_bytes: self.max_bytes.or(other.max_bytes),
-            cap_tokens: self.cap_tokens.or(other.cap_tokens),
-            output_schema: self.output_schema.or(other.output_schema),
-            resource_link: self.resource_link.or(other.resource_link),
-            count_percent: self.count_percent.or(other.count_percent),
-        }
-    }
-
-    /// Returns the built-in profile of a client with these changes.
-    pub(super) fn profile(&self, name: &str) -> Profile {
-        let built_in = Profile::of_client(name);
-        let percent = self.count_percent.and_then(|percent| u32::try_from(percent).ok());
-        Profile {
-            budget_tokens: self.budget_tokens.or(built_in.budget_tokens),
-            max_bytes: self.max_bytes.unwrap_or(built_in.max_bytes),
-            cap_tokens: self.cap_tokens.unwrap_or(built_in.cap_tokens),
-            output_schema: self.output_schema.unwrap_or(built_in.output_schema),
-            resource_link: self.resource_link.unwrap_or(built_in.resource_link),
-            meter: percent.map_or(built_in.meter, |percent| Meter::new(ENCODING, Factor::percent(percent))),
-            ..built_in
-        }
-    }
-}
-
-/// The vocabulary that tokens are counted with.
-const ENCODING: tidegate_tokens::Encoding = tidegate_tokens::Encoding::O200k;
 
 const SECTIONS: [&str; 4] = ["defaults", "server", "client", "store"];
 const RULES: [&str; 9] = [
@@ -135,6 +91,9 @@ impl Reader<'_> {
     }
 
     fn unknown_section(&mut self, place: Range<usize>, name: &str) {
+        if RULES.contains(&name) {
+            return self.wrong(place, format!("{name} belongs to a section; put it under [defaults]"));
+        }
         let meant = meant(name, &SECTIONS);
         self.wrong(place, format!("there is no section {name}{meant}"));
     }
@@ -177,8 +136,15 @@ impl Reader<'_> {
         if let Some((_, value)) = below
             && let Some(section) = self.table("tool", value)
         {
-            let found = self.each(section, |reader, tool, section| reader.rules(tool, section, &[]));
-            tools.extend(found);
+            for (tool, value) in section {
+                let tool = tool.get_ref().as_ref();
+                if let Some(table) = self.table(tool, value) {
+                    tools.push((
+                        tool.to_owned(),
+                        self.rules(&format!("server.{name}.tool.{tool}"), table, &[]),
+                    ));
+                }
+            }
         }
         Server { rules, tools }
     }
@@ -206,14 +172,14 @@ impl Reader<'_> {
                         self.one_of(key, value, &["overview", "error"]).map(|at| choices[at]);
                 }
                 _ if besides.contains(&key) => {}
-                _ => self.unknown(section, name.span(), key, &RULES),
+                _ => self.unknown(section, name.span(), key, &[&RULES[..], besides].concat()),
             }
         }
         rules
     }
 
-    fn client(&mut self, client: &str, table: &DeTable<'_>) -> ClientRules {
-        let mut rules = ClientRules::default();
+    fn client(&mut self, client: &str, table: &DeTable<'_>) -> ProfileRules {
+        let mut rules = ProfileRules::default();
         for (name, value) in table {
             let key = name.get_ref().as_ref();
             match key {
@@ -222,7 +188,10 @@ impl Reader<'_> {
                 }
                 "max_bytes" => rules.max_bytes = self.number(key, value, Budget::LEAST_BYTES.0..=MOST),
                 "cap_tokens" => rules.cap_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST),
-                "count_percent" => rules.count_percent = self.number(key, value, 100..=1000),
+                "count_percent" => {
+                    let percent = self.number(key, value, 100..=1000);
+                    rules.count_percent = percent.and_then(|percent| u32::try_from(percent).ok());
+                }
                 "resource_link" => rules.resource_link = self.boolean(key, value),
                 "output_schema" => {
                     let choices = [OutputSchema::Strip, OutputSchema::Keep, OutputSchema::Union];
@@ -239,7 +208,7 @@ impl Reader<'_> {
         let mut path = None;
         for (name, value) in table {
             match name.get_ref().as_ref() {
-                "path" => path = self.string("path", value).map(expand),
+                "path" => path = self.string("path", value).map(|path| expand(self.path, path)),
                 key => self.unknown("store", name.span(), key, &["path"]),
             }
         }
@@ -258,7 +227,7 @@ impl Reader<'_> {
                 Some(number) if number > *range.end() => format!("at most {}", range.end()),
                 _ => format!("at least {}", range.start()),
             };
-            self.wrong(value.span(), format!("{key} is {}, but {bound} is possible", integer.as_str()));
+            self.wrong(value.span(), format!("{key} is {}, but must be {bound}", integer.as_str()));
         }
         within
     }
@@ -266,7 +235,7 @@ impl Reader<'_> {
     fn string<'v>(&mut self, key: &str, value: &'v Value<'_>) -> Option<&'v str> {
         let text = value.get_ref().as_str().filter(|text| !text.is_empty());
         if text.is_none() {
-            self.wrong(value.span(), format!("{key} should be a string"));
+            self.wrong(value.span(), format!("{key} should be a string that is not empty"));
         }
         text
     }
@@ -312,10 +281,10 @@ fn meant(wrong: &str, known: &[&str]) -> String {
     }
 }
 
-/// Reads `~/` as the user's home.
-fn expand(path: &str) -> PathBuf {
+/// Reads `~/` as the user's home, and what is relative from the folder of the file.
+fn expand(file: &Path, path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), dirs::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(path),
+        _ => file.parent().unwrap_or(Path::new("")).join(path),
     }
 }

@@ -25,6 +25,16 @@ impl Mistake {
         Self { path: path.to_owned(), line, message: message.into() }
     }
 
+    /// Where it is, for the order in which mistakes are told.
+    pub(super) fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// Whether it is in a file.
+    pub(super) fn is_in(&self, path: &Path) -> bool {
+        self.path == path
+    }
+
     /// A file that cannot be read.
     pub(super) fn of_file(path: &Path, error: &io::Error) -> Self {
         Self { path: path.to_owned(), line: None, message: format!("cannot be read: {error}") }

@@ -18,7 +18,14 @@ pub(super) struct Client {
 impl Client {
     /// Starts a server and greets it.
     pub(super) fn start(command: &[&str]) -> Result<Self, CommandError> {
-        let mut child = Command::new(command[0])
+        let set = std::env::vars_os().map(|(name, _)| name);
+        let ours = set.filter(|name| name.to_string_lossy().starts_with("TIDEGATE_"));
+        let mut program = Command::new(command[0]);
+        // What is set for real servers is not meant for the demo.
+        ours.for_each(|name| {
+            program.env_remove(name);
+        });
+        let mut child = program
             .args(&command[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

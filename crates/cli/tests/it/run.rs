@@ -428,12 +428,74 @@ fn mistakes_of_a_model_are_explained() {
         (json!({"id": id, "max_tokens": 10}), "at least 250"),
         (json!({"id": id, "cursor": "zzz"}), "not a cursor of this result"),
         (json!({"page": 1}), "id is missing"),
+        (json!({"id": id, "jq": ".title"}), "title"),
+        (json!({"id": "x".repeat(60_000)}), "no result is kept under"),
+        (json!({"id": id, "y".repeat(60_000): 1}), "there is no argument"),
+        (json!({"id": id, "lines": "z".repeat(60_000)}), "is not a span"),
     ] {
         let answer = session.call("result_query", arguments.clone());
         assert_eq!(answer["isError"], true, "{arguments} {answer}");
         let text = answer["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains(words), "{arguments}: {text}");
+        assert!(text.contains(words) && text.len() < 3000, "{} bytes: {text}", text.len());
     }
+    let uri = format!("ax://rows/{}?jq={}", &id[5..], "%2e".repeat(1500));
+    let read = session.request("resources/read", json!({"uri": uri}));
+    assert!(read.to_string().len() < 12_000, "{}", read.to_string().len());
+}
+
+/// A server that does not read its input holds up neither deadlines nor the end.
+#[test]
+fn a_server_that_does_not_read() {
+    let place = Place::new();
+    let mut session = Session::command(&place.home(), &["--timeout", "1s"], &[], &["sleep", "60"]);
+    let long = "x".repeat(45_000);
+    let asked: Vec<u64> =
+        (0..6).map(|_| session.ask("tools/call", json!({"name": long, "arguments": {}}))).collect();
+    let mut answered: Vec<u64> = asked.iter().map(|_| session.message()["id"].as_u64().unwrap()).collect();
+    answered.sort_unstable();
+    assert_eq!(answered, asked);
+    let started = Instant::now();
+    session.end();
+    assert!(started.elapsed() < Duration::from_secs(20), "it ends");
+}
+
+/// Requests that are open when the client closes its side are still answered, as they are without us.
+#[test]
+fn a_client_that_only_asks_is_answered() {
+    let place = Place::new();
+    let server = crate::session::upstream();
+    let requests = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "late", "arguments": {"seconds": 2.5}}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "rows", "arguments": {"n": 900}}}),
+    ];
+    let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
+    let outcome = tidegate_in(
+        Some(&place.home()),
+        &["run", "--", "python3", "-S", server.to_str().unwrap()],
+        lines.as_bytes(),
+    );
+    let mut ids: Vec<u64> = outcome
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_u64().unwrap())
+        .collect();
+    ids.sort_unstable();
+    assert_eq!((ids, outcome.code), (vec![1, 2], 0));
+}
+
+/// The last result of a server that ends with it is not lost.
+#[test]
+fn a_server_that_ends_with_its_answer() {
+    let place = Place::new();
+    let server = "import json,sys\nm=json.loads(sys.stdin.readline())\nt='a line of text\\n'*2000000\n\
+        sys.stdout.write(json.dumps({'jsonrpc':'2.0','id':m['id'],'result':{'content':[{'type':'text','text':t}]}})+'\\n')\n\
+        sys.stdout.flush()\n";
+    let mut session = Session::command(&place.home(), &[], &[], &["python3", "-c", server]);
+    let answer = session.request("tools/call", json!({"name": "big", "arguments": {}}));
+    assert!(
+        answer["result"]["content"][0]["text"].as_str().unwrap().contains("Complete result:"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -443,7 +505,7 @@ fn commands_that_cannot_run() {
     let missing = run(&["--", "no-such-program"]);
     assert_eq!(missing.code, 3);
     assert!(
-        missing.stderr.contains("there is no such program on the PATH; check the command after --"),
+        missing.stderr.contains("there is no such program on the PATH; check the command"),
         "{}",
         missing.stderr
     );

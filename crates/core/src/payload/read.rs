@@ -95,6 +95,18 @@ pub(super) fn read(source: &dyn Source) -> Result<Payload<'_>, PayloadError> {
     Ok(plain(source))
 }
 
+/// Reads bytes that are a result whatever they look like.
+pub(super) fn read_as_result(source: &dyn Source) -> Result<Payload<'_>, PayloadError> {
+    let whole = Span::whole(source);
+    let text = Text::plain(source, whole);
+    let mut outline = Outline::default();
+    match outline.read(&mut Scanner::new(&text, Dialect::Json)) {
+        Err(ScanError::Source(error)) => Err(error.into()),
+        Ok(()) if outline.parts.is_result() => Ok(payload(source, Form::Result, whole, outline.parts)),
+        _ => Ok(plain(source)),
+    }
+}
+
 fn payload(source: &dyn Source, form: Form, span: Span, parts: Parts) -> Payload<'_> {
     Payload {
         source,

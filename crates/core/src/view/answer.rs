@@ -101,7 +101,8 @@ pub fn answer(asked: &Asked<'_>) -> Result<Answer, ViewError> {
 }
 
 fn summary(asked: &Asked<'_>) -> Result<Answer, ViewError> {
-    let payload = Payload::read(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?;
+    let payload =
+        Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?;
     let text = payload.joined_text();
     let prepared = Prepared::new(&payload, text.as_ref())?;
     let request = Request {

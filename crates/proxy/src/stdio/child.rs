@@ -32,8 +32,8 @@ impl Child {
     /// Starts a command.
     pub(super) fn start(program: &Path, command: &[OsString]) -> Result<(Self, Pipes), StartError> {
         let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if !is_there(command.first()) {
-            return Err(StartError::NotFound(name));
+        if let Err(why) = look_for(command.first()) {
+            return Err(StartError::NotThere { name, why });
         }
         let refused = |error| StartError::Refused(name.clone(), error);
         let mut guard = Command::new(program)
@@ -69,15 +69,30 @@ impl Child {
     }
 }
 
-/// Whether a program of this name can be found, so that a mistake is told as one.
-fn is_there(program: Option<&OsString>) -> bool {
-    let Some(program) = program else { return false };
+/// Whether a program of this name can be found, so that a mistake is told as what it is.
+fn look_for(program: Option<&OsString>) -> Result<(), &'static str> {
+    let Some(program) = program else { return Err("no command is given") };
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return match path.metadata() {
+            Ok(meta) if meta.is_dir() => Err("it is a folder"),
+            Ok(meta) if meta.permissions().mode() & 0o111 == 0 => {
+                Err("it is not executable; chmod +x makes it so")
+            }
+            Ok(_) => Ok(()),
+            Err(_) if program.to_string_lossy().contains(' ') => Err(QUOTED),
+            Err(_) => Err("there is no such file"),
+        };
+    }
     let runs = |path: &Path| {
         path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
-    if Path::new(program).components().count() > 1 {
-        return runs(Path::new(program));
-    }
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| runs(&folder.join(program)))
+    match std::env::split_paths(&folders).any(|folder| runs(&folder.join(program))) {
+        true => Ok(()),
+        false if program.to_string_lossy().contains(' ') => Err(QUOTED),
+        false => Err("there is no such program on the PATH"),
+    }
 }
+
+const QUOTED: &str = "it looks like a whole command in one argument; leave the quotes around it out";

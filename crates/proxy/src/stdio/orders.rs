@@ -1,24 +1,29 @@
-//! What is done apart from the stream of messages: our own answers, notes for the ledger, tidying up.
+//! What is done apart from the stream of messages: our own answers, results that are stored and shaped, answers for
+//! requests whose time is over, notes for the ledger, tidying up.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_gate::Untouched;
 
 use super::Front;
-use crate::link::Order;
+use crate::link::{Later, Order};
 
-/// Own answers that are worked on at once; a query may take much memory.
+/// Jobs that are worked on at once; a query may take much memory.
 const WORKERS: usize = 2;
+/// Results that wait to be shaped; then whoever reads the server waits too.
+const SHAPING: usize = 4;
 /// Notes that wait to be counted; more are not taken, since counting must never hold up a message.
 const NOTES: usize = 64;
-/// How long our own answers may still take once the client has closed its side.
-const FINISH: Duration = Duration::from_secs(10);
-
 /// How long the last notes may take; losing them is allowed.
 const NOTED: Duration = Duration::from_secs(1);
+
+enum Job {
+    Order(Box<Order>),
+    Shape(Box<Later>),
+}
 
 enum Chore {
     Note(Box<Untouched>),
@@ -26,28 +31,43 @@ enum Chore {
     Finish(SyncSender<()>),
 }
 
+#[derive(Default)]
+struct Open {
+    orders: usize,
+    shaping: usize,
+}
+
 /// Takes on what is done apart.
 #[derive(Clone)]
 pub(super) struct Orders {
-    orders: Sender<Order>,
+    jobs: Sender<Job>,
+    lines: Sender<Vec<u8>>,
     chores: SyncSender<Chore>,
-    open: Arc<(Mutex<usize>, Condvar)>,
+    open: Arc<(Mutex<Open>, Condvar)>,
 }
 
 impl Orders {
     /// Starts the threads that do it.
     pub(super) fn start(front: &Arc<Front>) -> Self {
-        let (orders, waiting) = channel();
+        let (jobs, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
-        let open = Arc::new((Mutex::new(0), Condvar::new()));
+        let (lines, late) = channel::<Vec<u8>>();
+        let (chores, chores_waiting) = sync_channel(NOTES);
+        let this = Self { jobs, lines, chores, open: Arc::default() };
         for _ in 0..WORKERS {
-            let (front, waiting, open) = (Arc::clone(front), Arc::clone(&waiting), Arc::clone(&open));
-            thread::spawn(move || work(&front, &waiting, &open));
+            let (front, waiting, this) = (Arc::clone(front), Arc::clone(&waiting), this.clone());
+            thread::spawn(move || work(&front, &waiting, &this));
         }
-        let (chores, waiting) = sync_channel(NOTES);
+        let client = Arc::clone(front);
+        thread::spawn(move || {
+            for line in late {
+                // A client that does not read holds up this thread alone.
+                let _ = client.to_client(&line);
+            }
+        });
         let link = Arc::clone(&front.link);
         thread::spawn(move || {
-            for chore in waiting {
+            for chore in chores_waiting {
                 match chore {
                     Chore::Note(note) => link.note(*note),
                     Chore::Sweep => link.sweep(),
@@ -58,14 +78,34 @@ impl Orders {
                 }
             }
         });
-        Self { orders, chores, open }
+        this
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers a request of our own, when there is a hand free.
     pub(super) fn carry_out(&self, order: Order) {
-        *self.open.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.open().orders += 1;
         // The workers live as long as the process.
-        let _ = self.orders.send(order);
+        let _ = self.jobs.send(Job::Order(Box::new(order)));
+    }
+
+    /// Stores and shapes a result, when there is a hand free.
+    pub(super) fn shape(&self, later: Box<Later>) {
+        let mut open = self.open();
+        while open.shaping >= SHAPING {
+            open = self.open.1.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+        open.shaping += 1;
+        drop(open);
+        let _ = self.jobs.send(Job::Shape(later));
+    }
+
+    /// Sends a line to the client, whenever it reads.
+    pub(super) fn send(&self, line: Vec<u8>) {
+        let _ = self.lines.send(line);
     }
 
     /// Notes what crossed.
@@ -78,25 +118,47 @@ impl Orders {
         let _ = self.chores.try_send(Chore::Sweep);
     }
 
-    /// Waits until every own answer is given and every note is written.
+    /// Returns whether everything that was taken on is done.
+    pub(super) fn are_done(&self) -> bool {
+        let open = self.open();
+        open.orders == 0 && open.shaping == 0
+    }
+
+    /// Waits until every note is written.
     pub(super) fn finish(&self) {
-        let open = self.open.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = self.open.1.wait_timeout_while(open, FINISH, |open| *open > 0);
         let (done, wait) = sync_channel(1);
-        if self.chores.try_send(Chore::Finish(done)).is_ok() {
-            let _ = wait.recv_timeout(NOTED);
+        let until = Instant::now() + NOTED;
+        let mut chore = Chore::Finish(done);
+        while let Err(refused) = self.chores.try_send(chore) {
+            if Instant::now() > until {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+            chore = match refused {
+                std::sync::mpsc::TrySendError::Full(chore) => chore,
+                std::sync::mpsc::TrySendError::Disconnected(_) => return,
+            };
         }
+        let _ = wait.recv_timeout(NOTED);
     }
 }
 
-fn work(front: &Front, waiting: &Mutex<Receiver<Order>>, open: &(Mutex<usize>, Condvar)) {
+fn work(front: &Front, waiting: &Mutex<Receiver<Job>>, orders: &Orders) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(order) = next else { return };
-        let answer = front.link.carry_out(&order);
+        let Ok(job) = next else { return };
         // A client that is gone needs no answer; the thread that reads its side ends the proxy.
-        let _ = front.to_client(&answer);
-        *open.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        open.1.notify_all();
+        match job {
+            Job::Order(order) => {
+                let _ = front.to_client(&front.link.carry_out(&order));
+                orders.open().orders -= 1;
+            }
+            Job::Shape(later) => {
+                let from = front.link.finish(*later);
+                front.pass_on(from, orders);
+                orders.open().shaping -= 1;
+            }
+        }
+        orders.open.1.notify_all();
     }
 }

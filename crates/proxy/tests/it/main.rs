@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -12,7 +11,7 @@ use tidegate_core::measure::{Meter, cost};
 use tidegate_core::payload::Payload;
 use tidegate_core::source::Span;
 use tidegate_gate::policy::Policies;
-use tidegate_gate::profile::{OutputSchema, Profile};
+use tidegate_gate::profile::{OutputSchema, ProfileRules};
 use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
 use tidegate_proxy::{Link, Mode};
 use tidegate_query::{Limits, Queries, Worker};
@@ -28,10 +27,18 @@ fn gate() -> Arc<Gate> {
     }))
 }
 
-fn link(gate: &Arc<Gate>, profile: Option<Profile>, mode: Mode) -> Link {
-    let set: BTreeMap<String, Profile> =
-        profile.into_iter().map(|profile| ("*".to_owned(), profile)).collect();
+fn link(gate: &Arc<Gate>, rules: Option<ProfileRules>, mode: Mode) -> Link {
+    let set = rules.into_iter().map(|rules| ("*".to_owned(), rules)).collect();
     Link::new(Arc::clone(gate), Caller::unknown(set), mode, None)
+}
+
+/// Takes a line from the server to the end, also where it is worked on later.
+fn from_server(link: &Link, line: Vec<u8>) -> Option<Vec<u8>> {
+    let from = link.from_server(line);
+    match from.later {
+        Some(later) => link.finish(*later).forward,
+        None => from.forward,
+    }
 }
 
 fn cases(count: u32) -> ProptestConfig {
@@ -136,7 +143,7 @@ fn call(link: &Link, result: &[u8]) -> Vec<u8> {
         br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list","arguments":{}}}"#.to_vec(),
     );
     let line = [b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", result, b"}\n"].concat();
-    link.from_server(line).forward.unwrap()
+    from_server(link, line).unwrap()
 }
 
 proptest! {
@@ -144,10 +151,10 @@ proptest! {
 
     #[test]
     fn results_cross_untouched_or_are_kept_whole_and_bounded(result in make::result(), union in any::<bool>(), links in any::<bool>()) {
-        let profile = Profile {
-            output_schema: if union { OutputSchema::Union } else { OutputSchema::Strip },
-            resource_link: links,
-            ..Profile::strictest()
+        let profile = ProfileRules {
+            output_schema: Some(if union { OutputSchema::Union } else { OutputSchema::Strip }),
+            resource_link: Some(links),
+            ..ProfileRules::default()
         };
         let gate = gate();
         let link = link(&gate, Some(profile), Mode::Shape);
@@ -213,4 +220,66 @@ fn answers_in_a_batch_are_shaped_where_they_stand() {
     let sent = String::from_utf8(link.from_server(answers.into_bytes()).forward.unwrap()).unwrap();
     assert!(sent.len() < 12_000 && sent.contains("list returned 9,000"), "{sent}");
     assert!(sent.ends_with(r#"},  {"jsonrpc":"2.0","id":1,"result":{"x":1.0}}]"#));
+}
+
+#[test]
+fn a_batch_loses_only_what_answers_nothing() {
+    let link = link(&gate(), None, Mode::Shape);
+    link.from_client(
+        br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"b"}]"#.to_vec(),
+    );
+    let answers = br#"[{"jsonrpc":"2.0","id":1,"result":1.0},{"jsonrpc":"2.0","id":1,"result":"again"},{"jsonrpc":"2.0","id":2,"result":{ }}]"#;
+    let from = link.from_server(answers.to_vec());
+    let expected =
+        "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1.0},{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{ }}]\n";
+    assert_eq!(String::from_utf8(from.forward.unwrap()).unwrap(), expected);
+    assert_eq!(from.left_out.len(), 1);
+}
+
+#[test]
+fn odd_results_are_bounded_too() {
+    let big = "word ".repeat(20_000);
+    for result in [
+        format!(r#"{{"jsonrpc":"2.0","content":[{{"type":"text","text":"{big}"}}]}}"#),
+        format!(r#"{{"jsonrpc":"2.0","result":{{"content":[]}},"x":"{big}"}}"#),
+        format!(r#"{{"resultType":"anything","content":[{{"type":"text","text":"{big}"}}]}}"#),
+        format!(r#"{{"task":{{"x":1}},"x":"{big}"}}"#),
+        format!(r#"{{"content":[{{"type":"text","text":"hi"}}],"_meta":{{"x":"{big}"}}}}"#),
+        format!(r#"{{"content":[{{"type":"text","text":"hi","annotations":{{"x":"{big}"}}}}]}}"#),
+        format!("\"{big}\""),
+    ] {
+        let link = link(&gate(), None, Mode::Shape);
+        let answer = call(&link, result.as_bytes());
+        let text = String::from_utf8_lossy(result_of(&answer)).into_owned();
+        assert!(text.len() <= 10_240, "{} bytes for {}", text.len(), &result[..60]);
+        assert!(text.contains("Complete result:") && !text.contains("end of the complete result"), "{text}");
+    }
+}
+
+#[test]
+fn a_long_error_of_a_call_is_bounded() {
+    let link = link(&gate(), None, Mode::Shape);
+    link.from_client(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list"}}"#.to_vec());
+    let error =
+        json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32099, "message": "failed ".repeat(20_000)}});
+    let sent: Value =
+        serde_json::from_slice(&from_server(&link, error.to_string().into_bytes()).unwrap()).unwrap();
+    assert_eq!(sent["error"]["code"], -32099);
+    let message = sent["error"]["message"].as_str().unwrap();
+    assert!(message.len() < 10_240 && message.contains("Complete result:"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_read_hides_no_answer() {
+    let link = link(&gate(), None, Mode::Shape);
+    // A key that cannot be decoded is nothing to us.
+    let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"\xff\\ud800\":1}\n".to_vec();
+    assert_eq!(link.from_client(line.clone()).forward, Some(line));
+    let answer = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"\\ud800\":1}\n".to_vec();
+    assert_eq!(link.from_server(answer.clone()).forward, Some(answer));
+    // Once a line could not be read, its answer is taken for one of it.
+    let odd = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"x\"}\n".as_bytes().to_vec();
+    assert_eq!(link.from_client(odd.clone()).forward, Some(odd));
+    let answer = b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n".to_vec();
+    assert_eq!(link.from_server(answer.clone()).forward, Some(answer));
 }

@@ -1,0 +1,323 @@
+//! What the server says: whose answer it is, and what becomes of it.
+//!
+//! Most lines are decided on at once. A result that must be stored and shaped is handed out as [`Later`] work, so that
+//! whoever reads the server need not wait for the disk; its request stays open until that is done.
+
+use std::time::Instant;
+
+use tidegate_gate::raw::{self, Edits, Place};
+use tidegate_gate::{Called, Caller, Untouched};
+
+use super::{Link, Mode};
+use crate::message::{Envelope, Kind, messages};
+use crate::pending::Asked;
+
+/// What to do with a line from the server.
+#[derive(Debug, Default)]
+pub struct FromServer {
+    /// What to send to the client.
+    pub forward: Option<Vec<u8>>,
+    /// What to note once it is sent.
+    pub notes: Vec<Untouched>,
+    /// Why something was left out, for the log.
+    pub left_out: Vec<String>,
+    /// What to work on before there is something to send; then there is nothing else.
+    pub later: Option<Box<Later>>,
+}
+
+/// An answer that is to be stored and shaped.
+#[derive(Debug)]
+pub struct Later {
+    line: Vec<u8>,
+    /// The id of the request, as the client wrote it.
+    id: Vec<u8>,
+    /// Where the result or error stands.
+    place: Place,
+    failed: bool,
+    called: Called,
+    caller: Caller,
+}
+
+/// One message of a line, on its way.
+struct Passing<'p> {
+    line: &'p [u8],
+    edits: Edits,
+    out: FromServer,
+    /// Whether shaping may be put off.
+    alone: bool,
+}
+
+impl Link {
+    /// Takes a line from the server.
+    pub fn from_server(&self, line: Vec<u8>) -> FromServer {
+        let Some(places) = messages(&line) else {
+            return self.leave_out(line, "not JSON", FromServer::default());
+        };
+        let alone = places.len() == 1;
+        let mut passing = Passing { line: &line, edits: Edits::new(), out: FromServer::default(), alone };
+        let mut kept = Vec::new();
+        for place in &places {
+            let crosses = match Envelope::read(&line, place) {
+                Some(envelope) => self.server_message(&envelope, place, &mut passing),
+                None => self.mode == Mode::Observe,
+            };
+            if crosses {
+                kept.push(place.clone());
+            }
+        }
+        let Passing { edits, mut out, .. } = passing;
+        if let Some(later) = &mut out.later {
+            later.line = line;
+        } else if self.mode == Mode::Observe || (kept.len() == places.len() && !kept.is_empty()) {
+            out.forward = Some(if edits.is_empty() { line } else { edits.apply(&line) });
+        } else if kept.is_empty() {
+            return if out.left_out.is_empty() { self.leave_out(line, "no message", out) } else { out };
+        } else {
+            out.forward = Some(batch_of(&kept, &places, edits, &line));
+        }
+        out
+    }
+
+    /// Does the work that was put off; `None` where the request was answered otherwise meanwhile.
+    pub fn finish(&self, later: Later) -> FromServer {
+        let Later { line, id, place, failed, called, caller } = later;
+        let started = Instant::now();
+        let body = &line[place.clone()];
+        let shaped = match failed {
+            false => self.gate.result(&caller, &called, body),
+            true => self.gate.error(&caller, &called, body),
+        };
+        let mut out = FromServer::default();
+        if !self.pending().release(&id) {
+            out.left_out
+                .push(format!("the answer to the call of {} came too late and was left out", called.tool));
+            return out;
+        }
+        match shaped {
+            Some(shaped) => {
+                let mut edits = Edits::new();
+                edits.replace(place, shaped);
+                out.forward = Some(edits.apply(&line));
+            }
+            None => {
+                out.notes.push(untouched(&caller, &called, "pass", body, started));
+                out.forward = Some(line);
+            }
+        }
+        out
+    }
+
+    /// Looks at a message; false where it is left out.
+    fn server_message(&self, envelope: &Envelope<'_>, whole: &Place, passing: &mut Passing<'_>) -> bool {
+        let line = passing.line;
+        match envelope.kind() {
+            Kind::Response => {}
+            Kind::Notification if envelope.method.as_deref() == Some("notifications/tasks") => {
+                let (caller, called) = {
+                    let state = self.state();
+                    (state.caller.clone(), state.tasks.called(line, envelope.params.as_ref()))
+                };
+                if let Some(params) = &envelope.params {
+                    self.task_state(&caller, &called, params, passing);
+                }
+                return true;
+            }
+            kind => return kind != Kind::Other || self.mode == Mode::Observe,
+        }
+        let id = envelope.id.as_ref().map_or(&b"null"[..], |id| &line[id.clone()]);
+        let mut state = self.state();
+        state.answered = true;
+        let asked = self.pending().asked(id);
+        let Some(asked) = asked else {
+            // What cannot be said to answer a request, such as a complaint about a line that was no JSON, crosses.
+            let crosses = id == b"null" || self.mode == Mode::Observe || state.unreadable;
+            if !crosses {
+                let shown = String::from_utf8_lossy(&id[..id.len().min(40)]).into_owned();
+                passing.out.left_out.push(format!("an answer to no open request (id {shown}) was left out"));
+            }
+            return crosses;
+        };
+        if let (Asked::Call(called), Some(result)) = (&asked, &envelope.result) {
+            state.tasks.note(called, line, result);
+        }
+        let mut caller = state.caller.clone();
+        drop(state);
+        if let Some(later) = self.later(&caller, &asked, id, envelope, passing) {
+            passing.out.later = Some(Box::new(later));
+            return true;
+        }
+        self.pending().take(id);
+        self.answer(&mut caller, &asked, envelope, whole, passing);
+        true
+    }
+
+    /// What is to be done later, if it is.
+    fn later(
+        &self,
+        caller: &Caller,
+        asked: &Asked,
+        id: &[u8],
+        envelope: &Envelope<'_>,
+        passing: &Passing<'_>,
+    ) -> Option<Later> {
+        let (Asked::Call(called) | Asked::TaskResult(called)) = asked else { return None };
+        let place = envelope.result.as_ref().or(envelope.error.as_ref())?;
+        if self.mode == Mode::Observe
+            || !passing.alone
+            || self.gate.fits(caller, called, &passing.line[place.clone()])
+        {
+            return None;
+        }
+        let id = self.pending().hold(id)?;
+        let (called, caller) = (called.clone(), caller.clone());
+        Some(Later {
+            line: Vec::new(),
+            id,
+            place: place.clone(),
+            failed: envelope.result.is_none(),
+            called,
+            caller,
+        })
+    }
+
+    /// Lets the gate see an answer.
+    fn answer(
+        &self,
+        caller: &mut Caller,
+        asked: &Asked,
+        envelope: &Envelope<'_>,
+        whole: &Place,
+        passing: &mut Passing<'_>,
+    ) {
+        let Some(place) = envelope.result.clone() else {
+            self.failed(caller, asked, envelope, whole, passing);
+            return;
+        };
+        let result = &passing.line[place.clone()];
+        if self.mode == Mode::Observe {
+            if let Asked::Call(called) | Asked::TaskResult(called) = asked {
+                passing.out.notes.push(untouched(caller, called, "observe", result, Instant::now()));
+            }
+            return;
+        }
+        let replacement = match asked {
+            Asked::Capabilities => self.gate.announce(result).and_then(|(found, announced)| {
+                self.state().capabilities = Some(found);
+                announced
+            }),
+            Asked::Tools { first_page } => {
+                let listed = self.gate.tools(caller, result, *first_page);
+                self.state().caller.reader = caller.reader;
+                listed
+            }
+            Asked::Resources { first_page } if *first_page => self.gate.resources(caller, Some(result)),
+            Asked::Templates { first_page } if *first_page => self.gate.templates(caller, Some(result)),
+            Asked::Call(called) | Asked::TaskResult(called) => {
+                let started = Instant::now();
+                let shaped = self.gate.result(caller, called, result);
+                if shaped.is_none() {
+                    passing.out.notes.push(untouched(caller, called, "pass", result, started));
+                }
+                shaped
+            }
+            Asked::TaskState(called) => {
+                self.task_state(caller, called, &place, passing);
+                None
+            }
+            _ => None,
+        };
+        if let Some(replacement) = replacement {
+            passing.edits.replace(place, replacement);
+        }
+    }
+
+    /// A task carries its result in a member of its own once it is done.
+    fn task_state(&self, caller: &Caller, called: &Called, task: &Place, passing: &mut Passing<'_>) {
+        if self.mode == Mode::Observe {
+            return;
+        }
+        let Some(result) = raw::member(passing.line, task, "result") else { return };
+        if let Some(shaped) = self.gate.result(caller, called, &passing.line[result.clone()]) {
+            passing.edits.replace(result, shaped);
+        }
+    }
+
+    /// An error: a call's is bounded, and a server that turns out not to have a list gets ours.
+    fn failed(
+        &self,
+        caller: &Caller,
+        asked: &Asked,
+        envelope: &Envelope<'_>,
+        whole: &Place,
+        passing: &mut Passing<'_>,
+    ) {
+        let Some(error) = envelope.error.clone().filter(|_| self.mode == Mode::Shape) else { return };
+        let line = passing.line;
+        let missing = raw::member(line, &error, "code").is_some_and(|code| line[code] == *b"-32601");
+        let own = match asked {
+            Asked::Call(called) | Asked::TaskResult(called) => {
+                if let Some(bounded) = self.gate.error(caller, called, &line[error.clone()]) {
+                    passing.edits.replace(error, bounded);
+                }
+                return;
+            }
+            Asked::Resources { .. } if missing => self.gate.resources(caller, None),
+            Asked::Templates { .. } if missing => self.gate.templates(caller, None),
+            _ => None,
+        };
+        let members = raw::members(line, whole).unwrap_or_default();
+        let member = members.iter().find(|member| member.value == error);
+        if let (Some(own), Some(member)) = (own, member) {
+            passing.edits.replace(member.whole.clone(), [b"\"result\":", own.as_slice()].concat());
+        }
+    }
+
+    fn leave_out(&self, line: Vec<u8>, why: &str, mut out: FromServer) -> FromServer {
+        if self.mode == Mode::Observe {
+            out.forward = Some(line);
+        } else if !line.trim_ascii().is_empty() {
+            let shown: String = String::from_utf8_lossy(&line[..line.len().min(200)]).trim().to_owned();
+            out.left_out.push(format!("a line of the server's output was left out ({why}): {shown}"));
+        }
+        out
+    }
+}
+
+/// A batch without those that are left out.
+fn batch_of(kept: &[Place], places: &[Place], mut edits: Edits, line: &[u8]) -> Vec<u8> {
+    let mut first = true;
+    for place in places {
+        if !kept.contains(place) {
+            edits.replace(place.clone(), b"null".to_vec());
+        }
+    }
+    let edited = edits.apply(line);
+    let mut out = b"[".to_vec();
+    let elements = messages(&edited).unwrap_or_default();
+    for element in elements.into_iter().filter(|element| edited[element.clone()] != *b"null") {
+        if !first {
+            out.push(b',');
+        }
+        first = false;
+        out.extend_from_slice(&edited[element]);
+    }
+    out.extend_from_slice(b"]\n");
+    out
+}
+
+fn untouched(
+    caller: &Caller,
+    called: &Called,
+    step: &'static str,
+    result: &[u8],
+    started: Instant,
+) -> Untouched {
+    Untouched {
+        client: caller.client.clone(),
+        meter: caller.profile.meter,
+        tool: called.tool.clone(),
+        step,
+        result: result.to_vec(),
+        added_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+    }
+}

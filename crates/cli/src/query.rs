@@ -48,8 +48,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     fields: Option<Vec<String>>,
 
-    /// Value at a JSON Pointer (/items/0/name) or a simple JSONPath ($.items[0].name)
-    #[arg(long)]
+    #[arg(long, help = "Value at a JSON Pointer (/items/0/name) or a simple JSONPath ($.items[0].name)")]
     path: Option<String>,
 
     /// Results of a jq program

@@ -1,5 +1,7 @@
 //! `tidegate run`: the proxy in front of one server.
 
+mod http;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,8 +61,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG")]
     config: Option<PathBuf>,
 
+    #[command(flatten)]
+    http: http::Arguments,
+
     /// Command that starts the server, and its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    #[arg(
+        trailing_var_arg = true,
+        required_unless_present = "url",
+        conflicts_with = "url",
+        value_name = "COMMAND"
+    )]
     command: Vec<OsString>,
 }
 
@@ -72,6 +82,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let policies = config.policies(&server, arguments.rules());
     let link = arguments.link(server, place, policies, config.clients())?;
     let program = std::env::current_exe().map_err(CommandError::failed)?;
+    if arguments.http.is_used() {
+        return arguments.http.run(link, program, &arguments.command).map(|()| 0);
+    }
     let options = Options { command: arguments.command.clone(), program };
     stdio::run(link, &options).map_err(|error| {
         CommandError::out_of_reach(error).hint("check the command; it must run in this folder as it stands")
@@ -90,7 +103,7 @@ impl Arguments {
 
     fn server(&self) -> String {
         let named = self.server.clone();
-        named.unwrap_or_else(|| server_name(&self.command))
+        named.or_else(|| self.http.server_name()).unwrap_or_else(|| server_name(&self.command))
     }
 
     fn link(

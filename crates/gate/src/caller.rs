@@ -40,6 +40,11 @@ impl Caller {
         caller
     }
 
+    /// Returns a client that has not said who it is, where the same is set.
+    pub fn forgotten(&self) -> Self {
+        Self::unknown(self.set.clone())
+    }
+
     /// Notes the name the client gives itself.
     pub fn name(&mut self, client: &str) {
         let matching = self.set.iter().filter(|(pattern, _)| matches(pattern, client));

@@ -5,6 +5,7 @@
 //! [`stdio`] front carries it between the standard streams of this process and those of a child.
 
 pub mod guard;
+pub mod http;
 mod link;
 mod message;
 mod pending;

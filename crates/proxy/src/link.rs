@@ -112,6 +112,12 @@ impl Link {
         }
     }
 
+    /// Returns a conversation of another client, of which nothing is known yet, with the same gate.
+    pub fn fresh(&self) -> Self {
+        let caller = self.state().caller.forgotten();
+        Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout)
+    }
+
     /// Takes over the open requests of an exchange whose channel has ended; their answers come on another one.
     pub fn adopt(&self, exchange: &Self) {
         let requests = exchange.pending().take_all();

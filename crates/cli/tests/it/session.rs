@@ -36,6 +36,11 @@ impl Session {
         Self::command(home, flags, environment, &["python3", "-S", server.to_str().unwrap()])
     }
 
+    /// Starts `tidegate run` with flags that name a server which is not a command.
+    pub(crate) fn remote(home: &Path, flags: &[&str]) -> Self {
+        Self::command(home, flags, &[], &[])
+    }
+
     pub(crate) fn command(
         home: &Path,
         flags: &[&str],
@@ -45,7 +50,7 @@ impl Session {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
             .arg("run")
             .args(flags)
-            .arg("--")
+            .args((!server.is_empty()).then_some("--"))
             .args(server)
             .env("TIDEGATE_HOME", home)
             .env("XDG_CONFIG_HOME", home)

@@ -1,0 +1,136 @@
+//! The part of `tidegate run` that is about HTTP: a server behind it, clients in front of it.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use tidegate_proxy::Link;
+use tidegate_proxy::http::{
+    Bridge, Front, Options, Remote, Reverse, Safety, ServeError, back, header_of, serve,
+};
+
+use crate::error::CommandError;
+use crate::keep::causes;
+use crate::ui;
+
+/// Where the server is, and where clients come from.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "HTTP")]
+#[group(id = "http_arguments")]
+pub(super) struct Arguments {
+    /// Address of a server that is reached over HTTP, instead of a command
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+
+    /// Header for the server, whose value is in a variable of the environment: Authorization=API_AUTH
+    #[arg(long, value_name = "NAME=VARIABLE", requires = "url")]
+    header_env: Vec<String>,
+
+    /// Listen for clients over HTTP at this address, such as 127.0.0.1:8080, instead of stdin and stdout
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+
+    /// Variable of the environment with the token that callers must bear
+    #[arg(long, value_name = "VARIABLE", requires = "http")]
+    auth_token_env: Option<String>,
+
+    /// Pass the callers' own Authorization on to the server
+    #[arg(long, requires = "http", requires = "url")]
+    forward_auth: bool,
+
+    /// Name that may stand in Host, with its port; may be repeated
+    #[arg(long, value_name = "HOST", requires = "http")]
+    allow_host: Vec<String>,
+
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    #[arg(help = "Origin that may send requests, such as https://app.example; may be repeated")]
+    allow_origin: Vec<String>,
+}
+
+impl Arguments {
+    /// Whether HTTP is used on either side.
+    pub(super) fn is_used(&self) -> bool {
+        self.url.is_some() || self.http.is_some()
+    }
+
+    /// What a server is called by its address: its host.
+    pub(super) fn server_name(&self) -> Option<String> {
+        let url = self.url.as_deref()?;
+        let host = url.split("//").nth(1)?.split(['/', ':']).next()?;
+        Some(host.to_owned())
+    }
+
+    /// Runs until told to end.
+    pub(super) fn run(&self, link: Link, program: PathBuf, command: &[OsString]) -> Result<(), CommandError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .worker_threads(2)
+            .build()
+            .map_err(CommandError::failed)?;
+        let outcome = runtime.block_on(async {
+            match (self.http, &self.url) {
+                (Some(address), None) => {
+                    let bridge = Bridge::new(
+                        program,
+                        command.to_vec(),
+                        move || link.fresh(),
+                        |words| {
+                            ui::note(&format!("tidegate: {words}"));
+                        },
+                    );
+                    self.serve(address, Front::Bridge(Arc::new(bridge))).await
+                }
+                (Some(address), Some(url)) => {
+                    let remote = Remote::new(url, self.headers()?).map_err(CommandError::bad_input)?;
+                    let reverse = Reverse::new(remote, self.forward_auth, move || link.fresh());
+                    self.serve(address, Front::Reverse(Arc::new(reverse))).await
+                }
+                (None, url) => {
+                    let url = url.as_deref().unwrap_or_default();
+                    let remote = Remote::new(url, self.headers()?).map_err(CommandError::bad_input)?;
+                    back(link, remote, |words| ui::note(&format!("tidegate: {words}"))).await;
+                    Ok(())
+                }
+            }
+        });
+        runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+        outcome
+    }
+
+    async fn serve(&self, address: SocketAddr, front: Front) -> Result<(), CommandError> {
+        let token = match &self.auth_token_env {
+            Some(name) => Some(variable(name)?),
+            None => None,
+        };
+        let safety = Safety { hosts: self.allow_host.clone(), origins: self.allow_origin.clone(), token };
+        let ready =
+            Box::new(|bound: SocketAddr| ui::note(&format!("tidegate: listening on http://{bound}/mcp")));
+        serve(front, Options { address, safety, ready }).await.map_err(|error| match error {
+            ServeError::Open(_) => CommandError::bad_input(error)
+                .hint("name a variable that holds one: --auth-token-env VARIABLE, or listen on 127.0.0.1"),
+            other => CommandError::out_of_reach(causes(&other)),
+        })
+    }
+
+    fn headers(&self) -> Result<hyper::HeaderMap, CommandError> {
+        let mut headers = hyper::HeaderMap::new();
+        for pair in &self.header_env {
+            let (name, from) = pair.split_once('=').ok_or_else(|| {
+                CommandError::bad_input(format!("--header-env {pair:?} names no variable"))
+                    .hint("write it like Authorization=API_AUTH")
+            })?;
+            let (name, value) = header_of(name, &variable(from)?).map_err(CommandError::bad_input)?;
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+}
+
+fn variable(name: &str) -> Result<String, CommandError> {
+    std::env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
+        CommandError::bad_input(format!("the variable {name} is not set"))
+            .hint("set it in the environment of tidegate")
+    })
+}

@@ -1,0 +1,435 @@
+//! HTTP in front of a server on stdio: one server for each legacy session, and one that all modern requests share.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::sync::mpsc;
+
+use super::body::{Body, full, stream};
+use super::exchange::{self, answer, failure, status_of};
+use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
+use super::peer::{Peer, Said};
+use super::session::{LISTENING, Session, event_id};
+use super::sse;
+use crate::link::Link;
+use crate::message::{Envelope, Kind, messages};
+
+/// Sessions at once; each has a server of its own.
+const SESSIONS: usize = 256;
+/// How long a session may be idle.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// Revisions with sessions.
+const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// A front for a server on stdio.
+pub struct Bridge {
+    program: PathBuf,
+    command: Vec<OsString>,
+    link: Box<dyn Fn() -> Link + Send + Sync>,
+    log: Arc<dyn Fn(&str) + Send + Sync>,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    shared: tokio::sync::Mutex<Option<Arc<Peer>>>,
+}
+
+type Answer = Result<Response<Body>, Box<Response<Body>>>;
+
+fn refuse<T>(status: StatusCode, message: &str) -> Result<T, Box<Response<Body>>> {
+    Err(Box::new(failure(status, -32600, message)))
+}
+
+impl Bridge {
+    /// Returns a front for a command; `program` is our own, to start the guard of a server with.
+    pub fn new(
+        program: PathBuf,
+        command: Vec<OsString>,
+        link: impl Fn() -> Link + Send + Sync + 'static,
+        log: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            program,
+            command,
+            link: Box::new(link),
+            log: Arc::new(log),
+            sessions: Mutex::default(),
+            shared: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let modern = is_modern(&parts.headers);
+        let answered = match (&parts.method, modern) {
+            (&Method::POST, true) => self.modern(parts, body).await,
+            (&Method::POST, false) => self.legacy(parts, body).await,
+            (_, true) => Ok(not_allowed()),
+            (&Method::GET, false) => self.listen(&parts.headers),
+            _ => self.delete(&parts.headers),
+        };
+        answered.unwrap_or_else(|refused| *refused)
+    }
+
+    /// Ends all servers.
+    pub(super) async fn end(&self) {
+        self.sessions().drain().for_each(|(_, session)| session.peer.end());
+        if let Some(peer) = self.shared.lock().await.take() {
+            peer.end();
+        }
+    }
+
+    /// Ends the sessions whose client has not been there for long.
+    pub(super) fn expire(&self) {
+        let now = Instant::now();
+        self.sessions().retain(|_, session| {
+            let idle = session.idle_since().is_some_and(|since| now.duration_since(since) > IDLE);
+            if idle || session.peer.has_ended() {
+                session.peer.end();
+            }
+            !idle && !session.peer.has_ended()
+        });
+    }
+
+    async fn modern(&self, parts: Parts, body: Incoming) -> Answer {
+        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
+        let body = exchange::read(body).await?;
+        let Some(kind) = kind_of(&body) else {
+            return Err(Box::new(failure(
+                StatusCode::BAD_REQUEST,
+                -32700,
+                "the body is not a JSON-RPC message",
+            )));
+        };
+        match kind {
+            // The end of a connection cancels; there is nothing else a client has to tell.
+            Kind::Notification => return Ok(accepted()),
+            Kind::Request => {}
+            _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
+        }
+        exchange::check_modern(&parts.headers, &body)?;
+        let link = Arc::new((self.link)());
+        let from = link.from_client(body);
+        if !from.orders.is_empty() {
+            return Ok(answer(&link, &from.orders, false, true));
+        }
+        let peer = self.shared().await?;
+        let (sink, heard) = mpsc::unbounded_channel();
+        let numbers = peer.send(&link, from.forward.unwrap_or_default(), &sink).await;
+        drop(sink);
+        Ok(respond_modern(peer, numbers, heard).await)
+    }
+
+    async fn shared(&self) -> Result<Arc<Peer>, Box<Response<Body>>> {
+        let mut shared = self.shared.lock().await;
+        if let Some(peer) = shared.as_ref().filter(|peer| !peer.has_ended()) {
+            return Ok(Arc::clone(peer));
+        }
+        let (other, mut heard) = mpsc::unbounded_channel();
+        let peer = self.start(other)?;
+        // What is said to nobody in particular has nobody to go to: every request stands alone.
+        tokio::spawn(async move { while heard.recv().await.is_some() {} });
+        *shared = Some(Arc::clone(&peer));
+        Ok(peer)
+    }
+
+    fn start(&self, other: mpsc::UnboundedSender<Vec<u8>>) -> Result<Arc<Peer>, Box<Response<Body>>> {
+        Peer::start(&self.program, &self.command, other, Arc::clone(&self.log)).map_err(|error| {
+            Box::new(failure(
+                StatusCode::BAD_GATEWAY,
+                -32000,
+                &format!("the server cannot be started: {error}"),
+            ))
+        })
+    }
+
+    async fn legacy(&self, parts: Parts, body: Incoming) -> Answer {
+        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
+        let content = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if content.split(';').next().map(str::trim) != Some("application/json") {
+            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json");
+        }
+        let body = exchange::read(body).await?;
+        let Some(kind) = kind_of(&body) else {
+            return Err(Box::new(failure(
+                StatusCode::BAD_REQUEST,
+                -32700,
+                "the body is not a JSON-RPC message",
+            )));
+        };
+        let greeting = kind == Kind::Request && is_greeting(&body);
+        let session = if greeting { self.begin()? } else { self.session(&parts.headers)? };
+        let batch = body.trim_ascii_start().first() == Some(&b'[');
+        let exchange = Arc::new(session.link.exchange());
+        let from = exchange.from_client(body);
+        if from.forward.is_none() && !from.orders.is_empty() {
+            return Ok(answer(&exchange, &from.orders, batch, false));
+        }
+        let (sink, heard) = mpsc::unbounded_channel();
+        let number = session.begin();
+        let numbers = session.peer.send(&exchange, from.forward.unwrap_or_default(), &sink).await;
+        drop(sink);
+        if numbers.is_empty() {
+            session.forget(number);
+            return Ok(accepted());
+        }
+        Ok(respond_legacy(session, number, numbers.len(), heard, batch).await)
+    }
+
+    fn begin(&self) -> Result<Arc<Session>, Box<Response<Body>>> {
+        if self.sessions().len() >= SESSIONS {
+            self.expire();
+        }
+        if self.sessions().len() >= SESSIONS {
+            return refuse(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many sessions at once; end some, or try later",
+            );
+        }
+        let (other, mut heard) = mpsc::unbounded_channel::<Vec<u8>>();
+        let peer = self.start(other)?;
+        let link = Arc::new((self.link)());
+        let session = Arc::new(Session::new(random_id(), link, peer));
+        self.sessions().insert(session.id.clone(), Arc::clone(&session));
+        let listener = Arc::clone(&session);
+        tokio::spawn(async move {
+            while let Some(message) = heard.recv().await {
+                if let Some(message) = exchange::from_server(&listener.link, message) {
+                    listener.put_other(&message);
+                }
+            }
+        });
+        Ok(session)
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Box<Response<Body>>> {
+        let Some(id) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) else {
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "the session is missing: send initialize, then Mcp-Session-Id",
+            );
+        };
+        let Some(session) = self.sessions().get(id).cloned() else {
+            return refuse(StatusCode::NOT_FOUND, "there is no such session, or no longer; send initialize");
+        };
+        let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
+        if version.is_some_and(|version| !LEGACY.iter().any(|known| known.as_bytes() == version)) {
+            return refuse(StatusCode::BAD_REQUEST, "this MCP-Protocol-Version is not known");
+        }
+        session.touch();
+        Ok(session)
+    }
+
+    fn listen(&self, headers: &HeaderMap) -> Answer {
+        accepts(headers, &["text/event-stream"])?;
+        let session = self.session(headers)?;
+        let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(event_id);
+        let (number, after) = match after {
+            None => (LISTENING, None),
+            Some(Some((number, event))) => (number, Some(event)),
+            Some(None) => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is none of ours"),
+        };
+        let (sender, body) = stream();
+        if !session.connect(number, after, &sender) {
+            return refuse(StatusCode::CONFLICT, "somebody listens on this stream already");
+        }
+        Ok(events(&session.id, body))
+    }
+
+    fn delete(&self, headers: &HeaderMap) -> Answer {
+        let session = self.session(headers)?;
+        self.sessions().remove(&session.id);
+        session.peer.end();
+        let mut response = Response::new(full(""));
+        *response.status_mut() = StatusCode::OK;
+        Ok(response)
+    }
+}
+
+/// Whether the client takes what it may be answered with.
+fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Box<Response<Body>>> {
+    let accept =
+        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",");
+    let takes = |kind: &str| {
+        let main = kind.split('/').next().unwrap_or_default();
+        accept
+            .split(',')
+            .map(|part| part.split(';').next().unwrap_or_default().trim())
+            .any(|part| part == kind || part == "*/*" || part == format!("{main}/*"))
+    };
+    match kinds.iter().all(|kind| takes(kind)) {
+        true => Ok(()),
+        false => {
+            refuse(StatusCode::NOT_ACCEPTABLE, "Accept must name application/json and text/event-stream")
+        }
+    }
+}
+
+fn kind_of(body: &[u8]) -> Option<Kind> {
+    let whole = tidegate_gate::raw::whole(body)?;
+    match body[whole.start] {
+        b'[' => messages(body).filter(|places| !places.is_empty()).map(|_| Kind::Request),
+        _ => Some(Envelope::read(body, &whole)?.kind()).filter(|kind| *kind != Kind::Other),
+    }
+}
+
+fn is_greeting(body: &[u8]) -> bool {
+    let places = messages(body).unwrap_or_default();
+    places.iter().any(|place| {
+        Envelope::read(body, place).is_some_and(|envelope| envelope.method.as_deref() == Some("initialize"))
+    })
+}
+
+fn accepted() -> Response<Body> {
+    let mut response = Response::new(full(""));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+fn not_allowed() -> Response<Body> {
+    let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, -32600, "requests without a session are POST");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    response
+}
+
+fn events(session: &str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    name_session(headers, session);
+    response
+}
+
+fn name_session(headers: &mut HeaderMap, session: &str) {
+    if let Ok(id) = HeaderValue::from_str(session)
+        && !session.is_empty()
+    {
+        headers.insert(SESSION_HEADER, id);
+    }
+}
+
+fn random_id() -> String {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The answer alone as JSON, or, where something comes before it, a stream.
+async fn respond_legacy(
+    session: Arc<Session>,
+    number: u64,
+    mut open: usize,
+    mut heard: mpsc::UnboundedReceiver<Said>,
+    batch: bool,
+) -> Response<Body> {
+    // Something that answers no request may be put on the stream while we wait, so it must be there.
+    let (sender, body) = stream();
+    session.connect(number, None, &sender);
+    let first = heard.recv().await;
+    let Some(first) = first else {
+        session.forget(number);
+        return failure(StatusCode::BAD_GATEWAY, -32000, "the server ended before it answered");
+    };
+    if first.last && open == 1 && !batch && session.is_quiet(number) {
+        session.forget(number);
+        let mut response = exchange::json(StatusCode::OK, first.line.trim_ascii_end().to_vec());
+        name_session(response.headers_mut(), &session.id);
+        return response;
+    }
+    let id = session.id.clone();
+    tokio::spawn(async move {
+        let mut next = Some(first);
+        while let Some(said) = next {
+            open -= usize::from(said.last);
+            session.put(number, &said.line, open == 0);
+            if open == 0 {
+                return;
+            }
+            next = heard.recv().await;
+        }
+    });
+    events(&id, body)
+}
+
+/// The answer alone as JSON, or, where something comes before it, a stream. A client that goes away cancels.
+async fn respond_modern(
+    peer: Arc<Peer>,
+    numbers: Vec<u64>,
+    mut heard: mpsc::UnboundedReceiver<Said>,
+) -> Response<Body> {
+    let waiting = Abandon { peer: Some(peer), numbers };
+    let first = tokio::time::timeout(QUIET, heard.recv()).await;
+    if let Ok(Some(said)) = &first
+        && said.last
+    {
+        waiting.done();
+        return exchange::json(status_of(&said.line), said.line.trim_ascii_end().to_vec());
+    }
+    if let Ok(None) = first {
+        waiting.done();
+        return failure(StatusCode::BAD_GATEWAY, -32000, "the server ended before it answered");
+    }
+    let (sender, body) = stream();
+    tokio::spawn(async move {
+        let mut next = first.ok().flatten();
+        loop {
+            if let Some(said) = next.take() {
+                let sent = sender.send(sse::event(None, &said.line).into()).await.is_ok();
+                if said.last || !sent {
+                    if said.last {
+                        waiting.done();
+                    }
+                    return;
+                }
+            }
+            next = tokio::select! {
+                said = heard.recv() => match said {
+                    Some(said) => Some(said),
+                    None => return waiting.done(),
+                },
+                () = sender.closed() => return,
+                () = tokio::time::sleep(PING) => {
+                    let _ = sender.send(": ping\n\n".into()).await;
+                    None
+                }
+            };
+        }
+    });
+    events("", body)
+}
+
+/// How long an answer may take before the client is told that it will.
+const QUIET: Duration = Duration::from_secs(15);
+/// How often a client is told that its answer is still awaited.
+const PING: Duration = Duration::from_secs(15);
+
+/// Requests that nobody waits for any more once this is dropped, unless they are done.
+struct Abandon {
+    peer: Option<Arc<Peer>>,
+    numbers: Vec<u64>,
+}
+
+impl Abandon {
+    fn done(mut self) {
+        self.peer = None;
+    }
+}
+
+impl Drop for Abandon {
+    fn drop(&mut self) {
+        if let Some(peer) = self.peer.take() {
+            let numbers = std::mem::take(&mut self.numbers);
+            tokio::spawn(async move { peer.abandon(&numbers).await });
+        }
+    }
+}

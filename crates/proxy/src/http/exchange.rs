@@ -1,0 +1,95 @@
+//! One message of a client over HTTP, as far as it is the same whatever stands behind: read, looked into, and answered
+//! where it is ours.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Response, StatusCode};
+use tidegate_gate::{RpcError, error_response};
+
+use super::body::{Body, full};
+use super::modern;
+use crate::link::{Link, Order};
+use crate::message::{Envelope, Kind, messages};
+
+/// The largest body of a request.
+pub(super) const REQUEST_BYTES: usize = 4 << 20;
+/// What is larger is shaped away from the threads that carry messages.
+const LARGE: usize = 64 * 1024;
+
+/// Reads the body of a request; refused where it is too large.
+pub(super) async fn read(body: Incoming) -> Result<Vec<u8>, Box<Response<Body>>> {
+    match Limited::new(body, REQUEST_BYTES).collect().await {
+        Ok(collected) => Ok(collected.to_bytes().to_vec()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            let message = format!("the request is larger than {REQUEST_BYTES} bytes");
+            Err(Box::new(failure(StatusCode::PAYLOAD_TOO_LARGE, -32600, &message)))
+        }
+        Err(_) => Err(Box::new(failure(StatusCode::BAD_REQUEST, -32600, "the request could not be read"))),
+    }
+}
+
+/// Returns a response that is JSON.
+pub(super) fn json(status: StatusCode, bytes: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(full(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Returns a response with an error that answers no request.
+pub(super) fn failure(status: StatusCode, code: i64, message: &str) -> Response<Body> {
+    json(status, error_response(b"null", &RpcError { code, message: message.to_owned() }))
+}
+
+/// Runs what may take long away from the threads that carry messages.
+pub(super) fn apart<T>(large: bool, run: impl FnOnce() -> T) -> T {
+    if large { tokio::task::block_in_place(run) } else { run() }
+}
+
+/// Lets the gate see a message of the server.
+pub(super) fn from_server(link: &Link, message: Vec<u8>) -> Option<Vec<u8>> {
+    let mut from = apart(message.len() > LARGE, || link.from_server(message));
+    if let Some(later) = from.later {
+        from = apart(true, || link.finish(*later));
+    }
+    for note in from.notes {
+        link.note(note);
+    }
+    from.forward
+}
+
+/// Answers what is ours: one answer, or a batch of them.
+pub(super) fn answer(link: &Link, orders: &[Order], batch: bool, modern: bool) -> Response<Body> {
+    let answers: Vec<Vec<u8>> = apart(true, || orders.iter().map(|order| link.carry_out(order)).collect());
+    let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.trim_ascii_end()).collect();
+    match answers.as_slice() {
+        [one] if !batch => json(if modern { status_of(one) } else { StatusCode::OK }, one.to_vec()),
+        many => json(StatusCode::OK, [b"[", many.join(&b","[..]).as_slice(), b"]"].concat()),
+    }
+}
+
+/// Returns the status that goes with an answer to a request without a session.
+pub(super) fn status_of(answer: &[u8]) -> StatusCode {
+    let envelope = messages(answer).and_then(|places| Envelope::read(answer, places.first()?));
+    let code = envelope.and_then(|envelope| {
+        let code = tidegate_gate::raw::member(answer, &envelope.error?, "code")?;
+        std::str::from_utf8(&answer[code]).ok()?.parse().ok()
+    });
+    code.map_or(StatusCode::OK, modern::status)
+}
+
+/// Checks a request without a session; returns the answer that refuses it.
+pub(super) fn check_modern(headers: &HeaderMap, body: &[u8]) -> Result<(), Box<Response<Body>>> {
+    let place = messages(body).and_then(|places| places.first().cloned());
+    let Some(envelope) = place.and_then(|place| Envelope::read(body, &place)) else { return Ok(()) };
+    if envelope.kind() != Kind::Request {
+        return Ok(());
+    }
+    let method = envelope.method.as_deref().unwrap_or_default();
+    modern::check(headers, body, method, envelope.params.as_ref()).map_err(|error| {
+        let id = envelope.id.clone().map_or(&b"null"[..], |id| &body[id]);
+        Box::new(json(modern::status(error.code), error_response(id, &error)))
+    })
+}

@@ -1,0 +1,170 @@
+//! What 2026-07-28 asks of an HTTP request: headers that say what the body says, so that others on the way need not
+//! read it. Whoever processes the body checks that they agree.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hyper::StatusCode;
+use hyper::header::{HeaderMap, HeaderValue};
+use tidegate_gate::RpcError;
+use tidegate_gate::raw::{self, Place};
+
+pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
+pub(super) const METHOD_HEADER: &str = "mcp-method";
+pub(super) const NAME_HEADER: &str = "mcp-name";
+pub(super) const SESSION_HEADER: &str = "mcp-session-id";
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The first revision without sessions.
+const FIRST: &str = "2026-07-28";
+
+/// Headers and body do not say the same.
+const MISMATCH: i64 = -32020;
+
+/// Returns whether a request is of a revision without sessions, by its header.
+pub(super) fn is_modern(headers: &HeaderMap) -> bool {
+    headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok()).is_some_and(|version| version >= FIRST)
+}
+
+/// Returns the member of the params that `Mcp-Name` repeats.
+fn name_key(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    }
+}
+
+/// Checks that the headers of a request say what its body says.
+pub(super) fn check(
+    headers: &HeaderMap,
+    body: &[u8],
+    method: &str,
+    params: Option<&Place>,
+) -> Result<(), RpcError> {
+    let invalid = |message: String| Err(RpcError { code: -32602, message });
+    let meta = params.and_then(|params| raw::member(body, params, "_meta"));
+    let Some(meta) = meta.filter(|meta| body[meta.start] == b'{') else {
+        return invalid(format!("params._meta must be an object with {VERSION} and {CAPABILITIES}"));
+    };
+    for key in [VERSION, CAPABILITIES] {
+        if raw::member(body, &meta, key).is_none() {
+            return invalid(format!("params._meta is missing the required key {key}"));
+        }
+    }
+    for name in [VERSION_HEADER, METHOD_HEADER, NAME_HEADER] {
+        if headers.get_all(name).iter().count() > 1 {
+            return Err(RpcError { code: MISMATCH, message: format!("{name} stands more than once") });
+        }
+    }
+    let version = raw::member(body, &meta, VERSION).and_then(|place| raw::text(body, &place));
+    agree(headers, VERSION_HEADER, version.as_deref())?;
+    agree(headers, METHOD_HEADER, Some(method))?;
+    let named = name_key(method).and_then(|key| raw::member(body, params?, key));
+    if let Some(named) = named.and_then(|place| raw::text(body, &place)) {
+        agree(headers, NAME_HEADER, Some(&named))?;
+    }
+    Ok(())
+}
+
+fn agree(headers: &HeaderMap, name: &str, expected: Option<&str>) -> Result<(), RpcError> {
+    let given = headers.get(name).and_then(|value| value.to_str().ok()).and_then(decode);
+    if given.is_some() && given.as_deref() == expected {
+        return Ok(());
+    }
+    let given = given.map_or_else(|| "is missing".to_owned(), |given| format!("is {given:?}"));
+    Err(RpcError {
+        code: MISMATCH,
+        message: format!("the header {name} {given}, which is not what the body says"),
+    })
+}
+
+/// Reads a value, which is base64 where it could not stand in a header otherwise.
+fn decode(value: &str) -> Option<String> {
+    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+        None => Some(value.to_owned()),
+    }
+}
+
+/// Writes a value as it may stand in a header.
+pub(super) fn encode(value: &str) -> Option<HeaderValue> {
+    let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        && value.trim() == value
+        && !value.starts_with("=?");
+    let text = if plain { value.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(value)) };
+    HeaderValue::from_str(&text).ok()
+}
+
+/// Puts the headers that say what a body says.
+pub(super) fn put(headers: &mut HeaderMap, body: &[u8], method: &str, params: Option<&Place>) -> bool {
+    let meta = params.and_then(|params| raw::member(body, params, "_meta"));
+    let version =
+        meta.and_then(|meta| raw::member(body, &meta, VERSION)).and_then(|place| raw::text(body, &place));
+    let Some(version) = version else { return false };
+    let named = name_key(method).and_then(|key| raw::member(body, params?, key));
+    let named = named.and_then(|place| raw::text(body, &place));
+    for (name, value) in [
+        (VERSION_HEADER, Some(version.as_ref())),
+        (METHOD_HEADER, Some(method)),
+        (NAME_HEADER, named.as_deref()),
+    ] {
+        if let Some(value) = value.and_then(encode) {
+            headers.insert(name, value);
+        }
+    }
+    true
+}
+
+/// Returns the status that goes with an error of a request without a session.
+pub(super) fn status(code: i64) -> StatusCode {
+    match code {
+        -32601 => StatusCode::NOT_FOUND,
+        -32700 | -32600 | -32602 | -32022..=-32020 => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in fields {
+            map.append(*name, HeaderValue::from_str(value).unwrap());
+        }
+        map
+    }
+
+    #[test]
+    fn headers_must_say_what_the_body_says() {
+        let body = r#"{"method":"tools/call","params":{"name":"ü","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#.as_bytes();
+        let params = raw::member(body, &(0..body.len()), "params");
+        let right =
+            [(VERSION_HEADER, "2026-07-28"), (METHOD_HEADER, "tools/call"), (NAME_HEADER, "=?base64?w7w=?=")];
+        let code = |fields: &[(&'static str, &str)]| {
+            check(&headers(fields), body, "tools/call", params.as_ref()).map_err(|error| error.code)
+        };
+        assert_eq!(code(&right), Ok(()));
+        for at in 0..right.len() {
+            let mut changed = right;
+            changed[at].1 = "other";
+            assert_eq!(code(&changed), Err(-32020), "{}", right[at].0);
+            let without: Vec<_> = right.iter().copied().filter(|field| field.0 != right[at].0).collect();
+            assert_eq!(code(&without), Err(-32020), "without {}", right[at].0);
+            let twice: Vec<_> = right.iter().copied().chain([right[at]]).collect();
+            assert_eq!(code(&twice), Err(-32020), "{} twice", right[at].0);
+        }
+        let bare = br#"{"method":"tools/list","params":{}}"#;
+        let params = raw::member(bare, &(0..bare.len()), "params");
+        assert_eq!(check(&headers(&right), bare, "tools/list", params.as_ref()).unwrap_err().code, -32602);
+    }
+
+    #[test]
+    fn values_survive_a_header() {
+        for value in ["plain", "with space", " padded ", "ü 世界", "", "=?base64?x?=", "tab\t"] {
+            let encoded = encode(value).unwrap();
+            assert_eq!(decode(encoded.to_str().unwrap()).as_deref(), Some(value));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! A server on stdio that several HTTP requests share: each gets an id of ours on the way there and its own back.
+//!
+//! Clients choose their ids and progress tokens themselves, and many choose 1. So every request is given a number that
+//! nobody else has, which is also its progress token, and what comes back with that number goes to whoever asked.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tidegate_gate::raw::{self, Edits, Place};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{mpsc, watch};
+
+use super::exchange::from_server;
+use crate::guard;
+use crate::link::Link;
+use crate::message::{Envelope, Kind, messages};
+
+/// Lines that wait for a server that does not read.
+const WAITING: usize = 256;
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What is sent to whoever asked.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) line: Vec<u8>,
+    /// Whether it answers the request.
+    pub(super) last: bool,
+}
+
+/// Where messages for a request go.
+pub(super) type Sink = mpsc::UnboundedSender<Said>;
+
+struct Asked {
+    /// The request's id, as the client wrote it.
+    id: Vec<u8>,
+    /// Its progress token, as the client wrote it.
+    token: Option<Vec<u8>>,
+    link: Arc<Link>,
+    sink: Sink,
+}
+
+/// A server on stdio.
+pub(super) struct Peer {
+    lines: mpsc::Sender<Vec<u8>>,
+    asked: Mutex<HashMap<u64, Asked>>,
+    next: AtomicU64,
+    /// How the server ended, once it has.
+    ended: watch::Receiver<Option<String>>,
+    guard: Option<Pid>,
+}
+
+impl Peer {
+    /// Starts a server. What it says that answers no request goes to `other`.
+    pub(super) fn start(
+        program: &Path,
+        command: &[OsString],
+        other: mpsc::UnboundedSender<Vec<u8>>,
+        log: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> io::Result<Arc<Self>> {
+        let mut child = Command::new(program)
+            .arg(guard::SUBCOMMAND)
+            .arg(std::process::id().to_string())
+            .args(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .process_group(0)
+            .spawn()?;
+        let guard = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("the server has no streams"));
+        };
+        let (lines, waiting) = mpsc::channel(WAITING);
+        let (said, ended) = watch::channel(None);
+        let peer = Arc::new(Self { lines, asked: Mutex::default(), next: AtomicU64::new(1), ended, guard });
+        tokio::spawn(write_all(stdin, waiting));
+        tokio::spawn(Arc::clone(&peer).read_all(child, stdout, other, said, log));
+        Ok(peer)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<u64, Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends what a client said. Its requests are answered to `sink`; returns the numbers they were given.
+    pub(super) async fn send(&self, link: &Arc<Link>, line: Vec<u8>, sink: &Sink) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        let mut edits = Edits::new();
+        for place in messages(&line).unwrap_or_default() {
+            let Some(envelope) = Envelope::read(&line, &place) else { continue };
+            match envelope.kind() {
+                Kind::Request => numbers.push(self.mint(&line, &envelope, link, sink, &mut edits)),
+                Kind::Notification if envelope.method.as_deref() == Some("notifications/cancelled") => {
+                    self.translate_cancel(&line, &envelope, &mut edits);
+                }
+                _ => {}
+            }
+        }
+        let mut line = edits.apply(&line);
+        // A line is one message; what a client sends may be written over several.
+        line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
+        line.push(b'\n');
+        if self.lines.send(line).await.is_err() {
+            self.fail(&numbers);
+        }
+        numbers
+    }
+
+    fn mint(
+        &self,
+        line: &[u8],
+        envelope: &Envelope<'_>,
+        link: &Arc<Link>,
+        sink: &Sink,
+        edits: &mut Edits,
+    ) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let id = envelope.id.clone().unwrap_or(0..0);
+        let token =
+            envelope.params.as_ref().and_then(|params| raw::at(line, params, &["_meta", "progressToken"]));
+        if let Some(token) = &token {
+            edits.replace(token.clone(), number.to_string());
+        }
+        let asked = Asked {
+            id: line[id.clone()].to_vec(),
+            token: token.map(|token| line[token].to_vec()),
+            link: Arc::clone(link),
+            sink: sink.clone(),
+        };
+        edits.replace(id, number.to_string());
+        self.asked().insert(number, asked);
+        number
+    }
+
+    fn translate_cancel(&self, line: &[u8], envelope: &Envelope<'_>, edits: &mut Edits) {
+        let id = envelope.params.as_ref().and_then(|params| raw::member(line, params, "requestId"));
+        let Some(id) = id else { return };
+        let asked = self.asked();
+        let number = asked.iter().find(|(_, asked)| asked.id == line[id.clone()]).map(|(number, _)| *number);
+        // One that is not open is no number of the server's.
+        edits.replace(id, number.unwrap_or(0).to_string());
+    }
+
+    /// Tells the server that nobody waits for some answers any more.
+    pub(super) async fn abandon(&self, numbers: &[u64]) {
+        for number in numbers {
+            let known = self.asked().remove(number).is_some();
+            if known {
+                let cancel = format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"the client is gone"}}}}"#
+                );
+                let _ = self.lines.send([cancel.as_bytes(), b"\n"].concat()).await;
+            }
+        }
+    }
+
+    /// Answers requests for a server that is gone.
+    fn fail(&self, numbers: &[u64]) {
+        let reason = self.ended.borrow().clone().unwrap_or_else(|| "the server has ended".into());
+        for number in numbers {
+            let Some(asked) = self.asked().remove(number) else { continue };
+            for answer in asked.link.end(&reason) {
+                let _ = asked.sink.send(Said { line: answer, last: true });
+            }
+        }
+    }
+
+    /// Returns whether the server has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.borrow().is_some()
+    }
+
+    /// Ends the server.
+    pub(super) fn end(&self) {
+        if let Some(guard) = self.guard {
+            let _ = kill_process(guard, Signal::TERM);
+        }
+    }
+
+    async fn read_all(
+        self: Arc<Self>,
+        mut child: Child,
+        stdout: ChildStdout,
+        other: mpsc::UnboundedSender<Vec<u8>>,
+        said: watch::Sender<Option<String>>,
+        log: Arc<dyn Fn(&str) + Send + Sync>,
+    ) {
+        let mut output = BufReader::with_capacity(64 * 1024, stdout);
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line).await.is_ok_and(|count| count > 0) {
+            self.hear(std::mem::take(&mut line), &other, &log);
+        }
+        let code = child.wait().await.map_or(1, guard::exit_code);
+        let _ = said.send(Some(format!("the server ended with exit code {code}")));
+        let open: Vec<u64> = self.asked().keys().copied().collect();
+        self.fail(&open);
+    }
+
+    /// Sends a line of the server's to whoever it is for.
+    fn hear(
+        &self,
+        line: Vec<u8>,
+        other: &mpsc::UnboundedSender<Vec<u8>>,
+        log: &Arc<dyn Fn(&str) + Send + Sync>,
+    ) {
+        let Some(places) = messages(&line) else {
+            if !line.trim_ascii().is_empty() {
+                log("a line of the server's output was left out (not JSON)");
+            }
+            return;
+        };
+        for place in places {
+            let message = line[place.clone()].to_vec();
+            let Some(envelope) = Envelope::read(&message, &(0..message.len())) else { continue };
+            match envelope.kind() {
+                Kind::Response => self.answer(&message, &envelope, log),
+                Kind::Other => log("a line of the server's output was left out (no message)"),
+                _ => match self.recipient(&message, &envelope) {
+                    Some((line, link, sink)) => {
+                        if let Some(line) = from_server(&link, line) {
+                            let _ = sink.send(Said { line, last: false });
+                        }
+                    }
+                    None => {
+                        let _ = other.send(message);
+                    }
+                },
+            }
+        }
+    }
+
+    fn answer(&self, message: &[u8], envelope: &Envelope<'_>, log: &Arc<dyn Fn(&str) + Send + Sync>) {
+        let id = envelope.id.clone().unwrap_or(0..0);
+        let asked = number(message, &id).and_then(|number| self.asked().remove(&number));
+        let Some(asked) = asked else { return log("an answer to no open request was left out") };
+        let mut edits = Edits::new();
+        edits.replace(id, asked.id);
+        let line = edits.apply(message);
+        if let Some(line) = from_server(&asked.link, line) {
+            let _ = asked.sink.send(Said { line, last: true });
+        }
+    }
+
+    /// Who a notification is for, by its progress token or subscription, with those as they know them.
+    fn recipient(&self, message: &[u8], envelope: &Envelope<'_>) -> Option<(Vec<u8>, Arc<Link>, Sink)> {
+        let params = envelope.params.as_ref().filter(|_| envelope.id.is_none())?;
+        let token = raw::member(message, params, "progressToken");
+        let token = token.or_else(|| raw::at(message, params, &["_meta", "progressToken"]));
+        let (place, subscribed) = match token {
+            Some(token) => (token, false),
+            None => (raw::at(message, params, &["_meta", SUBSCRIPTION])?, true),
+        };
+        let open = self.asked();
+        let asked = open.get(&number(message, &place)?)?;
+        let own = if subscribed { asked.id.clone() } else { asked.token.clone()? };
+        let mut edits = Edits::new();
+        edits.replace(place, own);
+        Some((edits.apply(message), Arc::clone(&asked.link), asked.sink.clone()))
+    }
+}
+
+/// The number at a place; some servers write it as a string.
+fn number(message: &[u8], place: &Place) -> Option<u64> {
+    let text = std::str::from_utf8(message.get(place.clone())?).ok()?;
+    text.trim_matches('"').parse().ok()
+}
+
+async fn write_all(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = waiting.recv().await {
+        if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A server that is reached over HTTP.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+
+/// Why a server cannot be used or reached.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// The address makes no sense.
+    #[error("{0:?} is not an address of a server; it looks like https://example.com/mcp")]
+    Address(String),
+    /// The system's certificates cannot be read.
+    #[error("the certificates of this system cannot be read")]
+    Certificates(#[source] io::Error),
+    /// The server cannot be reached.
+    #[error("{url} cannot be reached")]
+    Unreachable {
+        /// Where.
+        url: String,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+enum Transport {
+    Plain(Client<HttpConnector, Full<Bytes>>),
+    Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+}
+
+/// A server that is reached over HTTP. Redirects are not followed: they could lead anywhere.
+pub struct Remote {
+    transport: Transport,
+    url: Uri,
+    headers: HeaderMap,
+}
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+
+impl Remote {
+    /// Returns a server at an address; `headers` are sent with every request.
+    ///
+    /// # Errors
+    ///
+    /// An address that makes no sense.
+    pub fn new(url: &str, headers: HeaderMap) -> Result<Self, RemoteError> {
+        let wrong = || RemoteError::Address(url.to_owned());
+        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT));
+        connector.enforce_http(false);
+        let transport = match (uri.scheme_str(), uri.host()) {
+            (Some("http"), Some(_)) => {
+                Transport::Plain(Client::builder(TokioExecutor::new()).build(connector))
+            }
+            (Some("https"), Some(_)) => {
+                let builder =
+                    HttpsConnectorBuilder::new().with_native_roots().map_err(RemoteError::Certificates)?;
+                let connector = builder.https_only().enable_http1().wrap_connector(connector);
+                Transport::Tls(Client::builder(TokioExecutor::new()).build(connector))
+            }
+            _ => return Err(wrong()),
+        };
+        Ok(Self { transport, url: uri, headers })
+    }
+
+    /// Returns the address.
+    pub(super) fn url(&self) -> &Uri {
+        &self.url
+    }
+
+    /// Sends a request and returns the head of its response; the body follows.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, RemoteError> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.url.clone();
+        *request.headers_mut() = headers;
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name.clone(), value.clone());
+        }
+        let sent = match &self.transport {
+            Transport::Plain(client) => client.request(request).await,
+            Transport::Tls(client) => client.request(request).await,
+        };
+        sent.map_err(|error| RemoteError::Unreachable { url: self.url.to_string(), source: Box::new(error) })
+    }
+}
+
+/// Reads a header as it stands in the environment: `Authorization=API_AUTH` names header and variable.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn header_of(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let name = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| format!("{name:?} is not the name of a header"))?;
+    let mut value = HeaderValue::from_str(value)
+        .map_err(|_| format!("the value of {name} is not possible in a header"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}

@@ -1,0 +1,228 @@
+//! HTTP in front of HTTP: requests and responses cross with their headers, status and events, and only shaped results
+//! change.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap,
+    ORIGIN, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use hyper::http::response::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+
+use super::body::{Body, full, stream};
+use super::exchange::{self, answer, failure, from_server};
+use super::modern::{SESSION_HEADER, is_modern};
+use super::remote::{Remote, RemoteError};
+use super::sse::Events;
+use crate::link::Link;
+
+/// The largest response.
+const RESPONSE_BYTES: usize = 256 << 20;
+/// Sessions that are remembered; of an older one only the client's name is not known any more.
+const SESSIONS: usize = 10_000;
+
+/// A server behind.
+pub struct Reverse {
+    remote: Remote,
+    /// Makes the conversation of a client that is not known.
+    link: Box<dyn Fn() -> Link + Send + Sync>,
+    sessions: Mutex<HashMap<String, Arc<Link>>>,
+    /// Whether the caller's own credentials are passed on.
+    forward_auth: bool,
+}
+
+impl Reverse {
+    /// Returns a front for a server; `link` makes a conversation.
+    pub fn new(remote: Remote, forward_auth: bool, link: impl Fn() -> Link + Send + Sync + 'static) -> Self {
+        Self { remote, link: Box::new(link), sessions: Mutex::default(), forward_auth }
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let modern = is_modern(&parts.headers);
+        let session = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let link = self.link_of(session.as_deref());
+        let body = match exchange::read(body).await {
+            Ok(body) => body,
+            Err(refused) => return *refused,
+        };
+        let exchange = Arc::new(link.exchange());
+        if parts.method == Method::GET {
+            // Answers whose own channel has ended come here.
+            exchange.adopt(&link);
+        }
+        let mut forward = Bytes::new();
+        if parts.method == Method::POST {
+            let batch = body.trim_ascii_start().first() == Some(&b'[');
+            let refused = if modern { exchange::check_modern(&parts.headers, &body).err() } else { None };
+            let from = exchange.from_client(body);
+            if !from.orders.is_empty() && from.forward.is_none() {
+                return refused
+                    .map_or_else(|| answer(&exchange, &from.orders, batch, modern), |refused| *refused);
+            }
+            forward = from.forward.unwrap_or_default().into();
+        }
+        let headers = self.request_headers(parts.headers);
+        match self.remote.send(parts.method.clone(), headers, forward).await {
+            Ok(response) => {
+                self.respond(response, exchange, &link, session, parts.method == Method::DELETE).await
+            }
+            Err(error) => unreachable(&exchange, &error),
+        }
+    }
+
+    /// The conversation of a session; one of its own for whoever has none.
+    fn link_of(&self, session: Option<&str>) -> Arc<Link> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = session.and_then(|id| sessions.get(id)).cloned();
+        known.unwrap_or_else(|| Arc::new((self.link)()))
+    }
+
+    fn request_headers(&self, mut headers: HeaderMap) -> HeaderMap {
+        for name in [HOST, ORIGIN, COOKIE, CONTENT_LENGTH, ACCEPT_ENCODING] {
+            headers.remove(name);
+        }
+        if !self.forward_auth {
+            headers.remove(AUTHORIZATION);
+        }
+        without_hops(headers)
+    }
+
+    async fn respond(
+        &self,
+        response: Response<Incoming>,
+        exchange: Arc<Link>,
+        link: &Arc<Link>,
+        session: Option<String>,
+        ended: bool,
+    ) -> Response<Body> {
+        let (mut parts, body) = response.into_parts();
+        parts.headers = without_hops(std::mem::take(&mut parts.headers));
+        self.remember(&parts.headers, link, session, ended && parts.status.is_success());
+        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        match kind.split(';').next().map(str::trim) {
+            Some("text/event-stream") => {
+                parts.headers.remove(CONTENT_LENGTH);
+                let (sender, out) = stream();
+                tokio::spawn(relay_events(body, sender, exchange, Arc::clone(link)));
+                Response::from_parts(parts, out)
+            }
+            Some("application/json") => relay_json(parts, body, &exchange).await,
+            _ => {
+                let out = body.map_err(std::io::Error::other).boxed_unsync();
+                Response::from_parts(parts, out)
+            }
+        }
+    }
+
+    fn remember(&self, headers: &HeaderMap, link: &Arc<Link>, session: Option<String>, ended: bool) {
+        let given = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended {
+            session.map(|id| sessions.remove(&id));
+        } else if let Some(id) = given.filter(|id| !sessions.contains_key(*id)) {
+            if sessions.len() >= SESSIONS {
+                sessions.clear();
+            }
+            sessions.insert(id.to_owned(), Arc::clone(link));
+        }
+    }
+}
+
+/// Headers that concern one connection only.
+fn without_hops(mut headers: HeaderMap) -> HeaderMap {
+    for name in [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE] {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+    headers.remove("proxy-connection");
+    headers
+}
+
+async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Link) -> Response<Body> {
+    let collected = match Limited::new(body, RESPONSE_BYTES).collect().await {
+        Ok(collected) => collected.to_bytes(),
+        Err(error) => {
+            let reason = if error.is::<http_body_util::LengthLimitError>() {
+                format!("the answer of the server is larger than {RESPONSE_BYTES} bytes")
+            } else {
+                "the answer of the server broke off; a tool may have run".to_owned()
+            };
+            let answers = exchange.end(&reason);
+            return exchange::json(StatusCode::BAD_GATEWAY, answers.concat());
+        }
+    };
+    let whole = collected.to_vec();
+    // What is no message, such as an error page, crosses as it is.
+    let forward = from_server(exchange, whole).map_or(collected, Bytes::from);
+    parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, full(forward))
+}
+
+/// Passes events on, one by one, with those changed that hold a result to be shaped.
+async fn relay_events(
+    mut body: Incoming,
+    sender: tokio::sync::mpsc::Sender<Bytes>,
+    exchange: Arc<Link>,
+    link: Arc<Link>,
+) {
+    let mut events = Events::default();
+    loop {
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            // The client is gone; dropping the body tells the server.
+            () = sender.closed() => return,
+        };
+        let Some(Ok(frame)) = frame else { break };
+        let Ok(data) = frame.into_data() else { continue };
+        events.push(&data);
+        while let Some(event) = events.next() {
+            let out = match &event.data {
+                Some(data) if !data.trim_ascii().is_empty() => match from_server(&exchange, data.clone()) {
+                    Some(forward) if forward.trim_ascii_end() == data.as_slice() => event.raw,
+                    Some(forward) => event.with_data(&forward),
+                    None => continue,
+                },
+                _ => event.raw,
+            };
+            if sender.send(out.into()).await.is_err() {
+                return;
+            }
+        }
+    }
+    let rest = events.rest();
+    if !rest.is_empty() {
+        let _ = sender.send(rest.into()).await;
+    }
+    // A server may end a channel before it has answered; the answer then comes on another one.
+    link.adopt(&exchange);
+}
+
+fn unreachable(exchange: &Link, error: &RemoteError) -> Response<Body> {
+    let reason = format!("the server could not be reached ({})", causes(error));
+    match exchange.end(&reason).as_slice() {
+        [] => failure(StatusCode::BAD_GATEWAY, -32000, &reason),
+        [one] => exchange::json(StatusCode::BAD_GATEWAY, one.trim_ascii_end().to_vec()),
+        many => {
+            let joined: Vec<&[u8]> = many.iter().map(|answer| answer.trim_ascii_end()).collect();
+            exchange::json(StatusCode::BAD_GATEWAY, [b"[", joined.join(&b","[..]).as_slice(), b"]"].concat())
+        }
+    }
+}
+
+/// An error with what caused it.
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,199 @@
+//! Who may speak to us over HTTP.
+//!
+//! A page in the user's browser can send requests to this machine: by name (DNS rebinding, so the Host must be one of
+//! ours exactly) or by address (so an Origin, which browsers always send, must be one that was allowed). An address that
+//! others can reach needs a token.
+
+use std::net::SocketAddr;
+
+use hyper::StatusCode;
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
+
+/// Who may speak to us.
+#[derive(Debug, Clone, Default)]
+pub struct Safety {
+    /// Names that may stand in Host besides those of the loopback address.
+    pub hosts: Vec<String>,
+    /// Origins that may send requests besides those of the loopback address.
+    pub origins: Vec<String>,
+    /// What a caller must present as its bearer token.
+    pub token: Option<String>,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) message: &'static str,
+}
+
+const HOST_REFUSED: Refusal = Refusal {
+    status: StatusCode::FORBIDDEN,
+    message: "this Host is not allowed; use the address tidegate listens on, or --allow-host",
+};
+const ORIGIN_REFUSED: Refusal =
+    Refusal { status: StatusCode::FORBIDDEN, message: "this Origin is not allowed; see --allow-origin" };
+const TOKEN_REFUSED: Refusal = Refusal {
+    status: StatusCode::UNAUTHORIZED,
+    message: "a bearer token is needed, and this is none or the wrong one",
+};
+
+/// What is checked of every request.
+#[derive(Debug, Clone)]
+pub(super) struct Checks {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    token: Option<String>,
+}
+
+impl Checks {
+    /// Returns the checks for a bound address.
+    pub(super) fn new(safety: &Safety, bound: SocketAddr) -> Self {
+        let port = bound.port();
+        let mut names = vec!["127.0.0.1".to_owned(), "localhost".to_owned(), "[::1]".to_owned()];
+        if !bound.ip().is_unspecified() && !bound.ip().is_loopback() {
+            names.push(if bound.is_ipv6() { format!("[{}]", bound.ip()) } else { bound.ip().to_string() });
+        }
+        let with_port = |name: &String| format!("{name}:{port}");
+        let mut hosts: Vec<String> = names.iter().map(with_port).collect();
+        if port == 80 {
+            hosts.extend(names);
+        }
+        let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
+        hosts.extend(safety.hosts.iter().map(|host| host.to_ascii_lowercase()));
+        origins.extend(safety.origins.iter().map(|origin| origin.to_ascii_lowercase()));
+        Self { hosts, origins, token: safety.token.clone() }
+    }
+
+    /// Checks a request; every answer to one that fails is the same whatever it asks for.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        match only(headers, &HOST) {
+            Some(Some(host)) if self.hosts.contains(&host) => {}
+            _ => return Err(HOST_REFUSED),
+        }
+        match only(headers, &ORIGIN) {
+            None => {}
+            Some(Some(origin)) if self.origins.contains(&origin) => {}
+            Some(_) => return Err(ORIGIN_REFUSED),
+        }
+        match &self.token {
+            Some(token) if !self.bears(headers, token) => Err(TOKEN_REFUSED),
+            _ => Ok(()),
+        }
+    }
+
+    fn bears(&self, headers: &HeaderMap, token: &str) -> bool {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return false };
+        let bytes = value.as_bytes();
+        let (scheme, given) = bytes.split_at_checked(7).unwrap_or((b"", bytes));
+        scheme.eq_ignore_ascii_case(b"bearer ") && same(given.trim_ascii(), token.as_bytes())
+    }
+}
+
+/// The only value of a header, in lower case. `None` without one, `Some(None)` where it is not one plain value.
+fn only(headers: &HeaderMap, name: &HeaderName) -> Option<Option<String>> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    if values.next().is_some() {
+        return Some(None);
+    }
+    Some(first.to_str().ok().map(str::to_ascii_lowercase))
+}
+
+/// Compares in a time that tells nothing but the length.
+fn same(one: &[u8], two: &[u8]) -> bool {
+    one.len() == two.len() && one.iter().zip(two).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn checks(safety: &Safety) -> Checks {
+        Checks::new(safety, "127.0.0.1:8080".parse().unwrap())
+    }
+
+    fn headers(fields: &[(HeaderName, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in fields {
+            map.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        map
+    }
+
+    /// Host by Origin: each row is a Host, whether it is ours; each column an Origin, whether it is allowed.
+    #[test]
+    fn host_by_origin() {
+        let hosts: [(Option<&str>, bool); 12] = [
+            (Some("127.0.0.1:8080"), true),
+            (Some("localhost:8080"), true),
+            (Some("LOCALHOST:8080"), true),
+            (Some("[::1]:8080"), true),
+            (Some("ours.example:8080"), true),
+            (None, false),
+            (Some("127.0.0.1"), false),
+            (Some("127.0.0.1:8081"), false),
+            (Some("evil.example:8080"), false),
+            (Some("127.0.0.1.evil.example:8080"), false),
+            (Some("user@127.0.0.1:8080"), false),
+            (Some(""), false),
+        ];
+        let origins: [(Option<&str>, bool); 12] = [
+            (None, true),
+            (Some("http://127.0.0.1:8080"), true),
+            (Some("http://localhost:8080"), true),
+            (Some("http://[::1]:8080"), true),
+            (Some("https://app.example"), true),
+            (Some("null"), false),
+            (Some("http://evil.example"), false),
+            (Some("http://localhost"), false),
+            (Some("http://localhost:8081"), false),
+            (Some("https://localhost:8080"), false),
+            (Some("http://localhost:8080.evil.example"), false),
+            (Some(""), false),
+        ];
+        let safety = Safety {
+            hosts: vec!["ours.example:8080".into()],
+            origins: vec!["https://app.example".into()],
+            token: None,
+        };
+        let checks = checks(&safety);
+        for (host, host_is_ours) in hosts {
+            for (origin, origin_is_allowed) in origins {
+                let mut fields = Vec::new();
+                fields.extend(host.map(|host| (HOST, host)));
+                fields.extend(origin.map(|origin| (ORIGIN, origin)));
+                let expected = match (host_is_ours, origin_is_allowed) {
+                    (false, _) => Err(HOST_REFUSED),
+                    (true, false) => Err(ORIGIN_REFUSED),
+                    (true, true) => Ok(()),
+                };
+                assert_eq!(checks.check(&headers(&fields)), expected, "{host:?} {origin:?}");
+            }
+        }
+        let twice = headers(&[(HOST, "localhost:8080"), (HOST, "localhost:8080")]);
+        assert_eq!(checks.check(&twice), Err(HOST_REFUSED));
+        let twice = headers(&[(HOST, "localhost:8080"), (ORIGIN, "http://localhost:8080"), (ORIGIN, "null")]);
+        assert_eq!(checks.check(&twice), Err(ORIGIN_REFUSED));
+    }
+
+    #[test]
+    fn tokens() {
+        let checks = checks(&Safety { token: Some("s3cret".into()), ..Safety::default() });
+        let with = |value: &str| headers(&[(HOST, "localhost:8080"), (AUTHORIZATION, value)]);
+        assert_eq!(checks.check(&with("Bearer s3cret")), Ok(()));
+        assert_eq!(checks.check(&with("bearer s3cret")), Ok(()));
+        for wrong in
+            ["Bearer s3cre", "Bearer s3cretx", "Bearer S3CRET", "Basic s3cret", "s3cret", "", "Bearer "]
+        {
+            assert_eq!(checks.check(&with(wrong)), Err(TOKEN_REFUSED), "{wrong}");
+        }
+        assert_eq!(checks.check(&headers(&[(HOST, "localhost:8080")])), Err(TOKEN_REFUSED));
+        let twice =
+            headers(&[(HOST, "localhost:8080"), (AUTHORIZATION, "Bearer s3cret"), (AUTHORIZATION, "x")]);
+        assert_eq!(checks.check(&twice), Err(TOKEN_REFUSED));
+    }
+}

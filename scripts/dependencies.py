@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LOCKED = 220
+LOCKED = 260
 DIRECT = {"tidegate-core": 8}
 
 

@@ -64,9 +64,9 @@ impl Arguments {
 
     /// Runs until told to end.
     pub(super) fn run(&self, link: Link, program: PathBuf, command: &[OsString]) -> Result<(), CommandError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        // One thread carries all messages, so that none waits for another thread to wake; what takes long is done apart.
+        let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .worker_threads(2)
             .build()
             .map_err(CommandError::failed)?;
         let outcome = runtime.block_on(async {

@@ -252,7 +252,7 @@ impl Back {
         let message = serde_json::from_slice::<serde_json::Value>(&body).ok();
         let answers = message.as_ref().is_some_and(|message| message.is_array() || !message["id"].is_null());
         if answers && !outgoing.requests.is_empty() {
-            self.pass(outgoing, body.to_vec());
+            self.pass(outgoing, body.to_vec()).await;
             return Ok(());
         }
         let said = message.and_then(|message| message["error"]["message"].as_str().map(str::to_owned));
@@ -264,9 +264,9 @@ impl Back {
     }
 
     /// Passes a message of the server's on.
-    fn pass(&self, outgoing: &Outgoing, message: Vec<u8>) {
+    async fn pass(&self, outgoing: &Outgoing, message: Vec<u8>) {
         self.learn(outgoing, &message);
-        if let Some(line) = from_server(&outgoing.exchange, message) {
+        if let Some(line) = from_server(&outgoing.exchange, message).await {
             let _ = self.out.send(line);
         }
     }
@@ -322,7 +322,7 @@ impl Back {
                 *last = event.id.or_else(|| last.take());
                 *retry = event.retry.map_or(*retry, Duration::from_millis);
                 if let Some(data) = event.data.filter(|data| !data.trim_ascii().is_empty()) {
-                    self.pass(outgoing, data);
+                    self.pass(outgoing, data).await;
                 }
             }
         }

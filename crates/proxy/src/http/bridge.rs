@@ -120,7 +120,7 @@ impl Bridge {
         let link = Arc::new((self.link)());
         let from = link.from_client(body);
         if !from.orders.is_empty() {
-            return Ok(answer(&link, &from.orders, false, true));
+            return Ok(answer(&link, from.orders, false, true).await);
         }
         let peer = self.shared().await?;
         let (sink, heard) = mpsc::unbounded_channel();
@@ -172,7 +172,7 @@ impl Bridge {
         let exchange = Arc::new(session.link.exchange());
         let from = exchange.from_client(body);
         if from.forward.is_none() && !from.orders.is_empty() {
-            return Ok(answer(&exchange, &from.orders, batch, false));
+            return Ok(answer(&exchange, from.orders, batch, false).await);
         }
         let (sink, heard) = mpsc::unbounded_channel();
         let number = session.begin();
@@ -203,7 +203,7 @@ impl Bridge {
         let listener = Arc::clone(&session);
         tokio::spawn(async move {
             while let Some(message) = heard.recv().await {
-                if let Some(message) = exchange::from_server(&listener.link, message) {
+                if let Some(message) = exchange::from_server(&listener.link, message).await {
                     listener.put_other(&message);
                 }
             }

@@ -1,12 +1,15 @@
 //! One message of a client over HTTP, as far as it is the same whatever stands behind: read, looked into, and answered
 //! where it is ours.
 
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
-use tidegate_gate::{RpcError, error_response};
+use tidegate_gate::{RpcError, Untouched, error_response};
 
 use super::body::{Body, full};
 use super::modern;
@@ -43,26 +46,79 @@ pub(super) fn failure(status: StatusCode, code: i64, message: &str) -> Response<
     json(status, error_response(b"null", &RpcError { code, message: message.to_owned() }))
 }
 
-/// Runs what may take long away from the threads that carry messages.
-pub(super) fn apart<T>(large: bool, run: impl FnOnce() -> T) -> T {
-    if large { tokio::task::block_in_place(run) } else { run() }
+/// Runs what may take long away from the thread that carries messages.
+async fn apart<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    // It fails only where it panics, and then there is nothing to pass on.
+    tokio::task::spawn_blocking(run).await.ok()
 }
 
-/// Lets the gate see a message of the server.
-pub(super) fn from_server(link: &Link, message: Vec<u8>) -> Option<Vec<u8>> {
-    let mut from = apart(message.len() > LARGE, || link.from_server(message));
+/// Lets the gate see a message of the server, and returns what to pass on.
+pub(super) async fn from_server(link: &Arc<Link>, message: Vec<u8>) -> Option<Vec<u8>> {
+    let mut from = if message.len() <= LARGE {
+        link.from_server(message)
+    } else {
+        let link = Arc::clone(link);
+        apart(move || link.from_server(message)).await?
+    };
     if let Some(later) = from.later {
-        from = apart(true, || link.finish(*later));
+        let link = Arc::clone(link);
+        from = apart(move || link.finish(*later)).await?;
     }
-    for note in from.notes {
-        link.note(note);
-    }
+    note(link, from.notes);
     from.forward
 }
 
+/// Lets the gate see a message, and calls back with what to pass on: at once where nothing takes long.
+pub(super) fn pass_on(link: Arc<Link>, message: Vec<u8>, then: impl FnOnce(Vec<u8>) + Send + 'static) {
+    if message.len() <= LARGE {
+        let from = link.from_server(message);
+        note(&link, from.notes);
+        match (from.later, from.forward) {
+            (None, Some(forward)) => then(forward),
+            (None, None) => {}
+            (Some(later), _) => {
+                tokio::task::spawn_blocking(move || {
+                    let from = link.finish(*later);
+                    note(&link, from.notes);
+                    from.forward.map(then)
+                });
+            }
+        }
+        return;
+    }
+    tokio::spawn(async move {
+        if let Some(forward) = from_server(&link, message).await {
+            then(forward);
+        }
+    });
+}
+
+/// Notes that wait to be counted; more are not taken, since counting must never hold up a message.
+const NOTES: usize = 256;
+
+/// Notes what crossed, on a thread that does nothing else.
+fn note(link: &Arc<Link>, notes: Vec<Untouched>) {
+    static NOTED: OnceLock<SyncSender<(Arc<Link>, Untouched)>> = OnceLock::new();
+    let noted = NOTED.get_or_init(|| {
+        let (sender, waiting) = sync_channel::<(Arc<Link>, Untouched)>(NOTES);
+        std::thread::spawn(move || waiting.into_iter().for_each(|(link, note)| link.note(note)));
+        sender
+    });
+    for note in notes {
+        let _ = noted.try_send((Arc::clone(link), note));
+    }
+}
+
 /// Answers what is ours: one answer, or a batch of them.
-pub(super) fn answer(link: &Link, orders: &[Order], batch: bool, modern: bool) -> Response<Body> {
-    let answers: Vec<Vec<u8>> = apart(true, || orders.iter().map(|order| link.carry_out(order)).collect());
+pub(super) async fn answer(
+    link: &Arc<Link>,
+    orders: Vec<Order>,
+    batch: bool,
+    modern: bool,
+) -> Response<Body> {
+    let link = Arc::clone(link);
+    let answers = apart(move || orders.iter().map(|order| link.carry_out(order)).collect::<Vec<_>>()).await;
+    let answers = answers.unwrap_or_default();
     let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.trim_ascii_end()).collect();
     match answers.as_slice() {
         [one] if !batch => json(if modern { status_of(one) } else { StatusCode::OK }, one.to_vec()),

@@ -17,13 +17,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
 
-use super::exchange::from_server;
+use super::exchange::pass_on;
 use crate::guard;
 use crate::link::Link;
 use crate::message::{Envelope, Kind, messages};
 
-/// Lines that wait for a server that does not read.
-const WAITING: usize = 256;
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What is sent to whoever asked.
@@ -48,7 +46,7 @@ struct Asked {
 
 /// A server on stdio.
 pub(super) struct Peer {
-    lines: mpsc::Sender<Vec<u8>>,
+    input: tokio::sync::Mutex<ChildStdin>,
     asked: Mutex<HashMap<u64, Asked>>,
     next: AtomicU64,
     /// How the server ended, once it has.
@@ -77,10 +75,14 @@ impl Peer {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the server has no streams"));
         };
-        let (lines, waiting) = mpsc::channel(WAITING);
         let (said, ended) = watch::channel(None);
-        let peer = Arc::new(Self { lines, asked: Mutex::default(), next: AtomicU64::new(1), ended, guard });
-        tokio::spawn(write_all(stdin, waiting));
+        let peer = Arc::new(Self {
+            input: tokio::sync::Mutex::new(stdin),
+            asked: Mutex::default(),
+            next: AtomicU64::new(1),
+            ended,
+            guard,
+        });
         tokio::spawn(Arc::clone(&peer).read_all(child, stdout, other, said, log));
         Ok(peer)
     }
@@ -107,7 +109,7 @@ impl Peer {
         // A line is one message; what a client sends may be written over several.
         line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
         line.push(b'\n');
-        if self.lines.send(line).await.is_err() {
+        if self.has_ended() || self.write(&line).await.is_err() {
             self.fail(&numbers);
         }
         numbers
@@ -156,9 +158,16 @@ impl Peer {
                 let cancel = format!(
                     r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"the client is gone"}}}}"#
                 );
-                let _ = self.lines.send([cancel.as_bytes(), b"\n"].concat()).await;
+                let _ = self.write(&[cancel.as_bytes(), b"\n"].concat()).await;
             }
         }
+    }
+
+    /// Writes a line, after those that were begun before.
+    async fn write(&self, line: &[u8]) -> io::Result<()> {
+        let mut input = self.input.lock().await;
+        input.write_all(line).await?;
+        input.flush().await
     }
 
     /// Answers requests for a server that is gone.
@@ -223,11 +232,7 @@ impl Peer {
                 Kind::Response => self.answer(&message, &envelope, log),
                 Kind::Other => log("a line of the server's output was left out (no message)"),
                 _ => match self.recipient(&message, &envelope) {
-                    Some((line, link, sink)) => {
-                        if let Some(line) = from_server(&link, line) {
-                            let _ = sink.send(Said { line, last: false });
-                        }
-                    }
+                    Some((line, link, sink)) => deliver(link, line, sink, false),
                     None => {
                         let _ = other.send(message);
                     }
@@ -243,9 +248,7 @@ impl Peer {
         let mut edits = Edits::new();
         edits.replace(id, asked.id);
         let line = edits.apply(message);
-        if let Some(line) = from_server(&asked.link, line) {
-            let _ = asked.sink.send(Said { line, last: true });
-        }
+        deliver(asked.link, line, asked.sink, true);
     }
 
     /// Who a notification is for, by its progress token or subscription, with those as they know them.
@@ -266,16 +269,16 @@ impl Peer {
     }
 }
 
+/// Sends a message to whoever it is for.
+fn deliver(link: Arc<Link>, line: Vec<u8>, sink: Sink, last: bool) {
+    pass_on(link, line, move |line| {
+        // Whoever asked may be gone.
+        let _ = sink.send(Said { line, last });
+    });
+}
+
 /// The number at a place; some servers write it as a string.
 fn number(message: &[u8], place: &Place) -> Option<u64> {
     let text = std::str::from_utf8(message.get(place.clone())?).ok()?;
     text.trim_matches('"').parse().ok()
-}
-
-async fn write_all(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<Vec<u8>>) {
-    while let Some(line) = waiting.recv().await {
-        if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
-            return;
-        }
-    }
 }

@@ -63,8 +63,10 @@ impl Reverse {
             let refused = if modern { exchange::check_modern(&parts.headers, &body).err() } else { None };
             let from = exchange.from_client(body);
             if !from.orders.is_empty() && from.forward.is_none() {
-                return refused
-                    .map_or_else(|| answer(&exchange, &from.orders, batch, modern), |refused| *refused);
+                return match refused {
+                    Some(refused) => *refused,
+                    None => answer(&exchange, from.orders, batch, modern).await,
+                };
             }
             forward = from.forward.unwrap_or_default().into();
         }
@@ -145,7 +147,7 @@ fn without_hops(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Link) -> Response<Body> {
+async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Arc<Link>) -> Response<Body> {
     let collected = match Limited::new(body, RESPONSE_BYTES).collect().await {
         Ok(collected) => collected.to_bytes(),
         Err(error) => {
@@ -160,7 +162,7 @@ async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Link) -> Respon
     };
     let whole = collected.to_vec();
     // What is no message, such as an error page, crosses as it is.
-    let forward = from_server(exchange, whole).map_or(collected, Bytes::from);
+    let forward = from_server(exchange, whole).await.map_or(collected, Bytes::from);
     parts.headers.remove(CONTENT_LENGTH);
     Response::from_parts(parts, full(forward))
 }
@@ -184,11 +186,13 @@ async fn relay_events(
         events.push(&data);
         while let Some(event) = events.next() {
             let out = match &event.data {
-                Some(data) if !data.trim_ascii().is_empty() => match from_server(&exchange, data.clone()) {
-                    Some(forward) if forward.trim_ascii_end() == data.as_slice() => event.raw,
-                    Some(forward) => event.with_data(&forward),
-                    None => continue,
-                },
+                Some(data) if !data.trim_ascii().is_empty() => {
+                    match from_server(&exchange, data.clone()).await {
+                        Some(forward) if forward.trim_ascii_end() == data.as_slice() => event.raw,
+                        Some(forward) => event.with_data(&forward),
+                        None => continue,
+                    }
+                }
                 _ => event.raw,
             };
             if sender.send(out.into()).await.is_err() {

@@ -1,0 +1,228 @@
+//! What HTTP through tidegate costs: `cargo bench -p tidegate --bench http`.
+//!
+//! A call of 1 KB by HTTP to a server on stdio, beside what cannot be spared: the same call by HTTP to a server that speaks
+//! it (direct), and one hop of a line through `cat`. All in turns in one run, as ratios of medians. Then what 1,000 idle
+//! sessions take. This program is its own servers.
+
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const CALLS: usize = 3000;
+const SESSIONS: usize = 1000;
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("serve-http") => serve_http(),
+        Some("serve-stdio") => serve_stdio(),
+        _ => compare(),
+    }
+}
+
+fn compare() {
+    let this = std::env::current_exe().unwrap();
+    let this = this.to_str().unwrap();
+    let mut direct = spawn(&[this, "serve-http"], false);
+    let direct_port: u16 = first_line(direct.stdout.take().unwrap()).trim().parse().unwrap();
+    let tidegate = env!("CARGO_BIN_EXE_tidegate");
+    let mut bridge =
+        spawn(&[tidegate, "run", "--ephemeral", "--http", "127.0.0.1:0", "--", this, "serve-stdio"], true);
+    let bridge_port = port_of(&mut bridge);
+    let url = format!("http://127.0.0.1:{direct_port}/mcp");
+    let mut reverse = spawn(&[tidegate, "run", "--ephemeral", "--http", "127.0.0.1:0", "--url", &url], true);
+    let reverse_port = port_of(&mut reverse);
+    let mut cat = spawn(&["cat"], false);
+
+    let (mut to_direct, mut to_bridge, mut to_reverse) =
+        (Connection::to(direct_port), Connection::to(bridge_port), Connection::to(reverse_port));
+    let (mut hop_in, mut hop_out) = (cat.stdin.take().unwrap(), BufReader::new(cat.stdout.take().unwrap()));
+    let line = format!("{}\n", "x".repeat(1024));
+    let mut times: [Vec<Duration>; 4] = Default::default();
+    for call in 0..CALLS {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{call},"method":"tools/call","params":{{"name":"echo","arguments":{{"x":"{}"}},{META}}}}}"#,
+            "y".repeat(1024)
+        );
+        times[0].push(timed(|| to_direct.post(&body)));
+        times[1].push(timed(|| {
+            hop_in.write_all(line.as_bytes()).unwrap();
+            hop_out.read_line(&mut String::new()).unwrap();
+        }));
+        times[2].push(timed(|| to_bridge.post(&body)));
+        times[3].push(timed(|| to_reverse.post(&body)));
+    }
+    let [direct_time, hop, bridged, reversed] = times.map(median);
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    println!("a call of 1 KB, median of {CALLS}:");
+    println!("  direct HTTP            {:8.1} us", micros(direct_time));
+    println!("  one hop through cat    {:8.1} us", micros(hop));
+    println!(
+        "  HTTP to stdio          {:8.1} us, {:.2}x direct and a hop",
+        micros(bridged),
+        micros(bridged) / micros(direct_time + hop)
+    );
+    println!(
+        "  HTTP to HTTP           {:8.1} us, {:.2}x twice direct",
+        micros(reversed),
+        micros(reversed) / (2.0 * micros(direct_time))
+    );
+
+    let before = resident(&reverse);
+    let idle: Vec<Connection> = (0..SESSIONS)
+        .map(|number| {
+            let mut connection = Connection::to(reverse_port);
+            connection.post(&format!(
+                r#"{{"jsonrpc":"2.0","id":{number},"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"bench","version":"1"}}}}}}"#
+            ));
+            connection
+        })
+        .collect();
+    println!("{} idle sessions: {} MB, before them {before} MB", idle.len(), resident(&reverse));
+    for mut child in [direct, bridge, reverse, cat] {
+        let _ = Command::new("kill").arg(child.id().to_string()).status();
+        let _ = child.wait();
+    }
+}
+
+fn spawn(command: &[&str], listens: bool) -> Child {
+    Command::new(command[0])
+        .args(&command[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(if listens { Stdio::piped() } else { Stdio::inherit() })
+        .spawn()
+        .unwrap()
+}
+
+fn first_line(output: impl Read) -> String {
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).unwrap();
+    line
+}
+
+fn port_of(child: &mut Child) -> u16 {
+    let line = first_line(child.stderr.take().unwrap());
+    line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap().parse().unwrap()
+}
+
+fn timed<T>(run: impl FnOnce() -> T) -> Duration {
+    let started = Instant::now();
+    run();
+    started.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.drain(..times.len() / 10);
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn resident(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default().to_owned();
+    line.split_ascii_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) / 1000
+}
+
+struct Connection {
+    stream: BufReader<TcpStream>,
+    host: String,
+}
+
+impl Connection {
+    fn to(port: u16) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream: BufReader::new(stream), host: format!("127.0.0.1:{port}") }
+    }
+
+    fn post(&mut self, body: &str) -> Vec<u8> {
+        let modern = if body.contains("tools/call") {
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: echo\r\n"
+        } else {
+            ""
+        };
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{modern}Content-Length: {}\r\n\r\n{body}",
+            self.host,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes()).unwrap();
+        read_message(&mut self.stream).unwrap()
+    }
+}
+
+/// Reads the head and body of one message.
+fn read_message(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if line.trim_end().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length: ") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some(body)
+}
+
+/// The answer to a message: its id, and a result of 1 KB.
+fn answer(message: &[u8]) -> String {
+    let message = String::from_utf8_lossy(message);
+    let id: String =
+        message.split("\"id\":").nth(1).unwrap_or("0").chars().take_while(char::is_ascii_digit).collect();
+    let text = "z".repeat(1024);
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}],"resultType":"complete"}}}}"#
+    )
+}
+
+fn serve_stdio() {
+    let mut stdout = std::io::stdout().lock();
+    let mut stdin = std::io::stdin().lock();
+    let mut line = Vec::new();
+    while stdin.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
+        let reply = format!("{}\n", answer(&line));
+        stdout.write_all(reply.as_bytes()).unwrap();
+        stdout.flush().unwrap();
+        line.clear();
+    }
+}
+
+fn serve_http() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    println!("{}", listener.local_addr().unwrap().port());
+    for (number, stream) in listener.incoming().flatten().enumerate() {
+        std::thread::Builder::new()
+            .stack_size(64 * 1024)
+            .spawn(move || {
+                stream.set_nodelay(true).unwrap();
+                let mut stream = BufReader::new(stream);
+                while let Some(body) = read_message(&mut stream) {
+                    let reply = answer(&body);
+                    let session = if body.windows(10).any(|part| part == b"initialize") {
+                        format!("Mcp-Session-Id: s{number}\r\n")
+                    } else {
+                        String::new()
+                    };
+                    let reply = format!(
+                        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{session}Content-Length: {}\r\n\r\n{reply}",
+                        reply.len()
+                    );
+                    if stream.get_mut().write_all(reply.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            })
+            .unwrap();
+    }
+}

@@ -1,7 +1,6 @@
 //! What a server says it can do: with us in front it can also hand out kept results as resources.
 
 use crate::raw::{self, Edits};
-use crate::tools::make_private;
 
 /// What the server behind can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +23,6 @@ pub(crate) fn announce(result: &[u8]) -> Option<(Capabilities, Option<Vec<u8>>)>
     }
     let mut edits = Edits::new();
     edits.append(result, &place, b"\"resources\":{}");
-    make_private(result, &raw::whole(result)?, &mut edits);
     Some((found, Some(edits.apply(result))))
 }
 

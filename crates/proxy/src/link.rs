@@ -118,6 +118,11 @@ impl Link {
         Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout)
     }
 
+    /// Returns the conversation with nothing changed that crosses.
+    pub(crate) fn observing(self) -> Self {
+        Self { mode: Mode::Observe, ..self }
+    }
+
     /// Takes over the open requests of an exchange whose channel has ended; their answers come on another one.
     pub fn adopt(&self, exchange: &Self) {
         let requests = exchange.pending().take_all();

@@ -73,9 +73,11 @@ impl Reply {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// The answer, alone or as the last of the events.
     fn json(&self) -> Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&self.body)))
+        let text = self.text();
+        let last = text.lines().rev().find_map(|line| line.strip_prefix("data: "));
+        serde_json::from_str(last.unwrap_or(&text)).unwrap_or_else(|_| panic!("{text}"))
     }
 
     fn text(&self) -> String {

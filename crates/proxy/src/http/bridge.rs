@@ -10,10 +10,12 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
+use tidegate_gate::{RpcError, error_response};
 use tokio::sync::mpsc;
 
 use super::body::{Body, full, stream};
 use super::exchange::{self, answer, failure, status_of};
+use super::headers::Parameters;
 use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
 use super::peer::{Peer, Said};
 use super::session::{LISTENING, Session, event_id};
@@ -23,6 +25,8 @@ use crate::message::{Envelope, Kind, messages};
 
 /// Sessions at once; each has a server of its own.
 const SESSIONS: usize = 256;
+/// Pages of a list of tools that are asked for.
+const LIST_PAGES: usize = 16;
 /// How long a session may be idle.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 /// Revisions with sessions.
@@ -36,6 +40,8 @@ pub struct Bridge {
     log: Arc<dyn Fn(&str) + Send + Sync>,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     shared: tokio::sync::Mutex<Option<Arc<Peer>>>,
+    /// What tools want repeated in headers, once it was asked.
+    parameters: tokio::sync::OnceCell<Parameters>,
 }
 
 type Answer = Result<Response<Body>, Box<Response<Body>>>;
@@ -59,6 +65,7 @@ impl Bridge {
             log: Arc::new(log),
             sessions: Mutex::default(),
             shared: tokio::sync::Mutex::default(),
+            parameters: tokio::sync::OnceCell::new(),
         }
     }
 
@@ -117,16 +124,72 @@ impl Bridge {
             _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
         }
         exchange::check_modern(&parts.headers, &body)?;
+        if is_greeting(&body) {
+            // It would make a session of the server that all share.
+            let id = messages(&body).and_then(|places| Envelope::read(&body, places.first()?)?.id);
+            let error = RpcError {
+                code: -32601,
+                message: "there are no sessions in this revision; send server/discover".into(),
+            };
+            let answer = error_response(id.map_or(b"null", |id| &body[id]), &error);
+            return Ok(exchange::json(StatusCode::NOT_FOUND, answer));
+        }
         let link = Arc::new((self.link)());
         let from = link.from_client(body);
         if !from.orders.is_empty() {
             return Ok(answer(&link, from.orders, false, true).await);
         }
         let peer = self.shared().await?;
+        self.check_parameters(&peer, &parts.headers, from.forward.as_deref().unwrap_or_default()).await?;
         let (sink, heard) = mpsc::unbounded_channel();
         let numbers = peer.send(&link, from.forward.unwrap_or_default(), &sink).await;
         drop(sink);
         Ok(respond_modern(peer, numbers, heard).await)
+    }
+
+    /// Checks the arguments that the called tool wants repeated in headers.
+    async fn check_parameters(
+        &self,
+        peer: &Arc<Peer>,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<(), Box<Response<Body>>> {
+        let envelope = messages(body).and_then(|places| Envelope::read(body, places.first()?));
+        let Some(envelope) = envelope.filter(|envelope| envelope.method.as_deref() == Some("tools/call"))
+        else {
+            return Ok(());
+        };
+        let Some(params) = envelope.params else { return Ok(()) };
+        let known = self.parameters.get_or_init(|| self.ask_parameters(peer)).await;
+        known.check(headers, body, &params).map_err(|error| {
+            let id = envelope.id.map_or(&b"null"[..], |id| &body[id]);
+            Box::new(exchange::json(StatusCode::BAD_REQUEST, error_response(id, &error)))
+        })
+    }
+
+    /// Asks the server which arguments its tools want repeated in headers.
+    async fn ask_parameters(&self, peer: &Arc<Peer>) -> Parameters {
+        let mut known = Parameters::default();
+        let mut cursor = String::new();
+        for _ in 0..LIST_PAGES {
+            let ask = format!(
+                r#"{{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{{{cursor}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+            );
+            let link = Arc::new((self.link)().observing());
+            let from = link.from_client(ask.into_bytes());
+            let (sink, mut heard) = mpsc::unbounded_channel();
+            peer.send(&link, from.forward.unwrap_or_default(), &sink).await;
+            drop(sink);
+            let Some(said) = heard.recv().await else { break };
+            known.learn(&said.line);
+            let next = tidegate_gate::raw::whole(&said.line)
+                .and_then(|whole| tidegate_gate::raw::at(&said.line, &whole, &["result", "nextCursor"]));
+            match next {
+                Some(next) => cursor = format!("\"cursor\":{},", String::from_utf8_lossy(&said.line[next])),
+                None => break,
+            }
+        }
+        known
     }
 
     async fn shared(&self) -> Result<Arc<Peer>, Box<Response<Body>>> {
@@ -182,7 +245,9 @@ impl Bridge {
             session.forget(number);
             return Ok(accepted());
         }
-        Ok(respond_legacy(session, number, numbers.len(), heard, batch).await)
+        // Earlier revisions do not know events without data.
+        let primes = parts.headers.get(VERSION_HEADER).is_some_and(|version| version.as_bytes() >= PRIMING);
+        Ok(respond_legacy(session, number, numbers.len(), heard, batch, primes).await)
     }
 
     fn begin(&self) -> Result<Arc<Session>, Box<Response<Body>>> {
@@ -331,24 +396,41 @@ async fn respond_legacy(
     mut open: usize,
     mut heard: mpsc::UnboundedReceiver<Said>,
     batch: bool,
+    primes: bool,
 ) -> Response<Body> {
     // Something that answers no request may be put on the stream while we wait, so it must be there.
     let (sender, body) = stream();
     session.connect(number, None, &sender);
-    let first = heard.recv().await;
-    let Some(first) = first else {
-        session.forget(number);
-        return failure(StatusCode::BAD_GATEWAY, -32000, "the server ended before it answered");
+    let woken = session.woken(number);
+    let first = tokio::select! {
+        first = heard.recv() => match first {
+            Some(first) => Some(first),
+            None => {
+                session.forget(number);
+                return failure(StatusCode::BAD_GATEWAY, -32000, "the server ended before it answered");
+            }
+        },
+        // Something that answers no request, perhaps a request of the server's own, is there to be seen.
+        () = woken.notified() => None,
+        () = tokio::time::sleep(SLOW) => None,
     };
-    if first.last && open == 1 && !batch && session.is_quiet(number) {
+    if let Some(first) =
+        first.as_ref().filter(|first| first.last && open == 1 && !batch && session.is_quiet(number))
+    {
         session.forget(number);
         let mut response = exchange::json(StatusCode::OK, first.line.trim_ascii_end().to_vec());
         name_session(response.headers_mut(), &session.id);
         return response;
     }
+    if first.is_none() && session.is_quiet(number) && primes {
+        session.put(number, b"", false);
+    }
     let id = session.id.clone();
     tokio::spawn(async move {
-        let mut next = Some(first);
+        let mut next = match first {
+            Some(first) => Some(first),
+            None => heard.recv().await,
+        };
         while let Some(said) = next {
             open -= usize::from(said.last);
             session.put(number, &said.line, open == 0);
@@ -408,6 +490,10 @@ async fn respond_modern(
     events("", body)
 }
 
+/// How long an answer may take before a stream is begun for it, which a client can come back to.
+const SLOW: Duration = Duration::from_millis(100);
+/// The revision since which the first event of a stream may be without data.
+const PRIMING: &[u8] = b"2025-11-25";
 /// How long an answer may take before the client is told that it will.
 const QUIET: Duration = Duration::from_secs(15);
 /// How often a client is told that its answer is still awaited.

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use hyper::header::{HeaderMap, HeaderName};
 use serde_json::Value;
+use tidegate_gate::RpcError;
 use tidegate_gate::raw::{self, Place};
 
-use super::modern::encode;
+use super::modern::{MISMATCH, decode, encode};
 
 /// The arguments of each tool that go into headers: their path, and the header's name.
 #[derive(Debug, Default)]
@@ -33,6 +34,33 @@ impl Parameters {
         }
     }
 
+    /// Checks that the headers of a call say what its arguments say.
+    pub(super) fn check(&self, headers: &HeaderMap, body: &[u8], params: &Place) -> Result<(), RpcError> {
+        let name = raw::member(body, params, "name").and_then(|name| raw::text(body, &name));
+        let Some(wanted) = name.and_then(|name| self.tools.get(name.as_ref())) else { return Ok(()) };
+        let arguments = raw::member(body, params, "arguments").map(|place| &body[place]);
+        let Ok(arguments) = serde_json::from_slice::<Value>(arguments.unwrap_or(b"{}")) else {
+            return Ok(());
+        };
+        for (path, header) in wanted {
+            let expected = text_of(path.iter().fold(&arguments, |value, key| &value[key]));
+            let mut given = headers.get_all(header).iter();
+            let (first, more) = (given.next(), given.next().is_some());
+            let first = first.map(|value| value.to_str().ok().and_then(decode));
+            let agree = match (&first, &expected) {
+                (None, None) => true,
+                (Some(Some(given)), Some(expected)) => !more && same(given, expected),
+                _ => false,
+            };
+            if !agree {
+                let argument = path.join(".");
+                let message = format!("the header {header} does not say what the argument {argument} says");
+                return Err(RpcError { code: MISMATCH, message });
+            }
+        }
+        Ok(())
+    }
+
     /// Puts the headers for a call.
     pub(super) fn put(&self, headers: &mut HeaderMap, body: &[u8], params: &Place) {
         let name = raw::member(body, params, "name").and_then(|name| raw::text(body, &name));
@@ -40,18 +68,32 @@ impl Parameters {
         let arguments = raw::member(body, params, "arguments").map(|place| &body[place]);
         let Ok(arguments) = serde_json::from_slice::<Value>(arguments.unwrap_or(b"{}")) else { return };
         for (path, header) in wanted {
-            let value = path.iter().fold(&arguments, |value, key| &value[key]);
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-                Value::Bool(yes) => yes.to_string(),
-                _ => continue,
-            };
-            if let Some(value) = encode(&text) {
+            let text = text_of(path.iter().fold(&arguments, |value, key| &value[key]));
+            if let Some(value) = text.as_deref().and_then(encode) {
                 headers.insert(header.clone(), value);
             }
         }
     }
+}
+
+/// A value as it stands in a header.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(yes) => Some(yes.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether two texts are the same, also as whole numbers: `42` and `42.0`.
+fn same(one: &str, two: &str) -> bool {
+    let plain = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.'))
+    };
+    let whole = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    let number = |text: &str| if text.contains('.') { whole(text) } else { text.to_owned() };
+    one == two || (plain(one) && plain(two) && number(one) == number(two))
 }
 
 fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, HeaderName)>) {

@@ -18,7 +18,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const FIRST: &str = "2026-07-28";
 
 /// Headers and body do not say the same.
-const MISMATCH: i64 = -32020;
+pub(super) const MISMATCH: i64 = -32020;
 
 /// Returns whether a request is of a revision without sessions, by its header.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
@@ -79,7 +79,7 @@ fn agree(headers: &HeaderMap, name: &str, expected: Option<&str>) -> Result<(), 
 }
 
 /// Reads a value, which is base64 where it could not stand in a header otherwise.
-fn decode(value: &str) -> Option<String> {
+pub(super) fn decode(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
         None => Some(value.to_owned()),

@@ -188,7 +188,7 @@ async fn relay_events(
             let out = match &event.data {
                 Some(data) if !data.trim_ascii().is_empty() => {
                     match from_server(&exchange, data.clone()).await {
-                        Some(forward) if forward.trim_ascii_end() == data.as_slice() => event.raw,
+                        Some(forward) if forward.trim_ascii_end() == data.trim_ascii_end() => event.raw,
                         Some(forward) => event.with_data(&forward),
                         None => continue,
                     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::peer::Peer;
 use super::sse;
@@ -29,6 +29,8 @@ struct Stream {
     kept: VecDeque<(u64, Bytes)>,
     live: Option<mpsc::Sender<Bytes>>,
     over: bool,
+    /// Told when something is put on it.
+    woken: Arc<Notify>,
 }
 
 /// One legacy session.
@@ -102,6 +104,11 @@ impl Session {
         true
     }
 
+    /// Returns what is told when something is put on a stream.
+    pub(super) fn woken(&self, number: u64) -> Arc<Notify> {
+        self.streams().get(&number).map(|stream| Arc::clone(&stream.woken)).unwrap_or_default()
+    }
+
     /// Returns whether nothing was put on a stream yet.
     pub(super) fn is_quiet(&self, number: u64) -> bool {
         self.streams().get(&number).is_none_or(|stream| stream.next == 0)
@@ -113,6 +120,7 @@ impl Session {
         let Some(stream) = streams.get_mut(&number) else { return };
         let event = stream.next;
         stream.next += 1;
+        stream.woken.notify_one();
         let bytes = Bytes::from(sse::event(Some(&format!("{number}-{event}")), message));
         stream.kept.push_back((event, bytes.clone()));
         if stream.kept.len() > KEPT {

@@ -61,9 +61,8 @@ pub(super) fn event(id: Option<&str>, data: &[u8]) -> Vec<u8> {
     if let Some(id) = id {
         out.extend_from_slice(format!("id: {id}\n").as_bytes());
     }
-    if !data.is_empty() {
-        out.extend_from_slice(b"event: message\n");
-    }
+    // One without data only tells an id to come back with, and when.
+    out.extend_from_slice(if data.is_empty() { b"retry: 1000\n" } else { b"event: message\n" });
     out.extend_from_slice(b"data: ");
     out.extend_from_slice(data.trim_ascii_end());
     out.extend_from_slice(b"\n\n");

@@ -16,7 +16,9 @@ const WORKERS: usize = 2;
 /// Results that wait to be shaped; then whoever reads the server waits too.
 const SHAPING: usize = 4;
 /// Notes that wait to be counted; more are not taken, since counting must never hold up a message.
-const NOTES: usize = 64;
+const NOTES: usize = 4096;
+/// How long notes are gathered: waking a thread for each would cost more than the notes do.
+const GATHERED: Duration = Duration::from_millis(20);
 /// How long the last notes may take; losing them is allowed.
 const NOTED: Duration = Duration::from_secs(1);
 
@@ -67,15 +69,18 @@ impl Orders {
         });
         let link = Arc::clone(&front.link);
         thread::spawn(move || {
-            for chore in chores_waiting {
-                match chore {
-                    Chore::Note(note) => link.note(*note),
-                    Chore::Sweep => link.sweep(),
-                    Chore::Finish(done) => {
-                        link.flush();
-                        let _ = done.send(());
-                    }
+            let chores = |chore| match chore {
+                Chore::Note(note) => link.note(*note),
+                Chore::Sweep => link.sweep(),
+                Chore::Finish(done) => {
+                    link.flush();
+                    let _ = done.send(());
                 }
+            };
+            while let Ok(first) = chores_waiting.recv() {
+                chores(first);
+                chores_waiting.try_iter().for_each(chores);
+                thread::sleep(GATHERED);
             }
         });
         this

@@ -127,3 +127,20 @@ SHAPE = [
 
 # What a client may see differently, by mode.
 ALLOWED = {"observe": [], "shape": SHAPE}
+
+# What a client without a session may see differently where a bridge stands between it and a server on stdio.
+# The transports have no differences of their own else: a client sees the same over stdio and HTTP.
+SHARED_SERVER = [
+    Rule(
+        name="log messages",
+        reason="all clients share one server, and a message that names no request may be for any of them",
+        kind="missing",
+        path=r"seen/logged/0\.\.\.",
+    ),
+]
+
+
+def rules(mode: str, pairing: str, direct: dict) -> list[Rule]:
+    """The rules for a transcript, by the direct one."""
+    stateless = (direct["server"].get("version") or "") >= "2026"
+    return ALLOWED[mode] + (SHARED_SERVER if pairing == "bridge" and stateless else [])

@@ -21,12 +21,15 @@ NPM = [
     "node@22.23.3",
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/conformance@0.1.16",
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
     "@bytebase/dbhub@1.4.0",
     "@playwright/mcp@0.0.83",
 ]
+# Has the name of a package above, and so needs a folder of its own.
+NPM_NEXT = ["@modelcontextprotocol/conformance@0.2.0-alpha.12"]
 PYPI = [
     "mcp==2.3.0",
     "mcp-server-git==2026.10.19",
@@ -50,6 +53,8 @@ class Lab:
     """The Node 22 binary."""
     js: Path
     """The folder that holds node_modules."""
+    conformance_next: Path
+    """Another such folder, with the next version of the conformance suites alone."""
     python: Path
     """The Python of the virtual environment."""
 
@@ -61,13 +66,15 @@ def install(cache: Path) -> Lab:
     lab = Lab(
         node=cache / "js" / "node_modules" / "node" / "bin" / "node",
         js=cache / "js",
+        conformance_next=cache / "conformance-next",
         python=cache / "venv" / "bin" / "python",
     )
     with locked(cache / "lock"):
         stamp = cache / STAMP
         if not complete(lab, stamp):
             stamp.unlink(missing_ok=True)
-            install_npm(lab.js)
+            install_npm(lab.js, NPM)
+            install_npm(lab.conformance_next, NPM_NEXT)
             install_pypi(cache / "venv")
             stamp.write_text(stamp_text())
     return lab
@@ -77,13 +84,13 @@ def complete(lab: Lab, stamp: Path) -> bool:
     """Whether the folder holds exactly the packages of this file."""
     if not stamp.is_file() or stamp.read_text() != stamp_text():
         return False
-    return lab.node.exists() and lab.python.exists()
+    return all(part.exists() for part in (lab.node, lab.conformance_next, lab.python))
 
 
 def stamp_text() -> str:
     """What the stamp of a complete install says."""
     interpreter = f"python {sys.version_info.major}.{sys.version_info.minor}"
-    return "\n".join([interpreter, *NPM, *PYPI]) + "\n"
+    return "\n".join([interpreter, *NPM, *NPM_NEXT, *PYPI]) + "\n"
 
 
 @contextmanager
@@ -94,14 +101,14 @@ def locked(path: Path):
         yield
 
 
-def install_npm(folder: Path) -> None:
-    """Installs the npm packages, in a folder made anew."""
+def install_npm(folder: Path, packages: list[str]) -> None:
+    """Installs npm packages, in a folder made anew."""
     npm = shutil.which("npm")
     if npm is None:
         raise LabError("there is no npm: install Node.js with npm (Debian: apt-get install nodejs npm)")
     fresh(folder)
     (folder / "package.json").write_text('{"name": "lab", "private": true}\n')
-    command = [npm, "install", "--no-audit", "--no-fund", "--save-exact", *NPM]
+    command = [npm, "install", "--no-audit", "--no-fund", "--save-exact", *packages]
     # The tests use Debian's chromium, not a downloaded one.
     call(command, folder, {"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1"})
 
@@ -164,10 +171,11 @@ def main() -> int:
     except LabError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"node      {lab.node}")
-    print(f"js        {lab.js}")
-    print(f"python    {lab.python}")
-    print(f"chromium  {browser}")
+    print(f"node              {lab.node}")
+    print(f"js                {lab.js}")
+    print(f"conformance_next  {lab.conformance_next}")
+    print(f"python            {lab.python}")
+    print(f"chromium          {browser}")
     return 0
 
 

@@ -1,9 +1,9 @@
 // What the TypeScript tours share: the SDKs, the transcript, and the client's answers to a server.
 //
-// A tour is run as `node TOUR.mjs --sdk v1|v2 [--mode legacy|auto|2026-07-28] -- SERVER ARGS...`, with
-// LAB_JS naming the folder that holds node_modules. It prints its transcript, one JSON object with a member
-// per step. v1 is @modelcontextprotocol/sdk (legacy era only), v2 is @modelcontextprotocol/client (both
-// eras).
+// A tour is run as `node TOUR.mjs --sdk v1|v2 [--mode legacy|auto|2026-07-28] -- SERVER ARGS...`, or with
+// `--url URL` in place of the server, and with LAB_JS naming the folder that holds node_modules. It prints
+// its transcript, one JSON object with a member per step. v1 is @modelcontextprotocol/sdk (legacy era only),
+// v2 is @modelcontextprotocol/client (both eras).
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -92,7 +92,8 @@ function listen(client, host, { sampling, elicitation, roots, log }) {
 
 function firstGeneration(host) {
   const { Client } = load('@modelcontextprotocol/sdk/client/index.js');
-  const { StdioClientTransport } = load('@modelcontextprotocol/sdk/client/stdio.js');
+  const { StdioClientTransport: Stdio } = load('@modelcontextprotocol/sdk/client/stdio.js');
+  const { StreamableHTTPClientTransport: Http } = load('@modelcontextprotocol/sdk/client/streamableHttp.js');
   const types = load('@modelcontextprotocol/sdk/types.js');
   const client = new Client(CLIENT, { capabilities: CAPABILITIES });
   listen(client, host, {
@@ -104,12 +105,12 @@ function firstGeneration(host) {
   const call = (name, args = {}, options = {}) =>
     client.callTool({ name, arguments: args }, undefined, { timeout: CALL_TIME, ...options });
   const listPage = params => client.request({ method: 'tools/list', params }, types.ListToolsResultSchema);
-  return { client, call, listPage, StdioClientTransport };
+  return { client, call, listPage, Stdio, Http };
 }
 
 function secondGeneration(host, mode) {
-  const { Client } = load('@modelcontextprotocol/client');
-  const { StdioClientTransport } = load('@modelcontextprotocol/client/stdio');
+  const { Client, StreamableHTTPClientTransport: Http } = load('@modelcontextprotocol/client');
+  const { StdioClientTransport: Stdio } = load('@modelcontextprotocol/client/stdio');
   const wanted = mode === 'auto' ? 'auto' : { pin: mode };
   const versionNegotiation = mode === 'legacy' ? undefined : { mode: wanted };
   const client = new Client(CLIENT, { capabilities: CAPABILITIES, versionNegotiation });
@@ -123,15 +124,22 @@ function secondGeneration(host, mode) {
     client.callTool({ name, arguments: args }, { timeout: CALL_TIME, ...options });
   // Its own listTools() walks through all pages.
   const listPage = params => client.request({ method: 'tools/list', params });
-  return { client, call, listPage, StdioClientTransport };
+  return { client, call, listPage, Stdio, Http };
+}
+
+/** The way to the server: to a URL, or to a process that is started for it. */
+function way({ Stdio, Http }, url, [command, ...args]) {
+  if (url !== undefined) return new Http(new URL(url));
+  // The SDK would hand over only a few variables.
+  return new Stdio({ command, args, env: process.env, stderr: 'inherit' });
 }
 
 /** Connects to the server, makes the visit and prints the transcript. */
-async function tour(visit, host, { sdk, mode }, [command, ...args]) {
+async function tour(visit, host, { sdk, mode, url }, server) {
   const generation = sdk === 'v1' ? firstGeneration(host) : secondGeneration(host, mode);
-  const { client, StdioClientTransport } = generation;
-  // The SDK would hand over only a few variables.
-  await client.connect(new StdioClientTransport({ command, args, env: process.env, stderr: 'inherit' }));
+  const { client } = generation;
+  const transport = way(generation, url, server);
+  await client.connect(transport);
   const transcript = new Transcript();
   transcript.record('server', {
     version: client.getNegotiatedProtocolVersion?.(),
@@ -141,6 +149,8 @@ async function tour(visit, host, { sdk, mode }, [command, ...args]) {
   });
   await visit({ ...generation, transcript, sdk });
   transcript.record('seen', host.seen);
+  // Only a connection over HTTP has a session to end, and close() would leave it.
+  await transport.terminateSession?.();
   await client.close();
   process.stdout.write(JSON.stringify(transcript.steps, null, 1) + '\n', () => process.exit(0));
 }
@@ -149,7 +159,11 @@ async function tour(visit, host, { sdk, mode }, [command, ...args]) {
 export async function run(visit, { reply = 'Paris', form = () => ({}) } = {}) {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { sdk: { type: 'string', default: 'v1' }, mode: { type: 'string', default: 'legacy' } },
+    options: {
+      sdk: { type: 'string', default: 'v1' },
+      mode: { type: 'string', default: 'legacy' },
+      url: { type: 'string' },
+    },
   });
   try {
     await tour(visit, new Host(reply, form), values, positionals);

@@ -1,7 +1,8 @@
 """What the Python tours share: the transcript, the client's answers to a server, and the connection.
 
-A tour is run as `TOUR.py [--mode legacy|auto] -- SERVER ARGS...` and prints its transcript, one JSON object
-with a member per step, on stdout. Whatever differs from run to run (times, random ids) is replaced by a mark.
+A tour is run as `TOUR.py [--mode legacy|auto] -- SERVER ARGS...`, or with `--url URL` in place of the server,
+and prints its transcript, one JSON object with a member per step, on stdout. Whatever differs from run to run
+(times, random ids) is replaced by a mark.
 """
 import argparse
 import json
@@ -115,16 +116,26 @@ class Host:
         }
 
 
+def options_of_the_tour() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mode", default="legacy")
+    parser.add_argument("--url")
+    parser.add_argument("server", nargs="*")
+    options = parser.parse_args()
+    if bool(options.url) == bool(options.server):
+        parser.error("either --url or the command of a server is needed")
+    return options
+
+
 def run(visit: Callable[[Client, Transcript, Host], Awaitable], host: Host) -> None:
     """Connects to the server of the command line, makes the visit and prints the transcript."""
     warnings.filterwarnings("ignore")
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--mode", default="legacy")
-    parser.add_argument("server", nargs="+")
-    options = parser.parse_args()
-    # The SDK would hand over only a few variables.
-    server = StdioServerParameters(
-        command=options.server[0], args=options.server[1:], env=dict(os.environ))
+    options = options_of_the_tour()
+    server = options.url
+    if options.server:
+        command, *arguments = options.server
+        # The SDK would hand over only a few variables.
+        server = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
     transcript = Transcript()
 
     async def connect():

@@ -1,0 +1,73 @@
+"""The servers of the lab, and the ways in which tidegate stands between a client and one of them."""
+from dataclasses import dataclass
+from pathlib import Path
+
+from install import Lab
+from listeners import Listener
+
+FIXTURES = Path(__file__).resolve().parent / "fixtures"
+# A free port; the program says which.
+ANY_PORT = "127.0.0.1:0"
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Which transports the client and the server speak."""
+
+    name: str
+    http_client: bool
+    http_server: bool
+
+    def command(self, tidegate: Path, mode: str, server: list[str], url: str | None) -> list[str]:
+        """The command that stands between; the server is given by its command and by its URL."""
+        observe = ["--observe"] if mode == "observe" else []
+        listen = ["--http", ANY_PORT] if self.http_client else []
+        upstream = ["--url", url] if self.http_server else ["--", *server]
+        return [str(tidegate), "run", *observe, *listen, *upstream]
+
+
+STDIO = Pairing("stdio", http_client=False, http_server=False)
+REVERSE = Pairing("reverse", http_client=True, http_server=True)
+BRIDGE = Pairing("bridge", http_client=True, http_server=False)
+REMOTE = Pairing("remote", http_client=False, http_server=True)
+
+
+class Servers:
+    """The servers that tidegate is tested with, on stdio and over HTTP."""
+
+    def __init__(self, lab: Lab):
+        self.lab = lab
+        self.listening: dict[str, Listener] = {}
+
+    def __enter__(self) -> "Servers":
+        return self
+
+    def __exit__(self, *_) -> None:
+        for listener in self.listening.values():
+            listener.__exit__()
+
+    def on_stdio(self, name: str) -> list[str]:
+        """The command of a server that speaks over stdin and stdout."""
+        return [*self._program(name), "stdio"]
+
+    def over_http(self, name: str) -> str:
+        """The URL of a server; it runs until all servers are left."""
+        if name not in self.listening:
+            self.listening[name] = self._listen(name)
+        return self.listening[name].url
+
+    def _listen(self, name: str) -> Listener:
+        if name != "everything":
+            return Listener([*self._program(name), "http", "0"])
+        # The official server would listen on every interface.
+        node, script = self._program(name)
+        preload = str(FIXTURES / "bind_localhost.cjs")
+        return Listener([node, "-r", preload, script, "streamableHttp"], {"PORT": "0"})
+
+    def _program(self, name: str) -> list[str]:
+        official = self.lab.js / "node_modules" / "@modelcontextprotocol" / "server-everything"
+        return {
+            "everything": [str(self.lab.node), str(official / "dist" / "index.js")],
+            "conf": [str(self.lab.python), str(FIXTURES / "conf_server.py")],
+            "raw": [str(self.lab.node), str(FIXTURES / "raw_server.mjs")],
+        }[name]

@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const CALLS: usize = 3000;
+const TURN: usize = 100;
 const SESSIONS: usize = 1000;
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -42,18 +43,23 @@ fn compare() {
     let (mut hop_in, mut hop_out) = (cat.stdin.take().unwrap(), BufReader::new(cat.stdout.take().unwrap()));
     let line = format!("{}\n", "x".repeat(1024));
     let mut times: [Vec<Duration>; 4] = Default::default();
-    for call in 0..CALLS {
+    for call in 0..CALLS * 4 {
+        // In turns of some calls each, as a client makes them: whoever was not asked for long has to be woken first.
+        let turn = call / TURN % 4;
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":{call},"method":"tools/call","params":{{"name":"echo","arguments":{{"x":"{}"}},{META}}}}}"#,
             "y".repeat(1024)
         );
-        times[0].push(timed(|| to_direct.post(&body)));
-        times[1].push(timed(|| {
-            hop_in.write_all(line.as_bytes()).unwrap();
-            hop_out.read_line(&mut String::new()).unwrap();
-        }));
-        times[2].push(timed(|| to_bridge.post(&body)));
-        times[3].push(timed(|| to_reverse.post(&body)));
+        let time = match turn {
+            0 => timed(|| to_direct.post(&body)),
+            1 => timed(|| {
+                hop_in.write_all(line.as_bytes()).unwrap();
+                hop_out.read_line(&mut String::new()).unwrap();
+            }),
+            2 => timed(|| to_bridge.post(&body)),
+            _ => timed(|| to_reverse.post(&body)),
+        };
+        times[turn].push(time);
     }
     let [direct_time, hop, bridged, reversed] = times.map(median);
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
@@ -180,7 +186,11 @@ fn answer(message: &[u8]) -> String {
     let message = String::from_utf8_lossy(message);
     let id: String =
         message.split("\"id\":").nth(1).unwrap_or("0").chars().take_while(char::is_ascii_digit).collect();
-    let text = "z".repeat(1024);
+    let text: String = (0..12)
+        .map(|row| {
+            format!("row {row}: state open, author ada, a title of some words, created 2026-11-{row:02}\\n")
+        })
+        .collect();
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}],"resultType":"complete"}}}}"#
     )

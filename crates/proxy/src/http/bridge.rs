@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
@@ -11,7 +11,7 @@ use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, Heade
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use tidegate_gate::{RpcError, error_response};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::body::{Body, full, stream};
 use super::exchange::{self, answer, failure, status_of};
@@ -42,6 +42,7 @@ pub struct Bridge {
     shared: tokio::sync::Mutex<Option<Arc<Peer>>>,
     /// What tools want repeated in headers, once it was asked.
     parameters: tokio::sync::OnceCell<Parameters>,
+    ticking: OnceLock<watch::Receiver<()>>,
 }
 
 type Answer = Result<Response<Body>, Box<Response<Body>>>;
@@ -66,6 +67,7 @@ impl Bridge {
             sessions: Mutex::default(),
             shared: tokio::sync::Mutex::default(),
             parameters: tokio::sync::OnceCell::new(),
+            ticking: OnceLock::new(),
         }
     }
 
@@ -144,7 +146,7 @@ impl Bridge {
         let (sink, heard) = mpsc::unbounded_channel();
         let numbers = peer.send(&link, from.forward.unwrap_or_default(), &sink).await;
         drop(sink);
-        Ok(respond_modern(peer, numbers, heard).await)
+        Ok(respond_modern(peer, numbers, heard, self.ticks()).await)
     }
 
     /// Checks the arguments that the called tool wants repeated in headers.
@@ -190,6 +192,21 @@ impl Bridge {
             }
         }
         known
+    }
+
+    /// Returns what changes every few seconds.
+    fn ticks(&self) -> watch::Receiver<()> {
+        let ticking = self.ticking.get_or_init(|| {
+            let (sender, ticks) = watch::channel(());
+            tokio::spawn(async move {
+                while !sender.is_closed() {
+                    tokio::time::sleep(TICK).await;
+                    let _ = sender.send(());
+                }
+            });
+            ticks
+        });
+        ticking.clone()
     }
 
     async fn shared(&self) -> Result<Arc<Peer>, Box<Response<Body>>> {
@@ -448,9 +465,22 @@ async fn respond_modern(
     peer: Arc<Peer>,
     numbers: Vec<u64>,
     mut heard: mpsc::UnboundedReceiver<Said>,
+    mut ticks: watch::Receiver<()>,
 ) -> Response<Body> {
     let waiting = Abandon { peer: Some(peer), numbers };
-    let first = tokio::time::timeout(QUIET, heard.recv()).await;
+    // A timer of its own for every request would wake the driver once more for each.
+    let mut quiet = 0;
+    let first = loop {
+        tokio::select! {
+            said = heard.recv() => break Ok(said),
+            changed = ticks.changed() => {
+                quiet += 1;
+                if quiet > QUIET_TICKS || changed.is_err() {
+                    break Err(());
+                }
+            }
+        }
+    };
     if let Ok(Some(said)) = &first
         && said.last
     {
@@ -494,8 +524,10 @@ async fn respond_modern(
 const SLOW: Duration = Duration::from_millis(100);
 /// The revision since which the first event of a stream may be without data.
 const PRIMING: &[u8] = b"2025-11-25";
-/// How long an answer may take before the client is told that it will.
-const QUIET: Duration = Duration::from_secs(15);
+/// Ticks that an answer may take before the client is told that it will.
+const QUIET_TICKS: u32 = 3;
+/// How often waiting requests look at the time.
+const TICK: Duration = Duration::from_secs(5);
 /// How often a client is told that its answer is still awaited.
 const PING: Duration = Duration::from_secs(15);
 

@@ -1,15 +1,27 @@
 //! What HTTP through tidegate costs: `cargo bench -p tidegate --bench http`.
 //!
-//! A call of 1 KB by HTTP to a server on stdio, beside what cannot be spared: the same call by HTTP to a server that speaks
-//! it (direct), and one hop of a line through `cat`. All in turns in one run, as ratios of medians. Then what 1,000 idle
+//! A call of 1 KB by HTTP to a server on stdio, beside what cannot be spared: the same call by HTTP to a server in Rust
+//! that speaks it (direct), and one hop of a line through `cat`. All in turns in one run, as ratios of medians. Then what 1,000 idle
 //! sessions take. This program is its own servers.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
 
+use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 
 const CALLS: usize = 3000;
 const TURN: usize = 100;
@@ -208,31 +220,31 @@ fn serve_stdio() {
     }
 }
 
+/// A server as they are written in Rust: hyper on one thread.
 fn serve_http() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    println!("{}", listener.local_addr().unwrap().port());
-    for (number, stream) in listener.incoming().flatten().enumerate() {
-        std::thread::Builder::new()
-            .stack_size(64 * 1024)
-            .spawn(move || {
-                stream.set_nodelay(true).unwrap();
-                let mut stream = BufReader::new(stream);
-                while let Some(body) = read_message(&mut stream) {
-                    let reply = answer(&body);
-                    let session = if body.windows(10).any(|part| part == b"initialize") {
-                        format!("Mcp-Session-Id: s{number}\r\n")
-                    } else {
-                        String::new()
-                    };
-                    let reply = format!(
-                        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{session}Content-Length: {}\r\n\r\n{reply}",
-                        reply.len()
-                    );
-                    if stream.get_mut().write_all(reply.as_bytes()).is_err() {
-                        return;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        println!("{}", listener.local_addr().unwrap().port());
+        let sessions = Arc::new(AtomicUsize::new(0));
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            let sessions = Arc::clone(&sessions);
+            let service = service_fn(move |request: Request<Incoming>| {
+                let sessions = Arc::clone(&sessions);
+                async move {
+                    let body = request.into_body().collect().await.unwrap().to_bytes();
+                    let mut response = Response::new(Full::new(Bytes::from(answer(&body))));
+                    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                    if memchr::memmem::find(&body, b"initialize").is_some() {
+                        let session = format!("s{}", sessions.fetch_add(1, Ordering::Relaxed));
+                        response.headers_mut().insert("mcp-session-id", session.parse().unwrap());
                     }
+                    Ok::<_, Infallible>(response)
                 }
-            })
-            .unwrap();
-    }
+            });
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+        }
+    });
 }

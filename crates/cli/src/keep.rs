@@ -5,11 +5,10 @@ use std::sync::Arc;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::cursor::SEAL;
+pub(crate) use tidegate_gate::causes;
 use tidegate_gate::policy::TTL;
 use tidegate_gate::{Keep as UserKeep, Opened};
-use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, NewArtifact, SqliteStore, StoreError, StoredSource, open,
-};
+use tidegate_store::{Artifact, ArtifactId, ArtifactStore, SqliteStore, StoreError, StoredSource, open};
 
 use crate::config::Config;
 use crate::error::CommandError;
@@ -56,15 +55,7 @@ impl Keep {
         tool: &str,
         tokens: u64,
     ) -> Result<Artifact, CommandError> {
-        let bytes = outline.to_bytes();
-        let new = NewArtifact {
-            outline: &bytes,
-            kind: outline.kind(),
-            records: outline.record_count(),
-            tokens,
-            ..NewArtifact::new(&self.user.owner, &self.user.session, tool, TTL)
-        };
-        self.store().put(&new, payload.source()).map_err(|error| {
+        self.user.put(tool, TTL, outline, tokens, payload.source()).map_err(|error| {
             CommandError::out_of_reach(format!("cannot keep the result: {}", causes(&error)))
         })
     }
@@ -92,15 +83,4 @@ pub(crate) fn id(name: &str) -> Result<ArtifactId, CommandError> {
         CommandError::bad_input(format!("{name:?} is not the name of a result"))
             .hint("it looks like list_issues-3f9c2kq7m0xw")
     })
-}
-
-/// An error with what caused it.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

@@ -94,8 +94,8 @@ pub(crate) fn bounded(message: &str) -> String {
     format!("{head} … {tail}")
 }
 
-/// An error with what caused it.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+/// Returns an error with what caused it, in words.
+pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -16,7 +16,6 @@ use tidegate_store::{
 };
 
 use crate::follow_up::kept_words;
-use crate::policy::Policy;
 
 /// Where results are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,10 +75,14 @@ impl Keep {
     }
 
     /// Stores a result with its outline.
-    pub(crate) fn put(
+    ///
+    /// # Errors
+    ///
+    /// A full quota or disk, or a store that cannot be used; then nothing was stored.
+    pub fn put(
         &self,
         tool: &str,
-        policy: &Policy,
+        ttl: Duration,
         outline: &Outline,
         tokens: u64,
         body: &dyn Source,
@@ -90,7 +93,7 @@ impl Keep {
             kind: outline.kind(),
             records: outline.record_count(),
             tokens,
-            ..NewArtifact::new(&self.owner, &self.session, tool, policy.ttl)
+            ..NewArtifact::new(&self.owner, &self.session, tool, ttl)
         };
         self.open()?.store.put(&new, body)
     }

@@ -63,7 +63,8 @@ impl Passage<'_> {
         let prepared = Prepared::with_hints(payload, text.as_ref(), &self.policy.hints)?;
         let outline = prepared.outline()?;
         let raw = measure::cost(payload, &self.caller.profile.meter)?;
-        let stored = self.keep.put(&self.called.tool, self.policy, &outline, raw.tokens.0, payload.source());
+        let stored =
+            self.keep.put(&self.called.tool, self.policy.ttl, &outline, raw.tokens.0, payload.source());
         match stored {
             Ok(artifact) => self.kept(&prepared, &artifact),
             Err(error) => self.lost(&prepared, raw, &error),

@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Response, StatusCode};
-use tidegate_gate::raw;
+use tidegate_gate::{causes, raw};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -22,7 +22,6 @@ use super::exchange::from_server;
 use super::headers::Parameters;
 use super::modern::{self, SESSION_HEADER, VERSION_HEADER};
 use super::remote::Remote;
-use super::reverse::causes;
 use super::sse::Events;
 use crate::link::Link;
 use crate::message::{Envelope, Kind, messages};

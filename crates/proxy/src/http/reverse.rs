@@ -13,6 +13,7 @@ use hyper::header::{
 };
 use hyper::http::response::Parts;
 use hyper::{Method, Request, Response, StatusCode};
+use tidegate_gate::causes;
 
 use super::body::{Body, full, stream};
 use super::exchange::{self, answer, failure, from_server};
@@ -218,15 +219,4 @@ fn unreachable(exchange: &Link, error: &RemoteError) -> Response<Body> {
             exchange::json(StatusCode::BAD_GATEWAY, [b"[", joined.join(&b","[..]).as_slice(), b"]"].concat())
         }
     }
-}
-
-/// An error with what caused it.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

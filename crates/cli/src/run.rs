@@ -82,6 +82,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let policies = config.policies(&server, arguments.rules());
     let link = arguments.link(server, place, policies, config.clients())?;
     let program = std::env::current_exe().map_err(CommandError::failed)?;
+    if arguments.http.is_used() && arguments.timeout.is_some() {
+        return Err(CommandError::bad_input("--timeout is not possible with --http or --url yet")
+            .hint("leave it out, and TIDEGATE_TIMEOUT too; a client's own timeout still holds"));
+    }
     if arguments.http.is_used() {
         return arguments.http.run(link, program, &arguments.command).map(|()| 0);
     }

@@ -11,6 +11,7 @@ mod headers;
 mod modern;
 mod peer;
 mod remote;
+mod respond;
 mod reverse;
 mod safety;
 mod serve;

@@ -154,11 +154,9 @@ impl Reader<'_> {
         for (name, value) in table {
             let key = name.get_ref().as_ref();
             match key {
-                "budget_tokens" => {
-                    rules.budget_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST);
-                }
-                "max_bytes" => rules.max_bytes = self.number(key, value, Budget::LEAST_BYTES.0..=MOST),
-                "cap_tokens" => rules.cap_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST),
+                "budget_tokens" => rules.budget_tokens = self.tokens(key, value),
+                "max_bytes" => rules.max_bytes = self.bytes(key, value),
+                "cap_tokens" => rules.cap_tokens = self.tokens(key, value),
                 "ttl_seconds" => rules.ttl_seconds = self.number(key, value, 1..=MOST),
                 "page_size" => rules.page_size = self.number(key, value, 1..=1000),
                 "fields" => rules.fields = self.strings(key, value),
@@ -183,11 +181,9 @@ impl Reader<'_> {
         for (name, value) in table {
             let key = name.get_ref().as_ref();
             match key {
-                "budget_tokens" => {
-                    rules.budget_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST);
-                }
-                "max_bytes" => rules.max_bytes = self.number(key, value, Budget::LEAST_BYTES.0..=MOST),
-                "cap_tokens" => rules.cap_tokens = self.number(key, value, Budget::LEAST_TOKENS.0..=MOST),
+                "budget_tokens" => rules.budget_tokens = self.tokens(key, value),
+                "max_bytes" => rules.max_bytes = self.bytes(key, value),
+                "cap_tokens" => rules.cap_tokens = self.tokens(key, value),
                 "count_percent" => {
                     let percent = self.number(key, value, 100..=1000);
                     rules.count_percent = percent.and_then(|percent| u32::try_from(percent).ok());
@@ -213,6 +209,14 @@ impl Reader<'_> {
             }
         }
         path
+    }
+
+    fn tokens(&mut self, key: &str, value: &Value<'_>) -> Option<u64> {
+        self.number(key, value, Budget::LEAST_TOKENS.0..=MOST)
+    }
+
+    fn bytes(&mut self, key: &str, value: &Value<'_>) -> Option<u64> {
+        self.number(key, value, Budget::LEAST_BYTES.0..=MOST)
     }
 
     fn number(&mut self, key: &str, value: &Value<'_>, range: RangeInclusive<u64>) -> Option<u64> {

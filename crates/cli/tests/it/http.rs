@@ -380,6 +380,14 @@ fn a_client_on_stdio_of_a_server_over_http() {
     let gone = session.request("tools/call", json!({"name": "rows", "arguments": {}}));
     assert!(gone["error"]["message"].as_str().unwrap().contains("could not be reached"), "{gone}");
     assert_eq!(session.end().0, 0);
+    let timed =
+        tidegate_in(Some(home.path()), &["run", "--timeout", "1s", "--url", "http://127.0.0.1:1/mcp"], b"");
+    assert_eq!(timed.code, 2);
+    assert!(
+        timed.stderr.contains("--timeout is not possible with --http or --url yet; leave it out"),
+        "{}",
+        timed.stderr
+    );
     let wrong = tidegate_in(Some(home.path()), &["run", "--url", "example.com"], b"");
     assert_eq!(wrong.code, 2);
     assert!(wrong.stderr.contains("looks like https://example.com/mcp"), "{}", wrong.stderr);

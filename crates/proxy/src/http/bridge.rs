@@ -7,24 +7,28 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use tidegate_gate::{RpcError, error_response};
 use tokio::sync::{mpsc, watch};
 
 use super::body::{Body, full, stream};
-use super::exchange::{self, answer, failure, status_of};
+use super::exchange::{self, answer, failure};
 use super::headers::Parameters;
 use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
-use super::peer::{Peer, Said};
+use super::peer::Peer;
+use super::respond;
 use super::session::{LISTENING, Session, event_id};
-use super::sse;
 use crate::link::Link;
 use crate::message::{Envelope, Kind, messages};
 
 /// Sessions at once; each has a server of its own.
 const SESSIONS: usize = 256;
+/// How long a server may take to list its tools when we ask.
+const LISTED: Duration = Duration::from_secs(5);
+/// The revision since which the first event of a stream may be without data.
+const PRIMING: &[u8] = b"2025-11-25";
 /// Pages of a list of tools that are asked for.
 const LIST_PAGES: usize = 16;
 /// How long a session may be idle.
@@ -82,7 +86,7 @@ impl Bridge {
         let answered = match (&parts.method, modern) {
             (&Method::POST, true) => self.modern(parts, body).await,
             (&Method::POST, false) => self.legacy(parts, body).await,
-            (_, true) => Ok(not_allowed()),
+            (_, true) => Ok(respond::not_allowed()),
             (&Method::GET, false) => self.listen(&parts.headers),
             _ => self.delete(&parts.headers),
         };
@@ -111,17 +115,10 @@ impl Bridge {
 
     async fn modern(&self, parts: Parts, body: Incoming) -> Answer {
         accepts(&parts.headers, &["application/json", "text/event-stream"])?;
-        let body = exchange::read(body).await?;
-        let Some(kind) = kind_of(&body) else {
-            return Err(Box::new(failure(
-                StatusCode::BAD_REQUEST,
-                -32700,
-                "the body is not a JSON-RPC message",
-            )));
-        };
+        let (body, kind) = read_message(body).await?;
         match kind {
             // The end of a connection cancels; there is nothing else a client has to tell.
-            Kind::Notification => return Ok(accepted()),
+            Kind::Notification => return Ok(respond::accepted()),
             Kind::Request => {}
             _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
         }
@@ -146,7 +143,7 @@ impl Bridge {
         let (sink, heard) = mpsc::unbounded_channel();
         let numbers = peer.send(&link, from.forward.unwrap_or_default(), &sink).await;
         drop(sink);
-        Ok(respond_modern(peer, numbers, heard, self.ticks()).await)
+        Ok(respond::modern(peer, numbers, heard, self.ticks()).await)
     }
 
     /// Checks the arguments that the called tool wants repeated in headers.
@@ -182,7 +179,8 @@ impl Bridge {
             let (sink, mut heard) = mpsc::unbounded_channel();
             peer.send(&link, from.forward.unwrap_or_default(), &sink).await;
             drop(sink);
-            let Some(said) = heard.recv().await else { break };
+            // A server that does not list its tools must not hold up the calls of them.
+            let Ok(Some(said)) = tokio::time::timeout(LISTED, heard.recv()).await else { break };
             known.learn(&said.line);
             let next = tidegate_gate::raw::whole(&said.line)
                 .and_then(|whole| tidegate_gate::raw::at(&said.line, &whole, &["result", "nextCursor"]));
@@ -200,7 +198,7 @@ impl Bridge {
             let (sender, ticks) = watch::channel(());
             tokio::spawn(async move {
                 while !sender.is_closed() {
-                    tokio::time::sleep(TICK).await;
+                    tokio::time::sleep(respond::TICK).await;
                     let _ = sender.send(());
                 }
             });
@@ -217,7 +215,12 @@ impl Bridge {
         let (other, mut heard) = mpsc::unbounded_channel();
         let peer = self.start(other)?;
         // What is said to nobody in particular has nobody to go to: every request stands alone.
-        tokio::spawn(async move { while heard.recv().await.is_some() {} });
+        let log = Arc::clone(&self.log);
+        tokio::spawn(async move {
+            while heard.recv().await.is_some() {
+                log("a message of the server's that names no request was left out: its clients share it");
+            }
+        });
         *shared = Some(Arc::clone(&peer));
         Ok(peer)
     }
@@ -238,14 +241,7 @@ impl Bridge {
         if content.split(';').next().map(str::trim) != Some("application/json") {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json");
         }
-        let body = exchange::read(body).await?;
-        let Some(kind) = kind_of(&body) else {
-            return Err(Box::new(failure(
-                StatusCode::BAD_REQUEST,
-                -32700,
-                "the body is not a JSON-RPC message",
-            )));
-        };
+        let (body, kind) = read_message(body).await?;
         let greeting = kind == Kind::Request && is_greeting(&body);
         let session = if greeting { self.begin()? } else { self.session(&parts.headers)? };
         let batch = body.trim_ascii_start().first() == Some(&b'[');
@@ -260,11 +256,11 @@ impl Bridge {
         drop(sink);
         if numbers.is_empty() {
             session.forget(number);
-            return Ok(accepted());
+            return Ok(respond::accepted());
         }
         // Earlier revisions do not know events without data.
         let primes = parts.headers.get(VERSION_HEADER).is_some_and(|version| version.as_bytes() >= PRIMING);
-        Ok(respond_legacy(session, number, numbers.len(), heard, batch, primes).await)
+        Ok(respond::legacy(session, number, numbers.len(), heard, batch, primes).await)
     }
 
     fn begin(&self) -> Result<Arc<Session>, Box<Response<Body>>> {
@@ -324,7 +320,7 @@ impl Bridge {
         if !session.connect(number, after, &sender) {
             return refuse(StatusCode::CONFLICT, "somebody listens on this stream already");
         }
-        Ok(events(&session.id, body))
+        Ok(respond::events(&session.id, body))
     }
 
     fn delete(&self, headers: &HeaderMap) -> Answer {
@@ -356,6 +352,14 @@ fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Box<Response<Body>
     }
 }
 
+async fn read_message(body: Incoming) -> Result<(Vec<u8>, Kind), Box<Response<Body>>> {
+    let body = exchange::read(body).await?;
+    match kind_of(&body) {
+        Some(kind) => Ok((body, kind)),
+        None => Err(Box::new(failure(StatusCode::BAD_REQUEST, -32700, "the body is not a JSON-RPC message"))),
+    }
+}
+
 fn kind_of(body: &[u8]) -> Option<Kind> {
     let whole = tidegate_gate::raw::whole(body)?;
     match body[whole.start] {
@@ -371,183 +375,8 @@ fn is_greeting(body: &[u8]) -> bool {
     })
 }
 
-fn accepted() -> Response<Body> {
-    let mut response = Response::new(full(""));
-    *response.status_mut() = StatusCode::ACCEPTED;
-    response
-}
-
-fn not_allowed() -> Response<Body> {
-    let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, -32600, "requests without a session are POST");
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-    response
-}
-
-fn events(session: &str, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    name_session(headers, session);
-    response
-}
-
-fn name_session(headers: &mut HeaderMap, session: &str) {
-    if let Ok(id) = HeaderValue::from_str(session)
-        && !session.is_empty()
-    {
-        headers.insert(SESSION_HEADER, id);
-    }
-}
-
 fn random_id() -> String {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The answer alone as JSON, or, where something comes before it, a stream.
-async fn respond_legacy(
-    session: Arc<Session>,
-    number: u64,
-    mut open: usize,
-    mut heard: mpsc::UnboundedReceiver<Said>,
-    batch: bool,
-    primes: bool,
-) -> Response<Body> {
-    // Something that answers no request may be put on the stream while we wait, so it must be there.
-    let (sender, body) = stream();
-    session.connect(number, None, &sender);
-    let woken = session.woken(number);
-    let first = tokio::select! {
-        first = heard.recv() => match first {
-            Some(first) => Some(first),
-            None => {
-                session.forget(number);
-                return failure(StatusCode::BAD_GATEWAY, -32000, "the server ended before it answered");
-            }
-        },
-        // Something that answers no request, perhaps a request of the server's own, is there to be seen.
-        () = woken.notified() => None,
-        () = tokio::time::sleep(SLOW) => None,
-    };
-    if let Some(first) =
-        first.as_ref().filter(|first| first.last && open == 1 && !batch && session.is_quiet(number))
-    {
-        session.forget(number);
-        let mut response = exchange::json(StatusCode::OK, first.line.trim_ascii_end().to_vec());
-        name_session(response.headers_mut(), &session.id);
-        return response;
-    }
-    if first.is_none() && session.is_quiet(number) && primes {
-        session.put(number, b"", false);
-    }
-    let id = session.id.clone();
-    tokio::spawn(async move {
-        let mut next = match first {
-            Some(first) => Some(first),
-            None => heard.recv().await,
-        };
-        while let Some(said) = next {
-            open -= usize::from(said.last);
-            session.put(number, &said.line, open == 0);
-            if open == 0 {
-                return;
-            }
-            next = heard.recv().await;
-        }
-    });
-    events(&id, body)
-}
-
-/// The answer alone as JSON, or, where something comes before it, a stream. A client that goes away cancels.
-async fn respond_modern(
-    peer: Arc<Peer>,
-    numbers: Vec<u64>,
-    mut heard: mpsc::UnboundedReceiver<Said>,
-    mut ticks: watch::Receiver<()>,
-) -> Response<Body> {
-    let waiting = Abandon { peer: Some(peer), numbers };
-    // A timer of its own for every request would wake the driver once more for each.
-    let mut quiet = 0;
-    let first = loop {
-        tokio::select! {
-            said = heard.recv() => break Ok(said),
-            changed = ticks.changed() => {
-                quiet += 1;
-                if quiet > QUIET_TICKS || changed.is_err() {
-                    break Err(());
-                }
-            }
-        }
-    };
-    if let Ok(Some(said)) = &first
-        && said.last
-    {
-        waiting.done();
-        return exchange::json(status_of(&said.line), said.line.trim_ascii_end().to_vec());
-    }
-    if let Ok(None) = first {
-        waiting.done();
-        return failure(StatusCode::BAD_GATEWAY, -32000, "the server ended before it answered");
-    }
-    let (sender, body) = stream();
-    tokio::spawn(async move {
-        let mut next = first.ok().flatten();
-        loop {
-            if let Some(said) = next.take() {
-                let sent = sender.send(sse::event(None, &said.line).into()).await.is_ok();
-                if said.last || !sent {
-                    if said.last {
-                        waiting.done();
-                    }
-                    return;
-                }
-            }
-            next = tokio::select! {
-                said = heard.recv() => match said {
-                    Some(said) => Some(said),
-                    None => return waiting.done(),
-                },
-                () = sender.closed() => return,
-                () = tokio::time::sleep(PING) => {
-                    let _ = sender.send(": ping\n\n".into()).await;
-                    None
-                }
-            };
-        }
-    });
-    events("", body)
-}
-
-/// How long an answer may take before a stream is begun for it, which a client can come back to.
-const SLOW: Duration = Duration::from_millis(100);
-/// The revision since which the first event of a stream may be without data.
-const PRIMING: &[u8] = b"2025-11-25";
-/// Ticks that an answer may take before the client is told that it will.
-const QUIET_TICKS: u32 = 3;
-/// How often waiting requests look at the time.
-const TICK: Duration = Duration::from_secs(5);
-/// How often a client is told that its answer is still awaited.
-const PING: Duration = Duration::from_secs(15);
-
-/// Requests that nobody waits for any more once this is dropped, unless they are done.
-struct Abandon {
-    peer: Option<Arc<Peer>>,
-    numbers: Vec<u64>,
-}
-
-impl Abandon {
-    fn done(mut self) {
-        self.peer = None;
-    }
-}
-
-impl Drop for Abandon {
-    fn drop(&mut self) {
-        if let Some(peer) = self.peer.take() {
-            let numbers = std::mem::take(&mut self.numbers);
-            tokio::spawn(async move { peer.abandon(&numbers).await });
-        }
-    }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tidegate_core::Tokens;
-use tidegate_core::measure::{Meter, cost};
+use tidegate_core::budget::Budget;
+use tidegate_core::measure::{Fit, Meter, cost, fits};
 use tidegate_core::payload::Payload;
 use tidegate_core::source::Span;
 use tidegate_gate::policy::Policies;
@@ -161,6 +162,10 @@ proptest! {
         let answer = call(&link, &result);
         let sent = result_of(&answer);
         if sent == result {
+            let source = result.as_slice();
+            let payload = Payload::read_result(&source).unwrap();
+            let fit = fits(&payload, &Budget::default(), &Meter::default()).unwrap();
+            prop_assert!(matches!(fit, Fit::Fits(_)), "only what fits crosses untouched");
             return Ok(());
         }
         let value: Value = serde_json::from_slice(sent).unwrap();

@@ -289,24 +289,12 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Decodes a block and returns how many raw bytes were used; an escape cut by the block's end is left for the
-/// next one, unless this is the last.
+/// Decodes a block and returns how many raw bytes were used.
 fn decode(raw: &[u8], escaped: bool, last: bool, out: &mut Vec<u8>) -> usize {
-    if !escaped {
-        out.extend_from_slice(raw);
-        return raw.len();
+    if escaped {
+        return string::decode_into(raw, last, out);
     }
-    let mut used = 0;
-    while let Some(run) = memchr::memchr(b'\\', &raw[used..]) {
-        out.extend_from_slice(&raw[used..used + run]);
-        used += run;
-        let rest = &raw[used..];
-        if !last && rest.len() < string::LONGEST_ESCAPE {
-            return used;
-        }
-        used += string::decode_escape(rest, out);
-    }
-    out.extend_from_slice(&raw[used..]);
+    out.extend_from_slice(raw);
     raw.len()
 }
 

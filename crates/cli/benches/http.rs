@@ -1,8 +1,9 @@
 //! What HTTP through tidegate costs: `cargo bench -p tidegate --bench http`.
 //!
 //! A call of 1 KB by HTTP to a server on stdio, beside what cannot be spared: the same call by HTTP to a server in Rust
-//! that speaks it (direct), and one hop of a line through `cat`. All in turns in one run, as ratios of medians. Then what 1,000 idle
-//! sessions take. This program is its own servers.
+//! that speaks it (direct), and what a relay hop adds to a call whatever the relay does: `cat | server | cat` less the
+//! server alone, which is the kernel waking one more process. All in turns in one run, as ratios of medians. Then what
+//! 1,000 idle sessions take. This program is its own servers.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
 
@@ -48,36 +49,35 @@ fn compare() {
     let url = format!("http://127.0.0.1:{direct_port}/mcp");
     let mut reverse = spawn(&[tidegate, "run", "--ephemeral", "--http", "127.0.0.1:0", "--url", &url], true);
     let reverse_port = port_of(&mut reverse);
-    let mut cat = spawn(&["cat"], false);
+    let mut alone = Pipe::to(spawn(&[this, "serve-stdio"], false));
+    let mut relayed = Pipe::to(spawn(&["sh", "-c", &format!("cat | '{this}' serve-stdio | cat")], false));
 
     let (mut to_direct, mut to_bridge, mut to_reverse) =
         (Connection::to(direct_port), Connection::to(bridge_port), Connection::to(reverse_port));
-    let (mut hop_in, mut hop_out) = (cat.stdin.take().unwrap(), BufReader::new(cat.stdout.take().unwrap()));
-    let line = format!("{}\n", "x".repeat(1024));
-    let mut times: [Vec<Duration>; 4] = Default::default();
-    for call in 0..CALLS * 4 {
+    let mut times: [Vec<Duration>; 5] = Default::default();
+    for call in 0..CALLS * times.len() {
         // In turns of some calls each, as a client makes them: whoever was not asked for long has to be woken first.
-        let turn = call / TURN % 4;
+        let turn = call / TURN % times.len();
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":{call},"method":"tools/call","params":{{"name":"echo","arguments":{{"x":"{}"}},{META}}}}}"#,
             "y".repeat(1024)
         );
         let time = match turn {
             0 => timed(|| to_direct.post(&body)),
-            1 => timed(|| {
-                hop_in.write_all(line.as_bytes()).unwrap();
-                hop_out.read_line(&mut String::new()).unwrap();
-            }),
-            2 => timed(|| to_bridge.post(&body)),
+            1 => timed(|| alone.call(&body)),
+            2 => timed(|| relayed.call(&body)),
+            3 => timed(|| to_bridge.post(&body)),
             _ => timed(|| to_reverse.post(&body)),
         };
         times[turn].push(time);
     }
-    let [direct_time, hop, bridged, reversed] = times.map(median);
+    let [direct_time, alone_time, relayed_time, bridged, reversed] = times.map(median);
+    let hop = relayed_time.saturating_sub(alone_time);
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     println!("a call of 1 KB, median of {CALLS}:");
     println!("  direct HTTP            {:8.1} us", micros(direct_time));
-    println!("  one hop through cat    {:8.1} us", micros(hop));
+    println!("  direct stdio           {:8.1} us", micros(alone_time));
+    println!("  cat | server | cat     {:8.1} us: a hop is {:.1} us", micros(relayed_time), micros(hop));
     println!(
         "  HTTP to stdio          {:8.1} us, {:.2}x direct and a hop",
         micros(bridged),
@@ -100,7 +100,7 @@ fn compare() {
         })
         .collect();
     println!("{} idle sessions: {} MB, before them {before} MB", idle.len(), resident(&reverse));
-    for mut child in [direct, bridge, reverse, cat] {
+    for mut child in [direct, bridge, reverse, alone.child, relayed.child] {
         let _ = Command::new("kill").arg(child.id().to_string()).status();
         let _ = child.wait();
     }
@@ -143,6 +143,25 @@ fn resident(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default().to_owned();
     line.split_ascii_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) / 1000
+}
+
+/// A server that is spoken to by lines.
+struct Pipe {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Pipe {
+    fn to(mut child: Child) -> Self {
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    fn call(&mut self, body: &str) -> usize {
+        let line = format!("{body}\n");
+        self.child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
+        self.output.read_until(b'\n', &mut Vec::new()).unwrap()
+    }
 }
 
 struct Connection {

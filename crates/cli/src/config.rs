@@ -15,6 +15,7 @@ use tidegate_gate::profile::ProfileRules;
 
 use crate::error::CommandError;
 use file::File;
+pub(crate) use file::LEAST_RESULT;
 use mistake::Mistake;
 
 /// The name of the file.
@@ -77,10 +78,15 @@ impl Config {
     /// Returns where results are kept. `TIDEGATE_HOME` wins over a file.
     pub(crate) fn place(&self) -> Place {
         let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-        match (Place::Folder(home), self.files.iter().find_map(|file| file.store_path.clone())) {
+        match (Place::Folder(home), self.files.iter().find_map(|file| file.store.path.clone())) {
             (Place::Folder(None), Some(path)) => Place::Folder(Some(path)),
             (place, _) => place,
         }
+    }
+
+    /// Returns the largest result that is taken, if a file says.
+    pub(crate) fn max_result_bytes(&self) -> Option<u64> {
+        self.files.iter().find_map(|file| file.store.max_result_bytes)
     }
 }
 

@@ -14,10 +14,10 @@ use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::profile::ProfileRules;
 use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
 use tidegate_proxy::stdio::{self, Options};
-use tidegate_proxy::{Link, Mode};
-use tidegate_query::{Limits, Queries, Worker};
+use tidegate_proxy::{Limits, Link, Mode};
+use tidegate_query::{Queries, Worker};
 
-use crate::config::Config;
+use crate::config::{Config, LEAST_RESULT};
 use crate::error::CommandError;
 
 /// Run an MCP server with its results kept inside a budget
@@ -53,6 +53,10 @@ pub(crate) struct Arguments {
     #[arg(long, env = "TIDEGATE_EPHEMERAL", value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     ephemeral: bool,
 
+    /// Largest result that is taken from the server; a larger one becomes an error [default: 268435456]
+    #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_RESULT_BYTES", value_parser = at_least(LEAST_RESULT))]
+    max_result_bytes: Option<u64>,
+
     /// Answer a request with an error when the server has not answered it for so long, such as 30s [default: never]
     #[arg(long, value_name = "TIME", env = "TIDEGATE_TIMEOUT", value_parser = duration)]
     timeout: Option<Duration>,
@@ -80,7 +84,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let server = arguments.server();
     let place = if arguments.ephemeral { Place::Memory } else { config.place() };
     let policies = config.policies(&server, arguments.rules());
-    let link = arguments.link(server, place, policies, config.clients())?;
+    let limits = Limits {
+        most: arguments.max_result_bytes.or(config.max_result_bytes()).unwrap_or(Limits::MOST),
+        folder: place.folder(),
+        ..Limits::default()
+    };
+    let link = arguments.link(server, place, policies, config.clients())?.with_limits(limits);
     let program = std::env::current_exe().map_err(CommandError::failed)?;
     if arguments.http.is_used() && arguments.timeout.is_some() {
         return Err(CommandError::bad_input("--timeout is not possible with --http or --url yet")
@@ -118,7 +127,7 @@ impl Arguments {
         clients: Vec<(String, ProfileRules)>,
     ) -> Result<Link, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
-        let engines = Queries::new(Limits::default(), worker);
+        let engines = Queries::new(tidegate_query::Limits::default(), worker);
         let gate = Gate::new(Setup { keep: Keep::of_user(place), policies, engines, server });
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout))

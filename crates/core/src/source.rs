@@ -61,6 +61,66 @@ impl<S: Source + ?Sized> Source for &S {
     }
 }
 
+impl<S: Source + ?Sized> Source for std::sync::Arc<S> {
+    fn len(&self) -> u64 {
+        (**self).len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, buffer)
+    }
+
+    fn as_slice(&self) -> Option<&[u8]> {
+        (**self).as_slice()
+    }
+}
+
+impl Source for Vec<u8> {
+    fn len(&self) -> u64 {
+        Self::len(self) as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.as_slice().read_at(offset, buffer)
+    }
+
+    fn as_slice(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+}
+
+/// A part of a source, as a source of its own.
+#[derive(Debug, Clone)]
+pub struct Part<S> {
+    source: S,
+    span: Span,
+}
+
+impl<S: Source> Part<S> {
+    /// Returns the part at a span, cut at the end of the source.
+    pub fn new(source: S, span: Span) -> Self {
+        let end = span.end.min(source.len());
+        Self { source, span: Span { start: span.start.min(end), end } }
+    }
+}
+
+impl<S: Source> Source for Part<S> {
+    fn len(&self) -> u64 {
+        self.span.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.span.len().saturating_sub(offset);
+        let count = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.source.read_at(self.span.start + offset, &mut buffer[..count])
+    }
+
+    fn as_slice(&self) -> Option<&[u8]> {
+        let range = usize::try_from(self.span.start).ok()?..usize::try_from(self.span.end).ok()?;
+        self.source.as_slice()?.get(range)
+    }
+}
+
 /// A range of bytes of a source: `start` inclusive, `end` exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {

@@ -17,7 +17,8 @@ use serde_json::{Map, Value, json};
 use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
 use tidegate_core::measure::{self, Cost, Fit, Meter};
-use tidegate_core::payload::Payload;
+use tidegate_core::payload::{Form, Payload};
+use tidegate_core::source::Source;
 use tidegate_query::Queries;
 use tidegate_store::{ArtifactStore, Call, Clock, SystemClock};
 
@@ -28,10 +29,11 @@ use crate::follow_up::{FollowUp, Reader};
 use crate::keep::Keep;
 use crate::passage::Passage;
 use crate::policy::Policies;
-use crate::{raw, reply, resources, tools};
+use crate::raw::skim;
+use crate::{reply, resources, tools};
 
 /// The largest result that a program gets whole.
-const WHOLE_BYTES: usize = 256 << 20;
+const WHOLE_BYTES: u64 = 256 << 20;
 
 /// The most bytes of an error: one client cuts the middle out of longer ones, whatever it allows for results.
 const ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
@@ -65,7 +67,6 @@ pub struct Called {
 }
 
 /// What was done with a result that crossed as it came, for the ledger.
-#[derive(Debug)]
 pub struct Untouched {
     /// The client's name.
     pub client: String,
@@ -76,7 +77,7 @@ pub struct Untouched {
     /// `pass` or `observe`.
     pub step: &'static str,
     /// The result.
-    pub result: Vec<u8>,
+    pub result: Box<dyn Source + Send + Sync>,
     /// Microseconds that were added to the call.
     pub added_micros: u64,
 }
@@ -108,23 +109,25 @@ impl Gate {
     }
 
     /// Decides on the result of a call: `None` where it crosses untouched, else what is answered instead.
-    pub fn result(&self, caller: &Caller, called: &Called, result: &[u8]) -> Option<Vec<u8>> {
+    pub fn result(&self, caller: &Caller, called: &Called, result: &dyn Source) -> Option<Vec<u8>> {
         let started = Instant::now();
         let policy = self.setup.policies.of_tool(&called.tool);
         let budget = policy.budget(&caller.profile);
-        if measure::fits_unread(result, &budget, &caller.profile.meter).is_some() {
+        let meter = &caller.profile.meter;
+        if result.as_slice().is_some_and(|bytes| measure::fits_unread(bytes, &budget, meter).is_some()) {
             return None;
         }
         // One result that the engine cannot handle must not end the proxy, nor cross as a flood.
         let shaped = catch_unwind(AssertUnwindSafe(|| {
-            let source = result;
-            // A slice can always be read.
-            let payload = Payload::read_result(&source).ok()?;
+            let payload = match Payload::read_result(&result) {
+                Ok(payload) => payload,
+                Err(error) => return Some(Passage::unreadable(caller, called, &error)),
+            };
             let budget = match payload.is_error {
                 Some(true) => budget.with_bytes(budget.bytes.min(ERROR_BYTES)),
                 _ => budget,
             };
-            if !is_final(result) || fits(&payload, &budget, &caller.profile.meter) {
+            if !is_final(&payload) || fits(&payload, &budget, meter) {
                 return None;
             }
             let passage = Passage { keep: &self.setup.keep, caller, called, policy: &policy, budget };
@@ -142,10 +145,11 @@ impl Gate {
 
     /// Decides on the error that a call was answered with: one that would flood the context is kept, and its message
     /// becomes an overview. Returns what the error becomes.
-    pub fn error(&self, caller: &Caller, called: &Called, error: &[u8]) -> Option<Vec<u8>> {
+    pub fn error(&self, caller: &Caller, called: &Called, error: &dyn Source) -> Option<Vec<u8>> {
         let shaped: Value = serde_json::from_slice(&self.result(caller, called, error)?).ok()?;
-        let code = raw::whole(error).and_then(|whole| raw::member(error, &whole, "code"));
-        let code = code.and_then(|code| std::str::from_utf8(&error[code]).ok()?.parse::<i64>().ok());
+        let members = skim::members(error, &(0..usize::try_from(error.len()).ok()?)).unwrap_or_default();
+        let code = members.iter().rfind(|member| member.key == "code");
+        let code = code.and_then(|code| std::str::from_utf8(&code.head).ok()?.parse::<i64>().ok());
         let text = &shaped["content"][0]["text"];
         Some(json!({ "code": code.unwrap_or(-32000), "message": text }).to_string().into())
     }
@@ -225,8 +229,7 @@ impl Gate {
 
     /// Notes a result that crossed as it came. Counts its tokens, so it is not for the path of an answer.
     pub fn note_untouched(&self, untouched: Untouched) {
-        let source = untouched.result.as_slice();
-        let cost = Payload::read_result(&source)
+        let cost = Payload::read_result(&*untouched.result)
             .ok()
             .and_then(|payload| measure::cost(&payload, &untouched.meter).ok());
         let Some(cost) = cost else { return };
@@ -276,15 +279,25 @@ fn fits(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> bool {
 }
 
 /// Whether this is the result of the tool, and not a request for input or the promise of one.
-fn is_final(result: &[u8]) -> bool {
-    let Some(members) = raw::whole(result).and_then(|whole| raw::members(result, &whole)) else {
-        return true;
-    };
+fn is_final(payload: &Payload<'_>) -> bool {
+    let asks = |kind: &[u8]| kind == br#""input_required""#;
+    if payload.form != Form::Plain {
+        let kind = payload.others.iter().find(|member| member.key == "resultType");
+        return !kind
+            .filter(|kind| kind.value.len() <= SMALL)
+            .and_then(|kind| kind.value.read(payload.source()).ok())
+            .is_some_and(|kind| asks(&kind));
+    }
+    let whole = 0..usize::try_from(payload.source().len()).unwrap_or(usize::MAX);
+    let members = skim::members(payload.source(), &whole).unwrap_or_default();
     let find = |key: &str| members.iter().find(|member| member.key == key);
-    let kind = find("resultType").and_then(|member| raw::text(result, &member.value));
-    let asks = kind.is_some_and(|kind| kind == "input_required");
-    let task = find("task").map_or(0..0, |member| member.value.clone());
-    let task = raw::member(result, &task, "taskId").is_some() || find("taskId").is_some();
-    let promise = task && find("content").is_none() && find("structuredContent").is_none();
-    !asks && !promise
+    let named = |task: &skim::Skimmed| {
+        skim::members(payload.source(), &task.value)
+            .is_ok_and(|members| members.iter().any(|member| member.key == "taskId"))
+    };
+    let promise = find("taskId").is_some() || find("task").is_some_and(named);
+    !promise && !find("resultType").is_some_and(|kind| asks(&kind.head))
 }
+
+/// The most bytes of what says of which kind a result is.
+const SMALL: u64 = 1024;

@@ -26,6 +26,16 @@ pub enum Place {
     Memory,
 }
 
+impl Place {
+    /// Returns the folder, whether it is there or not.
+    pub fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::Folder(named) => Home::find(named.clone()),
+            Self::Memory => None,
+        }
+    }
+}
+
 /// What is open.
 pub struct Opened {
     /// The results.

@@ -40,12 +40,15 @@ const NOTHING: Cost = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0
 impl Passage<'_> {
     /// Stores the result, and answers with what fits.
     pub(crate) fn shape(&self, payload: &Payload<'_>) -> Answered {
-        self.try_shape(payload).unwrap_or_else(|error| {
-            let tool = &self.called.tool;
-            let message =
-                format!("{tool} did run, but its result could not be read: {error}. Nothing was kept.");
-            Answered::of_text(self.caller, &message)
-        })
+        self.try_shape(payload).unwrap_or_else(|error| Self::unreadable(self.caller, self.called, &error))
+    }
+
+    /// The answer where the result was there but cannot be read any more, as from a disk that fails.
+    pub(crate) fn unreadable(caller: &Caller, called: &Called, error: &dyn std::error::Error) -> Answered {
+        let tool = &called.tool;
+        let why = causes(error);
+        let message = format!("{tool} did run, but its result could not be read: {why}. Nothing was kept.");
+        Answered::of_text(caller, &message)
     }
 
     /// The answer where the engine failed.

@@ -5,6 +5,8 @@
 //! valid UTF-8. Spans are of the bytes given, so that an [`Edits`] leaves every other byte alone. The parsers of the
 //! field build values, refuse such input, or cannot say where a value stood.
 
+pub mod skim;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -244,11 +246,18 @@ impl Edits {
         }
     }
 
+    /// Returns the changes in the order of their places.
+    pub fn in_order(mut self) -> Vec<(Place, Vec<u8>)> {
+        self.changes.sort_by_key(|(place, _)| (place.start, place.end));
+        self.changes
+    }
+
     /// Returns the bytes with all changes made.
     pub fn apply(mut self, json: &[u8]) -> Vec<u8> {
         self.changes.sort_by_key(|(place, _)| (place.start, place.end));
         let added: usize = self.changes.iter().map(|(_, bytes)| bytes.len()).sum();
-        let mut out = Vec::with_capacity(json.len() + added);
+        let removed: usize = self.changes.iter().map(|(place, _)| place.len()).sum();
+        let mut out = Vec::with_capacity((json.len() + added).saturating_sub(removed));
         let mut done = 0;
         for (place, bytes) in self.changes {
             out.extend_from_slice(&json[done..place.start.max(done)]);

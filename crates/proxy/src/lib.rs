@@ -5,6 +5,7 @@
 //! [`stdio`] front carries it between the standard streams of this process and those of a child.
 
 pub mod guard;
+mod held;
 pub mod http;
 mod link;
 mod message;
@@ -12,4 +13,5 @@ mod pending;
 pub mod stdio;
 mod task;
 
+pub use held::{Limits, Lines, Message, Spooled};
 pub use link::{FromClient, FromServer, Later, Link, Mode, Order};

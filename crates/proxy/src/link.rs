@@ -9,6 +9,7 @@
 //! that answers twice would break the promise of one answer.
 
 mod server;
+mod spooled;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use tidegate_gate::raw::{self, Place};
 use tidegate_gate::{Called, Caller, Capabilities, Gate, RpcError, Untouched, error_response, response};
 
+use crate::held::Limits;
 use crate::message::{Envelope, Kind, messages};
 use crate::pending::{Asked, Pending, Request};
 use crate::task::Tasks;
@@ -83,6 +85,7 @@ pub struct Link {
     gate: Arc<Gate>,
     mode: Mode,
     timeout: Option<Duration>,
+    limits: Arc<Limits>,
     state: Arc<Mutex<State>>,
     pending: Mutex<Pending>,
 }
@@ -98,7 +101,18 @@ impl Link {
             answered: false,
             unreadable: false,
         };
-        Self { gate, mode, timeout, state: Arc::new(Mutex::new(state)), pending: Mutex::default() }
+        let (limits, state) = (Arc::default(), Arc::new(Mutex::new(state)));
+        Self { gate, mode, timeout, limits, state, pending: Mutex::default() }
+    }
+
+    /// Returns the conversation with other limits for large messages.
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits: Arc::new(limits), ..self }
+    }
+
+    /// Returns how large messages of the server are dealt with.
+    pub(crate) fn limits(&self) -> Arc<Limits> {
+        Arc::clone(&self.limits)
     }
 
     /// Returns a further exchange of this conversation, with no request open.
@@ -107,6 +121,7 @@ impl Link {
             gate: Arc::clone(&self.gate),
             mode: self.mode,
             timeout: self.timeout,
+            limits: self.limits(),
             state: Arc::clone(&self.state),
             pending: Mutex::default(),
         }
@@ -115,7 +130,8 @@ impl Link {
     /// Returns a conversation of another client, of which nothing is known yet, with the same gate.
     pub fn fresh(&self) -> Self {
         let caller = self.state().caller.forgotten();
-        Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout)
+        let new = Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout);
+        Self { limits: self.limits(), ..new }
     }
 
     /// Returns the conversation with nothing changed that crosses.

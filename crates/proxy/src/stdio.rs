@@ -10,7 +10,7 @@ mod log;
 mod orders;
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ChildStdout;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,6 +25,7 @@ use log::Log;
 use orders::Orders;
 
 use crate::guard::GRACE;
+use crate::held::{Framed, Lines, Message};
 use crate::link::{FromServer, Link};
 
 /// How to run.
@@ -133,11 +134,15 @@ impl Front {
         }
     }
 
-    /// Sends a line to the client.
-    fn to_client(&self, line: &[u8]) -> io::Result<()> {
+    /// Sends a message to the client, as a line.
+    fn to_client(&self, message: &Message) -> io::Result<()> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        client.write_all(line)?;
-        if line.last() != Some(&b'\n') {
+        match message {
+            Message::Memory(line) => client.write_all(line)?,
+            Message::Disk(spooled) => spooled.write_to(&mut *client)?,
+        }
+        // A message on disk is a line of the server's as it came, with its end unless the server ended.
+        if message.as_bytes().is_some_and(|line| line.last() != Some(&b'\n')) {
             client.write_all(b"\n")?;
         }
         client.flush()
@@ -167,20 +172,24 @@ impl Front {
     }
 
     fn read_server(&self, output: ChildStdout, orders: &Orders, events: &Sender<Event>) {
-        let mut output = BufReader::with_capacity(64 * 1024, Heard { output, bytes: &self.heard });
-        loop {
-            let mut line = Vec::new();
-            match output.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => break,
-                Ok(_) => {}
-            }
-            self.busy.store(true, Ordering::SeqCst);
-            let from = self.link.from_server(line);
+        let mut output = Heard { output, bytes: &self.heard };
+        let mut lines = Lines::new(self.link.limits());
+        let mut buffer = vec![0; 64 * 1024];
+        let hear = |framed: Framed| {
+            let from = match framed {
+                Framed::Message(message) => self.link.from_server(message),
+                Framed::TooLong(too_long) => self.link.refuse(&too_long),
+            };
             if !self.pass_on(from, orders) {
                 let _ = events.send(Event::ClientGone);
             }
+        };
+        while let Ok(count @ 1..) = output.read(&mut buffer) {
+            self.busy.store(true, Ordering::SeqCst);
+            lines.push(&buffer[..count], hear);
             self.busy.store(false, Ordering::SeqCst);
         }
+        lines.rest().map(hear);
         let _ = events.send(Event::ServerSilent);
     }
 
@@ -325,7 +334,12 @@ struct Heard<'h> {
 
 impl Read for Heard<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.output.read(buffer)?;
+        let count = loop {
+            match self.output.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
         self.bytes.fetch_add(count as u64, Ordering::SeqCst);
         Ok(count)
     }

@@ -32,7 +32,12 @@ impl Tasks {
     /// Returns the call that a request or notification about a task belongs to.
     pub(crate) fn called(&self, json: &[u8], params: Option<&Place>) -> Called {
         let id = params.and_then(|params| raw::member(json, params, "taskId"));
-        let id = id.and_then(|id| raw::text(json, &id)).unwrap_or_default();
+        self.named(id.map_or(b"", |id| &json[id]))
+    }
+
+    /// Returns the call that became the task of an id, as it is written.
+    pub(crate) fn named(&self, id: &[u8]) -> Called {
+        let id = raw::text(id, &(0..id.len())).unwrap_or_default();
         let known = self.tasks.iter().find(|(task, _)| *task == id);
         known
             .map_or_else(|| Called { tool: "task".into(), ..Called::default() }, |(_, called)| called.clone())

@@ -31,12 +31,15 @@ impl Home {
     ///
     /// Where there is none, or it cannot be made.
     pub fn open(named: Option<PathBuf>) -> Result<Self, HomeError> {
-        let path = match named.filter(|path| !path.as_os_str().is_empty()) {
-            Some(path) => path,
-            None => dirs::data_dir().ok_or(HomeError::Unknown)?.join("tidegate"),
-        };
+        let path = Self::find(named).ok_or(HomeError::Unknown)?;
         make_private(&path).map_err(|source| HomeError::Unusable { path: path.clone(), source })?;
         Ok(Self(path))
+    }
+
+    /// Returns where the folder is, whether it is there or not.
+    pub fn find(named: Option<PathBuf>) -> Option<PathBuf> {
+        let named = named.filter(|path| !path.as_os_str().is_empty());
+        named.or_else(|| Some(dirs::data_dir()?.join("tidegate")))
     }
 
     /// Returns the folder.

@@ -20,7 +20,14 @@ pub(super) struct File {
     pub(super) defaults: Rules,
     pub(super) servers: BTreeMap<String, Server>,
     pub(super) clients: BTreeMap<String, ProfileRules>,
-    pub(super) store_path: Option<PathBuf>,
+    pub(super) store: Store,
+}
+
+/// What is set for the store.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    pub(super) path: Option<PathBuf>,
+    pub(super) max_result_bytes: Option<u64>,
 }
 
 /// What is set for one server.
@@ -72,7 +79,7 @@ impl File {
                 "defaults" => file.defaults = reader.rules("defaults", section, &[]),
                 "server" => file.servers = reader.each(section, Reader::server),
                 "client" => file.clients = reader.each(section, Reader::client),
-                _ => file.store_path = reader.store(section),
+                _ => file.store = reader.store(section),
             }
         }
         file
@@ -200,15 +207,18 @@ impl Reader<'_> {
         rules
     }
 
-    fn store(&mut self, table: &DeTable<'_>) -> Option<PathBuf> {
-        let mut path = None;
+    fn store(&mut self, table: &DeTable<'_>) -> Store {
+        let mut store = Store::default();
         for (name, value) in table {
             match name.get_ref().as_ref() {
-                "path" => path = self.string("path", value).map(|path| expand(self.path, path)),
-                key => self.unknown("store", name.span(), key, &["path"]),
+                "path" => store.path = self.string("path", value).map(|path| expand(self.path, path)),
+                key @ "max_result_bytes" => {
+                    store.max_result_bytes = self.number(key, value, LEAST_RESULT..=MOST);
+                }
+                key => self.unknown("store", name.span(), key, &["path", "max_result_bytes"]),
             }
         }
-        path
+        store
     }
 
     fn tokens(&mut self, key: &str, value: &Value<'_>) -> Option<u64> {
@@ -275,6 +285,8 @@ impl Reader<'_> {
     }
 }
 
+/// A result must be able to be larger than what is passed on without a look.
+pub(crate) const LEAST_RESULT: u64 = 1 << 20;
 /// Larger numbers are no limits.
 const MOST: u64 = 1 << 40;
 

@@ -11,13 +11,13 @@ use crate::session::{Session, handle, upstream};
 use crate::tidegate_in;
 
 /// `tidegate run --http`, listening.
-struct Listening {
-    child: Child,
+pub(crate) struct Listening {
+    pub(crate) child: Child,
     port: u16,
 }
 
 impl Listening {
-    fn start(home: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start(home: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
             .args(["run", "--http", "127.0.0.1:0"])
             .args(arguments)
@@ -44,7 +44,7 @@ impl Listening {
         Self::start(home, &["--", "python3", "-S", upstream().to_str().unwrap()])
     }
 
-    fn connect(&self) -> Connection {
+    pub(crate) fn connect(&self) -> Connection {
         Connection::to(self.port)
     }
 }
@@ -57,15 +57,15 @@ impl Drop for Listening {
 }
 
 /// One connection that is kept.
-struct Connection {
+pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     port: u16,
 }
 
-struct Reply {
-    status: u16,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Reply {
@@ -74,13 +74,13 @@ impl Reply {
     }
 
     /// The answer, alone or as the last of the events.
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let text = self.text();
         let last = text.lines().rev().find_map(|line| line.strip_prefix("data: "));
         serde_json::from_str(last.unwrap_or(&text)).unwrap_or_else(|_| panic!("{text}"))
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
@@ -92,7 +92,7 @@ impl Connection {
         Self { stream: BufReader::new(stream), port }
     }
 
-    fn post(&mut self, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub(crate) fn post(&mut self, headers: &[(&str, &str)], body: &str) -> Reply {
         let host = format!("127.0.0.1:{}", self.port);
         let mut head = String::from("POST /mcp HTTP/1.1\r\n");
         let given = |name: &str| headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -148,7 +148,7 @@ impl Connection {
     }
 
     /// Greets the server, and returns the session.
-    fn greet(&mut self) -> String {
+    pub(crate) fn greet(&mut self) -> String {
         let reply = self.post(&[], &greeting());
         assert_eq!(reply.status, 200, "{}", reply.text());
         reply.header("mcp-session-id").unwrap().to_owned()
@@ -159,16 +159,16 @@ fn greeting() -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "somebody", "version": "1"}}}).to_string()
 }
 
-fn call(id: u64, tool: &str, arguments: Value) -> String {
+pub(crate) fn call(id: u64, tool: &str, arguments: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}).to_string()
 }
 
-fn modern(id: u64, tool: &str, arguments: Value) -> String {
+pub(crate) fn modern(id: u64, tool: &str, arguments: Value) -> String {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": meta}}).to_string()
 }
 
-fn modern_headers(tool: &str) -> [(&str, &str); 3] {
+pub(crate) fn modern_headers(tool: &str) -> [(&str, &str); 3] {
     [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)]
 }
 
@@ -279,14 +279,14 @@ fn who_may_speak() {
 }
 
 /// A server over HTTP.
-struct Remote {
+pub(crate) struct Remote {
     child: Child,
     _stdin: ChildStdin,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Remote {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/remote.py");
         let mut child = Command::new("python3")
             .arg("-S")

@@ -4,6 +4,7 @@
 
 mod http;
 mod kept;
+mod large;
 mod run;
 mod session;
 mod shape;

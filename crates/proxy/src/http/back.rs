@@ -18,11 +18,12 @@ use tidegate_gate::{causes, raw};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::exchange::from_server;
+use super::exchange::{self, from_server};
 use super::headers::Parameters;
 use super::modern::{self, SESSION_HEADER, VERSION_HEADER};
 use super::remote::Remote;
 use super::sse::Events;
+use crate::held::{Framed, Message};
 use crate::link::Link;
 use crate::message::{Envelope, Kind, messages};
 
@@ -32,6 +33,9 @@ const RESUMES: u32 = 5;
 const RETRY: Duration = Duration::from_secs(1);
 /// How long open requests may still take once the client has closed its side.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
+
+/// Messages that wait for a client that does not read; then the server waits too.
+const WAITING: usize = 64;
 
 /// Says something to the user.
 type Log = Arc<dyn Fn(&str) + Send + Sync>;
@@ -50,7 +54,7 @@ struct State {
 struct Back {
     remote: Remote,
     link: Link,
-    out: mpsc::UnboundedSender<Vec<u8>>,
+    out: mpsc::Sender<Message>,
     state: Mutex<State>,
     log: Log,
 }
@@ -67,7 +71,7 @@ struct Outgoing {
 
 /// Carries the conversation of a client on stdin and stdout until it is over.
 pub async fn back(link: Link, remote: Remote, log: impl Fn(&str) + Send + Sync + 'static) -> u8 {
-    let (out, lines) = mpsc::unbounded_channel();
+    let (out, lines) = mpsc::channel(WAITING);
     let writer = std::thread::spawn(move || write_all(lines));
     let back = Arc::new(Back { remote, link, out, state: Mutex::default(), log: Arc::new(log) });
     let mut input = read_lines();
@@ -105,13 +109,19 @@ fn read_lines() -> mpsc::Receiver<Vec<u8>> {
     receiver
 }
 
-fn write_all(mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
+fn write_all(mut messages: mpsc::Receiver<Message>) {
     let mut output = io::stdout().lock();
-    while let Some(mut line) = lines.blocking_recv() {
+    while let Some(message) = messages.blocking_recv() {
         // A body over HTTP may be written over several lines; here a message is one.
-        line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
-        line.push(b'\n');
-        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+        let written = match message {
+            Message::Memory(mut line) => {
+                line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
+                line.push(b'\n');
+                output.write_all(&line)
+            }
+            Message::Disk(spooled) => spooled.on_one_line().between(b"", b"\n").write_to(&mut output),
+        };
+        if written.and_then(|()| output.flush()).is_err() {
             return;
         }
     }
@@ -128,7 +138,7 @@ impl Back {
         for order in from.orders {
             let (this, exchange) = (Arc::clone(&self), Arc::clone(&exchange));
             tasks.spawn_blocking(move || {
-                let _ = this.out.send(exchange.carry_out(&order));
+                let _ = this.out.blocking_send(exchange.carry_out(&order).into());
             });
         }
         let Some(body) = from.forward else { return };
@@ -200,7 +210,7 @@ impl Back {
                 (self.log)(&format!("{} could not be sent: {reason}", outgoing.method));
             }
             for answer in outgoing.exchange.end(&reason) {
-                let _ = self.out.send(answer);
+                let _ = self.out.send(answer.into()).await;
             }
         }
         let mut state = self.state();
@@ -239,7 +249,7 @@ impl Back {
             return self.hear(body, outgoing).await;
         }
         let broke = |_| "the answer of the server broke off; a tool may have run".to_owned();
-        let body = body.collect().await.map_err(broke)?.to_bytes();
+        let framed = exchange::read_response(body, self.link.limits()).await.map_err(broke)?;
         if parts.status == StatusCode::ACCEPTED || (parts.status.is_success() && outgoing.requests.is_empty())
         {
             return Ok(());
@@ -248,13 +258,21 @@ impl Back {
             let to = parts.headers.get("location").and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
             return Err(format!("the server at {} redirects to {to}; use that address", self.remote.url()));
         }
-        let message = serde_json::from_slice::<serde_json::Value>(&body).ok();
-        let answers = message.as_ref().is_some_and(|message| message.is_array() || !message["id"].is_null());
-        if answers && !outgoing.requests.is_empty() {
-            self.pass(outgoing, body.to_vec()).await;
-            return Ok(());
-        }
-        let said = message.and_then(|message| message["error"]["message"].as_str().map(str::to_owned));
+        let said = match framed {
+            Framed::Message(Message::Memory(body)) => {
+                let message = serde_json::from_slice::<serde_json::Value>(&body).ok();
+                let is_answer = |message: &serde_json::Value| message.is_array() || !message["id"].is_null();
+                if message.as_ref().is_some_and(is_answer) && !outgoing.requests.is_empty() {
+                    self.pass(outgoing, body.into()).await;
+                    return Ok(());
+                }
+                message.and_then(|message| message["error"]["message"].as_str().map(str::to_owned))
+            }
+            large => {
+                self.take_framed(outgoing, large).await;
+                return Ok(());
+            }
+        };
         Err(format!(
             "the server answered {}{}",
             parts.status,
@@ -262,11 +280,26 @@ impl Back {
         ))
     }
 
+    async fn take_framed(&self, outgoing: &Outgoing, framed: Framed) {
+        match framed {
+            Framed::Message(message) => self.pass(outgoing, message).await,
+            Framed::TooLong(too_long) => {
+                let refused = outgoing.exchange.refuse(&too_long);
+                refused.left_out.iter().for_each(|words| (self.log)(words));
+                if let Some(answer) = refused.forward {
+                    let _ = self.out.send(answer).await;
+                }
+            }
+        }
+    }
+
     /// Passes a message of the server's on.
-    async fn pass(&self, outgoing: &Outgoing, message: Vec<u8>) {
-        self.learn(outgoing, &message);
-        if let Some(line) = from_server(&outgoing.exchange, message).await {
-            let _ = self.out.send(line);
+    async fn pass(&self, outgoing: &Outgoing, message: Message) {
+        if let Some(line) = message.as_bytes() {
+            self.learn(outgoing, line);
+        }
+        if let Some(message) = from_server(&outgoing.exchange, message).await {
+            let _ = self.out.send(message).await;
         }
     }
 
@@ -313,15 +346,15 @@ impl Back {
         last: &mut Option<String>,
         retry: &mut Duration,
     ) {
-        let mut events = Events::default();
+        let mut events = Events::new(self.link.limits());
         while let Some(Ok(frame)) = body.frame().await {
             let Ok(data) = frame.into_data() else { continue };
             events.push(&data);
             while let Some(event) = events.next() {
                 *last = event.id.or_else(|| last.take());
                 *retry = event.retry.map_or(*retry, Duration::from_millis);
-                if let Some(data) = event.data.filter(|data| !data.trim_ascii().is_empty()) {
-                    self.pass(outgoing, data).await;
+                if let Some(data) = event.data {
+                    self.take_framed(outgoing, data).await;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Bodies of responses: whole, or sent as they come.
+//! Bodies of responses: whole, sent as they come, or read from disk as they are sent.
 
 use std::io;
 use std::pin::Pin;
@@ -10,25 +10,53 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use tokio::sync::mpsc;
 
+use crate::held::{Blocks, Message, Spooled};
+
 /// The body of a response.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// A part of a body.
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    Bytes(Bytes),
+    Disk(Box<Spooled>),
+}
+
+impl<B: Into<Bytes>> From<B> for Piece {
+    fn from(bytes: B) -> Self {
+        Self::Bytes(bytes.into())
+    }
+}
 
 /// Returns a body that is known whole.
 pub(super) fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
+/// Returns a body that is one message, without the white space at its end.
+pub(super) fn whole(message: Message) -> Body {
+    match message {
+        Message::Memory(mut bytes) => {
+            bytes.truncate(bytes.trim_ascii_end().len());
+            full(bytes)
+        }
+        Message::Disk(spooled) => Stream { receiver: None, reading: Some(spooled.blocks()) }.boxed_unsync(),
+    }
+}
+
 /// Returns a body that is sent as it comes, and where to put it. The sender notices when the reader is gone.
-pub(super) fn stream() -> (mpsc::Sender<Bytes>, Body) {
+pub(super) fn stream() -> (mpsc::Sender<Piece>, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
-    (sender, Stream { receiver }.boxed_unsync())
+    (sender, Stream { receiver: Some(receiver), reading: None }.boxed_unsync())
 }
 
 /// Pieces that wait for a slow reader; then whoever sends waits too.
 const WAITING: usize = 16;
 
 struct Stream {
-    receiver: mpsc::Receiver<Bytes>,
+    receiver: Option<mpsc::Receiver<Piece>>,
+    /// What is read from disk before the next piece.
+    reading: Option<Blocks>,
 }
 
 impl HttpBody for Stream {
@@ -39,6 +67,19 @@ impl HttpBody for Stream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        self.receiver.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+        loop {
+            // A block was written a moment ago, so reading it does not wait for the disk.
+            match self.reading.as_mut().and_then(Iterator::next) {
+                Some(block) => return Poll::Ready(Some(block.map(|block| Frame::data(block.into())))),
+                None => self.reading = None,
+            }
+            let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
+            match receiver.poll_recv(context) {
+                Poll::Ready(Some(Piece::Bytes(bytes))) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Poll::Ready(Some(Piece::Disk(spooled))) => self.reading = Some(spooled.blocks()),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
     }
 }

@@ -17,9 +17,10 @@ use super::body::{Body, full, stream};
 use super::exchange::{self, answer, failure};
 use super::headers::Parameters;
 use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
-use super::peer::Peer;
+use super::peer::{Peer, sink};
 use super::respond;
 use super::session::{LISTENING, Session, event_id};
+use crate::held::Message;
 use crate::link::Link;
 use crate::message::{Envelope, Kind, messages};
 
@@ -140,7 +141,7 @@ impl Bridge {
         }
         let peer = self.shared().await?;
         self.check_parameters(&peer, &parts.headers, from.forward.as_deref().unwrap_or_default()).await?;
-        let (sink, heard) = mpsc::unbounded_channel();
+        let (sink, heard) = sink();
         let numbers = peer.send(&link, from.forward.unwrap_or_default(), &sink).await;
         drop(sink);
         Ok(respond::modern(peer, numbers, heard, self.ticks()).await)
@@ -176,16 +177,17 @@ impl Bridge {
             );
             let link = Arc::new((self.link)().observing());
             let from = link.from_client(ask.into_bytes());
-            let (sink, mut heard) = mpsc::unbounded_channel();
+            let (sink, mut heard) = sink();
             peer.send(&link, from.forward.unwrap_or_default(), &sink).await;
             drop(sink);
             // A server that does not list its tools must not hold up the calls of them.
             let Ok(Some(said)) = tokio::time::timeout(LISTED, heard.recv()).await else { break };
-            known.learn(&said.line);
-            let next = tidegate_gate::raw::whole(&said.line)
-                .and_then(|whole| tidegate_gate::raw::at(&said.line, &whole, &["result", "nextCursor"]));
+            let Some(line) = said.message.as_bytes() else { break };
+            known.learn(line);
+            let next = tidegate_gate::raw::whole(line)
+                .and_then(|whole| tidegate_gate::raw::at(line, &whole, &["result", "nextCursor"]));
             match next {
-                Some(next) => cursor = format!("\"cursor\":{},", String::from_utf8_lossy(&said.line[next])),
+                Some(next) => cursor = format!("\"cursor\":{},", String::from_utf8_lossy(&line[next])),
                 None => break,
             }
         }
@@ -225,8 +227,9 @@ impl Bridge {
         Ok(peer)
     }
 
-    fn start(&self, other: mpsc::UnboundedSender<Vec<u8>>) -> Result<Arc<Peer>, Box<Response<Body>>> {
-        Peer::start(&self.program, &self.command, other, Arc::clone(&self.log)).map_err(|error| {
+    fn start(&self, other: mpsc::UnboundedSender<Message>) -> Result<Arc<Peer>, Box<Response<Body>>> {
+        let (limits, log) = ((self.link)().limits(), Arc::clone(&self.log));
+        Peer::start(&self.program, &self.command, limits, other, log).map_err(|error| {
             Box::new(failure(
                 StatusCode::BAD_GATEWAY,
                 -32000,
@@ -250,7 +253,7 @@ impl Bridge {
         if from.forward.is_none() && !from.orders.is_empty() {
             return Ok(answer(&exchange, from.orders, batch, false).await);
         }
-        let (sink, heard) = mpsc::unbounded_channel();
+        let (sink, heard) = sink();
         let number = session.begin();
         let numbers = session.peer.send(&exchange, from.forward.unwrap_or_default(), &sink).await;
         drop(sink);
@@ -273,7 +276,7 @@ impl Bridge {
                 "too many sessions at once; end some, or try later",
             );
         }
-        let (other, mut heard) = mpsc::unbounded_channel::<Vec<u8>>();
+        let (other, mut heard) = mpsc::unbounded_channel();
         let peer = self.start(other)?;
         let link = Arc::new((self.link)());
         let session = Arc::new(Session::new(random_id(), link, peer));
@@ -282,7 +285,7 @@ impl Bridge {
         tokio::spawn(async move {
             while let Some(message) = heard.recv().await {
                 if let Some(message) = exchange::from_server(&listener.link, message).await {
-                    listener.put_other(&message);
+                    listener.put_other(message);
                 }
             }
         });

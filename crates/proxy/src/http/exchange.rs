@@ -14,6 +14,7 @@ use tidegate_gate::{RpcError, Untouched, error_response};
 
 use super::body::{Body, full};
 use super::modern;
+use crate::held::{Framed, Intake, Limits, Message};
 use crate::link::{Link, Order};
 use crate::message::{Envelope, Kind, messages};
 
@@ -32,6 +33,20 @@ pub(super) async fn read(body: Incoming) -> Result<Vec<u8>, Box<Response<Body>>>
         }
         Err(_) => Err(Box::new(failure(StatusCode::BAD_REQUEST, -32600, "the request could not be read"))),
     }
+}
+
+/// Reads the body of a response, on disk where it is large.
+pub(super) async fn read_response(mut body: Incoming, limits: Arc<Limits>) -> hyper::Result<Framed> {
+    let mut intake = Intake::new(limits);
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            intake.push(&data);
+        }
+        if let Some(too_long) = intake.overflow() {
+            return Ok(Framed::TooLong(too_long));
+        }
+    }
+    Ok(intake.finish().unwrap_or_else(|| Framed::Message(Message::Memory(Vec::new()))))
 }
 
 /// Returns a response that is JSON.
@@ -54,8 +69,9 @@ async fn apart<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> O
 }
 
 /// Lets the gate see a message of the server, and returns what to pass on.
-pub(super) async fn from_server(link: &Arc<Link>, message: Vec<u8>) -> Option<Vec<u8>> {
-    let mut from = if message.len() <= LARGE {
+pub(super) async fn from_server(link: &Arc<Link>, message: impl Into<Message>) -> Option<Message> {
+    let message = message.into();
+    let mut from = if !message.is_larger_than(LARGE) {
         link.from_server(message)
     } else {
         let link = Arc::clone(link);
@@ -70,8 +86,8 @@ pub(super) async fn from_server(link: &Arc<Link>, message: Vec<u8>) -> Option<Ve
 }
 
 /// Lets the gate see a message, and calls back with what to pass on: at once where nothing takes long.
-pub(super) fn pass_on(link: Arc<Link>, message: Vec<u8>, then: impl FnOnce(Vec<u8>) + Send + 'static) {
-    if message.len() <= LARGE {
+pub(super) fn pass_on(link: Arc<Link>, message: Message, then: impl FnOnce(Message) + Send + 'static) {
+    if !message.is_larger_than(LARGE) {
         let from = link.from_server(message);
         note(&link, from.notes);
         match (from.later, from.forward) {

@@ -13,12 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tidegate_gate::raw::{self, Edits, Place};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
 
 use super::exchange::pass_on;
 use crate::guard;
+use crate::held::{Framed, Limits, Lines, Message, Spooled, TooLong};
 use crate::link::Link;
 use crate::message::{Envelope, Kind, messages};
 
@@ -27,13 +28,23 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// What is sent to whoever asked.
 #[derive(Debug)]
 pub(super) struct Said {
-    pub(super) line: Vec<u8>,
+    pub(super) message: Message,
     /// Whether it answers the request.
     pub(super) last: bool,
 }
 
 /// Where messages for a request go.
-pub(super) type Sink = mpsc::UnboundedSender<Said>;
+pub(super) type Sink = mpsc::Sender<Said>;
+
+/// Returns where messages for a request go, and come from.
+pub(super) fn sink() -> (Sink, mpsc::Receiver<Said>) {
+    mpsc::channel(WAITING)
+}
+
+/// Messages that wait for a client that does not read.
+const WAITING: usize = 1024;
+/// How many of them can only be answers: a client that is slow misses progress, but no answer.
+const ANSWERS: usize = 256;
 
 struct Asked {
     /// The request's id, as the client wrote it.
@@ -42,6 +53,12 @@ struct Asked {
     token: Option<Vec<u8>>,
     link: Arc<Link>,
     sink: Sink,
+}
+
+/// Where goes what answers no request, and what is no message.
+struct Hearers {
+    other: mpsc::UnboundedSender<Message>,
+    log: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// A server on stdio.
@@ -59,7 +76,8 @@ impl Peer {
     pub(super) fn start(
         program: &Path,
         command: &[OsString],
-        other: mpsc::UnboundedSender<Vec<u8>>,
+        limits: Arc<Limits>,
+        other: mpsc::UnboundedSender<Message>,
         log: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> io::Result<Arc<Self>> {
         let mut child = Command::new(program)
@@ -83,7 +101,7 @@ impl Peer {
             ended,
             guard,
         });
-        tokio::spawn(Arc::clone(&peer).read_all(child, stdout, other, said, log));
+        tokio::spawn(Arc::clone(&peer).read_all(child, stdout, limits, Hearers { other, log }, said));
         Ok(peer)
     }
 
@@ -176,7 +194,7 @@ impl Peer {
         for number in numbers {
             let Some(asked) = self.asked().remove(number) else { continue };
             for answer in asked.link.end(&reason) {
-                let _ = asked.sink.send(Said { line: answer, last: true });
+                say(&asked.sink, Said { message: answer.into(), last: true });
             }
         }
     }
@@ -196,15 +214,18 @@ impl Peer {
     async fn read_all(
         self: Arc<Self>,
         mut child: Child,
-        stdout: ChildStdout,
-        other: mpsc::UnboundedSender<Vec<u8>>,
+        mut stdout: ChildStdout,
+        limits: Arc<Limits>,
+        hearers: Hearers,
         said: watch::Sender<Option<String>>,
-        log: Arc<dyn Fn(&str) + Send + Sync>,
     ) {
-        let mut output = BufReader::with_capacity(64 * 1024, stdout);
-        let mut line = Vec::new();
-        while output.read_until(b'\n', &mut line).await.is_ok_and(|count| count > 0) {
-            self.hear(std::mem::take(&mut line), &other, &log);
+        let mut lines = Lines::new(limits);
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
+            lines.push(&buffer[..count], |framed| self.hear(framed, &hearers));
+        }
+        if let Some(framed) = lines.rest() {
+            self.hear(framed, &hearers);
         }
         let code = child.wait().await.map_or(1, guard::exit_code);
         let _ = said.send(Some(format!("the server ended with exit code {code}")));
@@ -213,15 +234,50 @@ impl Peer {
     }
 
     /// Sends a line of the server's to whoever it is for.
-    fn hear(
-        &self,
-        line: Vec<u8>,
-        other: &mpsc::UnboundedSender<Vec<u8>>,
-        log: &Arc<dyn Fn(&str) + Send + Sync>,
-    ) {
-        let Some(places) = messages(&line) else {
+    fn hear(&self, framed: Framed, hearers: &Hearers) {
+        match framed {
+            Framed::Message(Message::Memory(line)) => self.hear_line(&line, hearers),
+            Framed::Message(Message::Disk(spooled)) => self.hear_spooled(&spooled, hearers),
+            Framed::TooLong(too_long) => {
+                let id = too_long.id.unwrap_or_default();
+                let Some(asked) = self.take(&id, &(0..id.len())) else {
+                    return (hearers.log)(&format!(
+                        "a message of the server's {} and was left out",
+                        too_long.why
+                    ));
+                };
+                let refused = asked.link.refuse(&TooLong { id: Some(asked.id), why: too_long.why });
+                if let Some(message) = refused.forward {
+                    say(&asked.sink, Said { message, last: true });
+                }
+            }
+        }
+    }
+
+    fn hear_spooled(&self, spooled: &Spooled, hearers: &Hearers) {
+        if spooled.messages.is_empty() {
+            (hearers.log)("a line of the server's output was left out (not JSON)");
+        }
+        for (index, message) in spooled.messages.iter().enumerate() {
+            if message.member("method").is_some() {
+                let _ = hearers.other.send(Message::Disk(Box::new(spooled.only(index, None))));
+                continue;
+            }
+            let id = message.member("id").map_or(&b""[..], |id| &id.head);
+            match self.take(id, &(0..id.len())) {
+                Some(asked) => {
+                    let only = spooled.only(index, Some(&asked.id));
+                    deliver(asked.link, Message::Disk(Box::new(only)), asked.sink, true);
+                }
+                None => (hearers.log)("an answer to no open request was left out"),
+            }
+        }
+    }
+
+    fn hear_line(&self, line: &[u8], hearers: &Hearers) {
+        let Some(places) = messages(line) else {
             if !line.trim_ascii().is_empty() {
-                log("a line of the server's output was left out (not JSON)");
+                (hearers.log)("a line of the server's output was left out (not JSON)");
             }
             return;
         };
@@ -229,26 +285,32 @@ impl Peer {
             let message = line[place.clone()].to_vec();
             let Some(envelope) = Envelope::read(&message, &(0..message.len())) else { continue };
             match envelope.kind() {
-                Kind::Response => self.answer(&message, &envelope, log),
-                Kind::Other => log("a line of the server's output was left out (no message)"),
+                Kind::Response => self.answer(&message, &envelope, hearers),
+                Kind::Other => (hearers.log)("a line of the server's output was left out (no message)"),
                 _ => match self.recipient(&message, &envelope) {
-                    Some((line, link, sink)) => deliver(link, line, sink, false),
+                    Some((line, link, sink)) => deliver(link, line.into(), sink, false),
                     None => {
-                        let _ = other.send(message);
+                        let _ = hearers.other.send(message.into());
                     }
                 },
             }
         }
     }
 
-    fn answer(&self, message: &[u8], envelope: &Envelope<'_>, log: &Arc<dyn Fn(&str) + Send + Sync>) {
+    /// Takes the request that was given the number at a place.
+    fn take(&self, message: &[u8], place: &Place) -> Option<Asked> {
+        let number = number(message, place)?;
+        self.asked().remove(&number)
+    }
+
+    fn answer(&self, message: &[u8], envelope: &Envelope<'_>, hearers: &Hearers) {
         let id = envelope.id.clone().unwrap_or(0..0);
-        let asked = number(message, &id).and_then(|number| self.asked().remove(&number));
-        let Some(asked) = asked else { return log("an answer to no open request was left out") };
+        let Some(asked) = self.take(message, &id) else {
+            return (hearers.log)("an answer to no open request was left out");
+        };
         let mut edits = Edits::new();
         edits.replace(id, asked.id);
-        let line = edits.apply(message);
-        deliver(asked.link, line, asked.sink, true);
+        deliver(asked.link, edits.apply(message).into(), asked.sink, true);
     }
 
     /// Who a notification is for, by its progress token or subscription, with those as they know them.
@@ -270,11 +332,15 @@ impl Peer {
 }
 
 /// Sends a message to whoever it is for.
-fn deliver(link: Arc<Link>, line: Vec<u8>, sink: Sink, last: bool) {
-    pass_on(link, line, move |line| {
-        // Whoever asked may be gone.
-        let _ = sink.send(Said { line, last });
-    });
+fn deliver(link: Arc<Link>, message: Message, sink: Sink, last: bool) {
+    pass_on(link, message, move |message| say(&sink, Said { message, last }));
+}
+
+/// Tells whoever asked, who may be gone.
+fn say(sink: &Sink, said: Said) {
+    if said.last || sink.capacity() > ANSWERS {
+        let _ = sink.try_send(said);
+    }
 }
 
 /// The number at a place; some servers write it as a string.

@@ -8,12 +8,13 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::sync::{mpsc, watch};
 
-use super::body::{Body, full, stream};
+use super::body::{Body, full, stream, whole};
 use super::exchange::{self, failure, status_of};
 use super::modern::SESSION_HEADER;
 use super::peer::{Peer, Said};
 use super::session::Session;
 use super::sse;
+use crate::held::Message;
 
 pub(super) fn accepted() -> Response<Body> {
     let mut response = Response::new(full(""));
@@ -36,6 +37,13 @@ pub(super) fn events(session: &str, body: Body) -> Response<Body> {
     response
 }
 
+/// Returns a response that is a message.
+fn json(status: StatusCode, message: Message) -> Response<Body> {
+    let mut response = exchange::json(status, "");
+    *response.body_mut() = whole(message);
+    response
+}
+
 fn name_session(headers: &mut HeaderMap, session: &str) {
     if let Ok(id) = HeaderValue::from_str(session)
         && !session.is_empty()
@@ -49,7 +57,7 @@ pub(super) async fn legacy(
     session: Arc<Session>,
     number: u64,
     mut open: usize,
-    mut heard: mpsc::UnboundedReceiver<Said>,
+    mut heard: mpsc::Receiver<Said>,
     batch: bool,
     primes: bool,
 ) -> Response<Body> {
@@ -69,16 +77,16 @@ pub(super) async fn legacy(
         () = woken.notified() => None,
         () = tokio::time::sleep(SLOW) => None,
     };
-    if let Some(first) =
-        first.as_ref().filter(|first| first.last && open == 1 && !batch && session.is_quiet(number))
-    {
+    let alone = |first: &Said| first.last && open == 1 && !batch && session.is_quiet(number);
+    let (only, first) = if first.as_ref().is_some_and(alone) { (first, None) } else { (None, first) };
+    if let Some(only) = only {
         session.forget(number);
-        let mut response = exchange::json(StatusCode::OK, first.line.trim_ascii_end().to_vec());
+        let mut response = json(StatusCode::OK, only.message);
         name_session(response.headers_mut(), &session.id);
         return response;
     }
     if first.is_none() && session.is_quiet(number) && primes {
-        session.put(number, b"", false);
+        session.put(number, Message::Memory(Vec::new()), false);
     }
     let id = session.id.clone();
     tokio::spawn(async move {
@@ -88,7 +96,7 @@ pub(super) async fn legacy(
         };
         while let Some(said) = next {
             open -= usize::from(said.last);
-            session.put(number, &said.line, open == 0);
+            session.put(number, said.message, open == 0);
             if open == 0 {
                 return;
             }
@@ -102,7 +110,7 @@ pub(super) async fn legacy(
 pub(super) async fn modern(
     peer: Arc<Peer>,
     numbers: Vec<u64>,
-    mut heard: mpsc::UnboundedReceiver<Said>,
+    mut heard: mpsc::Receiver<Said>,
     mut ticks: watch::Receiver<()>,
 ) -> Response<Body> {
     let waiting = Abandon { peer: Some(peer), numbers };
@@ -119,12 +127,14 @@ pub(super) async fn modern(
             }
         }
     };
-    if let Ok(Some(said)) = &first
-        && said.last
-    {
-        waiting.done();
-        return exchange::json(status_of(&said.line), said.line.trim_ascii_end().to_vec());
-    }
+    let first = match first {
+        Ok(Some(said)) if said.last => {
+            waiting.done();
+            let status = said.message.as_bytes().map_or(StatusCode::OK, status_of);
+            return json(status, said.message);
+        }
+        other => other,
+    };
     if let Ok(None) = first {
         waiting.done();
         return failure(StatusCode::BAD_GATEWAY, -32000, "the server ended before it answered");
@@ -134,9 +144,10 @@ pub(super) async fn modern(
         let mut next = first.ok().flatten();
         loop {
             if let Some(said) = next.take() {
-                let sent = sender.send(sse::event(None, &said.line).into()).await.is_ok();
-                if said.last || !sent {
-                    if said.last {
+                let last = said.last;
+                let sent = sender.send(sse::event_of(None, said.message)).await.is_ok();
+                if last || !sent {
+                    if last {
                         waiting.done();
                     }
                     return;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap,
@@ -15,15 +15,14 @@ use hyper::http::response::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use tidegate_gate::causes;
 
-use super::body::{Body, full, stream};
+use super::body::{Body, Piece, full, stream, whole};
 use super::exchange::{self, answer, failure, from_server};
 use super::modern::{SESSION_HEADER, is_modern};
 use super::remote::{Remote, RemoteError};
-use super::sse::Events;
+use super::sse::{Event, Events};
+use crate::held::{Framed, Message};
 use crate::link::Link;
 
-/// The largest response.
-const RESPONSE_BYTES: usize = 256 << 20;
 /// Sessions that are remembered; of an older one only the client's name is not known any more.
 const SESSIONS: usize = 10_000;
 
@@ -149,33 +148,42 @@ fn without_hops(mut headers: HeaderMap) -> HeaderMap {
 }
 
 async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Arc<Link>) -> Response<Body> {
-    let collected = match Limited::new(body, RESPONSE_BYTES).collect().await {
-        Ok(collected) => collected.to_bytes(),
-        Err(error) => {
-            let reason = if error.is::<http_body_util::LengthLimitError>() {
-                format!("the answer of the server is larger than {RESPONSE_BYTES} bytes")
-            } else {
-                "the answer of the server broke off; a tool may have run".to_owned()
-            };
-            let answers = exchange.end(&reason);
-            return exchange::json(StatusCode::BAD_GATEWAY, answers.concat());
-        }
-    };
-    let whole = collected.to_vec();
-    // What is no message, such as an error page, crosses as it is.
-    let forward = from_server(exchange, whole).await.map_or(collected, Bytes::from);
     parts.headers.remove(CONTENT_LENGTH);
-    Response::from_parts(parts, full(forward))
+    match exchange::read_response(body, exchange.limits()).await {
+        // What is no message, such as an error page, crosses as it is.
+        Ok(Framed::Message(Message::Memory(bytes))) => {
+            let crosses = Bytes::from(bytes);
+            match from_server(exchange, crosses.to_vec()).await {
+                Some(Message::Memory(forward)) => Response::from_parts(parts, full(forward)),
+                Some(forward) => Response::from_parts(parts, whole(forward)),
+                None => Response::from_parts(parts, full(crosses)),
+            }
+        }
+        Ok(Framed::Message(Message::Disk(spooled))) => {
+            let crosses = Message::Disk(spooled.clone());
+            let forward = from_server(exchange, Message::Disk(spooled)).await;
+            Response::from_parts(parts, whole(forward.unwrap_or(crosses)))
+        }
+        Ok(Framed::TooLong(too_long)) => {
+            let answer = exchange.refuse(&too_long).forward;
+            let bytes = answer.and_then(|answer| answer.into_bytes().ok()).unwrap_or_default();
+            exchange::json(StatusCode::BAD_GATEWAY, bytes)
+        }
+        Err(_) => {
+            let answers = exchange.end("the answer of the server broke off; a tool may have run");
+            exchange::json(StatusCode::BAD_GATEWAY, answers.concat())
+        }
+    }
 }
 
 /// Passes events on, one by one, with those changed that hold a result to be shaped.
 async fn relay_events(
     mut body: Incoming,
-    sender: tokio::sync::mpsc::Sender<Bytes>,
+    sender: tokio::sync::mpsc::Sender<Piece>,
     exchange: Arc<Link>,
     link: Arc<Link>,
 ) {
-    let mut events = Events::default();
+    let mut events = Events::new(exchange.limits());
     loop {
         let frame = tokio::select! {
             frame = body.frame() => frame,
@@ -186,17 +194,8 @@ async fn relay_events(
         let Ok(data) = frame.into_data() else { continue };
         events.push(&data);
         while let Some(event) = events.next() {
-            let out = match &event.data {
-                Some(data) if !data.trim_ascii().is_empty() => {
-                    match from_server(&exchange, data.clone()).await {
-                        Some(forward) if forward.trim_ascii_end() == data.trim_ascii_end() => event.raw,
-                        Some(forward) => event.with_data(&forward),
-                        None => continue,
-                    }
-                }
-                _ => event.raw,
-            };
-            if sender.send(out.into()).await.is_err() {
+            let Some(out) = relay_event(event, &exchange).await else { continue };
+            if sender.send(out).await.is_err() {
                 return;
             }
         }
@@ -207,6 +206,21 @@ async fn relay_events(
     }
     // A server may end a channel before it has answered; the answer then comes on another one.
     link.adopt(&exchange);
+}
+
+/// What an event becomes; `None` where it is left out.
+async fn relay_event(mut event: Event, exchange: &Arc<Link>) -> Option<Piece> {
+    match event.data.take() {
+        None => Some(event.raw.into()),
+        Some(Framed::Message(Message::Memory(data))) => match from_server(exchange, data.clone()).await? {
+            Message::Memory(forward) if forward.trim_ascii_end() == data.trim_ascii_end() => {
+                Some(event.raw.into())
+            }
+            forward => Some(event.with_data(forward)),
+        },
+        Some(Framed::Message(data)) => Some(event.with_data(from_server(exchange, data).await?)),
+        Some(Framed::TooLong(too_long)) => Some(event.with_data(exchange.refuse(&too_long).forward?)),
+    }
 }
 
 fn unreachable(exchange: &Link, error: &RemoteError) -> Response<Body> {

@@ -8,15 +8,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 
+use super::body::Piece;
 use super::peer::Peer;
 use super::sse;
+use crate::held::Message;
 use crate::link::Link;
 
 /// Events of one stream that can be asked for again.
 const KEPT: usize = 256;
+/// Bytes of them that are held in memory.
+const KEPT_BYTES: usize = 1 << 20;
 /// Streams whose events can be asked for again.
 const STREAMS: usize = 64;
 
@@ -26,11 +29,22 @@ pub(super) const LISTENING: u64 = 0;
 #[derive(Default)]
 struct Stream {
     next: u64,
-    kept: VecDeque<(u64, Bytes)>,
-    live: Option<mpsc::Sender<Bytes>>,
+    kept: VecDeque<(u64, Piece)>,
+    live: Option<mpsc::Sender<Piece>>,
     over: bool,
     /// Told when something is put on it.
     woken: Arc<Notify>,
+}
+
+impl Stream {
+    /// Bytes in memory of the events that can be asked for again.
+    fn kept_bytes(&self) -> usize {
+        let bytes = |piece: &Piece| match piece {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::Disk(_) => 0,
+        };
+        self.kept.iter().map(|(_, piece)| bytes(piece)).sum()
+    }
 }
 
 /// One legacy session.
@@ -89,7 +103,7 @@ impl Session {
     }
 
     /// Connects a client to a stream, from an event on; false where somebody listens there already.
-    pub(super) fn connect(&self, number: u64, after: Option<u64>, live: &mpsc::Sender<Bytes>) -> bool {
+    pub(super) fn connect(&self, number: u64, after: Option<u64>, live: &mpsc::Sender<Piece>) -> bool {
         let mut streams = self.streams();
         let Some(stream) = streams.get_mut(&number) else { return false };
         if stream.live.as_ref().is_some_and(|live| !live.is_closed()) && after.is_none() {
@@ -115,18 +129,18 @@ impl Session {
     }
 
     /// Puts a message on a stream. An empty one tells the client an id to come back with.
-    pub(super) fn put(&self, number: u64, message: &[u8], last: bool) {
+    pub(super) fn put(&self, number: u64, message: Message, last: bool) {
         let mut streams = self.streams();
         let Some(stream) = streams.get_mut(&number) else { return };
         let event = stream.next;
         stream.next += 1;
         stream.woken.notify_one();
-        let bytes = Bytes::from(sse::event(Some(&format!("{number}-{event}")), message));
-        stream.kept.push_back((event, bytes.clone()));
-        if stream.kept.len() > KEPT {
+        let piece = sse::event_of(Some(&format!("{number}-{event}")), message);
+        stream.kept.push_back((event, piece.clone()));
+        while stream.kept.len() > KEPT || (stream.kept.len() > 1 && stream.kept_bytes() > KEPT_BYTES) {
             stream.kept.pop_front();
         }
-        let sent = stream.live.as_ref().is_some_and(|live| live.try_send(bytes).is_ok());
+        let sent = stream.live.as_ref().is_some_and(|live| live.try_send(piece).is_ok());
         if !sent {
             // Gone, or too slow: it can come back for what it missed.
             stream.live = None;
@@ -139,7 +153,7 @@ impl Session {
 
     /// Puts a message that answers no request where the client can see it: beside the newest open request, or where it
     /// listens.
-    pub(super) fn put_other(&self, message: &[u8]) {
+    pub(super) fn put_other(&self, message: Message) {
         let number = {
             let streams = self.streams();
             let open =

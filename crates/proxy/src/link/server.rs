@@ -5,18 +5,20 @@
 
 use std::time::Instant;
 
+use tidegate_core::source::Source;
 use tidegate_gate::raw::{self, Edits, Place};
-use tidegate_gate::{Called, Caller, Untouched};
+use tidegate_gate::{Called, Caller, RpcError, Untouched, error_response};
 
-use super::{Link, Mode};
+use super::{Link, Mode, line_of};
+use crate::held::{Message, TooLong};
 use crate::message::{Envelope, Kind, messages};
 use crate::pending::Asked;
 
-/// What to do with a line from the server.
-#[derive(Debug, Default)]
+/// What to do with a message from the server.
+#[derive(Default)]
 pub struct FromServer {
     /// What to send to the client.
-    pub forward: Option<Vec<u8>>,
+    pub forward: Option<Message>,
     /// What to note once it is sent.
     pub notes: Vec<Untouched>,
     /// Why something was left out, for the log.
@@ -28,14 +30,14 @@ pub struct FromServer {
 /// An answer that is to be stored and shaped.
 #[derive(Debug)]
 pub struct Later {
-    line: Vec<u8>,
+    pub(super) message: Message,
     /// The id of the request, as the client wrote it.
-    id: Vec<u8>,
+    pub(super) id: Vec<u8>,
     /// Where the result or error stands.
-    place: Place,
-    failed: bool,
-    called: Called,
-    caller: Caller,
+    pub(super) place: Place,
+    pub(super) failed: bool,
+    pub(super) called: Called,
+    pub(super) caller: Caller,
 }
 
 /// One message of a line, on its way.
@@ -48,8 +50,15 @@ struct Passing<'p> {
 }
 
 impl Link {
-    /// Takes a line from the server.
-    pub fn from_server(&self, line: Vec<u8>) -> FromServer {
+    /// Takes a message from the server.
+    pub fn from_server(&self, message: impl Into<Message>) -> FromServer {
+        match message.into() {
+            Message::Memory(line) => self.take_line(line),
+            Message::Disk(spooled) => self.take_spooled(*spooled),
+        }
+    }
+
+    fn take_line(&self, line: Vec<u8>) -> FromServer {
         let Some(places) = messages(&line) else {
             return self.leave_out(line, "not JSON", FromServer::default());
         };
@@ -67,25 +76,27 @@ impl Link {
         }
         let Passing { edits, mut out, .. } = passing;
         if let Some(later) = &mut out.later {
-            later.line = line;
+            later.message = line.into();
         } else if self.mode == Mode::Observe || (kept.len() == places.len() && !kept.is_empty()) {
-            out.forward = Some(if edits.is_empty() { line } else { edits.apply(&line) });
+            out.forward = Some(if edits.is_empty() { line } else { edits.apply(&line) }.into());
         } else if kept.is_empty() {
             return if out.left_out.is_empty() { self.leave_out(line, "no message", out) } else { out };
         } else {
-            out.forward = Some(batch_of(&kept, &places, edits, &line));
+            out.forward = Some(batch_of(&kept, &places, edits, &line).into());
         }
         out
     }
 
     /// Does the work that was put off; `None` where the request was answered otherwise meanwhile.
     pub fn finish(&self, later: Later) -> FromServer {
-        let Later { line, id, place, failed, called, caller } = later;
+        let Later { mut message, id, place, failed, called, caller } = later;
         let started = Instant::now();
-        let body = &line[place.clone()];
-        let shaped = match failed {
-            false => self.gate.result(&caller, &called, body),
-            true => self.gate.error(&caller, &called, body),
+        let shaped = {
+            let body = part(&message, &place);
+            match failed {
+                false => self.gate.result(&caller, &called, &*body),
+                true => self.gate.error(&caller, &called, &*body),
+            }
         };
         let mut out = FromServer::default();
         if !self.pending().release(&id) {
@@ -97,12 +108,32 @@ impl Link {
             Some(shaped) => {
                 let mut edits = Edits::new();
                 edits.replace(place, shaped);
-                out.forward = Some(edits.apply(&line));
+                message = match message {
+                    Message::Memory(line) => edits.apply(&line).into(),
+                    Message::Disk(mut spooled) => {
+                        spooled.change(edits);
+                        Message::Disk(spooled)
+                    }
+                };
             }
-            None => {
-                out.notes.push(untouched(&caller, &called, "pass", body, started));
-                out.forward = Some(line);
+            None => out.notes.push(untouched(&caller, &called, "pass", owned(&message, &place), started)),
+        }
+        out.forward = Some(message);
+        out
+    }
+
+    /// Answers for a message of the server's that could not be taken.
+    pub(crate) fn refuse(&self, too_long: &TooLong) -> FromServer {
+        let mut out = FromServer::default();
+        let why = &too_long.why;
+        let request = too_long.id.as_deref().and_then(|id| self.pending().take(id));
+        match request {
+            Some(request) if !request.cancelled => {
+                let what = request.asked.words();
+                let message = format!("the answer to {what} {why}; it did run, so do not take it for undone");
+                out.forward = Some(line_of(error_response(&request.id, &RpcError::upstream(message))).into());
             }
+            _ => out.left_out.push(format!("a message of the server's was left out: it {why}")),
         }
         out
     }
@@ -171,7 +202,7 @@ impl Link {
         let id = self.pending().hold(id)?;
         let (called, caller) = (called.clone(), caller.clone());
         Some(Later {
-            line: Vec::new(),
+            message: Message::Memory(Vec::new()),
             id,
             place: place.clone(),
             failed: envelope.result.is_none(),
@@ -196,6 +227,7 @@ impl Link {
         let result = &passing.line[place.clone()];
         if self.mode == Mode::Observe {
             if let Asked::Call(called) | Asked::TaskResult(called) = asked {
+                let result = Box::new(result.to_vec());
                 passing.out.notes.push(untouched(caller, called, "observe", result, Instant::now()));
             }
             return;
@@ -214,8 +246,9 @@ impl Link {
             Asked::Templates { first_page } if *first_page => self.gate.templates(caller, Some(result)),
             Asked::Call(called) | Asked::TaskResult(called) => {
                 let started = Instant::now();
-                let shaped = self.gate.result(caller, called, result);
+                let shaped = self.gate.result(caller, called, &result);
                 if shaped.is_none() {
+                    let result = Box::new(result.to_vec());
                     passing.out.notes.push(untouched(caller, called, "pass", result, started));
                 }
                 shaped
@@ -237,7 +270,7 @@ impl Link {
             return;
         }
         let Some(result) = raw::member(passing.line, task, "result") else { return };
-        if let Some(shaped) = self.gate.result(caller, called, &passing.line[result.clone()]) {
+        if let Some(shaped) = self.gate.result(caller, called, &&passing.line[result.clone()]) {
             passing.edits.replace(result, shaped);
         }
     }
@@ -256,7 +289,7 @@ impl Link {
         let missing = raw::member(line, &error, "code").is_some_and(|code| line[code] == *b"-32601");
         let own = match asked {
             Asked::Call(called) | Asked::TaskResult(called) => {
-                if let Some(bounded) = self.gate.error(caller, called, &line[error.clone()]) {
+                if let Some(bounded) = self.gate.error(caller, called, &&line[error.clone()]) {
                     passing.edits.replace(error, bounded);
                 }
                 return;
@@ -274,7 +307,7 @@ impl Link {
 
     fn leave_out(&self, line: Vec<u8>, why: &str, mut out: FromServer) -> FromServer {
         if self.mode == Mode::Observe {
-            out.forward = Some(line);
+            out.forward = Some(line.into());
         } else if !line.trim_ascii().is_empty() {
             let shown: String = String::from_utf8_lossy(&line[..line.len().min(200)]).trim().to_owned();
             out.left_out.push(format!("a line of the server's output was left out ({why}): {shown}"));
@@ -305,11 +338,27 @@ fn batch_of(kept: &[Place], places: &[Place], mut edits: Edits, line: &[u8]) -> 
     out
 }
 
-fn untouched(
+/// The bytes at a place of a message.
+fn part<'m>(message: &'m Message, place: &Place) -> Box<dyn Source + 'm> {
+    match message {
+        Message::Memory(line) => Box::new(&line[place.clone()]),
+        Message::Disk(spooled) => Box::new(spooled.part(place)),
+    }
+}
+
+/// The bytes at a place of a message, to outlive it.
+fn owned(message: &Message, place: &Place) -> Box<dyn Source + Send + Sync> {
+    match message {
+        Message::Memory(line) => Box::new(line[place.clone()].to_vec()),
+        Message::Disk(spooled) => Box::new(spooled.part(place)),
+    }
+}
+
+pub(super) fn untouched(
     caller: &Caller,
     called: &Called,
     step: &'static str,
-    result: &[u8],
+    result: Box<dyn Source + Send + Sync>,
     started: Instant,
 ) -> Untouched {
     Untouched {
@@ -317,7 +366,7 @@ fn untouched(
         meter: caller.profile.meter,
         tool: called.tool.clone(),
         step,
-        result: result.to_vec(),
+        result,
         added_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
     }
 }

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// Bytes that wait for a server that does not read; then whoever writes waits too.
-const WAITING: usize = 64 << 20;
+const WAITING: usize = 8 << 20;
 /// How long a server may not read before it is looked whether it still should.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 

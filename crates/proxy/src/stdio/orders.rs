@@ -64,7 +64,7 @@ impl Orders {
         thread::spawn(move || {
             for line in late {
                 // A client that does not read holds up this thread alone.
-                let _ = client.to_client(&line);
+                let _ = client.to_client(&line.into());
             }
         });
         let link = Arc::clone(&front.link);
@@ -155,7 +155,7 @@ fn work(front: &Front, waiting: &Mutex<Receiver<Job>>, orders: &Orders) {
         // A client that is gone needs no answer; the thread that reads its side ends the proxy.
         match job {
             Job::Order(order) => {
-                let _ = front.to_client(&front.link.carry_out(&order));
+                let _ = front.to_client(&front.link.carry_out(&order).into());
                 orders.open().orders -= 1;
             }
             Job::Shape(later) => {

@@ -14,7 +14,7 @@ use tidegate_core::source::Span;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::{OutputSchema, ProfileRules};
 use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
-use tidegate_proxy::{Link, Mode};
+use tidegate_proxy::{Link, Message, Mode};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_store::{ArtifactId, open};
 use tidegate_testkit::make;
@@ -34,12 +34,19 @@ fn link(gate: &Arc<Gate>, rules: Option<ProfileRules>, mode: Mode) -> Link {
 }
 
 /// Takes a line from the server to the end, also where it is worked on later.
-fn from_server(link: &Link, line: Vec<u8>) -> Option<Vec<u8>> {
+fn from_server(link: &Link, line: impl Into<Message>) -> Option<Vec<u8>> {
     let from = link.from_server(line);
-    match from.later {
+    let forward = match from.later {
         Some(later) => link.finish(*later).forward,
         None => from.forward,
-    }
+    };
+    forward.map(|message| message.into_bytes().unwrap())
+}
+
+/// A message that is on disk however small it is.
+fn on_disk(line: &[u8]) -> Message {
+    let limits = tidegate_proxy::Limits { spool_above: 0, ..tidegate_proxy::Limits::default() };
+    Message::held(line, limits).unwrap()
 }
 
 fn cases(count: u32) -> ProptestConfig {
@@ -99,8 +106,8 @@ proptest! {
         link.from_client(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}\n").into_bytes());
         let member = if failed { "error" } else { "result" };
         let line = format!("{{\"{member}\":{result},\"jsonrpc\":\"2.0\"{extra},\"id\":{id}}}\n").into_bytes();
-        prop_assert_eq!(link.from_server(line.clone()).forward, Some(line.clone()));
-        prop_assert_eq!(link.from_server(line).forward, None, "a second answer is left out");
+        prop_assert_eq!(from_server(&link, line.clone()), Some(line.clone()));
+        prop_assert_eq!(from_server(&link, line), None, "a second answer is left out");
         prop_assert!(link.end("the server ended").is_empty(), "nothing is open");
     }
 
@@ -109,7 +116,8 @@ proptest! {
         let link = link(&gate(), None, Mode::Shape);
         for head in [format!("\"id\":{id},"), String::new()] {
             let line = format!("{{\"jsonrpc\":\"2.0\",{head}\"method\":\"{method}\",\"params\":{params}{extra}}}\n").into_bytes();
-            prop_assert_eq!(link.from_server(line.clone()).forward, Some(line));
+            prop_assert_eq!(from_server(&link, on_disk(&line)), Some(line.clone()));
+            prop_assert_eq!(from_server(&link, line.clone()), Some(line));
         }
     }
 
@@ -139,19 +147,21 @@ fn result_of(line: &[u8]) -> &[u8] {
     &line[start..line.len() - 1]
 }
 
-fn call(link: &Link, result: &[u8]) -> Vec<u8> {
+fn call(link: &Link, result: &[u8], disk: bool) -> Vec<u8> {
     link.from_client(
         br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list","arguments":{}}}"#.to_vec(),
     );
     let line = [b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", result, b"}\n"].concat();
-    from_server(link, line).unwrap()
+    from_server(link, if disk { on_disk(&line) } else { line.into() }).unwrap()
 }
 
 proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn results_cross_untouched_or_are_kept_whole_and_bounded(result in make::result(), union in any::<bool>(), links in any::<bool>()) {
+    fn results_cross_untouched_or_are_kept_whole_and_bounded(
+        result in make::result(), union in any::<bool>(), links in any::<bool>(), disk in any::<bool>(),
+    ) {
         let profile = ProfileRules {
             output_schema: Some(if union { OutputSchema::Union } else { OutputSchema::Strip }),
             resource_link: Some(links),
@@ -159,7 +169,7 @@ proptest! {
         };
         let gate = gate();
         let link = link(&gate, Some(profile), Mode::Shape);
-        let answer = call(&link, &result);
+        let answer = call(&link, &result, disk);
         let sent = result_of(&answer);
         if sent == result {
             let source = result.as_slice();
@@ -195,10 +205,16 @@ fn observing_changes_no_byte() {
     let gate = gate();
     let link = link(&gate, None, Mode::Observe);
     let large = make::text_result(&"a line of text\n".repeat(9000));
-    assert_eq!(result_of(&call(&link, &large)), large);
+    assert_eq!(result_of(&call(&link, &large, false)), large);
+    assert_eq!(result_of(&call(&link, &large, true)), large);
     for line in ["not json\n", "{}\n", "\n", "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n", "[]\n"] {
         assert_eq!(
-            link.from_server(line.as_bytes().to_vec()).forward.as_deref(),
+            from_server(&link, line.as_bytes().to_vec()).as_deref(),
+            Some(line.as_bytes()),
+            "{line:?}"
+        );
+        assert_eq!(
+            from_server(&link, on_disk(line.as_bytes())).as_deref(),
             Some(line.as_bytes()),
             "{line:?}"
         );
@@ -217,14 +233,20 @@ fn answers_in_a_batch_are_shaped_where_they_stand() {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"list"}}}}"#)
     };
     let asked = format!("[{}, {}]", ask("1"), ask("2"));
-    assert_eq!(link.from_client(asked.clone().into_bytes()).forward, Some(asked.into_bytes()));
     let large = String::from_utf8(make::text_result(&"a line of text\n".repeat(9000))).unwrap();
     let answers = format!(
         r#"[{{"jsonrpc":"2.0","id":2,"result":{large}}},  {{"jsonrpc":"2.0","id":1,"result":{{"x":1.0}}}}]"#
     );
-    let sent = String::from_utf8(link.from_server(answers.into_bytes()).forward.unwrap()).unwrap();
-    assert!(sent.len() < 12_000 && sent.contains("list returned 9,000"), "{sent}");
-    assert!(sent.ends_with(r#"},  {"jsonrpc":"2.0","id":1,"result":{"x":1.0}}]"#));
+    for message in [answers.clone().into_bytes().into(), on_disk(answers.as_bytes())] {
+        assert_eq!(link.from_client(asked.clone().into_bytes()).forward, Some(asked.clone().into_bytes()));
+        let sent = String::from_utf8(from_server(&link, message).unwrap()).unwrap();
+        assert!(sent.len() < 12_000 && sent.contains("list returned 9,000"), "{sent}");
+        assert!(sent.ends_with(r#"},  {"jsonrpc":"2.0","id":1,"result":{"x":1.0}}]"#));
+    }
+    // What answers nobody is taken out of the batch.
+    link.from_client(ask("1").into_bytes());
+    let left = format!("[{}]", r#"{"jsonrpc":"2.0","id":1,"result":{"x":1.0}}"#);
+    assert_eq!(from_server(&link, on_disk(answers.as_bytes())).unwrap(), left.as_bytes());
 }
 
 #[test]
@@ -237,7 +259,7 @@ fn a_batch_loses_only_what_answers_nothing() {
     let from = link.from_server(answers.to_vec());
     let expected =
         "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1.0},{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{ }}]\n";
-    assert_eq!(String::from_utf8(from.forward.unwrap()).unwrap(), expected);
+    assert_eq!(String::from_utf8(from.forward.unwrap().into_bytes().unwrap()).unwrap(), expected);
     assert_eq!(from.left_out.len(), 1);
 }
 
@@ -254,7 +276,7 @@ fn odd_results_are_bounded_too() {
         format!("\"{big}\""),
     ] {
         let link = link(&gate(), None, Mode::Shape);
-        let answer = call(&link, result.as_bytes());
+        let answer = call(&link, result.as_bytes(), false);
         let text = String::from_utf8_lossy(result_of(&answer)).into_owned();
         assert!(text.len() <= 10_240, "{} bytes for {}", text.len(), &result[..60]);
         assert!(text.contains("Complete result:") && !text.contains("end of the complete result"), "{text}");
@@ -281,10 +303,10 @@ fn what_cannot_be_read_hides_no_answer() {
     let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"\xff\\ud800\":1}\n".to_vec();
     assert_eq!(link.from_client(line.clone()).forward, Some(line));
     let answer = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"\\ud800\":1}\n".to_vec();
-    assert_eq!(link.from_server(answer.clone()).forward, Some(answer));
+    assert_eq!(from_server(&link, answer.clone()), Some(answer));
     // Once a line could not be read, its answer is taken for one of it.
     let odd = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"x\"}\n".as_bytes().to_vec();
     assert_eq!(link.from_client(odd.clone()).forward, Some(odd));
     let answer = b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n".to_vec();
-    assert_eq!(link.from_server(answer.clone()).forward, Some(answer));
+    assert_eq!(from_server(&link, answer.clone()), Some(answer));
 }

@@ -1,0 +1,296 @@
+//! Where the members of a message stand that is too large to be held: found while its bytes pass by, in whatever
+//! pieces they come, so that nothing of it needs to be in memory but the beginnings of its members.
+
+use tidegate_core::source::{Source, Span};
+
+use super::{Place, text};
+
+/// How much of a value is kept: enough for every id and method.
+const HEAD: usize = 1024;
+/// Members of one message that are kept; those of the protocol are few.
+const MEMBERS: usize = 64;
+/// Messages of one batch.
+const MESSAGES: usize = 1000;
+/// Bytes that are read at a time where all are there already.
+const BLOCK: usize = 64 * 1024;
+
+/// One member of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skimmed {
+    /// Its name.
+    pub key: String,
+    /// Where its value stands.
+    pub value: Place,
+    /// The beginning of its value.
+    pub head: Vec<u8>,
+}
+
+/// One message: where it stands, and its members.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Message {
+    /// Where it stands.
+    pub place: Place,
+    /// Its members, in order.
+    pub members: Vec<Skimmed>,
+}
+
+impl Message {
+    /// Returns a member; of several with one name the last, as parsers do.
+    pub fn member(&self, key: &str) -> Option<&Skimmed> {
+        self.members.iter().rev().find(|member| member.key == key)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Phase {
+    #[default]
+    Key,
+    Colon,
+    Value,
+}
+
+/// Reads over the bytes of a message, or of a batch of them.
+#[derive(Debug, Default)]
+pub struct Skim {
+    /// How many bytes have passed.
+    at: usize,
+    depth: usize,
+    /// The depth at which the members of a message stand: 1, or 2 in a batch; 0 until the first byte is seen.
+    level: usize,
+    in_string: bool,
+    escaped: bool,
+    phase: Phase,
+    key: String,
+    /// Where the value began that is being read.
+    value: Option<usize>,
+    /// After the last byte that is no white space.
+    last: usize,
+    /// The beginning of the key or value that is being read.
+    head: Vec<u8>,
+    keeps: bool,
+    message: Message,
+    messages: Vec<Message>,
+    broken: bool,
+}
+
+impl Skim {
+    /// Returns a skim of bytes that have not come yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.broken {
+            let taken = if self.in_string { self.inside(rest) } else { self.outside(rest[0]) };
+            self.at += taken;
+            rest = &rest[taken..];
+        }
+    }
+
+    /// Returns a member that is known already of the message that is being read, or was read last.
+    pub fn known(&self, key: &str) -> Option<&Skimmed> {
+        self.message.member(key).or_else(|| self.messages.last()?.member(key))
+    }
+
+    /// Returns the messages; `None` where the bytes were no message.
+    pub fn finish(self) -> Option<Vec<Message>> {
+        let whole = !self.broken && self.depth == 0 && self.level > 0 && !self.in_string;
+        whole.then_some(self.messages)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.keeps {
+            let room = HEAD - self.head.len().min(HEAD);
+            self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+    }
+
+    /// Passes over a part of a string; returns how much.
+    fn inside(&mut self, rest: &[u8]) -> usize {
+        let found = if self.escaped { Some(0) } else { memchr::memchr2(b'"', b'\\', rest) };
+        let taken = found.map_or(rest.len(), |found| found + 1);
+        self.keep(&rest[..taken]);
+        let was_escaped = std::mem::take(&mut self.escaped);
+        match found.map(|found| rest[found]) {
+            Some(b'"') if !was_escaped => {
+                self.in_string = false;
+                self.last = self.at + taken;
+                if self.depth == self.level && self.phase == Phase::Key {
+                    self.end_key();
+                }
+            }
+            Some(b'\\') if !was_escaped => self.escaped = true,
+            _ => {}
+        }
+        taken
+    }
+
+    fn end_key(&mut self) {
+        self.keeps = false;
+        let head = std::mem::take(&mut self.head);
+        // A name that cannot be decoded, or is that long, is none that anybody looks for.
+        self.key = text(&head, &(0..head.len())).map(std::borrow::Cow::into_owned).unwrap_or_default();
+        self.phase = Phase::Colon;
+    }
+
+    /// Takes one byte that is in no string.
+    fn outside(&mut self, byte: u8) -> usize {
+        if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+            return 1;
+        }
+        let at_level = self.level > 0 && self.depth == self.level;
+        match byte {
+            b'{' | b'[' => self.open(byte),
+            b'}' | b']' => self.close(byte),
+            b':' if at_level && self.phase == Phase::Colon => {
+                self.phase = Phase::Value;
+                self.value = None;
+                // What comes next is the value, not this.
+                self.last = self.at + 1;
+                return 1;
+            }
+            b',' if at_level => self.end_member(),
+            _ if self.level == 0 || (self.depth == 0) => self.broken = true,
+            _ => {
+                self.begin();
+                self.in_string = byte == b'"';
+                self.keep(&[byte]);
+            }
+        }
+        self.last = self.at + 1;
+        1
+    }
+
+    /// Notes where a key or value of a message begins.
+    fn begin(&mut self) {
+        if self.depth != self.level {
+            return;
+        }
+        match self.phase {
+            Phase::Value if self.value.is_none() => self.value = Some(self.at),
+            Phase::Key => {}
+            _ => return,
+        }
+        self.keeps = true;
+        if self.phase == Phase::Key {
+            self.head.clear();
+        }
+    }
+
+    fn open(&mut self, byte: u8) {
+        if self.level == 0 {
+            self.level = if byte == b'{' { 1 } else { 2 };
+        } else if self.depth == 0 {
+            // Something follows what was whole.
+            self.broken = true;
+        }
+        self.begin();
+        self.keep(&[byte]);
+        self.depth += 1;
+        if self.depth == self.level && byte == b'{' {
+            self.message = Message { place: self.at..self.at, members: Vec::new() };
+            (self.phase, self.value) = (Phase::Key, None);
+        }
+    }
+
+    fn close(&mut self, byte: u8) {
+        let Some(depth) = self.depth.checked_sub(1) else {
+            self.broken = true;
+            return;
+        };
+        if self.depth == self.level && byte == b'}' {
+            self.end_member();
+            self.message.place.end = self.at + 1;
+            self.broken |= self.messages.len() >= MESSAGES;
+            self.messages.push(std::mem::take(&mut self.message));
+        }
+        self.keep(&[byte]);
+        self.depth = depth;
+    }
+
+    fn end_member(&mut self) {
+        let head = std::mem::take(&mut self.head);
+        self.keeps = false;
+        if let Some(start) = self.value.take()
+            && self.phase == Phase::Value
+            && self.message.members.len() < MEMBERS
+        {
+            let key = std::mem::take(&mut self.key);
+            self.message.members.push(Skimmed { key, value: start..self.last, head });
+        }
+        self.phase = Phase::Key;
+    }
+}
+
+/// Returns the members of the object at a place of a source that may not be in memory; none where there is no object.
+///
+/// # Errors
+///
+/// Where the source cannot be read.
+pub fn members(source: &dyn Source, place: &Place) -> std::io::Result<Vec<Skimmed>> {
+    let mut skim = Skim { at: place.start, ..Skim::default() };
+    while skim.at < place.end && !skim.broken {
+        let end = place.end.min(skim.at + BLOCK);
+        skim.push(&Span { start: skim.at as u64, end: end as u64 }.read(source)?);
+    }
+    Ok(skim.finish().and_then(|mut messages| messages.pop()).unwrap_or_default().members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skim(json: &[u8], step: usize) -> Option<Vec<Message>> {
+        let mut skim = Skim::new();
+        json.chunks(step).for_each(|piece| skim.push(piece));
+        skim.finish()
+    }
+
+    #[test]
+    fn members_are_found_whatever_the_pieces() {
+        let json = br#" {"jsonrpc" : "2.0","result":{"x":["}",{"id":1}],"\"":"\\"} , "id" :  7.0 ,"e":"\u0061\"" } "#;
+        let all = super::super::members(json, &super::super::whole(json).unwrap()).unwrap();
+        for step in 1..json.len() {
+            let found = skim(json, step).unwrap();
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].place, super::super::whole(json).unwrap());
+            let places: Vec<(&str, &Place)> =
+                found[0].members.iter().map(|member| (member.key.as_str(), &member.value)).collect();
+            let expected: Vec<(&str, &Place)> =
+                all.iter().map(|member| (member.key.as_ref(), &member.value)).collect();
+            assert_eq!(places, expected, "{step}");
+            for member in &found[0].members {
+                assert_eq!(member.head, json[member.value.clone()], "{step}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_has_its_messages() {
+        let json = br#"[{"id":1,"result":[[{}]]}, {"id":2,"result":{"id":3}},{}]"#;
+        for step in [1, 3, 100] {
+            let found = skim(json, step).unwrap();
+            let ids: Vec<_> =
+                found.iter().map(|message| message.member("id").map(|id| &id.head[..])).collect();
+            assert_eq!(ids, [Some(&b"1"[..]), Some(&b"2"[..]), None]);
+            assert_eq!(&json[found[1].place.clone()], br#"{"id":2,"result":{"id":3}}"#);
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_none() {
+        for broken in ["", " ", "log", "{", "{\"a\":1}x", "{}{}", "}", "[{]", "\"a\"", "{\"a"] {
+            assert_eq!(skim(broken.as_bytes(), 1), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_known_before_the_end() {
+        let mut skim = Skim::new();
+        skim.push(br#"{"jsonrpc":"2.0","id":12,"result":{"content":[{"text":""#);
+        assert_eq!(skim.known("id").map(|id| &id.head[..]), Some(&b"12"[..]));
+        assert_eq!(skim.known("result"), None);
+    }
+}

@@ -55,7 +55,8 @@ impl Keep {
         tool: &str,
         tokens: u64,
     ) -> Result<Artifact, CommandError> {
-        self.user.put(tool, TTL, outline, tokens, payload.source()).map_err(|error| {
+        let describe = || Ok(tidegate_gate::Keep::description(outline, tokens));
+        self.user.put(tool, TTL, payload.source(), &describe).map_err(|error| {
             CommandError::out_of_reach(format!("cannot keep the result: {}", causes(&error)))
         })
     }

@@ -109,7 +109,7 @@ impl Gate {
     }
 
     /// Decides on the result of a call: `None` where it crosses untouched, else what is answered instead.
-    pub fn result(&self, caller: &Caller, called: &Called, result: &dyn Source) -> Option<Vec<u8>> {
+    pub fn result(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Option<Vec<u8>> {
         let started = Instant::now();
         let policy = self.setup.policies.of_tool(&called.tool);
         let budget = policy.budget(&caller.profile);
@@ -131,7 +131,7 @@ impl Gate {
                 return None;
             }
             let passage = Passage { keep: &self.setup.keep, caller, called, policy: &policy, budget };
-            Some(passage.shape(&payload))
+            Some(passage.shape(&payload, result))
         }));
         let shaped = shaped.unwrap_or_else(|_| Some(Passage::failed(caller, called)))?;
         let result = (!called.by_program || result.len() > WHOLE_BYTES).then_some(shaped.result);
@@ -145,7 +145,7 @@ impl Gate {
 
     /// Decides on the error that a call was answered with: one that would flood the context is kept, and its message
     /// becomes an overview. Returns what the error becomes.
-    pub fn error(&self, caller: &Caller, called: &Called, error: &dyn Source) -> Option<Vec<u8>> {
+    pub fn error(&self, caller: &Caller, called: &Called, error: &(dyn Source + Sync)) -> Option<Vec<u8>> {
         let shaped: Value = serde_json::from_slice(&self.result(caller, called, error)?).ok()?;
         let members = skim::members(error, &(0..usize::try_from(error.len()).ok()?)).unwrap_or_default();
         let code = members.iter().rfind(|member| member.key == "code");

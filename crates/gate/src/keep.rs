@@ -11,8 +11,8 @@ use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::cursor;
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Call, Home, Ledger, NewArtifact, Owner, Quotas, SealKey, Session,
-    SqliteLedger, SqliteStore, StoreError,
+    Artifact, ArtifactId, ArtifactStore, Call, Description, Home, Ledger, NewArtifact, Owner, Quotas,
+    SealKey, Session, SqliteLedger, SqliteStore, StoreError,
 };
 
 use crate::follow_up::kept_words;
@@ -84,7 +84,7 @@ impl Keep {
         }
     }
 
-    /// Stores a result with its outline.
+    /// Stores a result; what it turned out to be is asked for last.
     ///
     /// # Errors
     ///
@@ -93,19 +93,21 @@ impl Keep {
         &self,
         tool: &str,
         ttl: Duration,
-        outline: &Outline,
-        tokens: u64,
         body: &dyn Source,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        let bytes = outline.to_bytes();
-        let new = NewArtifact {
-            outline: &bytes,
-            kind: outline.kind(),
+        let new = NewArtifact::new(&self.owner, &self.session, tool, ttl);
+        self.open()?.store.put(&new, body, describe)
+    }
+
+    /// Returns what is kept of an outline.
+    pub fn description(outline: &Outline, tokens: u64) -> Description {
+        Description {
+            outline: outline.to_bytes(),
+            kind: outline.kind().to_owned(),
             records: outline.record_count(),
             tokens,
-            ..NewArtifact::new(&self.owner, &self.session, tool, ttl)
-        };
-        self.open()?.store.put(&new, body)
+        }
     }
 
     /// Notes a call in the ledger, if there is one.

@@ -1,10 +1,14 @@
 //! `store -> shape -> respond`: one result that does not fit, on its way to the caller.
 
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::{self, Cost};
 use tidegate_core::payload::Payload;
 use tidegate_core::shape::{Prepared, Request, Step};
+use tidegate_core::source::Source;
 use tidegate_core::{Bytes, Tokens};
 use tidegate_store::{Artifact, StoreError};
 
@@ -35,12 +39,16 @@ pub(crate) struct Answered {
     pub(crate) artifact: Option<String>,
 }
 
+/// What is larger is stored beside being read.
+const BESIDE: u64 = 256 * 1024;
+
 const NOTHING: Cost = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0) };
 
 impl Passage<'_> {
     /// Stores the result, and answers with what fits.
-    pub(crate) fn shape(&self, payload: &Payload<'_>) -> Answered {
-        self.try_shape(payload).unwrap_or_else(|error| Self::unreadable(self.caller, self.called, &error))
+    pub(crate) fn shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Answered {
+        self.try_shape(payload, body)
+            .unwrap_or_else(|error| Self::unreadable(self.caller, self.called, &error))
     }
 
     /// The answer where the result was there but cannot be read any more, as from a disk that fails.
@@ -61,13 +69,35 @@ impl Passage<'_> {
         Answered::of_text(caller, &message)
     }
 
-    fn try_shape(&self, payload: &Payload<'_>) -> std::io::Result<Answered> {
+    fn try_shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> std::io::Result<Answered> {
         let text = payload.joined_text();
-        let prepared = Prepared::with_hints(payload, text.as_ref(), &self.policy.hints)?;
-        let outline = prepared.outline()?;
-        let raw = measure::cost(payload, &self.caller.profile.meter)?;
-        let stored =
-            self.keep.put(&self.called.tool, self.policy.ttl, &outline, raw.tokens.0, payload.source());
+        let text = text.as_ref();
+        let (described, awaited) = sync_channel(1);
+        let store = move || {
+            self.keep.put(&self.called.tool, self.policy.ttl, body, &|| {
+                // Whoever reads it gave up.
+                awaited.recv().map_err(|_| StoreError::Source(std::io::ErrorKind::Interrupted.into()))
+            })
+        };
+        let read = move || {
+            let prepared = Prepared::with_hints(payload, text, &self.policy.hints)?;
+            let raw = measure::cost(payload, &self.caller.profile.meter)?;
+            let description = Keep::description(&prepared.outline()?, raw.tokens.0);
+            // A store that failed meanwhile needs no description.
+            let _ = described.send(description);
+            std::io::Result::Ok((prepared, raw))
+        };
+        let (read, stored) = if body.len() < BESIDE {
+            (read(), store())
+        } else {
+            // Storing takes as long as reading, and needs nothing of it until the end.
+            thread::scope(|scope| {
+                let storing = scope.spawn(store);
+                let read = read();
+                (read, storing.join().unwrap_or_else(|_| Err(StoreError::Unusable("it failed".into()))))
+            })
+        };
+        let (prepared, raw) = read?;
         match stored {
             Ok(artifact) => self.kept(&prepared, &artifact),
             Err(error) => self.lost(&prepared, raw, &error),

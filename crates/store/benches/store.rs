@@ -15,7 +15,9 @@ use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_core::view::{Asked, NoEngines, Query, View, answer};
-use tidegate_store::{ArtifactStore, BodyRef, CHUNK, NewArtifact, Owner, Quotas, Session, SqliteStore, open};
+use tidegate_store::{
+    ArtifactStore, BodyRef, CHUNK, Description, NewArtifact, Owner, Quotas, Session, SqliteStore, open,
+};
 use tidegate_testkit::{make, sample};
 
 fn store() -> (tempfile::TempDir, SqliteStore) {
@@ -39,7 +41,7 @@ fn put(criterion: &mut Criterion) {
             number += 1;
             body[100..108].copy_from_slice(&number.to_le_bytes());
             let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(600));
-            let kept = store.put(&new, &body.as_slice()).expect("room");
+            let kept = store.put(&new, &body.as_slice(), &|| Ok(Description::default())).expect("room");
             store.delete(&owner, &kept.id).expect("it is there");
         });
     });
@@ -72,11 +74,9 @@ impl Kept {
         let outline =
             Outline::read(&Payload::read(&result.as_slice()).expect("a result")).expect("memory").to_bytes();
         let session = Session::new("one");
-        let new = NewArtifact {
-            outline: &outline,
-            ..NewArtifact::new(&owner, &session, "tool", Duration::from_secs(600))
-        };
-        let id = store.put(&new, &result.as_slice()).expect("room").id;
+        let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(600));
+        let describe = || Ok(Description { outline: outline.clone(), ..Description::default() });
+        let id = store.put(&new, &result.as_slice(), &describe).expect("room").id;
         Self { store, _folder: folder, owner, id }
     }
 

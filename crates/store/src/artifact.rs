@@ -48,7 +48,7 @@ name! {
     Session
 }
 
-/// What is known of a result when it is stored.
+/// What is known of a result before it is read.
 #[derive(Debug, Clone)]
 pub struct NewArtifact<'n> {
     /// Who may read it.
@@ -59,21 +59,26 @@ pub struct NewArtifact<'n> {
     pub tool: &'n str,
     /// For how long it is kept at least.
     pub ttl: Duration,
+}
+
+impl<'n> NewArtifact<'n> {
+    /// Returns a result of a tool.
+    pub fn new(owner: &'n Owner, session: &'n Session, tool: &'n str, ttl: Duration) -> Self {
+        Self { owner, session, tool, ttl }
+    }
+}
+
+/// What is found out about a result by reading it, which may take as long as storing it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Description {
     /// What `tidegate_core::outline::Outline` gives, to find parts without reading all.
-    pub outline: &'n [u8],
+    pub outline: Vec<u8>,
     /// What the content was recognised as.
-    pub kind: &'n str,
+    pub kind: String,
     /// Records of its main list.
     pub records: Option<u64>,
     /// Tokens of the whole.
     pub tokens: u64,
-}
-
-impl<'n> NewArtifact<'n> {
-    /// Returns what is needed at the least.
-    pub fn new(owner: &'n Owner, session: &'n Session, tool: &'n str, ttl: Duration) -> Self {
-        Self { owner, session, tool, ttl, outline: &[], kind: "", records: None, tokens: 0 }
-    }
 }
 
 /// What is known of a stored result.
@@ -155,12 +160,18 @@ pub struct Usage {
 /// name them. An artifact that has not expired is never taken away to make room: a full quota refuses instead.
 /// Whoever is not the owner is told that there is no such artifact.
 pub trait ArtifactStore: Send + Sync {
-    /// Stores a result and names it.
+    /// Stores a result and names it. `describe` is called once its bytes are written, and no lock is held then, so that
+    /// whoever reads it meanwhile can take its time; where it fails nothing is stored.
     ///
     /// # Errors
     ///
     /// A full quota or disk, or a store that cannot be used; then nothing was stored.
-    fn put(&self, new: &NewArtifact<'_>, body: &dyn Source) -> Result<Artifact, StoreError>;
+    fn put(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+    ) -> Result<Artifact, StoreError>;
 
     /// Returns an artifact to be read.
     ///

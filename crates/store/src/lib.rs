@@ -7,13 +7,13 @@
 //! ```
 //! use std::time::Duration;
 //! use tidegate_core::source::{Source, Span};
-//! use tidegate_store::{ArtifactStore, NewArtifact, Owner, Quotas, Session, SqliteStore, open};
+//! use tidegate_store::{ArtifactStore, Description, NewArtifact, Owner, Quotas, Session, SqliteStore, open};
 //!
 //! let store = SqliteStore::ephemeral(Quotas::default())?;
 //! let owner = Owner::new("local:1000");
 //! let session = Session::new("one");
 //! let new = NewArtifact::new(&owner, &session, "list_issues", Duration::from_secs(60));
-//! let kept = store.put(&new, &b"{\"content\":[]}".as_slice())?;
+//! let kept = store.put(&new, &b"{\"content\":[]}".as_slice(), &|| Ok(Description::default()))?;
 //! let source = open(&store, &owner, &kept.id)?;
 //! assert_eq!(Span::whole(&source).read(&source)?, b"{\"content\":[]}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -30,7 +30,8 @@ mod source;
 mod sqlite;
 
 pub use artifact::{
-    Artifact, ArtifactStore, BodyRef, CHUNK, NewArtifact, Opened, Owner, Quotas, Session, Swept, Usage,
+    Artifact, ArtifactStore, BodyRef, CHUNK, Description, NewArtifact, Opened, Owner, Quotas, Session, Swept,
+    Usage,
 };
 pub use clock::{Clock, Millis, SystemClock};
 pub use error::StoreError;

@@ -20,7 +20,9 @@ use reserve::Reserve;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
 
-use crate::artifact::{Artifact, ArtifactStore, BodyRef, NewArtifact, Opened, Owner, Quotas, Swept, Usage};
+use crate::artifact::{
+    Artifact, ArtifactStore, BodyRef, Description, NewArtifact, Opened, Owner, Quotas, Swept, Usage,
+};
 use crate::clock::{Clock, Millis, SystemClock};
 use crate::error::StoreError;
 use crate::home::make_private_file;
@@ -188,8 +190,13 @@ fn artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {
 }
 
 impl ArtifactStore for SqliteStore {
-    fn put(&self, new: &NewArtifact<'_>, body: &dyn Source) -> Result<Artifact, StoreError> {
-        put::put(self, new, body)
+    fn put(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+    ) -> Result<Artifact, StoreError> {
+        put::put(self, new, body, describe)
     }
 
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tidegate_core::source::{Source, Span};
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, CHUNK, Clock, NewArtifact, Owner, Quotas, Session, StoreError, open,
+    Artifact, ArtifactId, ArtifactStore, CHUNK, Clock, Description, NewArtifact, Owner, Quotas, Session,
+    StoreError, open,
 };
 
 use crate::clock::SetClock;
@@ -45,7 +46,12 @@ impl Bench {
     }
 
     fn put(&self, bytes: &[u8]) -> Result<Artifact, StoreError> {
-        self.store.put(&NewArtifact::new(&self.owner, &self.session, "tool", HOUR), &bytes)
+        self.put_for(&self.owner, &self.session, bytes)
+    }
+
+    fn put_for(&self, owner: &Owner, session: &Session, bytes: &[u8]) -> Result<Artifact, StoreError> {
+        let describe = || Ok(Description::default());
+        self.store.put(&NewArtifact::new(owner, session, "tool", HOUR), &bytes, &describe)
     }
 
     fn read(&self, id: &ArtifactId) -> Result<Vec<u8>, StoreError> {
@@ -91,20 +97,22 @@ fn bytes_come_back_exactly(make: Make<'_>) {
     // From a source that is not in memory.
     let bytes = noise(77, 5 * chunk + 5);
     let new = NewArtifact::new(&bench.owner, &bench.session, "tool", HOUR);
-    let kept = bench.store.put(&new, &Elsewhere(bytes.clone())).unwrap();
+    let kept = bench.store.put(&new, &Elsewhere(bytes.clone()), &|| Ok(Description::default())).unwrap();
     assert_eq!(bench.read(&kept.id).unwrap(), bytes);
 }
 
 fn what_is_known_comes_back(make: Make<'_>) {
     let bench = Bench::new(make, Quotas::default());
-    let new = NewArtifact {
-        outline: b"an outline",
-        kind: "json",
-        records: Some(430),
-        tokens: 128_040,
-        ..NewArtifact::new(&bench.owner, &bench.session, "list \"issues\" \u{e9}", HOUR)
+    let new = NewArtifact::new(&bench.owner, &bench.session, "list \"issues\" \u{e9}", HOUR);
+    let describe = || {
+        Ok(Description {
+            outline: b"an outline".to_vec(),
+            kind: "json".into(),
+            records: Some(430),
+            tokens: 128_040,
+        })
     };
-    let kept = bench.store.put(&new, &b"body".as_slice()).unwrap();
+    let kept = bench.store.put(&new, &b"body".as_slice(), &describe).unwrap();
     let opened = bench.store.open(&bench.owner, &kept.id).unwrap();
     assert_eq!(opened.artifact, kept);
     assert_eq!(opened.outline, b"an outline");
@@ -128,7 +136,9 @@ fn owners_are_apart(make: Make<'_>) {
     // The same bytes of another owner are another body.
     let theirs = bench
         .store
-        .put(&NewArtifact::new(&other, &bench.session, "tool", HOUR), &b"mine".as_slice())
+        .put(&NewArtifact::new(&other, &bench.session, "tool", HOUR), &b"mine".as_slice(), &|| {
+            Ok(Description::default())
+        })
         .unwrap();
     bench.store.delete(&bench.owner, &kept.id).unwrap();
     assert_eq!(bench.store.open(&other, &theirs.id).unwrap().artifact.bytes, 4);
@@ -199,13 +209,9 @@ fn quotas_refuse_and_never_evict(make: Make<'_>) {
     }
     assert_eq!(bench.store.usage().unwrap().artifacts, 1, "nothing of the refused one is left");
     let other = Session::new("two");
-    let elsewhere = NewArtifact::new(&bench.owner, &other, "tool", HOUR);
-    let second = bench.store.put(&elsewhere, &noise(3, 300_000).as_slice()).unwrap();
+    let second = bench.put_for(&bench.owner, &other, &noise(3, 300_000)).unwrap();
     assert!(matches!(
-        bench.store.put(
-            &NewArtifact::new(&bench.owner, &Session::new("three"), "tool", HOUR),
-            &noise(4, 300_000).as_slice()
-        ),
+        bench.put_for(&bench.owner, &Session::new("three"), &noise(4, 300_000)),
         Err(StoreError::QuotaFull { scope: "store", .. })
     ));
     assert_eq!(bench.read(&kept.id).unwrap(), first, "an unexpired artifact is never taken away");

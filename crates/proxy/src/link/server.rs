@@ -339,7 +339,7 @@ fn batch_of(kept: &[Place], places: &[Place], mut edits: Edits, line: &[u8]) -> 
 }
 
 /// The bytes at a place of a message.
-fn part<'m>(message: &'m Message, place: &Place) -> Box<dyn Source + 'm> {
+fn part<'m>(message: &'m Message, place: &Place) -> Box<dyn Source + Sync + 'm> {
     match message {
         Message::Memory(line) => Box::new(&line[place.clone()]),
         Message::Disk(spooled) => Box::new(spooled.part(place)),

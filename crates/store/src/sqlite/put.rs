@@ -5,7 +5,7 @@ use tidegate_core::source::Source;
 
 use super::chunks::{self, Packed, Packer};
 use super::{SqliteStore, sweep};
-use crate::artifact::{Artifact, BodyRef, NewArtifact};
+use crate::artifact::{Artifact, BodyRef, Description, NewArtifact};
 use crate::clock::Millis;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
@@ -17,9 +17,12 @@ pub(super) fn put(
     store: &SqliteStore,
     new: &NewArtifact<'_>,
     body: &dyn Source,
+    describe: &dyn Fn() -> Result<Description, StoreError>,
 ) -> Result<Artifact, StoreError> {
     let hash = chunks::hash_all(body)?;
-    if let Some(artifact) = name_known_body(store, new, &hash)? {
+    if is_known(store, new, &hash)?
+        && let Some(artifact) = name_known_body(store, new, &hash, &describe()?)?
+    {
         return Ok(artifact);
     }
     let mut packer = Packer::new(body)?;
@@ -27,8 +30,11 @@ pub(super) fn put(
     let mut writer = Writer { store, new, hash, body: None, stored: 0, chunks: 0, bytes: body.len() };
     loop {
         let next = packer.batch(BATCH)?;
-        let last = next.is_empty();
-        match writer.write(&batch, last) {
+        let written = match next.is_empty() {
+            true => describe().and_then(|description| writer.write(&batch, Some(&description))),
+            false => writer.write(&batch, None),
+        };
+        match written {
             Ok(Some(artifact)) => return Ok(artifact),
             Ok(None) => batch = next,
             Err(error) => {
@@ -39,26 +45,32 @@ pub(super) fn put(
     }
 }
 
+fn is_known(store: &SqliteStore, new: &NewArtifact<'_>, hash: &[u8; 32]) -> Result<bool, StoreError> {
+    Ok(known_body(&store.lock(), new, hash)?.is_some())
+}
+
 /// The same bytes of the same owner are stored once: a further artifact only names them.
 fn name_known_body(
     store: &SqliteStore,
     new: &NewArtifact<'_>,
     hash: &[u8; 32],
+    description: &Description,
 ) -> Result<Option<Artifact>, StoreError> {
     let mut connection = store.lock();
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let Some((body, bytes, stored)) = known_body(&transaction, new, hash)? else { return Ok(None) };
-    let artifact = insert_artifact(&transaction, new, body, bytes, stored, store.clock.now())?;
+    let named = Named { new, description, now: store.clock.now() };
+    let artifact = named.insert(&transaction, body, bytes, stored)?;
     transaction.commit()?;
     Ok(Some(artifact))
 }
 
 fn known_body(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     new: &NewArtifact<'_>,
     hash: &[u8; 32],
 ) -> rusqlite::Result<Option<(BodyRef, u64, u64)>> {
-    transaction
+    connection
         .prepare_cached("SELECT id, bytes, stored FROM body WHERE owner = ?1 AND hash = ?2 AND visible = 1")?
         .query_row(params![new.owner.as_str(), hash], |row| {
             Ok((
@@ -70,26 +82,34 @@ fn known_body(
         .optional()
 }
 
-fn insert_artifact(
-    transaction: &Transaction<'_>,
-    new: &NewArtifact<'_>,
-    body: BodyRef,
-    bytes: u64,
-    stored: u64,
+/// An artifact that names a body.
+struct Named<'n> {
+    new: &'n NewArtifact<'n>,
+    description: &'n Description,
     now: Millis,
-) -> Result<Artifact, StoreError> {
-    let artifact = Artifact {
-        id: ArtifactId::random(),
-        tool: new.tool.to_owned(),
-        kind: new.kind.to_owned(),
-        records: new.records,
-        tokens: new.tokens,
-        bytes,
-        stored_bytes: stored,
-        created: now,
-        expires: now.after(new.ttl),
-    };
-    transaction.execute(
+}
+
+impl Named<'_> {
+    fn insert(
+        &self,
+        transaction: &Transaction<'_>,
+        body: BodyRef,
+        bytes: u64,
+        stored: u64,
+    ) -> Result<Artifact, StoreError> {
+        let Self { new, description, now } = self;
+        let artifact = Artifact {
+            id: ArtifactId::random(),
+            tool: new.tool.to_owned(),
+            kind: description.kind.clone(),
+            records: description.records,
+            tokens: description.tokens,
+            bytes,
+            stored_bytes: stored,
+            created: *now,
+            expires: now.after(new.ttl),
+        };
+        transaction.execute(
         "INSERT INTO artifact (id, owner, session, body, tool, kind, records, tokens, outline, created, expires)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
@@ -98,15 +118,16 @@ fn insert_artifact(
             new.session.as_str(),
             body.0,
             new.tool,
-            new.kind,
-            new.records.map(u64::cast_signed),
-            new.tokens.cast_signed(),
-            new.outline,
+            artifact.kind,
+            artifact.records.map(u64::cast_signed),
+            artifact.tokens.cast_signed(),
+            description.outline,
             artifact.created.0,
             artifact.expires.0
         ],
     )?;
-    Ok(artifact)
+        Ok(artifact)
+    }
 }
 
 /// A body while it is being written.
@@ -121,8 +142,12 @@ struct Writer<'w, 'n> {
 }
 
 impl Writer<'_, '_> {
-    /// Writes some chunks; with the last the body becomes visible and is named.
-    fn write(&mut self, batch: &[Packed], last: bool) -> Result<Option<Artifact>, StoreError> {
+    /// Writes some chunks; with the last, when it is known what the body is, it becomes visible and is named.
+    fn write(
+        &mut self,
+        batch: &[Packed],
+        last: Option<&Description>,
+    ) -> Result<Option<Artifact>, StoreError> {
         let now = self.store.clock.now();
         let size: u64 = batch.iter().map(|packed| packed.data.len() as u64).sum();
         let mut connection = self.store.lock();
@@ -134,7 +159,7 @@ impl Writer<'_, '_> {
         };
         chunks::write(&transaction, body, batch)?;
         let (stored, chunks) = (self.stored + size, self.chunks + batch.len() as u64);
-        if !last {
+        let Some(description) = last else {
             transaction.execute(
                 "UPDATE body SET stored = ?2 WHERE id = ?1",
                 params![body.0, stored.cast_signed()],
@@ -142,19 +167,20 @@ impl Writer<'_, '_> {
             transaction.commit()?;
             (self.body, self.stored, self.chunks) = (Some(body), stored, chunks);
             return Ok(None);
-        }
+        };
+        let named = Named { new: self.new, description, now };
         let artifact = match known_body(&transaction, self.new, &self.hash)? {
             // Another process was faster with the same bytes; ours are dropped.
             Some((known, bytes, stored)) => {
                 sweep::delete_body(&transaction, body)?;
-                insert_artifact(&transaction, self.new, known, bytes, stored, now)?
+                named.insert(&transaction, known, bytes, stored)?
             }
             None => {
                 transaction.execute(
                     "UPDATE body SET stored = ?2, chunks = ?3, visible = 1 WHERE id = ?1",
                     params![body.0, stored.cast_signed(), chunks.cast_signed()],
                 )?;
-                insert_artifact(&transaction, self.new, body, self.bytes, stored, now)?
+                named.insert(&transaction, body, self.bytes, stored)?
             }
         };
         transaction.commit()?;

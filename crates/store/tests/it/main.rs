@@ -11,7 +11,7 @@ mod privacy;
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate_store::{ArtifactStore, NewArtifact, Owner, Quotas, Session, SqliteStore};
+use tidegate_store::{ArtifactStore, Description, NewArtifact, Owner, Quotas, Session, SqliteStore};
 
 /// Opens the store of a folder.
 pub(crate) fn store_in(folder: &Path) -> SqliteStore {
@@ -28,5 +28,7 @@ pub(crate) fn put(
     store: &SqliteStore,
     bytes: &[u8],
 ) -> Result<tidegate_store::Artifact, tidegate_store::StoreError> {
-    store.put(&NewArtifact::new(&owner(), &Session::new("one"), "tool", Duration::from_secs(3600)), &bytes)
+    let (owner, session) = (owner(), Session::new("one"));
+    let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(3600));
+    store.put(&new, &bytes, &|| Ok(Description::default()))
 }

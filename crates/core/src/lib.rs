@@ -35,6 +35,9 @@ pub mod budget;
 mod csv;
 mod data;
 pub mod envelope;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hash;
 pub mod hints;
 mod json;

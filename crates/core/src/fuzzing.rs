@@ -1,0 +1,20 @@
+//! What is private here and fuzzed all the same. Behind a feature, and no part of the interface.
+
+use crate::json::string;
+
+/// Decodes the inside of a JSON string as a feed does: block by block, of which each begins where the last one stopped.
+///
+/// # Panics
+///
+/// Where a block is taken that holds something and gives nothing.
+pub fn unescape(raw: &[u8], block: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut used = 0;
+    while used < raw.len() {
+        let end = raw.len().min(used + block);
+        let taken = string::decode_into(&raw[used..end], end == raw.len(), &mut out);
+        assert!(taken > 0, "a block of {block} bytes goes on");
+        used += taken;
+    }
+    out
+}

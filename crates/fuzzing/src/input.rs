@@ -1,0 +1,41 @@
+//! How the bytes of a fuzzer become the parts that a target needs.
+//!
+//! A fuzzer knows nothing of JSON inside a JSON string, and its inputs are small. So the first bytes say how the rest is
+//! wrapped and how often it is repeated: overviews are made of what is large.
+
+use tidegate_testkit::make;
+
+/// The largest result that is made of an input.
+const LARGEST: usize = 48 << 10;
+
+/// Takes the first byte away; 0 where there is none.
+pub(crate) fn byte(data: &mut &[u8]) -> u8 {
+    let Some((&first, rest)) = data.split_first() else { return 0 };
+    *data = rest;
+    first
+}
+
+/// Takes a short piece away, whose length stands before it.
+pub(crate) fn piece<'d>(data: &mut &'d [u8]) -> &'d [u8] {
+    let length = usize::from(byte(data)).min(data.len());
+    let (piece, rest) = data.split_at(length);
+    *data = rest;
+    piece
+}
+
+/// Makes a result of the rest of an input, of at most so many bytes where it is repeated.
+pub(crate) fn result(form: u8, data: &[u8], most: usize) -> Vec<u8> {
+    let times = 1 << (form >> 3 & 7);
+    let times = times.min(most.min(LARGEST) / data.len().max(1)).max(1);
+    let text = || String::from_utf8_lossy(&data.repeat(times)).into_owned();
+    match form & 7 {
+        // As it came: a result, a response, or any text.
+        0..=2 => data.to_vec(),
+        3 => data.repeat(times),
+        // One text, as most servers send.
+        4 | 5 => make::text_result(&text()),
+        // A list of the same record or value.
+        6 => make::text_result(&format!("[{}]", vec![String::from_utf8_lossy(data); times].join(","))),
+        _ => format!("{{\"content\":[],\"structuredContent\":{}}}", text()).into_bytes(),
+    }
+}

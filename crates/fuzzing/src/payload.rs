@@ -1,0 +1,65 @@
+//! Any bytes as a result: read, measured and shaped.
+//!
+//! Holds: an answer is within its budget in tokens and bytes (law 1), the same twice, and the same wherever the bytes are.
+
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::Handle;
+use tidegate_core::measure::{self, Fit, Meter};
+use tidegate_core::payload::Payload;
+use tidegate_core::shape::{Request, Shaped, Step, shape};
+use tidegate_core::source::Source;
+use tidegate_core::{Bytes, Tokens};
+use tidegate_testkit::source::Elsewhere;
+
+use crate::input;
+
+/// Runs one input: a byte for its form, then the result.
+pub fn target(mut data: &[u8]) {
+    let form = input::byte(&mut data);
+    let result = input::result(form, data, usize::MAX);
+    let least = Budget { tokens: Budget::LEAST_TOKENS, bytes: Budget::LEAST_BYTES };
+    let budgets = [least, Budget::of_tokens(Tokens(500)), Budget::default()];
+    // What calls itself a message but is none is refused here and read as a text there.
+    let strict = Payload::read(&result.as_slice()).is_ok();
+    for budget in budgets {
+        let shaped = shaped(&result.as_slice(), budget, strict);
+        check_bounds(&result, &shaped, budget);
+        let again = shaped_elsewhere(&result, budget, strict);
+        assert_eq!(shaped.result, again.result, "the same wherever the bytes are");
+        assert_eq!((shaped.raw, shaped.shaped), (again.raw, again.shaped), "the same cost");
+    }
+}
+
+fn shaped_elsewhere(result: &[u8], budget: Budget, strict: bool) -> Shaped {
+    shaped(&Elsewhere(result.to_vec()), budget, strict)
+}
+
+fn shaped(source: &dyn Source, budget: Budget, strict: bool) -> Shaped {
+    let read = if strict { Payload::read(source) } else { Payload::read_result(source) };
+    let payload = read.expect("bytes in memory can be read");
+    let request = Request {
+        tool: "list_things",
+        arguments: Some(r#"{"query":"error","id":7}"#),
+        handle: Handle::kept("list_things-3f9c2kq7m0xw", "kept 24 h"),
+        budget,
+        meter: Meter::default(),
+    };
+    shape(&payload, &request).expect("bytes in memory can be read")
+}
+
+fn check_bounds(result: &[u8], shaped: &Shaped, budget: Budget) {
+    let cost = shaped.shaped;
+    assert!(cost.tokens <= budget.tokens, "{} of {} tokens\n{}", cost.tokens, budget.tokens, shaped.text);
+    assert!(cost.bytes <= budget.bytes, "{} of {} bytes\n{}", cost.bytes, budget.bytes, shaped.text);
+    let Some(answer) = &shaped.result else {
+        assert_eq!(shaped.step, Step::Pass);
+        return;
+    };
+    // Measured as a client would: not by what the engine says of it.
+    let answer = answer.as_slice();
+    let payload = Payload::read(&answer).expect("an answer is a result");
+    let fit = measure::fits(&payload, &budget, &Meter::default()).expect("bytes in memory can be read");
+    assert_ne!(fit, Fit::Over, "the answer fits\n{}", String::from_utf8_lossy(answer));
+    assert!(Bytes(answer.len() as u64) >= cost.bytes);
+    assert!(shaped.step != Step::Pass && !result.is_empty());
+}

@@ -1,0 +1,42 @@
+//! Replays what is kept of the fuzzers: the seeds in `fuzz/corpus` and the findings in `fuzz/regressions`.
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use tidegate_fuzzing::{payload, raw, unescape, views};
+
+/// The inputs of a target, in the order of their names.
+fn inputs(target: &str) -> Vec<PathBuf> {
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let mut inputs = Vec::new();
+    for kept in ["corpus", "regressions"] {
+        // A target without findings has no folder of them.
+        let entries = fs::read_dir(fuzz.join(kept).join(target)).into_iter().flatten();
+        inputs.extend(entries.map(|entry| entry.expect("a folder can be listed").path()));
+    }
+    inputs.sort();
+    inputs
+}
+
+fn replay(name: &str, target: fn(&[u8])) {
+    let inputs = inputs(name);
+    assert!(!inputs.is_empty(), "{name} has seeds");
+    for input in inputs {
+        let bytes = fs::read(&input).expect("a file can be read");
+        if let Err(panic) = catch_unwind(|| target(&bytes)) {
+            panic!("{}: {:?}", input.display(), panic.downcast_ref::<String>());
+        }
+    }
+}
+
+macro_rules! replays {
+    ($($target:ident),* $(,)?) => {
+        $(#[test]
+        fn $target() {
+            replay(stringify!($target), $target::target);
+        })*
+    };
+}
+
+replays!(payload, raw, unescape, views);

@@ -5,6 +5,8 @@
 //! user's, and that over the defaults.
 
 mod file;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod mistake;
 
 use std::path::{Path, PathBuf};

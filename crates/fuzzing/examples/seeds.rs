@@ -22,8 +22,11 @@ const STRUCTURED: u8 = 7;
 fn main() -> io::Result<()> {
     payload()?;
     views()?;
+    query()?;
     unescape()?;
-    raw()
+    raw()?;
+    link()?;
+    config()
 }
 
 fn write(target: &str, name: &str, parts: &[&[u8]]) -> io::Result<()> {
@@ -47,9 +50,11 @@ fn cut(text: &str) -> &str {
 }
 
 fn payload() -> io::Result<()> {
-    for (name, text) in texts() {
+    for (at, (name, text)) in texts().into_iter().enumerate() {
+        // The first two bits choose the budget.
+        let budget = (at as u8 % 3) << 6;
         write("payload", name, &[&[AS_IT_CAME], &make::text_result(&text)])?;
-        write("payload", &format!("{name}_repeated"), &[&[TEXT_REPEATED], text.as_bytes()])?;
+        write("payload", &format!("{name}_repeated"), &[&[TEXT_REPEATED | budget], text.as_bytes()])?;
     }
     let record = r#"{"id":7,"name":"thing","state":"open","created_at":"2026-01-02T03:04:05Z","body":null}"#;
     write("payload", "list", &[&[LIST], record.as_bytes()])?;
@@ -91,6 +96,42 @@ fn views() -> io::Result<()> {
     Ok(())
 }
 
+fn query() -> io::Result<()> {
+    let programs: [(&str, u8, &str); 17] = [
+        ("jq", 0, ".[] | select(.state == \"open\") | .number"),
+        ("jq_group", 0, "group_by(.state) | map({state: .[0].state, n: length})"),
+        ("jq_endless", 0, "def f: f; f"),
+        ("jq_wrong", 0, ".[] | .numbr | foo("),
+        ("sql", 1, "select number, title from t where state = 'open' order by comments desc"),
+        ("sql_group", 2, "select state, count(*), avg(comments) from t group by 1"),
+        ("sql_json", 3, "select json_extract(labels, '$[0]'), \"author.login\" from t limit 5"),
+        (
+            "sql_endless",
+            4,
+            "with recursive n(x) as (select 1 union all select x+1 from n) select count(*) from n",
+        ),
+        ("sql_write", 5, "insert into t values (1)"),
+        ("sql_pragma", 6, "pragma table_info(t)"),
+        ("sql_attach", 7, "attach 'x' as y"),
+        ("sql_wrong", 8, "select titel from t; select 1"),
+        ("sql_blob", 1, "select zeroblob(100), 1e999, -0.0, 9223372036854775807, hex(randomblob(4)), null"),
+        ("grep", 9, "open|critical"),
+        ("grep_context", 12, "(?i)error.*\\d{2,}"),
+        ("grep_wrong", 9, "(unclosed"),
+        ("grep_empty_match", 10, "x*"),
+    ];
+    let texts = texts();
+    for (at, (name, pick, program)) in programs.into_iter().enumerate() {
+        let head = [pick, program.len() as u8];
+        let rows = make::text_result(&sample::issues(3));
+        write("query", name, &[&head, program.as_bytes(), &[AS_IT_CAME], &rows])?;
+        let (sample, text) = &texts[at];
+        let other = format!("{name}_over_{sample}");
+        write("query", &other, &[&head, program.as_bytes(), &[TEXT], text.as_bytes()])?;
+    }
+    Ok(())
+}
+
 fn unescape() -> io::Result<()> {
     let strings = [
         ("plain", "a longer text without any escape in it, é and 𝄞"),
@@ -127,6 +168,89 @@ fn raw() -> io::Result<()> {
     ];
     for (name, text) in documents {
         write("raw", name, &[&[0b101_0110], text.as_bytes()])?;
+    }
+    Ok(())
+}
+
+fn link() -> io::Result<()> {
+    let greeting = r#"c{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"clientInfo":{"name":"claude-code"}}}
+s{"jsonrpc":"2.0","id":0,"result":{"capabilities":{"tools":{}},"serverInfo":{"name":"x"}}}
+"#;
+    let listed = r#"c{"jsonrpc":"2.0","id":1,"method":"tools/list"}
+s{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}]}}
+"#;
+    let call = r#"c{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","arguments":{"q":"error"}}}
+"#;
+    let rows = String::from_utf8(make::text_result(&sample::issues(5))).expect("a sample is text");
+    let answer = format!("s{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{rows}}}\n");
+    let error = format!(
+        "s{{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{{\"code\":-32000,\"message\":{}}}}}\n",
+        make::quoted(&"it failed ".repeat(200))
+    );
+    let own = r#"c{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"result_query","arguments":{"id":"a-3f9c2kq7m0xw","page":1}}}
+c{"jsonrpc":"2.0","id":4,"method":"resources/list"}
+c{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"ax://a/3f9c2kq7m0xw"}}
+c{"jsonrpc":"2.0","id":6,"method":"resources/templates/list"}
+s{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"no"}}
+"#;
+    let batch = r#"c[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"result_query"}}]
+s[{"jsonrpc":"2.0","id":7,"result":{}},{"jsonrpc":"2.0","id":9,"result":{}},{"jsonrpc":"2.0","method":"x"}]
+"#;
+    let task = r#"c{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"a","task":{}}}
+s{"jsonrpc":"2.0","id":10,"result":{"task":{"taskId":"t1"}}}
+c{"jsonrpc":"2.0","id":11,"method":"tasks/result","params":{"taskId":"t1"}}
+s{"jsonrpc":"2.0","id":11,"result":{"content":[]}}
+s{"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":"t1","result":{"content":[]}}}
+"#;
+    let odd = r#"c{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"a"}}
+c{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}
+s{"jsonrpc":"2.0","id":"\u0061","result":{}}
+s{"jsonrpc":"2.0","id":"a","result":{}}
+s[INFO] server listens
+s{"level":"info"}
+s{"jsonrpc":"2.0","id":1.0,"method":"sampling/createMessage"}
+e
+"#;
+    for (name, text) in [
+        ("greeting", greeting.to_owned()),
+        ("tools", format!("{greeting}{listed}")),
+        ("call", format!("{call}{answer}")),
+        ("call_twice", format!("{call}{answer}{answer}")),
+        ("call_failed", format!("{call}{error}")),
+        ("call_unanswered", format!("{greeting}{call}e\n{answer}")),
+        ("own", format!("{greeting}{own}")),
+        ("batch", batch.to_owned()),
+        ("task", task.to_owned()),
+        ("odd", odd.to_owned()),
+    ] {
+        write("link", name, &[text.as_bytes()])?;
+    }
+    Ok(())
+}
+
+fn config() -> io::Result<()> {
+    let files = [
+        ("defaults", "[defaults]\nbudget_tokens = 1_000\nmax_bytes = 0x2800\nttl_seconds = 60\n"),
+        (
+            "server",
+            "[server.github]\ncap_tokens = 9000\n[server.github.tool.\"list_*\"]\nfields = [\"id\", \"é\"]\npage_size = 5\nrows = \"items\"\nkind = \"log\"\non_store_failure = \"error\"\n",
+        ),
+        (
+            "client",
+            "[client.\"*\"]\noutput_schema = \"union\"\nresource_link = true\ncount_percent = 130\nbudget_tokens = 500\n",
+        ),
+        ("store", "[store]\npath = \"~/kept\"\n"),
+        ("inline", "server = { a = { tool = { x = { page_size = 1 } } } }\nstore.path = 'x'\n"),
+        (
+            "mistakes",
+            "[defaults]\nbudget_token = 5\nmax_bytes = 10\n\n[server.a.tool.x]\nkind = \"logs\"\nfields = \"id\"\n[clients]\n[store]\npath = 7\n",
+        ),
+        ("broken", "[defaults]\nbudget_tokens = \n\n[store\n"),
+        ("twice", "[defaults]\nrows = \"\"\"a\nb\"\"\"\n[defaults]\n"),
+        ("empty", "# nothing is set\n"),
+    ];
+    for (name, text) in files {
+        write("config", name, &[text.as_bytes()])?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-use tidegate_fuzzing::{payload, raw, unescape, views};
+use tidegate_fuzzing::{config, link, payload, query, raw, unescape, views};
 
 /// The inputs of a target, in the order of their names.
 fn inputs(target: &str) -> Vec<PathBuf> {
@@ -20,6 +20,7 @@ fn inputs(target: &str) -> Vec<PathBuf> {
 }
 
 fn replay(name: &str, target: fn(&[u8])) {
+    query::work_with(env!("CARGO_BIN_EXE_fuzzing-worker").into());
     let inputs = inputs(name);
     assert!(!inputs.is_empty(), "{name} has seeds");
     for input in inputs {
@@ -39,4 +40,4 @@ macro_rules! replays {
     };
 }
 
-replays!(payload, raw, unescape, views);
+replays!(config, link, payload, query, raw, unescape, views);

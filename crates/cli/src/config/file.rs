@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::mistake::Mistake;
 
 /// What one file says.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct File {
     pub(super) defaults: Rules,
     pub(super) servers: BTreeMap<String, Server>,
@@ -31,7 +31,7 @@ pub(super) struct Store {
 }
 
 /// What is set for one server.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Server {
     pub(super) rules: Rules,
     /// By pattern of the tool's name.

@@ -6,7 +6,7 @@
 use tidegate_testkit::make;
 
 /// The largest result that is made of an input.
-const LARGEST: usize = 48 << 10;
+const LARGEST: usize = 16 << 10;
 
 /// Takes the first byte away; 0 where there is none.
 pub(crate) fn byte(data: &mut &[u8]) -> u8 {

@@ -6,6 +6,7 @@
 
 pub mod config;
 mod input;
+// The framing of messages, `lines` and `sse`, has its place here: targets of that name, beside `link`.
 pub mod link;
 pub mod payload;
 pub mod query;

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
-use tidegate_proxy::{Link, Mode};
-use tidegate_query::{Limits, Queries, Worker};
+use tidegate_proxy::{Limits, Link, Message, Mode};
+use tidegate_query::{Queries, Worker};
 
 /// Runs one input: lines, of which the first byte says whose it is: `c` and `s` of client and server, `e` ends the
 /// server; any other is the client's with that byte in it.
@@ -34,7 +34,7 @@ fn link(mode: Mode) -> Link {
         keep: Keep::of_user(Place::Memory),
         policies,
         // jq is the business of another target.
-        engines: Queries::new(Limits::default(), Worker::new(PathBuf::from("/nonexistent"))),
+        engines: Queries::new(tidegate_query::Limits::default(), Worker::new(PathBuf::from("/nonexistent"))),
         server: "test".into(),
     });
     Link::new(Arc::new(gate), Caller::unknown(Vec::new()), mode, None)
@@ -58,6 +58,11 @@ fn said(data: &[u8]) -> impl Iterator<Item = Said> {
     })
 }
 
+fn on_disk(line: &[u8]) -> Message {
+    let limits = Limits { spool_above: 0, ..Limits::default() };
+    Message::held(line, limits).expect("it is not larger than the largest")
+}
+
 fn observe(data: &[u8]) {
     let link = link(Mode::Observe);
     for said in said(data) {
@@ -68,9 +73,15 @@ fn observe(data: &[u8]) {
                 assert!(from.orders.is_empty());
             }
             Said::Server(line) => {
-                let from = link.from_server(line.clone());
-                assert_eq!(from.forward, Some(line));
-                assert!(from.later.is_none());
+                // A message is the same wherever it is held.
+                for message in [line.clone().into(), on_disk(&line)] {
+                    let from = link.from_server(message);
+                    assert_eq!(
+                        from.forward.and_then(|message| message.into_bytes().ok()).as_ref(),
+                        Some(&line)
+                    );
+                    assert!(from.later.is_none());
+                }
             }
             Said::End => {}
         }
@@ -80,6 +91,7 @@ fn observe(data: &[u8]) {
 fn shape(data: &[u8]) {
     let link = link(Mode::Shape);
     let mut counts = Counts::default();
+    let mut disk = false;
     for said in said(data) {
         match said {
             Said::Client(line) => {
@@ -91,12 +103,14 @@ fn shape(data: &[u8]) {
             }
             Said::Server(line) => {
                 let was_json = is_json(&line);
-                let from = link.from_server(line);
+                // Every other line is on disk, however small it is.
+                disk = !disk;
+                let from = link.from_server(if disk { on_disk(&line) } else { line.into() });
                 let forward = match from.later {
                     Some(later) => link.finish(*later).forward,
                     None => from.forward,
                 };
-                if let Some(forward) = forward {
+                if let Some(forward) = forward.and_then(|message| message.into_bytes().ok()) {
                     let shown = String::from_utf8_lossy(&forward);
                     assert!(!was_json || is_json(&forward), "JSON stays JSON: {shown}");
                     counts.answered(&forward);

@@ -24,7 +24,7 @@ pub(super) struct File {
 }
 
 /// What is set for the store.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Store {
     pub(super) path: Option<PathBuf>,
     pub(super) max_result_bytes: Option<u64>,

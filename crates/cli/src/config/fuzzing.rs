@@ -65,8 +65,12 @@ fn write(file: &File) -> String {
         let _ = writeln!(out, "[client.{}]", quoted(client));
         write_profile(rules, &mut out);
     }
-    if let Some(path) = &file.store_path {
-        let _ = writeln!(out, "[store]\npath = {}", quoted(&path.to_string_lossy()));
+    let _ = writeln!(out, "[store]");
+    if let Some(path) = &file.store.path {
+        let _ = writeln!(out, "path = {}", quoted(&path.to_string_lossy()));
+    }
+    if let Some(bytes) = file.store.max_result_bytes {
+        let _ = writeln!(out, "max_result_bytes = {bytes}");
     }
     out
 }

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod contract;
+pub mod flaky;
 pub mod make;
 pub mod sample;
 pub mod source;

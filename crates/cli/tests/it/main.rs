@@ -8,6 +8,7 @@ mod large;
 mod run;
 mod session;
 mod shape;
+mod soak;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -66,6 +66,8 @@ pub(super) struct Peer {
     input: tokio::sync::Mutex<ChildStdin>,
     asked: Mutex<HashMap<u64, Asked>>,
     next: AtomicU64,
+    /// Whether the server is not to be asked any more: it has closed a stream, and ends or will be ended.
+    gone: AtomicBool,
     /// How the server ended, once it has.
     ended: watch::Receiver<Option<String>>,
     guard: Option<Pid>,
@@ -98,6 +100,7 @@ impl Peer {
             input: tokio::sync::Mutex::new(stdin),
             asked: Mutex::default(),
             next: AtomicU64::new(1),
+            gone: AtomicBool::new(false),
             ended,
             guard,
         });
@@ -128,6 +131,7 @@ impl Peer {
         line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
         line.push(b'\n');
         if self.has_ended() || self.write(&line).await.is_err() {
+            self.gone.store(true, Ordering::SeqCst);
             self.fail(&numbers);
         }
         numbers
@@ -201,7 +205,7 @@ impl Peer {
 
     /// Returns whether the server has ended.
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some()
+        self.gone.load(Ordering::SeqCst)
     }
 
     /// Ends the server.
@@ -227,7 +231,16 @@ impl Peer {
         if let Some(framed) = lines.rest() {
             self.hear(framed, &hearers);
         }
-        let code = child.wait().await.map_or(1, guard::exit_code);
+        // Whoever asks from now on gets another server, though this one may take a while to end.
+        self.gone.store(true, Ordering::SeqCst);
+        let ended = match tokio::time::timeout(guard::GRACE, child.wait()).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                self.end();
+                child.wait().await
+            }
+        };
+        let code = ended.map_or(1, guard::exit_code);
         let _ = said.send(Some(format!("the server ended with exit code {code}")));
         let open: Vec<u64> = self.asked().keys().copied().collect();
         self.fail(&open);

@@ -3,6 +3,8 @@
 pub mod clock;
 pub mod contract;
 pub mod flaky;
+#[cfg(unix)]
+pub mod hostile;
 pub mod make;
 pub mod sample;
 pub mod source;

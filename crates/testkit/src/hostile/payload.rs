@@ -1,0 +1,125 @@
+//! What the server answers with: the bytes of each result, so that a test can compare what was kept with them.
+
+use super::Mode;
+
+/// Lines of a text that does not fit any budget.
+const LINES: usize = 1200;
+/// How deep the deepest result is.
+const LEVELS: usize = 100_000;
+/// How many keys the widest object has.
+const KEYS: usize = 1_000_000;
+
+/// What is not UTF-8: a byte that never occurs, a continuation that is missing, one that is alone, an overlong form, the
+/// half of a pair.
+const NOT_UTF8: &[&[u8]] = &[b"\xff", b"\xc3(", b"\x80", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf0\x9f\x98"];
+
+/// Line ends of other worlds, which some clients take for the end of a message.
+const SEPARATORS: &str = "\u{2028}|\u{2029}|\u{85}";
+
+/// What a terminal obeys, or a reader does not see: escape sequences, a bell, marks that turn the direction, tags,
+/// nothing of no width.
+const CONTROLS: &str = "\\u001b[2J\\u001b]0;title\\u0007\\u0000\\u007f\u{9b}31m \u{202e}desrever\u{202c} \u{2066}x\u{2069} \u{e0041} \u{200b}";
+
+const SURROGATES: &str = "\\ud800 \\udc00\\ud800 \\ud834\\ud834\\udd1e";
+
+const NUMBERS: &str = r#"{"n":1e400,"m":-1E-400,"big":18446744073709551617,"one":1.0,"zero":-0,"e":1e5}"#;
+
+/// Returns the result of `trouble` in a mode.
+pub fn result(mode: Mode) -> Vec<u8> {
+    match mode {
+        Mode::InvalidUtf8 => lines(&NOT_UTF8.concat()),
+        Mode::Separators => lines(SEPARATORS.as_bytes()),
+        Mode::Controls => lines(CONTROLS.as_bytes()),
+        Mode::Surrogates => lines(SURROGATES.as_bytes()),
+        Mode::HugeNumbers => huge_numbers(),
+        Mode::DuplicateKeys => duplicate_keys(),
+        Mode::DeepNesting => deep(),
+        Mode::ManyKeys => many_keys(),
+        Mode::OurScheme => links(),
+        _ => text("no trouble"),
+    }
+}
+
+/// Returns the result of `trouble` where a small one was asked for.
+pub fn small(mode: Mode) -> Vec<u8> {
+    match mode {
+        Mode::InvalidUtf8 => block(&NOT_UTF8.concat()),
+        Mode::Separators => block(SEPARATORS.as_bytes()),
+        Mode::Controls => block(CONTROLS.as_bytes()),
+        Mode::Surrogates => block(SURROGATES.as_bytes()),
+        Mode::HugeNumbers => format!(r#"{{"content":[],"structuredContent":{NUMBERS}}}"#).into_bytes(),
+        Mode::DuplicateKeys => {
+            br#"{"content":[{"type":"text","text":"a","text":"b"}],"content":[],"isError":false,"isError":false}"#
+                .to_vec()
+        }
+        _ => text("no trouble"),
+    }
+}
+
+/// Returns the result of `big`: at least so many bytes, in lines of text.
+pub fn big(bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes + 128);
+    out.extend_from_slice(br#"{"content":[{"type":"text","text":""#);
+    let mut number = 0_u64;
+    while out.len() < bytes {
+        out.extend_from_slice(format!("line {number} of a long text, {}\\n", number % 97).as_bytes());
+        number += 1;
+    }
+    out.extend_from_slice(br#""}]}"#);
+    out
+}
+
+/// Returns a result of one text that needs no escapes.
+pub fn text(inside: &str) -> Vec<u8> {
+    block(inside.as_bytes())
+}
+
+/// A result of one text, given as it stands between the quotes.
+fn block(inside: &[u8]) -> Vec<u8> {
+    [br#"{"content":[{"type":"text","text":""#, inside, br#""}]}"#].concat()
+}
+
+/// A text of many lines with some bytes in each of them.
+fn lines(odd: &[u8]) -> Vec<u8> {
+    let line = |number| [format!("line {number}: ").as_bytes(), odd, b" of the text\\n"].concat();
+    block(&(0..LINES).flat_map(line).collect::<Vec<u8>>())
+}
+
+fn huge_numbers() -> Vec<u8> {
+    let rows: Vec<String> = (0..400)
+        .map(|id| format!(r#"{{"id":{id},{}"#, &NUMBERS[1..]).replace("}", &format!(",\"f\":{id}.0}}")))
+        .collect();
+    let rows = rows.join(",");
+    let quoted = rows.replace('"', "\\\"");
+    format!(
+        r#"{{"content":[{{"type":"text","text":"[{quoted}]"}}],"structuredContent":{{"rows":[{rows}]}}}}"#
+    )
+    .into_bytes()
+}
+
+fn duplicate_keys() -> Vec<u8> {
+    let rows: Vec<String> = (0..600).map(|id| format!(r#"{{"id":{id},"id":{id}.5,"k":1,"k":2}}"#)).collect();
+    let rows = rows.join(",");
+    format!(
+        r#"{{"content":[{{"type":"text","text":"first","text":"second"}}],"_meta":{{"a":1,"a":2}},"_meta":{{"b":3}},"structuredContent":{{"rows":[{rows}],"rows":[{rows}]}},"isError":false,"isError":false}}"#
+    )
+    .into_bytes()
+}
+
+fn deep() -> Vec<u8> {
+    let (open, close) = ("{\"a\":[".repeat(LEVELS / 2), "]}".repeat(LEVELS / 2));
+    format!(r#"{{"content":[{{"type":"text","text":"deep"}}],"structuredContent":{open}1{close}}}"#)
+        .into_bytes()
+}
+
+fn many_keys() -> Vec<u8> {
+    let keys: Vec<String> = (0..KEYS).map(|key| format!("\"k{key}\":{key}")).collect();
+    format!(r#"{{"content":[],"structuredContent":{{{}}}}}"#, keys.join(",")).into_bytes()
+}
+
+/// Links in our scheme, in a result that does not fit.
+fn links() -> Vec<u8> {
+    let links = r#"{"type":"resource_link","uri":"ax://trouble/000000000000","name":"trouble-000000000000"},{"type":"resource_link","uri":"ax://their/own","name":"own"}"#;
+    let words = "words of no interest ".repeat(3000);
+    format!(r#"{{"content":[{links},{{"type":"text","text":"{words}"}}]}}"#).into_bytes()
+}

@@ -54,15 +54,17 @@ impl<'j> Envelope<'j> {
 
 /// Returns the messages of a line: one, or those of a batch. `None` where the line is not JSON of either form.
 pub(crate) fn messages(line: &[u8]) -> Option<Vec<Place>> {
-    match line.trim_ascii_start().first()? {
-        b'{' => {
-            let start = line.len() - line.trim_ascii_start().len();
-            Some(iter::once(start..line.trim_ascii_end().len()).collect())
-        }
-        b'[' => raw::elements(line, &(0..line.len())),
+    // Some write a byte order mark first; what follows is a message all the same.
+    let rest = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii_start();
+    let start = line.len() - rest.len();
+    match rest.first()? {
+        b'{' => Some(iter::once(start..line.trim_ascii_end().len()).collect()),
+        b'[' => raw::elements(line, &(start..line.len())),
         _ => None,
     }
 }
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns whether two ids are the same, though one side may have written it otherwise: `1` and `1.0`.
 pub(crate) fn same_id(one: &[u8], two: &[u8]) -> bool {
@@ -93,6 +95,8 @@ mod tests {
         assert_eq!(envelope.kind(), Kind::Response);
         assert_eq!(&line[envelope.id.unwrap()], b"7");
         assert_eq!(messages(br#"[{"a":1},{"b":2}]"#).unwrap().len(), 2);
+        assert_eq!(messages(b"\xef\xbb\xbf {\"a\":1}\r\n").unwrap(), [4..11]);
+        assert_eq!(messages(b"\xef\xbb\xbf[{\"a\":1}]").unwrap(), [4..11]);
         assert_eq!(messages(b"Server listening"), None);
         assert_eq!(messages(b"[INFO] x"), None);
         assert!(Envelope::read(b"{ starting }", &(0..12)).is_none());

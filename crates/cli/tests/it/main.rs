@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+#[cfg(target_os = "linux")]
+mod hostile;
 mod http;
 mod kept;
 mod large;
+mod place;
 mod run;
 mod session;
 mod shape;

@@ -1,37 +1,12 @@
 //! The laws over the wire: nothing is run twice, what fits is untouched, every request gets one answer.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::place::{Place, processes};
 use crate::session::{Session, handle};
 use crate::tidegate_in;
-
-/// A folder for a test, with a data folder in it.
-struct Place {
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("home")).unwrap();
-        Self { folder }
-    }
-
-    fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
-    }
-
-    fn start(&self, flags: &[&str]) -> Session {
-        Session::start(&self.home(), flags).greeted("somebody")
-    }
-
-    fn configure(&self, text: &str) {
-        std::fs::write(self.folder.path().join("tidegate.toml"), text).unwrap();
-    }
-}
 
 fn executions(session: &mut Session, tool: &str) -> usize {
     let seen: Vec<(Option<String>, Value)> = serde_json::from_str(&session.text("seen", json!({}))).unwrap();
@@ -186,17 +161,6 @@ fn nothing_outlives_a_killed_proxy() {
         std::thread::sleep(Duration::from_millis(100));
     }
     session.child.wait().unwrap();
-}
-
-/// How many processes have a mark in their command line.
-fn processes(mark: &str) -> usize {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    entries
-        .filter(|entry| {
-            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).contains(mark)
-        })
-        .count()
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub(crate) struct Session {
     stdin: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
     next_id: u64,
+    /// Every line that was sent.
+    pub(crate) sent: Vec<String>,
     /// Sent with every request; modern clients say who they are there.
     pub(crate) meta: Option<Value>,
 }
@@ -72,7 +74,7 @@ impl Session {
             }
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, next_id: 1, meta: None }
+        Self { child, stdin, lines, next_id: 1, sent: Vec::new(), meta: None }
     }
 
     /// Greets the server as a client of this name.
@@ -89,19 +91,32 @@ impl Session {
         stdin.write_all(line.as_bytes()).unwrap();
         stdin.write_all(b"\n").unwrap();
         stdin.flush().unwrap();
+        self.sent.push(line.to_owned());
     }
 
     /// Returns the next line, without its end; `None` once there are no more.
     pub(crate) fn line(&mut self) -> Option<Vec<u8>> {
-        match self.lines.recv_timeout(PATIENCE) {
+        self.line_within(PATIENCE)
+    }
+
+    pub(crate) fn line_within(&mut self, patience: Duration) -> Option<Vec<u8>> {
+        match self.lines.recv_timeout(patience) {
             Ok(line) => Some(line.trim_ascii_end().to_vec()),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("no line came"),
         }
     }
 
+    /// Returns the next message, as a client reads it that takes no offence at a byte order mark.
     pub(crate) fn message(&mut self) -> Value {
-        serde_json::from_slice(&self.line().unwrap()).unwrap()
+        let line = self.line().unwrap();
+        serde_json::from_slice(line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line)).unwrap()
+    }
+
+    /// Whether nothing more has come, so far.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        std::thread::sleep(Duration::from_millis(200));
+        self.lines.try_recv().is_err()
     }
 
     /// Sends a request without waiting for its answer; returns its id.
@@ -135,6 +150,14 @@ impl Session {
     /// Calls `rows` and returns the name under which the result is kept.
     pub(crate) fn keep_rows(&mut self, count: u64) -> String {
         handle(&self.text("rows", json!({"n": count})))
+    }
+
+    /// The most memory that the proxy has taken so far, in MiB.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
     }
 
     /// Closes the client's side, and returns the exit code and what was said on stderr.

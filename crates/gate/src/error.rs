@@ -97,9 +97,15 @@ pub(crate) fn bounded(message: &str) -> String {
 /// Returns an error with what caused it, in words.
 pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
+    let mut last = text.clone();
     let mut source = error.source();
     while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
+        let words = cause.to_string();
+        // Some repeat what they were caused by.
+        if !words.ends_with(&last) {
+            text.push_str(&format!(": {words}"));
+        }
+        last = words;
         source = cause.source();
     }
     text

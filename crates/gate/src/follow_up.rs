@@ -142,7 +142,10 @@ impl Reader<'_> {
             .ok_or_else(|| Refused::of_store(&name, &tidegate_store::StoreError::NotFound))?;
         let opened = self.keep.open().map_err(|error| Refused::of_store(&name, &error))?;
         let owner = &self.keep.owner;
-        let source = open(&opened.store, owner, &id).map_err(|error| Refused::of_store(&name, &error))?;
+        let source = open(&opened.store, owner, &id).map_err(|error| {
+            self.keep.failed(&opened, &error);
+            Refused::of_store(&name, &error)
+        })?;
         let artifact = source.artifact().clone();
         let outline = Outline::from_bytes(source.outline()).ok_or_else(|| {
             Refused::Store(format!("{name:?} was kept by another version; use tidegate export"))

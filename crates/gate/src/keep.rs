@@ -1,11 +1,12 @@
 //! The store, the ledger and the key of one user, opened when they are first needed and again after they failed.
 //!
 //! A client may start a proxy only to ask what the server can do, so nothing is opened before a result or a note is to
-//! be kept; and a disk that was full a minute ago may have room now.
+//! be kept; and a disk that was full a minute ago may have room now. So a store that fails is opened anew the next time,
+//! as is one whose file was moved away. The ledger is apart: what is wrong with it concerns no result.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
@@ -40,9 +41,18 @@ impl Place {
 pub struct Opened {
     /// The results.
     pub store: SqliteStore,
-    ledger: Option<SqliteLedger>,
     key: SealKey,
 }
+
+/// The ledger, as far as it is there.
+enum Notes {
+    /// Nothing was noted yet, or not since it failed at this time.
+    Closed(Option<Instant>),
+    Open(Arc<SqliteLedger>),
+}
+
+/// How long a ledger that cannot be opened is left alone.
+const LEFT_ALONE: Duration = Duration::from_secs(60);
 
 /// The results of one user.
 pub struct Keep {
@@ -52,13 +62,15 @@ pub struct Keep {
     /// Whose quota they count for.
     pub session: Session,
     opened: Mutex<Option<Arc<Opened>>>,
+    notes: Mutex<Notes>,
 }
 
 impl Keep {
     /// Returns the results of the user who runs this process.
     pub fn of_user(place: Place) -> Self {
         let session = Session::new(format!("process:{}:{}", std::process::id(), ArtifactId::random()));
-        Self { place, owner: Owner::new(format!("local:{}", user())), session, opened: Mutex::new(None) }
+        let owner = Owner::new(format!("local:{}", user()));
+        Self { place, owner, session, opened: Mutex::new(None), notes: Mutex::new(Notes::Closed(None)) }
     }
 
     /// Returns what is open, and opens it if it is not.
@@ -68,12 +80,22 @@ impl Keep {
     /// A folder or file that cannot be used.
     pub fn open(&self) -> Result<Arc<Opened>, StoreError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(opened) = &*opened {
+        if let Some(opened) = opened.as_ref().filter(|opened| opened.store.is_current()) {
             return Ok(Arc::clone(opened));
         }
+        *opened = None;
         let new = Arc::new(Opened::open(&self.place)?);
-        *opened = Some(Arc::clone(&new));
+        // One that can only be read now may take results a moment later.
+        *opened = new.store.is_current().then(|| Arc::clone(&new));
         Ok(new)
+    }
+
+    /// Takes note of what went wrong: a store whose file is at fault is opened anew the next time.
+    pub(crate) fn failed(&self, opened: &Arc<Opened>, error: &StoreError) {
+        let mut current = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if error.is_of_the_file() && current.as_ref().is_some_and(|current| Arc::ptr_eq(current, opened)) {
+            *current = None;
+        }
     }
 
     /// Says for how long a result is kept.
@@ -84,7 +106,7 @@ impl Keep {
         }
     }
 
-    /// Stores a result; what it turned out to be is asked for last.
+    /// Stores a result; what it turned out to be is asked for last, and again where storing is tried again.
     ///
     /// # Errors
     ///
@@ -97,7 +119,16 @@ impl Keep {
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
         let new = NewArtifact::new(&self.owner, &self.session, tool, ttl);
-        self.open()?.store.put(&new, body, describe)
+        let opened = self.open()?;
+        match opened.store.put(&new, body, describe) {
+            // The file may have been put right since it was opened. Nothing was stored, so nothing is stored twice.
+            Err(error) if error.is_of_the_file() => {
+                self.failed(&opened, &error);
+                drop(opened);
+                self.open()?.store.put(&new, body, describe)
+            }
+            done => done,
+        }
     }
 
     /// Returns what is kept of an outline.
@@ -112,19 +143,30 @@ impl Keep {
 
     /// Notes a call in the ledger, if there is one.
     pub(crate) fn note(&self, call: Call) {
-        // A ledger that cannot be opened must not fail the call; the store says what is wrong when it is used.
-        if let Ok(opened) = self.open()
-            && let Some(ledger) = &opened.ledger
-        {
+        if let Some(ledger) = self.ledger() {
             ledger.note(call);
         }
     }
 
-    /// Writes the notes of the ledger, if anything was opened.
+    /// The ledger, opened if it can be. One that cannot must not fail a call, nor hold up the next ones.
+    fn ledger(&self) -> Option<Arc<SqliteLedger>> {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*notes {
+            Notes::Open(ledger) => return Some(Arc::clone(ledger)),
+            Notes::Closed(Some(failed)) if failed.elapsed() < LEFT_ALONE => return None,
+            Notes::Closed(_) => {}
+        }
+        let Place::Folder(named) = &self.place else { return None };
+        let opened = Home::open(named.clone()).ok().and_then(|home| SqliteLedger::open(&home.ledger()).ok());
+        let opened = opened.map(Arc::new);
+        *notes = opened.clone().map_or_else(|| Notes::Closed(Some(Instant::now())), Notes::Open);
+        opened
+    }
+
+    /// Writes the notes of the ledger, if anything was noted.
     pub fn flush(&self) {
-        if let Some(opened) = self.is_open()
-            && let Some(ledger) = &opened.ledger
-        {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Notes::Open(ledger) = &*notes {
             ledger.flush();
         }
     }
@@ -146,16 +188,13 @@ impl Opened {
     fn open(place: &Place) -> Result<Self, StoreError> {
         let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
         match place {
-            Place::Memory => Ok(Self {
-                store: SqliteStore::ephemeral(Quotas::default())?,
-                ledger: None,
-                key: SealKey::ephemeral(),
-            }),
+            Place::Memory => {
+                Ok(Self { store: SqliteStore::ephemeral(Quotas::default())?, key: SealKey::ephemeral() })
+            }
             Place::Folder(named) => {
                 let home = Home::open(named.clone()).map_err(|error| unusable(Box::new(error)))?;
                 Ok(Self {
                     store: SqliteStore::open(&home.artifacts(), Quotas::default())?,
-                    ledger: Some(SqliteLedger::open(&home.ledger())?),
                     key: SealKey::of_folder(home.path()).map_err(|error| unusable(Box::new(error)))?,
                 })
             }

@@ -1,5 +1,6 @@
 //! `store -> shape -> respond`: one result that does not fit, on its way to the caller.
 
+use std::cell::OnceCell;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -10,7 +11,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::shape::{Prepared, Request, Step};
 use tidegate_core::source::Source;
 use tidegate_core::{Bytes, Tokens};
-use tidegate_store::{Artifact, StoreError};
+use tidegate_store::{Artifact, Description, StoreError};
 
 use crate::caller::Caller;
 use crate::error::causes;
@@ -74,9 +75,14 @@ impl Passage<'_> {
         let text = text.as_ref();
         let (described, awaited) = sync_channel(1);
         let store = move || {
-            self.keep.put(&self.called.tool, self.policy.ttl, body, &|| {
-                // Whoever reads it gave up.
-                awaited.recv().map_err(|_| StoreError::Source(std::io::ErrorKind::Interrupted.into()))
+            let known: OnceCell<Description> = OnceCell::new();
+            let gave_up = |_| StoreError::Source(std::io::ErrorKind::Interrupted.into());
+            self.keep.put(&self.called.tool, self.policy.ttl, body, &|| match known.get() {
+                Some(description) => Ok(description.clone()),
+                None => {
+                    let description = awaited.recv().map_err(gave_up)?;
+                    Ok(known.get_or_init(|| description).clone())
+                }
             })
         };
         let read = move || {

@@ -72,17 +72,29 @@ fn make_private(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a database file that only its user can read, before SQLite makes one that others can: its side files take
-/// over the mode.
+/// over the mode. One that is there is not opened: closing it again would take away the locks that this process holds on
+/// it.
 pub(crate) fn make_private_file(path: &Path) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => keep_private(path),
+    }
+}
+
+#[cfg(unix)]
+fn keep_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if std::fs::metadata(path)?.permissions().mode() & 0o777 != 0o600 {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> io::Result<()> {
     Ok(())
 }

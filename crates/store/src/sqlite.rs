@@ -4,18 +4,23 @@
 //! the rest. A large body is written in several transactions as `pending` and becomes visible in the last, together
 //! with the artifact that names it; only then does `put` return. What a killed process leaves pending is swept.
 //!
+//! A disk on which nothing can be written leaves a store that can be read. Whoever reads does not wait for one who
+//! writes, nor for another process that holds the store: there is a further connection for that.
+//!
 //! Durable: write-ahead log with `synchronous=FULL`, so a commit is on disk when it returns. Exact: every chunk carries
 //! a hash of its bytes, checked on every read.
 
 mod chunks;
+mod file;
 mod put;
 mod reserve;
 mod sweep;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use file::DatabaseFile;
 use reserve::Reserve;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
@@ -70,6 +75,12 @@ const SCHEMA: &str = "
 /// Artifacts in one SQLite file, or in memory.
 pub struct SqliteStore {
     connection: Mutex<Connection>,
+    /// Made when something is to be read while the other connection is in use.
+    reader: Mutex<Option<Connection>>,
+    /// None for a store in memory.
+    file: Option<DatabaseFile>,
+    /// Why nothing can be written.
+    unwritable: Option<Arc<StoreError>>,
     quotas: Quotas,
     clock: Arc<dyn Clock>,
     reserve: Reserve,
@@ -91,8 +102,34 @@ impl SqliteStore {
     ///
     /// A file that cannot be used or is no store.
     pub fn open_with(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        match Self::open_to_write(path, quotas, Arc::clone(&clock)) {
+            Err(error @ (StoreError::DiskFull | StoreError::Unusable(_))) => {
+                match Self::open_to_read(path, quotas, clock) {
+                    Ok(store) => Ok(Self { unwritable: Some(Arc::new(error)), ..store }),
+                    // Why it cannot be written says more.
+                    Err(_) => Err(error),
+                }
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_to_write(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         make_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
-        Self::prepare(Connection::open(path)?, quotas, clock, Reserve::beside(path))
+        let file = DatabaseFile::at(path);
+        let connection = Connection::open(path)?;
+        if connection.is_readonly(rusqlite::MAIN_DB)? {
+            return Err(StoreError::Unusable("its file cannot be written".into()));
+        }
+        let store = Self::of(connection, quotas, clock).prepared()?;
+        Ok(Self { file: Some(file), reserve: Reserve::beside(path), ..store })
+    }
+
+    fn open_to_read(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let connection = file::open_unwritable(path)?;
+        connection.busy_timeout(BUSY)?;
+        connection.query_row("SELECT count(*) FROM artifact", [], |_| Ok(()))?;
+        Ok(Self::of(connection, quotas, clock))
     }
 
     /// Returns a store in memory, which is gone with it.
@@ -110,27 +147,45 @@ impl SqliteStore {
     ///
     /// Where SQLite cannot be used at all.
     pub fn ephemeral_with(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        Self::prepare(Connection::open_in_memory()?, quotas, clock, Reserve::none())
+        Self::of(Connection::open_in_memory()?, quotas, clock).prepared()
     }
 
-    fn prepare(
-        connection: Connection,
-        quotas: Quotas,
-        clock: Arc<dyn Clock>,
-        reserve: Reserve,
-    ) -> Result<Self, StoreError> {
+    fn of(connection: Connection, quotas: Quotas, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            connection: Mutex::new(connection),
+            reader: Mutex::new(None),
+            file: None,
+            unwritable: None,
+            quotas,
+            clock,
+            reserve: Reserve::none(),
+        }
+    }
+
+    fn prepared(self) -> Result<Self, StoreError> {
+        let connection = self.lock();
         connection.busy_timeout(BUSY)?;
-        // Given back to the disk page by page when swept; takes effect only on a file without tables.
-        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        let known =
+            connection.query_row("SELECT 1 FROM sqlite_master WHERE name = 'artifact'", [], |_| Ok(()));
+        let known = known.optional()?.is_some();
+        if !known {
+            // Given back to the disk page by page when swept. Takes effect only on a file without tables, and takes
+            // the place of a writer, for which one that has them should not wait.
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        }
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
-        let known =
-            connection.query_row("SELECT 1 FROM sqlite_master WHERE name = 'artifact'", [], |_| Ok(()));
-        if known.optional()?.is_none() {
+        if !known {
             connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?;
         }
-        Ok(Self { connection: Mutex::new(connection), quotas, clock, reserve })
+        drop(connection);
+        Ok(self)
+    }
+
+    /// Returns whether this is the store that one would open now: its file is where it was, and can be written.
+    pub fn is_current(&self) -> bool {
+        self.unwritable.is_none() && self.file.as_ref().is_none_or(DatabaseFile::is_there)
     }
 
     /// Lets the file grow to so many pages only: what a full disk does, for tests that have none.
@@ -143,6 +198,23 @@ impl SqliteStore {
     fn lock(&self) -> MutexGuard<'_, Connection> {
         // A panic elsewhere leaves no transaction behind: they roll back when dropped.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads, and waits for no writer.
+    fn read<T>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match self.connection.try_lock() {
+            Ok(connection) => return work(&connection),
+            Err(TryLockError::Poisoned(connection)) => return work(&connection.into_inner()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Some(file)) = (&*reader, &self.file) {
+            *reader = file.reader(BUSY).ok();
+        }
+        match &*reader {
+            Some(connection) => work(connection),
+            None => work(&self.lock()),
+        }
     }
 
     /// Returns an artifact that is there and has not expired.
@@ -196,20 +268,24 @@ impl ArtifactStore for SqliteStore {
         body: &dyn Source,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        put::put(self, new, body, describe)
+        match &self.unwritable {
+            Some(why) => Err(StoreError::ReadOnly(Arc::clone(why))),
+            None => put::put(self, new, body, describe),
+        }
     }
 
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
-        let connection = self.lock();
-        let (artifact, body) = self.find(&connection, owner, id)?;
-        let outline = connection
-            .prepare_cached("SELECT outline FROM artifact WHERE id = ?1")?
-            .query_row([id.as_str()], |row| row.get(0))?;
-        Ok(Opened { artifact, body, outline })
+        self.read(|connection| {
+            let (artifact, body) = self.find(connection, owner, id)?;
+            let outline = connection
+                .prepare_cached("SELECT outline FROM artifact WHERE id = ?1")?
+                .query_row([id.as_str()], |row| row.get(0))?;
+            Ok(Opened { artifact, body, outline })
+        })
     }
 
     fn read_chunk(&self, body: BodyRef, number: u64) -> Result<Vec<u8>, StoreError> {
-        chunks::read(&self.lock(), body, number)
+        self.read(|connection| chunks::read(connection, body, number))
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
@@ -235,14 +311,15 @@ impl ArtifactStore for SqliteStore {
     }
 
     fn list(&self, owner: &Owner, most: usize) -> Result<Vec<Artifact>, StoreError> {
-        let connection = self.lock();
         let sql = format!(
             "SELECT {COLUMNS} FROM {JOINED} WHERE artifact.owner = ?1 AND expires > ?2 ORDER BY artifact.created DESC, artifact.id LIMIT ?3"
         );
-        let mut statement = connection.prepare_cached(&sql)?;
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![owner.as_str(), self.clock.now().0, most], artifact)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![owner.as_str(), self.clock.now().0, most], artifact)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 
     fn sweep(&self) -> Result<Swept, StoreError> {
@@ -251,9 +328,11 @@ impl ArtifactStore for SqliteStore {
     }
 
     fn usage(&self) -> Result<Usage, StoreError> {
-        let connection = self.lock();
-        let artifacts: i64 = connection.query_row("SELECT count(*) FROM artifact", [], |row| row.get(0))?;
-        let stored = put::stored_in_all(&connection)?;
-        Ok(Usage { artifacts: u64::try_from(artifacts).unwrap_or(0), stored_bytes: stored })
+        self.read(|connection| {
+            let artifacts: i64 =
+                connection.query_row("SELECT count(*) FROM artifact", [], |row| row.get(0))?;
+            let stored = put::stored_in_all(connection)?;
+            Ok(Usage { artifacts: u64::try_from(artifacts).unwrap_or(0), stored_bytes: stored })
+        })
     }
 }

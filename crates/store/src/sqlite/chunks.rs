@@ -102,6 +102,18 @@ pub(super) fn write(connection: &Connection, body: BodyRef, batch: &[Packed]) ->
     Ok(())
 }
 
+/// Returns whether every chunk of a body of so many bytes is as it was stored.
+pub(super) fn are_whole(connection: &Connection, body: BodyRef, bytes: u64) -> Result<bool, StoreError> {
+    for number in 0..bytes.div_ceil(CHUNK) {
+        match read(connection, body, number) {
+            Ok(_) => {}
+            Err(StoreError::Damaged { .. } | StoreError::NotFound) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
 /// Reads a chunk back and checks it.
 pub(super) fn read(connection: &Connection, body: BodyRef, number: u64) -> Result<Vec<u8>, StoreError> {
     let row: Option<(Vec<u8>, Vec<u8>)> = connection

@@ -21,7 +21,7 @@ pub(super) fn put(
 ) -> Result<Artifact, StoreError> {
     let hash = chunks::hash_all(body)?;
     if is_known(store, new, &hash)?
-        && let Some(artifact) = name_known_body(store, new, &hash, &describe()?)?
+        && let Some(artifact) = name_known_body(store, new, &hash, body, &describe()?)?
     {
         return Ok(artifact);
     }
@@ -49,20 +49,40 @@ fn is_known(store: &SqliteStore, new: &NewArtifact<'_>, hash: &[u8; 32]) -> Resu
     Ok(known_body(&store.lock(), new, hash)?.is_some())
 }
 
-/// The same bytes of the same owner are stored once: a further artifact only names them.
+/// The same bytes of the same owner are stored once: a further artifact only names them, once they are known to be
+/// whole. What was damaged is written again, which makes it whole for those who have its name already.
 fn name_known_body(
     store: &SqliteStore,
     new: &NewArtifact<'_>,
     hash: &[u8; 32],
+    source: &dyn Source,
     description: &Description,
 ) -> Result<Option<Artifact>, StoreError> {
     let mut connection = store.lock();
+    let Some((seen, bytes, _)) = known_body(&connection, new, hash)? else { return Ok(None) };
+    let whole = chunks::are_whole(&connection, seen, bytes)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // It may have been taken away meanwhile.
     let Some((body, bytes, stored)) = known_body(&transaction, new, hash)? else { return Ok(None) };
+    if !whole && body == seen {
+        write_again(&transaction, body, source)?;
+    }
     let named = Named { new, description, now: store.clock.now() };
     let artifact = named.insert(&transaction, body, bytes, stored)?;
     transaction.commit()?;
     Ok(Some(artifact))
+}
+
+fn write_again(transaction: &Transaction<'_>, body: BodyRef, source: &dyn Source) -> Result<(), StoreError> {
+    sweep::delete_chunks(transaction, body)?;
+    let mut packer = Packer::new(source)?;
+    loop {
+        let batch = packer.batch(BATCH)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        chunks::write(transaction, body, &batch)?;
+    }
 }
 
 fn known_body(

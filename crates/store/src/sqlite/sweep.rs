@@ -56,12 +56,15 @@ fn delete_bodies(connection: &mut Connection, select: &str, until: Millis) -> Re
     }
 }
 
+/// Deletes the chunks of a body.
+pub(super) fn delete_chunks(transaction: &Transaction<'_>, body: BodyRef) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM chunk WHERE id >= ?1 AND id < ?2";
+    transaction.execute(sql, params![chunks::id(body, 0), chunks::end(body)]).map(drop)
+}
+
 /// Deletes a body with its chunks.
 pub(super) fn delete_body(transaction: &Transaction<'_>, body: BodyRef) -> rusqlite::Result<()> {
-    transaction.execute(
-        "DELETE FROM chunk WHERE id >= ?1 AND id < ?2",
-        params![chunks::id(body, 0), chunks::end(body)],
-    )?;
+    delete_chunks(transaction, body)?;
     transaction.execute("DELETE FROM body WHERE id = ?1", [body.0])?;
     Ok(())
 }

@@ -81,6 +81,49 @@ fn the_same_through_the_page_limit() {
     a_full_file_refuses_and_recovers();
 }
 
+/// Bytes that are stored once must be there: a damaged body is not named again, but made whole.
+#[test]
+fn a_damaged_body_is_stored_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = noise(7, 300_000);
+    let store = store_in(folder.path());
+    let first = put(&store, &bytes).unwrap();
+    let other = rusqlite::Connection::open(folder.path().join("artifacts.db")).unwrap();
+    for damage in
+        ["UPDATE chunk SET data = zeroblob(20) WHERE id & 3 = 1", "DELETE FROM chunk WHERE id & 3 = 2"]
+    {
+        assert!(other.execute(damage, []).unwrap() > 0);
+        let again = put(&store, &bytes).unwrap();
+        for artifact in [&first, &again] {
+            let source = open(&store, &owner(), &artifact.id).unwrap();
+            assert!(Span::whole(&source).read(&source).unwrap() == bytes, "{damage}");
+        }
+    }
+}
+
+/// While another process writes, what is kept can be read, and after a while nothing more is stored.
+#[test]
+fn a_locked_store_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store_in(folder.path());
+    let kept = put(&store, b"kept").unwrap();
+    let other = rusqlite::Connection::open(folder.path().join("artifacts.db")).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| put(&store, b"more"));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let started = std::time::Instant::now();
+        let source = open(&store, &owner(), &kept.id).unwrap();
+        assert_eq!(Span::whole(&source).read(&source).unwrap(), b"kept");
+        // A further process opens it as well.
+        assert_eq!(store_in(folder.path()).list(&owner(), 10).unwrap().len(), 1);
+        assert!(started.elapsed() < std::time::Duration::from_secs(2), "{:?}", started.elapsed());
+        assert!(matches!(waiting.join().unwrap(), Err(StoreError::Busy)));
+    });
+    other.execute_batch("COMMIT").unwrap();
+    put(&store, b"more").unwrap();
+}
+
 /// A byte flipped anywhere in the file, or the file cut anywhere: the bytes are right or there is an error.
 #[test]
 fn damage_is_an_error_and_never_wrong_bytes() {

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 #[cfg(target_os = "linux")]
+mod faults;
+#[cfg(target_os = "linux")]
 mod hostile;
 mod http;
 mod kept;

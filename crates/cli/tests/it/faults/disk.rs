@@ -38,7 +38,7 @@ impl Disk {
 
     fn allow(&self, what: &str) {
         assert!(
-            run("mount", &["-o", &format!("remount,{what}"), self.0.to_str().unwrap()]),
+            run("mount", &["-o", &format!("remount,bind,{what}"), self.0.to_str().unwrap()]),
             "remount {what}"
         );
     }

@@ -149,18 +149,24 @@ fn reap(child: Pid, sender: Sender<Event>) {
 
 /// Ends everything below us: TERM, and KILL for what is left after a while.
 fn end_all(child: Pid, grace: Duration) {
+    if is_alone(child) {
+        return;
+    }
     signal_all(child, Signal::TERM);
     let until = Instant::now() + grace;
-    while Instant::now() < until && !descendants(child).is_empty() {
+    while Instant::now() < until {
         thread::sleep(Duration::from_millis(20));
+        if is_alone(child) {
+            return;
+        }
     }
     // What was started meanwhile is found in the next round.
     for _ in 0..50 {
-        if descendants(child).is_empty() {
-            return;
-        }
         signal_all(child, Signal::KILL);
         thread::sleep(Duration::from_millis(10));
+        if is_alone(child) {
+            return;
+        }
     }
 }
 
@@ -170,6 +176,22 @@ fn signal_all(child: Pid, signal: Signal) {
     for process in descendants(child) {
         let _ = kill_process(process, signal);
     }
+}
+
+/// Whether no process is below us. Looking at all processes of the machine again and again would cost much where many
+/// servers end at once, so our own children are looked at first; that list may leave some out while others end, so it is
+/// not taken at its word when it is empty.
+#[cfg(target_os = "linux")]
+fn is_alone(child: Pid) -> bool {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let mut children =
+        threads.map(|thread| std::fs::read(thread.path().join("children")).unwrap_or_default());
+    children.all(|list| list.is_empty()) && descendants(child).is_empty()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_alone(child: Pid) -> bool {
+    descendants(child).is_empty()
 }
 
 /// The processes below us, as the kernel lists them.

@@ -69,7 +69,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
@@ -93,8 +93,14 @@ impl Connection {
     }
 
     pub(crate) fn post(&mut self, headers: &[(&str, &str)], body: &str) -> Reply {
+        self.send("POST", headers, body);
+        self.reply()
+    }
+
+    /// Sends a request, and does not wait for its answer.
+    pub(crate) fn send(&mut self, method: &str, headers: &[(&str, &str)], body: &str) {
         let host = format!("127.0.0.1:{}", self.port);
-        let mut head = String::from("POST /mcp HTTP/1.1\r\n");
+        let mut head = format!("{method} /mcp HTTP/1.1\r\n");
         let given = |name: &str| headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
         for (name, value) in [
             ("Host", host.as_str()),
@@ -113,13 +119,17 @@ impl Connection {
         stream.write_all(head.as_bytes()).unwrap();
         // A body that is refused may not be read to its end.
         let _ = stream.write_all(body.as_bytes());
-        self.reply()
     }
 
-    fn reply(&mut self) -> Reply {
+    /// The status of an answer that may go on for ever.
+    pub(crate) fn reply_head(&mut self) -> u16 {
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
-        let status = line.split(' ').nth(1).unwrap_or_else(|| panic!("{line:?}")).parse().unwrap();
+        line.split(' ').nth(1).unwrap_or_else(|| panic!("{line:?}")).parse().unwrap()
+    }
+
+    pub(crate) fn reply(&mut self) -> Reply {
+        let status = self.reply_head();
         let mut headers = Vec::new();
         loop {
             let mut line = String::new();

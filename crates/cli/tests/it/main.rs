@@ -9,6 +9,8 @@ mod hostile;
 mod http;
 mod kept;
 mod large;
+#[cfg(target_os = "linux")]
+mod leaks;
 mod place;
 mod run;
 mod session;

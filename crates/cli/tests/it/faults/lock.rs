@@ -53,7 +53,7 @@ fn a_store_that_is_locked_for_a_while() {
         assert_eq!(session.text("echo", json!({"value": "x"})), "x");
     }
     faulty.calls += 1;
-    assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
     pause(1800_u64.saturating_sub(started.elapsed().as_millis() as u64));
     drop(lock);
     let answer = faulty.overview.message();

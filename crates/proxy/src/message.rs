@@ -66,6 +66,19 @@ pub(crate) fn messages(line: &[u8]) -> Option<Vec<Place>> {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// Where a message begins that stands behind text on its line, as behind a bar of progress.
+pub(crate) fn behind_text(line: &[u8]) -> Option<usize> {
+    let starts = memchr::memmem::find_iter(line, b"{\"").take(MANY);
+    let is_message = |start: &usize| {
+        let place = *start..line.trim_ascii_end().len();
+        Envelope::read(line, &place).is_some_and(|envelope| envelope.kind() != Kind::Other)
+    };
+    starts.into_iter().find(is_message)
+}
+
+/// How many places of a line are looked at.
+const MANY: usize = 8;
+
 /// Returns whether two ids are the same, though one side may have written it otherwise: `1` and `1.0`.
 pub(crate) fn same_id(one: &[u8], two: &[u8]) -> bool {
     // Whole numbers are what they are written as: beyond 2^53 a float would take them for their neighbours.
@@ -100,6 +113,8 @@ mod tests {
         }
         assert_eq!(messages(b"Server listening"), None);
         assert_eq!(messages(b"[INFO] x"), None);
+        assert_eq!(behind_text(br#"50% {"a":1} {"id":1,"result":{}}"#), Some(12));
+        assert_eq!(behind_text(br#"50% {"id":1,"result":{}} and more"#), None);
         assert!(Envelope::read(b"{ starting }", &(0..12)).is_none());
         let log = Envelope::read(br#"{"level":"info"}"#, &(0..16)).unwrap();
         assert_eq!(log.kind(), Kind::Other);

@@ -92,6 +92,11 @@ impl Pending {
         self.find(id).map(|at| self.requests[at].asked.clone())
     }
 
+    /// Returns the id that the client wrote, where the server wrote it otherwise.
+    pub(crate) fn written(&self, id: &[u8]) -> Option<Vec<u8>> {
+        self.find(id).map(|at| self.requests[at].id.clone()).filter(|written| written != id)
+    }
+
     /// Notes that the answer to a request is being worked on; returns the id as the client wrote it.
     pub(crate) fn hold(&mut self, id: &[u8]) -> Option<Vec<u8>> {
         let at = self.find(id)?;

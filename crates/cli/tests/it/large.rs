@@ -1,44 +1,20 @@
 //! Results that are too large to be held: on disk while they arrive, kept exactly, shaped in little memory, whatever
 //! they came over.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::{Value, json};
 
 use crate::http::{Listening, Remote, call, modern, modern_headers};
+use crate::place::Place;
 use crate::session::{Session, handle, upstream};
-use crate::tidegate_in;
 
 /// Rows that make more than is held in memory, and not too much for a slow machine.
 const ROWS: u64 = 80_000;
-
-struct Place {
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("home")).unwrap();
-        Self { folder }
-    }
-
-    fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
-    }
-}
 
 /// The bytes of the `result` in an answer.
 fn result_of(answer: &[u8]) -> &[u8] {
     let answer = answer.trim_ascii_end();
     let start = memchr::memmem::find(answer, b"\"result\": ").unwrap() + "\"result\": ".len();
     &answer[start..answer.len() - 1]
-}
-
-fn exported(home: &Path, text: &str) -> Vec<u8> {
-    let export = tidegate_in(Some(home), &["export", &handle(text)], b"");
-    assert_eq!(export.code, 0, "{}", export.stderr);
-    export.stdout
 }
 
 fn text_of(answer: &Value) -> &str {
@@ -61,7 +37,7 @@ fn over_stdio_it_is_kept_exactly_and_shaped_in_little_memory() {
     let mut session = Session::start(&place.home(), &[]).greeted("somebody");
     let text = session.text("rows", json!({"n": ROWS}));
     assert!(text.starts_with("rows returned 80,000 rows"), "{text}");
-    assert!(exported(&place.home(), &text) == result_of(&answer), "what was kept is what came");
+    assert!(place.export(&handle(&text)) == result_of(&answer), "what was kept is what came");
     let last = session.text("result_query", json!({"id": handle(&text), "path": "/79999/title"}));
     assert!(last.contains("issue 79999"), "{last}");
     let most = most_memory(session.child.id());
@@ -89,7 +65,7 @@ fn over_http_it_is_shaped_and_passed_on_alike() {
         assert!(observed.body.len() > 10 << 20, "{} bytes", observed.body.len());
         let shaped = shaping.connect().post(&headers(1), &rows).json();
         assert_eq!(shaped["id"], 7);
-        assert!(exported(&place.home(), text_of(&shaped)) == result_of(&observed.body));
+        assert!(place.export(&handle(text_of(&shaped))) == result_of(&observed.body));
         if bridges {
             let modern = modern(8, "rows", json!({"n": ROWS}));
             let shaped = shaping.connect().post(&modern_headers("rows"), &modern).json();

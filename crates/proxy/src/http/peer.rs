@@ -21,7 +21,7 @@ use super::exchange::pass_on;
 use crate::guard;
 use crate::held::{Framed, Limits, Lines, Message, Spooled, TooLong};
 use crate::link::Link;
-use crate::message::{Envelope, Kind, messages};
+use crate::message::{Envelope, Kind, behind_text, messages};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -291,6 +291,9 @@ impl Peer {
         let Some(places) = messages(line) else {
             if !line.trim_ascii().is_empty() {
                 (hearers.log)("a line of the server's output was left out (not JSON)");
+            }
+            if let Some(start) = behind_text(line) {
+                self.hear_line(&line[start..], hearers);
             }
             return;
         };

@@ -11,7 +11,7 @@ use tidegate_gate::{Called, Caller, RpcError, Untouched, error_response};
 
 use super::{Link, Mode, line_of};
 use crate::held::{Message, TooLong};
-use crate::message::{Envelope, Kind, messages};
+use crate::message::{Envelope, Kind, behind_text, messages};
 use crate::pending::Asked;
 
 /// What to do with a message from the server.
@@ -36,6 +36,8 @@ pub struct Later {
     /// Where the result or error stands.
     pub(super) place: Place,
     pub(super) failed: bool,
+    /// What else is to be changed.
+    pub(super) edits: Edits,
     pub(super) called: Called,
     pub(super) caller: Caller,
 }
@@ -60,7 +62,14 @@ impl Link {
 
     fn take_line(&self, line: Vec<u8>) -> FromServer {
         let Some(places) = messages(&line) else {
-            return self.leave_out(line, "not JSON", FromServer::default());
+            return match behind_text(&line).filter(|_| self.mode == Mode::Shape) {
+                Some(start) => {
+                    let mut out = self.take_line(line[start..].to_vec());
+                    out.left_out.push(left_out(&line[..start], "not JSON"));
+                    out
+                }
+                None => self.leave_out(line, "not JSON", FromServer::default()),
+            };
         };
         let alone = places.len() == 1;
         let mut passing = Passing { line: &line, edits: Edits::new(), out: FromServer::default(), alone };
@@ -76,7 +85,7 @@ impl Link {
         }
         let Passing { edits, mut out, .. } = passing;
         if let Some(later) = &mut out.later {
-            later.message = line.into();
+            (later.message, later.edits) = (line.into(), edits);
         } else if self.mode == Mode::Observe || (kept.len() == places.len() && !kept.is_empty()) {
             out.forward = Some(if edits.is_empty() { line } else { edits.apply(&line) }.into());
         } else if kept.is_empty() {
@@ -89,7 +98,7 @@ impl Link {
 
     /// Does the work that was put off; `None` where the request was answered otherwise meanwhile.
     pub fn finish(&self, later: Later) -> FromServer {
-        let Later { mut message, id, place, failed, called, caller } = later;
+        let Later { mut message, id, place, failed, mut edits, called, caller } = later;
         let started = Instant::now();
         let shaped = {
             let body = part(&message, &place);
@@ -105,19 +114,17 @@ impl Link {
             return out;
         }
         match shaped {
-            Some(shaped) => {
-                let mut edits = Edits::new();
-                edits.replace(place, shaped);
-                message = match message {
-                    Message::Memory(line) => edits.apply(&line).into(),
-                    Message::Disk(mut spooled) => {
-                        spooled.change(edits);
-                        Message::Disk(spooled)
-                    }
-                };
-            }
+            Some(shaped) => edits.replace(place, shaped),
             None => out.notes.push(untouched(&caller, &called, "pass", owned(&message, &place), started)),
         }
+        message = match message {
+            Message::Memory(line) if edits.is_empty() => line.into(),
+            Message::Memory(line) => edits.apply(&line).into(),
+            Message::Disk(mut spooled) => {
+                spooled.change(edits);
+                Message::Disk(spooled)
+            }
+        };
         out.forward = Some(message);
         out
     }
@@ -168,6 +175,11 @@ impl Link {
             }
             return crosses;
         };
+        // Some servers write an id otherwise than it was asked with, as 2.0 for 2.
+        let asked_with = self.pending().written(id).filter(|_| self.mode == Mode::Shape);
+        if let (Some(asked_with), Some(place)) = (asked_with, &envelope.id) {
+            passing.edits.replace(place.clone(), asked_with);
+        }
         if let (Asked::Call(called), Some(result)) = (&asked, &envelope.result) {
             state.tasks.note(called, line, result);
         }
@@ -206,6 +218,7 @@ impl Link {
             id,
             place: place.clone(),
             failed: envelope.result.is_none(),
+            edits: Edits::new(),
             called,
             caller,
         })
@@ -309,11 +322,16 @@ impl Link {
         if self.mode == Mode::Observe {
             out.forward = Some(line.into());
         } else if !line.trim_ascii().is_empty() {
-            let shown: String = String::from_utf8_lossy(&line[..line.len().min(200)]).trim().to_owned();
-            out.left_out.push(format!("a line of the server's output was left out ({why}): {shown}"));
+            out.left_out.push(left_out(&line, why));
         }
         out
     }
+}
+
+/// Says that a line was left out, and how it begins.
+fn left_out(line: &[u8], why: &str) -> String {
+    let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).trim().to_owned();
+    format!("a line of the server's output was left out ({why}): {shown}")
 }
 
 /// A batch without those that are left out.

@@ -76,6 +76,10 @@ impl Link {
         let Some(asked) = self.pending().asked(id) else {
             return if id == b"null" { Fate::Crosses } else { Fate::Gone("an answer to no open request") };
         };
+        let asked_with = self.pending().written(id).filter(|_| self.mode == Mode::Shape);
+        if let (Some(asked_with), Some(named)) = (asked_with, message.member("id")) {
+            edits.replace(named.value.clone(), asked_with);
+        }
         let caller = self.state().caller.clone();
         match &asked {
             Asked::Call(called) | Asked::TaskResult(called) if self.mode == Mode::Observe => {
@@ -89,6 +93,7 @@ impl Link {
                     id,
                     place: answer.value.clone(),
                     failed: result.is_none(),
+                    edits: std::mem::take(edits),
                     called: called.clone(),
                     caller,
                 }));

@@ -54,7 +54,6 @@ fn results_of_many_sizes() {
 
 /// A line beyond any size is answered for, and the connection lives.
 #[test]
-#[ignore = "needs the cap on lines"]
 fn an_endless_line() {
     let place = Place::new();
     let mut session = place.hostile(Mode::EndlessLine, &[]);

@@ -82,22 +82,9 @@ fn ids_of_clients_come_back_as_they_were_written() {
     assert_ends(&place, session);
 }
 
-/// A server that writes `2.0` for `2` has answered.
+/// A server that writes `2.0` for `2` has answered, and the client gets the id it wrote.
 #[test]
 fn ids_as_floats() {
-    let place = Place::new();
-    let mut session = place.hostile(Mode::FloatIds, &[]);
-    let id = session.ask("tools/call", json!({"name": "trouble", "arguments": {}}));
-    let answer = session.message();
-    assert_eq!(answer["id"].as_f64(), Some(id as f64));
-    assert_eq!(answer["result"]["content"][0]["text"], "to you");
-    assert_sound(&place, &mut session);
-    assert_ends(&place, session);
-}
-
-#[test]
-#[ignore = "needs the client's id in an answer that has it otherwise"]
-fn ids_as_floats_come_back_as_they_were_asked_with() {
     let place = Place::new();
     let mut session = place.hostile(Mode::FloatIds, &[]);
     let id = session.ask("tools/call", json!({"name": "trouble", "arguments": {}}));

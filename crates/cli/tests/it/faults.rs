@@ -19,6 +19,8 @@ struct Faulty<'p> {
     place: &'p Place,
     overview: Session,
     error: Session,
+    /// Bytes of a result.
+    bytes: usize,
     /// Calls that were sent to each server.
     calls: u64,
 }
@@ -30,13 +32,18 @@ impl<'p> Faulty<'p> {
         std::fs::write(&config, "[defaults]\non_store_failure = \"error\"\n").unwrap();
         let overview = place.hostile(Mode::Hang, &[]);
         let error = place.hostile(Mode::Hang, &["--config", config.to_str().unwrap()]);
-        Self { place, overview, error, calls: 0 }
+        Self { place, overview, error, bytes: 300_000, calls: 0 }
+    }
+
+    /// Starts the proxies for results that find no room in what the store has written before.
+    fn start_large(place: &'p Place) -> Self {
+        Self { bytes: 3_000_000, ..Self::start(place) }
     }
 
     /// Bytes of the next result: each is another one, so that none is known already.
     fn next(&mut self) -> usize {
         self.calls += 1;
-        3_000_000 + usize::try_from(self.calls).unwrap() * 1000
+        self.bytes + usize::try_from(self.calls).unwrap() * 1000
     }
 
     /// A large result is kept by both, exactly; returns its names.
@@ -93,10 +100,10 @@ impl<'p> Faulty<'p> {
     /// What was kept can be read, by both and from outside.
     fn assert_readable(&mut self, name: &str) {
         for session in [&mut self.overview, &mut self.error] {
-            let part = session.text("result_query", json!({"id": name, "lines": "60001"}));
-            assert!(part.contains("line 60000 of a long text"), "{part}");
+            let part = session.text("result_query", json!({"id": name, "lines": "6001"}));
+            assert!(part.contains("line 6000 of a long text"), "{part}");
         }
-        assert!(self.place.export(name).len() > 3_000_000);
+        assert!(self.place.export(name).len() > self.bytes);
     }
 
     /// Every call ran once, and both proxies end as they should.

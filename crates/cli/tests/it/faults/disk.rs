@@ -78,7 +78,7 @@ fn on_disk(name: &str, test: impl FnOnce(&Place, &Disk)) {
 #[test]
 fn a_disk_that_is_full() {
     on_disk("a_disk_that_is_full", |place, disk| {
-        let mut faulty = Faulty::start(place);
+        let mut faulty = Faulty::start_large(place);
         let kept = faulty.keep();
         disk.fill();
         faulty.assert_lost("the disk is full");
@@ -95,11 +95,11 @@ fn a_disk_that_is_full() {
 #[test]
 fn a_disk_that_was_full_before() {
     on_disk("a_disk_that_was_full_before", |place, disk| {
-        let mut before = Faulty::start(place);
+        let mut before = Faulty::start_large(place);
         let kept = before.keep();
         before.end();
         disk.fill();
-        let mut faulty = Faulty::start(place);
+        let mut faulty = Faulty::start_large(place);
         faulty.assert_lost("the disk is full");
         faulty.assert_readable(&kept[0]);
         disk.free();
@@ -113,7 +113,7 @@ fn a_disk_that_was_full_before() {
 fn a_disk_without_room_for_a_store() {
     on_disk("a_disk_without_room_for_a_store", |place, disk| {
         disk.fill();
-        let mut faulty = Faulty::start(place);
+        let mut faulty = Faulty::start_large(place);
         faulty.assert_lost("the disk is full");
         disk.free();
         faulty.keep();
@@ -122,14 +122,14 @@ fn a_disk_without_room_for_a_store() {
 }
 
 fn can_only_be_read(place: &Place, disk: &Disk, settled: bool) {
-    let mut before = Faulty::start(place);
+    let mut before = Faulty::start_large(place);
     let kept = before.keep();
     before.end();
     if settled {
         settle(place);
     }
     disk.allow("ro");
-    let mut faulty = Faulty::start(place);
+    let mut faulty = Faulty::start_large(place);
     faulty.assert_lost("the store can only be read");
     faulty.assert_readable(&kept[0]);
     disk.allow("rw");
@@ -153,7 +153,7 @@ fn a_folder_with_a_log_that_can_only_be_read() {
 fn an_empty_folder_that_can_only_be_read() {
     on_disk("an_empty_folder_that_can_only_be_read", |place, disk| {
         disk.allow("ro");
-        let mut faulty = Faulty::start(place);
+        let mut faulty = Faulty::start_large(place);
         faulty.assert_lost("Read-only file system");
         disk.allow("rw");
         faulty.keep();

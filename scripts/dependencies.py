@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LOCKED = 260
+LOCKED = 282
 DIRECT = {"tidegate-core": 8}
 
 

@@ -1,0 +1,72 @@
+//! What a relay costs a call: `cargo bench -p tidegate-proxy`. How to read it: docs/performance.md.
+//!
+//! The same calls go to the same server directly, through `cat` (what the kernel asks for one more hop), through a typed
+//! relay on rmcp, and through tidegate. All of them run all the time and are asked in turns, so that the noise of the
+//! machine falls on each alike: only ratios within one run mean anything. This program is also the servers and the relay
+//! on rmcp, in other roles; the client writes and reads bytes by hand, so that it costs as little as a client can.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a bench prints what it found"
+)]
+
+mod client;
+mod memory;
+mod paths;
+mod report;
+mod server;
+mod turns;
+mod typed;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use paths::Programs;
+use turns::{SIZES, in_flight, in_turns};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.get(1).map(String::as_str) {
+        Some("serve-stdio") => server::serve_stdio(),
+        Some("serve-http") => server::serve_http(),
+        Some("typed") => typed::relay(&arguments[2]),
+        _ => compare(),
+    }
+}
+
+fn compare() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = Programs { this: this(), tidegate: tidegate(), folder: folder.path().to_owned() };
+
+    let mut paths = paths::over_stdio(&programs);
+    let times = SIZES.each_ref().map(|size| in_turns("stdio", size, &mut paths));
+    let rates = in_flight("stdio", &mut paths);
+    report::table("stdio", &paths, &times, &rates, paths::CAT);
+    report::bars(&times, &rates);
+    drop(paths);
+
+    let mut paths = paths::over_http(&programs);
+    let times = SIZES.each_ref().map(|size| in_turns("HTTP", size, &mut paths));
+    let rates = in_flight("HTTP", &mut paths);
+    report::table("HTTP", &paths, &times, &rates, paths::DIRECT);
+    drop(paths);
+
+    memory::table(&programs);
+}
+
+fn this() -> String {
+    std::env::current_exe().unwrap().into_os_string().into_string().unwrap()
+}
+
+/// Builds tidegate and returns where it is: beside this program, which lies in `deps`.
+fn tidegate() -> String {
+    eprintln!("building tidegate");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built =
+        Command::new(cargo).args(["build", "--release", "--quiet", "-p", "tidegate"]).status().unwrap();
+    assert!(built.success(), "tidegate could not be built");
+    let folder: PathBuf = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().into();
+    folder.join("tidegate").into_os_string().into_string().unwrap()
+}

@@ -1,0 +1,150 @@
+//! The paths that are compared: what is started for each, and how it is called.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::client::{Client, Lines, Posts};
+
+/// Where each path over stdio stands in its list; over HTTP only the first is the same.
+pub(crate) const DIRECT: usize = 0;
+pub(crate) const CAT: usize = 1;
+pub(crate) const TYPED: usize = 2;
+pub(crate) const RUN: usize = 4;
+
+/// The longest that an overview may be here, and the shortest that a whole result of more than it is.
+const OVERVIEW: usize = 32 * 1024;
+
+/// What is started.
+pub(crate) struct Programs {
+    pub(crate) this: String,
+    pub(crate) tidegate: String,
+    /// For what tidegate keeps.
+    pub(crate) folder: PathBuf,
+}
+
+/// One way from the client to the server.
+pub(crate) struct Path {
+    pub(crate) name: &'static str,
+    pub(crate) client: Box<dyn Client>,
+    /// Whether results over the budget are stored and answered with an overview.
+    shapes: bool,
+    /// Ends last: a client that is gone has ended it already, if it can.
+    running: Running,
+}
+
+impl Path {
+    /// Makes one call and checks that the answer is what this path is to give.
+    pub(crate) fn call(&mut self, bytes: usize) {
+        self.client.send(bytes);
+        let answer = self.client.receive();
+        let shaped = self.shapes && bytes > OVERVIEW;
+        let (least, most) = if shaped { (500, OVERVIEW) } else { (bytes, bytes * 2) };
+        assert!((least..=most).contains(&answer.len()), "{}: {}", self.name, shown(answer));
+        if shaped {
+            assert!(memchr::memmem::find(answer, b"kept").is_some(), "{}: {}", self.name, shown(answer));
+        }
+    }
+
+    /// The process that the client speaks to.
+    pub(crate) fn process(&self) -> u32 {
+        self.running.0.id()
+    }
+}
+
+fn shown(answer: &[u8]) -> String {
+    format!("{} bytes: {}", answer.len(), String::from_utf8_lossy(&answer[..answer.len().min(400)]))
+}
+
+/// A process that ends with its path.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that has ended by itself needs no signal.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Programs {
+    /// Returns `tidegate run` with a data folder of its own, without settings from outside.
+    fn tidegate(&self, arguments: &[&str]) -> Command {
+        let folder = tempfile::tempdir_in(&self.folder).unwrap().keep();
+        let mut command = Command::new(&self.tidegate);
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TIDEGATE_"))
+        {
+            command.env_remove(name);
+        }
+        command.arg("run").args(arguments).current_dir(&folder);
+        command.env("TIDEGATE_HOME", folder.join("data")).env("XDG_CONFIG_HOME", &folder);
+        command
+    }
+
+    fn this(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.this);
+        command.args(arguments);
+        command
+    }
+
+    /// Returns `tidegate run` in front of the server, over stdio.
+    pub(crate) fn run(&self) -> Path {
+        let command = self.tidegate(&["--", &self.this, "serve-stdio"]);
+        lines("tidegate run: passes at 1 KB, above shaped and stored", true, command)
+    }
+}
+
+/// Starts the paths over stdio.
+pub(crate) fn over_stdio(programs: &Programs) -> Vec<Path> {
+    let this = &programs.this;
+    let mut cat = Command::new("sh");
+    cat.args(["-c", &format!("cat | '{this}' serve-stdio | cat")]);
+    let observe = programs.tidegate(&["--observe", "--", this, "serve-stdio"]);
+    vec![
+        lines("direct", false, programs.this(&["serve-stdio"])),
+        lines("cat \\| server \\| cat", false, cat),
+        lines("typed relay on rmcp 3.8", false, programs.this(&["typed", this])),
+        lines("tidegate run --observe", false, observe),
+        programs.run(),
+    ]
+}
+
+/// Starts the paths over HTTP.
+pub(crate) fn over_http(programs: &Programs) -> Vec<Path> {
+    let mut direct = start(programs.this(&["serve-http"]).stdout(Stdio::piped()));
+    let port = port_in(direct.0.stdout.take().unwrap());
+    let direct = Path { name: "direct", client: Box::new(Posts::to(port)), shapes: false, running: direct };
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let (server, listen) = (["--", &programs.this, "serve-stdio"], ["--http", "127.0.0.1:0"]);
+    let front = |name, observe: &[&str], rest: &[&str]| {
+        let mut command = programs.tidegate(&[observe, &listen, rest].concat());
+        let mut running = start(command.stderr(Stdio::piped()));
+        let port = port_in(running.0.stderr.take().unwrap());
+        Path { name, client: Box::new(Posts::to(port)), shapes: observe.is_empty(), running }
+    };
+    vec![
+        direct,
+        front("HTTP to HTTP, --observe", &["--observe"], &["--url", &url]),
+        front("HTTP to HTTP: passes at 1 KB, above shaped and stored", &[], &["--url", &url]),
+        front("HTTP to stdio, --observe", &["--observe"], &server),
+        front("HTTP to stdio: passes at 1 KB, above shaped and stored", &[], &server),
+    ]
+}
+
+fn lines(name: &'static str, shapes: bool, mut command: Command) -> Path {
+    let mut running = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let (input, output) = (running.0.stdin.take().unwrap(), running.0.stdout.take().unwrap());
+    Path { name, client: Box::new(Lines::greet(input, output)), shapes, running }
+}
+
+fn start(command: &mut Command) -> Running {
+    Running(command.spawn().unwrap())
+}
+
+/// Reads the port from the first line that a server writes.
+fn port_in(output: impl Read) -> u16 {
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).unwrap();
+    line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap().parse().unwrap()
+}

@@ -32,28 +32,33 @@ fn main() {
         Some("serve-stdio") => server::serve_stdio(),
         Some("serve-http") => server::serve_http(),
         Some("typed") => typed::relay(&arguments[2]),
-        _ => compare(),
+        _ => compare(&arguments[1..]),
     }
 }
 
-fn compare() {
+/// Measures what is named, `stdio`, `http` or `memory`; all of it where nothing is.
+fn compare(arguments: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let programs = Programs { this: this(), tidegate: tidegate(), folder: folder.path().to_owned() };
-
-    let mut paths = paths::over_stdio(&programs);
-    let times = SIZES.each_ref().map(|size| in_turns("stdio", size, &mut paths));
-    let rates = in_flight("stdio", &mut paths);
-    report::table("stdio", &paths, &times, &rates, paths::CAT);
-    report::bars(&times, &rates);
-    drop(paths);
-
-    let mut paths = paths::over_http(&programs);
-    let times = SIZES.each_ref().map(|size| in_turns("HTTP", size, &mut paths));
-    let rates = in_flight("HTTP", &mut paths);
-    report::table("HTTP", &paths, &times, &rates, paths::DIRECT);
-    drop(paths);
-
-    memory::table(&programs);
+    // Cargo adds options of its own.
+    let named: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let is_wanted = |part: &str| named.is_empty() || named.iter().any(|named| *named == part);
+    if is_wanted("stdio") {
+        let mut paths = paths::over_stdio(&programs);
+        let times = SIZES.each_ref().map(|size| in_turns("stdio", size, &mut paths));
+        let rates = in_flight("stdio", &mut paths);
+        report::table("stdio", &paths, &times, &rates, paths::CAT);
+        report::bars(&times, &rates);
+    }
+    if is_wanted("http") {
+        let mut paths = paths::over_http(&programs);
+        let times = SIZES.each_ref().map(|size| in_turns("HTTP", size, &mut paths));
+        let rates = in_flight("HTTP", &mut paths);
+        report::table("HTTP", &paths, &times, &rates, paths::DIRECT);
+    }
+    if is_wanted("memory") {
+        memory::table(&programs);
+    }
 }
 
 fn this() -> String {

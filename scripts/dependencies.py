@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LOCKED = 282
+LOCKED = 283
 DIRECT = {"tidegate-core": 8}
 
 

@@ -25,7 +25,7 @@ fn cycle(place: &Place, temporary: &Path, number: usize) {
     let server: &[&str] = if number % 25 < 2 { &never_closes } else { &launcher };
     let environment = [("TMPDIR", temporary.to_str().unwrap())];
     let mut session = Session::command(&place.home(), &[], &environment, server).greeted("somebody");
-    if number % 9 == 0 {
+    if number.is_multiple_of(9) {
         session.text("big", json!({"bytes": 20_000 + number}));
     }
     if number.is_multiple_of(2) {

@@ -64,7 +64,8 @@ pub(crate) fn messages(line: &[u8]) -> Option<Vec<Place>> {
     }
 }
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// What some write before a text.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Where a message begins that stands behind text on its line, as behind a bar of progress.
 pub(crate) fn behind_text(line: &[u8]) -> Option<usize> {

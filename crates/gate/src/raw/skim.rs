@@ -152,7 +152,9 @@ impl Skim {
                 return 1;
             }
             b',' if at_level => self.end_member(),
-            _ if self.level == 0 || (self.depth == 0) => self.broken = true,
+            // A byte order mark, which some write first.
+            0xef | 0xbb | 0xbf if self.at < 3 && self.level == 0 => {}
+            _ if self.level == 0 || self.depth == 0 => self.broken = true,
             _ => {
                 self.begin();
                 self.in_string = byte == b'"';

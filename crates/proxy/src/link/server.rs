@@ -11,7 +11,7 @@ use tidegate_gate::{Called, Caller, RpcError, Untouched, error_response};
 
 use super::{Link, Mode, line_of};
 use crate::held::{Message, TooLong};
-use crate::message::{Envelope, Kind, behind_text, messages};
+use crate::message::{BYTE_ORDER_MARK, Envelope, Kind, behind_text, messages};
 use crate::pending::Asked;
 
 /// What to do with a message from the server.
@@ -60,7 +60,11 @@ impl Link {
         }
     }
 
-    fn take_line(&self, line: Vec<u8>) -> FromServer {
+    fn take_line(&self, mut line: Vec<u8>) -> FromServer {
+        if line.starts_with(BYTE_ORDER_MARK) && self.mode == Mode::Shape {
+            // Clients that read JSON as it is defined would refuse it.
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
         let Some(places) = messages(&line) else {
             return match behind_text(&line).filter(|_| self.mode == Mode::Shape) {
                 Some(start) => {

@@ -273,6 +273,9 @@ impl<'a> Feed<'a> {
     }
 
     fn skip_to(&mut self, start: u64) -> io::Result<()> {
+        if self.at.decoded == start {
+            return Ok(());
+        }
         let mut block = Vec::new();
         while self.at.decoded < start {
             block.clear();
@@ -333,6 +336,19 @@ mod tests {
                 assert_eq!(text.read(start..start + 50).unwrap(), &decoded.as_bytes()[start as usize..end]);
             }
         }
+    }
+
+    #[test]
+    fn a_pass_from_the_beginning_leaves_checkpoints() {
+        let raw = r"a line\n".repeat(50_000).into_bytes();
+        let source = raw.as_slice();
+        let text = Text::escaped(&source, vec![Span::whole(&source)]);
+        let mut feed = text.feed_from(0).unwrap();
+        let mut block = Vec::new();
+        while feed.fill(&mut block).unwrap() {}
+        let index = text.index.borrow();
+        assert!(index.checkpoints.len() >= raw.len() / BLOCK / 2, "{}", index.checkpoints.len());
+        assert_eq!((index.length, index.lines), (Some(50_000 * 7), 50_000));
     }
 
     #[test]

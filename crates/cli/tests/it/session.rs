@@ -107,10 +107,10 @@ impl Session {
         }
     }
 
-    /// Returns the next message, as a client reads it that takes no offence at a byte order mark.
+    /// Returns the next message.
     pub(crate) fn message(&mut self) -> Value {
         let line = self.line().unwrap();
-        serde_json::from_slice(line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line)).unwrap()
+        serde_json::from_slice(&line).unwrap()
     }
 
     /// Whether nothing more has come, so far.

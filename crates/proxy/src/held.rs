@@ -30,6 +30,11 @@ pub struct Limits {
 impl Limits {
     /// The largest message unless told otherwise.
     pub const MOST: u64 = 256 << 20;
+
+    /// Returns how many bytes of a message are held in memory: what is too large is so wherever it is held.
+    pub(crate) fn in_memory(&self) -> u64 {
+        (self.spool_above as u64).min(self.most)
+    }
 }
 
 impl Default for Limits {

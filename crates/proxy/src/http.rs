@@ -7,6 +7,8 @@ mod back;
 mod body;
 mod bridge;
 mod exchange;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod headers;
 mod modern;
 mod peer;

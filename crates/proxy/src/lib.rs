@@ -4,6 +4,9 @@
 //! A [`Link`] is one conversation, without a transport: it is told what each side says and tells what to pass on. The
 //! [`stdio`] front carries it between the standard streams of this process and those of a child.
 
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod guard;
 mod held;
 pub mod http;

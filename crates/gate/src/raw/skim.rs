@@ -6,11 +6,11 @@ use tidegate_core::source::{Source, Span};
 use super::{Place, text};
 
 /// How much of a value is kept: enough for every id and method.
-const HEAD: usize = 1024;
+pub const HEAD: usize = 1024;
 /// Members of one message that are kept; those of the protocol are few.
-const MEMBERS: usize = 64;
-/// Messages of one batch.
-const MESSAGES: usize = 1000;
+pub const MEMBERS: usize = 64;
+/// Messages of one batch; a longer one is none.
+pub const MESSAGES: usize = 1000;
 /// Bytes that are read at a time where all are there already.
 const BLOCK: usize = 64 * 1024;
 

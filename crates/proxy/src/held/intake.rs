@@ -58,11 +58,17 @@ impl Intake {
         self.bytes == 0
     }
 
+    /// Returns how many bytes are held in memory.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn held(&self) -> usize {
+        if let Body::Memory(held) = &self.body { held.len() } else { 0 }
+    }
+
     /// Takes bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if let Body::Memory(held) = &mut self.body
-            && self.bytes <= self.limits.spool_above as u64
+            && self.bytes <= self.limits.in_memory()
         {
             if self.bytes > LARGE as u64 {
                 // All the room it can need, at once: pages that are not written cost nothing, but growing step by step
@@ -212,6 +218,13 @@ mod tests {
         assert!(intake.finish().is_none());
         intake.push(b"next");
         assert!(matches!(intake.finish(), Some(Framed::Message(Message::Memory(line))) if line == b"next"));
+    }
+
+    #[test]
+    fn the_largest_message_may_be_smaller_than_what_is_held() {
+        let limits = Limits { spool_above: 1000, most: 10, folder: None };
+        assert!(matches!(take(limits.clone(), &[b"0123456789"]), Some(Framed::Message(_))));
+        assert!(matches!(take(limits, &[b"0123456789", b"x"]), Some(Framed::TooLong(_))));
     }
 
     #[test]

@@ -30,6 +30,12 @@ impl Lines {
         }
     }
 
+    /// Returns how many bytes are held in memory.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn held(&self) -> usize {
+        self.intake.held()
+    }
+
     /// Returns what came after the last line end, now that nothing more will.
     pub(crate) fn rest(&mut self) -> Option<Framed> {
         if self.intake.is_empty() { None } else { self.intake.finish() }

@@ -214,7 +214,7 @@ async fn relay_event(mut event: Event, exchange: &Arc<Link>) -> Option<Piece> {
         None => Some(event.raw.into()),
         Some(Framed::Message(Message::Memory(data))) => match from_server(exchange, data.clone()).await? {
             Message::Memory(forward) if forward.trim_ascii_end() == data.trim_ascii_end() => {
-                Some(event.raw.into())
+                Some(event.unchanged(forward.into()))
             }
             forward => Some(event.with_data(forward)),
         },

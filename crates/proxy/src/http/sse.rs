@@ -1,5 +1,6 @@
 //! Server-sent events: cut out of a stream of bytes without changing them, and written.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::body::Piece;
@@ -27,13 +28,10 @@ impl Event {
         for line in lines(&raw) {
             let (name, value) = field(line);
             match name {
-                b"data" => {
-                    let data = joined.get_or_insert_default();
-                    if !data.is_empty() {
-                        data.push(b'\n');
-                    }
-                    data.extend_from_slice(value);
-                }
+                b"data" => match &mut joined {
+                    Some(data) => data.extend_from_slice(&[b"\n", value].concat()),
+                    None => joined = Some(value.to_vec()),
+                },
                 b"id" => event.id = Some(String::from_utf8_lossy(value).into_owned()),
                 b"retry" => event.retry = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()),
                 _ => {}
@@ -50,12 +48,17 @@ impl Event {
         Self { data: Some(Framed::TooLong(too_long)), ..Self::read(event(None, b"-")) }
     }
 
+    /// Returns the event with the data it came with.
+    pub(super) fn unchanged(self, data: Message) -> Piece {
+        if self.hole.is_some() { self.with_data(data) } else { self.raw.into() }
+    }
+
     /// Returns the event with other data; its other lines stay as they are.
     pub(super) fn with_data(&self, data: Message) -> Piece {
         match (self.hole, data) {
             (None, Message::Memory(data)) => self.with_line(&data).into(),
             (Some(hole), Message::Memory(data)) => {
-                [&self.raw[..hole], data.trim_ascii_end(), &self.raw[hole..]].concat().into()
+                [&self.raw[..hole], &one_line(&data), &self.raw[hole..]].concat().into()
             }
             (hole, Message::Disk(data)) => {
                 let (before, after) = self.raw.split_at(hole.unwrap_or(0));
@@ -74,7 +77,7 @@ impl Event {
             } else if !written {
                 written = true;
                 out.extend_from_slice(b"data: ");
-                out.extend_from_slice(data.trim_ascii_end());
+                out.extend_from_slice(&one_line(data));
                 out.push(b'\n');
             }
         }
@@ -83,7 +86,16 @@ impl Event {
     }
 }
 
-/// Writes an event; data must be one line.
+/// The data as one line: line ends are left out, which in JSON mean nothing and here would end the data.
+fn one_line(data: &[u8]) -> Cow<'_, [u8]> {
+    let data = data.trim_ascii_end();
+    match memchr::memchr2(b'\n', b'\r', data) {
+        Some(_) => data.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect(),
+        None => data.into(),
+    }
+}
+
+/// Writes an event.
 pub(super) fn event(id: Option<&str>, data: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len() + 64);
     if let Some(id) = id {
@@ -92,7 +104,7 @@ pub(super) fn event(id: Option<&str>, data: &[u8]) -> Vec<u8> {
     // One without data only tells an id to come back with, and when.
     out.extend_from_slice(if data.is_empty() { b"retry: 1000\n" } else { b"event: message\n" });
     out.extend_from_slice(b"data: ");
-    out.extend_from_slice(data.trim_ascii_end());
+    out.extend_from_slice(&one_line(data));
     out.extend_from_slice(b"\n\n");
     out
 }
@@ -143,14 +155,14 @@ impl Events {
             self.large = None;
             return Some(event);
         }
-        let Some(end) = self.end() else {
-            if self.buffer.len() <= self.limits.spool_above {
-                return None;
-            }
+        let end = self.end();
+        // What is large is so however it came: all at once too.
+        if end.unwrap_or(self.buffer.len()) as u64 > self.limits.in_memory() {
             self.searched = 0;
             self.large = Some(Large::new(Arc::clone(&self.limits)));
             return self.next();
-        };
+        }
+        let end = end?;
         let rest = self.buffer.split_off(end);
         let raw = std::mem::replace(&mut self.buffer, rest);
         self.searched = 0;
@@ -160,6 +172,13 @@ impl Events {
     /// Returns what came after the last whole event, unless it is large.
     pub(super) fn rest(self) -> Vec<u8> {
         self.buffer
+    }
+
+    /// Returns how many bytes are held in memory.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn held(&self) -> usize {
+        let large = self.large.as_ref();
+        self.buffer.len() + large.map_or(0, |large| large.raw.len() + large.begun.len() + large.data.held())
     }
 
     /// Where the first event ends: after a line end that is followed by another.
@@ -198,6 +217,8 @@ struct Large {
     in_data: bool,
     /// What is known of a line that has just begun.
     begun: Vec<u8>,
+    /// Whether a line has come: an empty one before all others ends nothing.
+    has_lines: bool,
     over: bool,
 }
 
@@ -214,6 +235,7 @@ impl Large {
             data: Intake::new(limits),
             in_data: false,
             begun: Vec::new(),
+            has_lines: false,
             over: false,
         }
     }
@@ -257,7 +279,9 @@ impl Large {
     fn begin_data(&mut self, line: &[u8]) {
         let value = field(line).1;
         if self.hole.is_none() {
-            self.raw.extend_from_slice(&line[..line.len() - value.len()]);
+            let name = &line[..line.len() - value.len()];
+            // A name alone is a line too, but nothing can be put after it.
+            self.raw.extend_from_slice(if name == b"data" { b"data:" } else { name });
             self.hole = Some(self.raw.len());
         } else {
             self.data.push(b"\n");
@@ -268,12 +292,14 @@ impl Large {
 
     fn end_line(&mut self, end: &[u8]) {
         let line = std::mem::take(&mut self.begun);
-        if !self.in_data && line.starts_with(b"data:") {
+        if !self.in_data && field(&line).0 == b"data" {
             self.begin_data(&line);
         }
+        let has_lines = std::mem::replace(&mut self.has_lines, true);
         if !std::mem::take(&mut self.in_data) {
-            self.over = line.is_empty();
-            if self.raw.len() + line.len() <= OTHERS {
+            self.over = line.is_empty() && has_lines;
+            // The line that ends it is never left out.
+            if self.over || self.raw.len() + line.len() <= OTHERS {
                 self.raw.extend_from_slice(&[&line, end].concat());
             }
         } else if self.hole == Some(self.raw.len()) {
@@ -386,6 +412,31 @@ mod tests {
         assert_eq!(events.len(), 1);
         assert!(matches!(&events[0].data, Some(Framed::TooLong(found)) if found.id.as_deref() == Some(b"3")));
         assert_eq!(bytes(events[0].with_data(b"{}".to_vec().into())), b"event: message\ndata: {}\n\n");
+    }
+
+    #[test]
+    fn small_data_among_long_lines_is_not_lost() {
+        let stream = b": a comment that is longer than the limit\ndata\ndata: {\ndata: }\n\n";
+        let mut event = all(stream, 20, 12).remove(0);
+        let Some(Framed::Message(data)) = event.data.take() else { panic!() };
+        assert_eq!(data.as_bytes(), Some(&b"\n{\n}"[..]));
+        let out = bytes(event.unchanged(data));
+        assert_eq!(out, b": a comment that is longer than the limit\ndata:{}\n\n");
+    }
+
+    #[test]
+    fn new_data_of_several_lines_is_one_line() {
+        let event = &all(b"data: {\ndata: }\n\n", 64, 1000)[0];
+        assert_eq!(bytes(event.with_data(b"{\n\r\n}\n".to_vec().into())), b"data: {}\n\n");
+    }
+
+    #[test]
+    fn what_comes_at_once_is_too_long_too() {
+        let stream = [b"data: {\"id\":3,\"result\":\"", &[b'x'; 2000][..], b"\"}\n\ndata: y\n\n"].concat();
+        let events = all(&stream, stream.len(), 5000);
+        let long: Vec<bool> =
+            events.iter().map(|event| matches!(event.data, Some(Framed::TooLong(_)))).collect();
+        assert_eq!(long, [true, false, false]);
     }
 
     #[test]

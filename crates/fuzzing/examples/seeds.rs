@@ -25,6 +25,9 @@ fn main() -> io::Result<()> {
     query()?;
     unescape()?;
     raw()?;
+    skim()?;
+    lines()?;
+    sse()?;
     link()?;
     config()
 }
@@ -168,6 +171,71 @@ fn raw() -> io::Result<()> {
     ];
     for (name, text) in documents {
         write("raw", name, &[&[0b101_0110], text.as_bytes()])?;
+    }
+    Ok(())
+}
+
+/// Lengths of pieces, with how many there are before them: one, and any.
+const ONE_PIECE: &[u8] = &[0];
+const PIECES: &[u8] = &[3, 0, 6, 40];
+
+fn skim() -> io::Result<()> {
+    let messages = [
+        ("response", r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"}]\""}]}}"#),
+        ("spaces", r#" { "id" : 1.0 , "params" : [ 1 , { "id" : 2 } ] , "\u0069d" : "a\\" } "#),
+        ("batch", r#"[{"id":1,"result":[[{}]]}, {"id":2,"error":{"code":1}},{}]"#),
+        ("mixed", r#"[1,{"id":1},[{"id":2}],"x"]"#),
+        ("empty", "{}"),
+        ("empty_batch", "[ ]"),
+        ("cut_off", r#"{"id":1,"result":{"a":"b"#),
+        ("two", r#"{"id":1}{"id":2}"#),
+        ("log", "[INFO] server listens"),
+    ];
+    for (name, text) in messages {
+        write("skim", name, &[PIECES, text.as_bytes()])?;
+        write("skim", &format!("{name}_at_once"), &[ONE_PIECE, text.as_bytes()])?;
+    }
+    let member = |at: usize| format!("\"member{at}\":{at}");
+    let many = (0..70).map(member).collect::<Vec<_>>().join(",");
+    write("skim", "many_members", &[ONE_PIECE, format!("{{{many}}}").as_bytes()])?;
+    let long = "x".repeat(1100);
+    write("skim", "long", &[ONE_PIECE, format!("{{\"{long}\":\"{long}\",\"a\":[\"{long}\"]}}").as_bytes()])
+}
+
+/// Limits of what is held, as `input.rs` reads them: none, all on disk, some on disk and some too long.
+const LIMITS: [(&str, [u8; 2]); 3] = [("held", [255, 255]), ("spooled", [0, 255]), ("capped", [4, 8])];
+
+fn lines() -> io::Result<()> {
+    let lines = [
+        ("messages", "{\"id\":1,\"result\":{}}\n{\"result\":[1,2,3],\"id\":\"a\"}\r\n\nlog\n{\"id\":2}"),
+        ("batch", "[{\"id\":1,\"result\":\"x\"},{\"method\":\"y\"}]\n[{\"id\":2}]\n"),
+        ("no_message", "}{\n\"id\":5\n[[[\n{\"id\":\n{\"a\":\"\\\"\n"),
+        (
+            "twice",
+            "{\"id\":1,\"a\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"id\":2}\n{\"\\u0069d\":3,\"b\":[]}\n",
+        ),
+    ];
+    for (name, text) in lines {
+        for (limits, bytes) in LIMITS {
+            write("lines", &format!("{name}_{limits}"), &[&bytes, PIECES, text.as_bytes()])?;
+        }
+    }
+    Ok(())
+}
+
+fn sse() -> io::Result<()> {
+    let streams: [(&str, &[u8]); 6] = [
+        ("events", b": hello\n\nid: 7\nevent: message\ndata: {\"id\":1,\"result\":{}}\n\ndata:z\n\n"),
+        ("several_lines", b"retry: 500\r\ndata: {\r\ndata: \"id\":1}\r\n\r\ndata\ndata:\ndata: x\n\n"),
+        ("ends", b"data: a\r\rdata: b\n\r\nid: 1\r\n\n\n\ndata: c\n\r\r"),
+        ("cut_off", b"data: {\"id\":3,\"result\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+        ("names", b"\ndata\n\nid\ndatas: x\n data: y\nretry: x\nid: \xfe\n\n"),
+        ("long", b": \xff\nid: 1\ndata: {\"id\":1,\"a\":\"\xff\"}\n: \xff\xff\xff\nretry: 5\n\ndata: x\n\n"),
+    ];
+    for (name, stream) in streams {
+        for (limits, bytes) in LIMITS {
+            write("sse", &format!("{name}_{limits}"), &[&bytes, PIECES, stream])?;
+        }
     }
     Ok(())
 }

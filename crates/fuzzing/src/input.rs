@@ -3,6 +3,7 @@
 //! A fuzzer knows nothing of JSON inside a JSON string, and its inputs are small. So the first bytes say how the rest is
 //! wrapped and how often it is repeated: overviews are made of what is large.
 
+use tidegate_proxy::Limits;
 use tidegate_testkit::make;
 
 /// The largest result that is made of an input.
@@ -37,5 +38,27 @@ pub(crate) fn result(form: u8, data: &[u8], most: usize) -> Vec<u8> {
         // A list of the same record or value.
         6 => make::text_result(&format!("[{}]", vec![String::from_utf8_lossy(data); times].join(","))),
         _ => format!("{{\"content\":[],\"structuredContent\":{}}}", text()).into_bytes(),
+    }
+}
+
+/// Cuts a stream into pieces of these lengths, again and again; without any it is one piece.
+pub(crate) fn pieces<'d>(stream: &'d [u8], lengths: &'d [u8]) -> impl Iterator<Item = &'d [u8]> {
+    let mut lengths = lengths.iter().cycle();
+    let mut rest = stream;
+    std::iter::from_fn(move || {
+        let length = lengths.next().map_or(rest.len(), |length| 1 + usize::from(*length)).min(rest.len());
+        let (piece, after) = rest.split_at(length);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Limits of what is held, of two bytes; the largest is no limit. Spools are kept in memory where the system can.
+pub(crate) fn limits(data: &mut &[u8], unit: usize) -> Limits {
+    let (spool_above, most) = (usize::from(byte(data)), u64::from(byte(data)));
+    Limits {
+        spool_above: if spool_above == 255 { 8 << 20 } else { spool_above * unit },
+        most: if most == 255 { Limits::MOST } else { most * 2 * unit as u64 },
+        folder: Some("/dev/shm".into()),
     }
 }

@@ -6,10 +6,12 @@
 
 pub mod config;
 mod input;
-// The framing of messages, `lines` and `sse`, has its place here: targets of that name, beside `link`.
+pub mod lines;
 pub mod link;
 pub mod payload;
 pub mod query;
 pub mod raw;
+pub mod skim;
+pub mod sse;
 pub mod unescape;
 pub mod views;

@@ -4,7 +4,7 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-use tidegate_fuzzing::{config, link, payload, query, raw, unescape, views};
+use tidegate_fuzzing::{config, lines, link, payload, query, raw, skim, sse, unescape, views};
 
 /// The inputs of a target, in the order of their names.
 fn inputs(target: &str) -> Vec<PathBuf> {
@@ -40,4 +40,4 @@ macro_rules! replays {
     };
 }
 
-replays!(config, link, payload, query, raw, unescape, views);
+replays!(config, lines, link, payload, query, raw, skim, sse, unescape, views);

@@ -1,0 +1,68 @@
+//! The members of a message, found while it passes.
+//!
+//! Holds: they are the same whatever the pieces; where a parser accepts the message, or a batch of messages, they are
+//! those that are found when all of it is there; and what is whole is so for both.
+
+use serde_json::Value;
+use tidegate_gate::raw::skim::{self, HEAD, MEMBERS, MESSAGES, Message, Skim};
+use tidegate_gate::raw::{self, Place};
+
+use crate::input;
+
+/// Runs one input: a piece that is the lengths of pieces, then the message.
+pub fn target(mut data: &[u8]) {
+    let lengths = input::piece(&mut data);
+    let found = skimmed(input::pieces(data, lengths));
+    assert_eq!(found, skimmed(data.chunks(1)), "the same byte by byte");
+    assert_eq!(found, skimmed(std::iter::once(data)), "the same at once");
+    let whole = raw::whole(data).filter(|place| matches!(data[place.start], b'{' | b'['));
+    let too_many = found.is_none() && data.iter().filter(|byte| **byte == b'}').count() > MESSAGES;
+    assert!(too_many || found.is_some() == whole.is_some(), "both know what is whole");
+    let everything = 0..data.len();
+    let members = skim::members(&data, &everything).expect("bytes in memory can be read");
+    let (Some(found), Some(whole)) = (found, whole) else { return };
+    if serde_json::from_slice::<Value>(data).is_err() {
+        return;
+    }
+    if data[whole.start] == b'{' {
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].members, members, "as they are found in a source");
+        return check(data, &found[0], &whole);
+    }
+    let elements = raw::elements(data, &everything).expect("an array has elements");
+    // What is in a batch beside messages is nothing that is looked for.
+    if elements.iter().all(|place| data[place.start] == b'{') {
+        assert_eq!(found.len(), elements.len());
+        found.iter().zip(&elements).for_each(|(message, place)| check(data, message, place));
+    }
+}
+
+fn skimmed<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> Option<Vec<Message>> {
+    let mut skim = Skim::new();
+    for piece in pieces {
+        skim.push(piece);
+        let _ = skim.known("id");
+    }
+    skim.finish()
+}
+
+fn check(json: &[u8], message: &Message, place: &Place) {
+    assert_eq!(&message.place, place);
+    let expected = raw::members(json, place).expect("an object has members");
+    assert_eq!(message.members.len(), expected.len().min(MEMBERS));
+    for (found, expected) in message.members.iter().zip(&expected) {
+        assert_eq!(found.value, expected.value);
+        let name = json[expected.whole.start..expected.value.start].trim_ascii_end();
+        // The colon and white space before it stand after the name.
+        let name = name.strip_suffix(b":").expect("a colon follows a name").trim_ascii_end();
+        assert_eq!(found.key, if name.len() > HEAD { "" } else { &expected.key }, "a name that can be kept");
+        let value = &json[expected.value.clone()];
+        assert!(found.head.len() <= HEAD.min(value.len()));
+        if found.head.len() < HEAD {
+            let of = |json| serde_json::from_slice::<Value>(json).expect("a value of a document is one");
+            assert_eq!(of(&found.head), of(value), "a short value is all there");
+        } else if value[0] == b'"' {
+            assert_eq!(found.head, value[..HEAD], "a long one has its beginning");
+        }
+    }
+}

@@ -133,9 +133,13 @@ impl Kept {
             let answer = self.ask(&query, budget).expect("every range can be read");
             assert!(answer.shown > 0, "a step goes on: {}", answer.text);
             let body = answer.body.as_bytes();
-            match answer.text.contains("These bytes are written as base64.") {
-                true => bytes.extend(STANDARD.decode(body).expect("what is called base64 is base64")),
-                false => bytes.extend_from_slice(body),
+            if answer.text.contains("These bytes are written as base64.") {
+                bytes.extend(STANDARD.decode(body).expect("what is called base64 is base64"));
+            } else if answer.text.contains("These bytes are written as a JSON string.") {
+                let text: String = serde_json::from_slice(body).expect("what is called a string is one");
+                bytes.extend_from_slice(text.as_bytes());
+            } else {
+                bytes.extend_from_slice(body);
             }
             next = answer.next;
         }

@@ -7,6 +7,7 @@ use super::answer::Part;
 use super::dataset::Dataset;
 use super::error::ViewError;
 use super::{Query, View};
+use crate::json::string;
 use crate::shape::Room;
 use crate::source::Span;
 use crate::{visible, write};
@@ -110,12 +111,17 @@ fn line_number(dataset: &Dataset<'_>, at: u64, from: u64) -> Result<u64, ViewErr
 
 /// Writes the longest beginning of a text that fits, and returns how many of its bytes that are.
 pub(crate) fn push_cut(room: &mut Room<'_>, text: &str) -> usize {
+    push_cut_as(room, text, visible::text)
+}
+
+/// As [`push_cut`], with the text written in some way.
+fn push_cut_as(room: &mut Room<'_>, text: &str, write: impl Fn(&str) -> String) -> usize {
     let mut end = text.len().min(room.bytes() as usize);
     while end > 0 {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        if room.push(0, visible::text(&text[..end])) {
+        if room.push(0, write(&text[..end])) {
             return end;
         }
         end = end * 9 / 10;
@@ -123,7 +129,7 @@ pub(crate) fn push_cut(room: &mut Room<'_>, text: &str) -> usize {
     0
 }
 
-/// Writes bytes of the original: as text where that shows them exactly, else as base64.
+/// Writes bytes of the original: as text where that shows them exactly, else as a JSON string or base64.
 pub(crate) fn range(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -149,19 +155,29 @@ pub(crate) fn range(
     Ok(Part { what, shown, of: Some(total), next, notes: note.map(str::to_owned).into_iter().collect() })
 }
 
+/// The shortest run that is worth an answer of its own where more would fit.
+const RUN: usize = 512;
+
 /// Writes as many bytes as fit; says how they are written where that is not as they are.
+///
+/// What is shown as it is reads best, but a hidden character or a broken one may stand every few bytes: then an answer
+/// is as full as it can be, in a form that holds them too.
 fn push_bytes(room: &mut Room<'_>, bytes: &[u8]) -> (usize, Option<&'static str>) {
-    let valid = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
-    };
+    let error = std::str::from_utf8(bytes).err();
+    let valid = error.map_or(bytes.len(), |error| error.valid_up_to());
+    // A character that is cut off at the end is left to the next answer.
+    let whole = if error.is_some_and(|error| error.error_len().is_none()) { valid } else { bytes.len() };
+    let valid = std::str::from_utf8(&bytes[..valid]).unwrap_or_default();
+    let enough = whole.clamp(1, RUN);
     // Only what is shown exactly may be shown as text.
     let plain = valid.find(|c: char| visible::is_hidden(c) || c == '\r').unwrap_or(valid.len());
-    if plain > 0 {
+    if plain >= enough || plain > 0 && !room.fits(&valid[..plain]) {
         return (push_cut(room, &valid[..plain]), None);
     }
-    let hidden = valid.find(|c: char| !(visible::is_hidden(c) || c == '\r')).unwrap_or(bytes.len()).max(1);
-    let mut end = hidden.min(bytes.len()).min(3000);
+    if valid.len() >= enough || !valid.is_empty() && !room.fits(&quoted(valid)) {
+        return (push_cut_as(room, valid, quoted), Some("These bytes are written as a JSON string."));
+    }
+    let mut end = bytes.len();
     while end > 0 {
         if room.push(0, STANDARD.encode(&bytes[..end])) {
             return (end, Some("These bytes are written as base64."));
@@ -169,4 +185,11 @@ fn push_bytes(room: &mut Room<'_>, bytes: &[u8]) -> (usize, Option<&'static str>
         end = end * 9 / 10;
     }
     (0, None)
+}
+
+/// A text as a JSON string, with hidden characters escaped.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    string::write_visible(text, &mut out);
+    out
 }

@@ -119,6 +119,8 @@ proptest! {
             if answer.text.contains("written as base64") {
                 use base64::Engine;
                 bytes.extend(base64::engine::general_purpose::STANDARD.decode(&answer.body).unwrap());
+            } else if answer.text.contains("written as a JSON string") {
+                bytes.extend(serde_json::from_str::<String>(&answer.body).unwrap().into_bytes());
             } else {
                 bytes.extend(answer.body.as_bytes());
             }
@@ -244,4 +246,21 @@ fn texts_have_pages_of_lines() {
     assert!(ask(&kept, |a| a.lines = Some("501".into())).unwrap_err().contains("the text has 500 lines"));
     let page = ask(&kept, |a| (a.page, a.page_size) = (Some(2), Some(10))).unwrap();
     assert!(page.body.starts_with("line 11 and more"), "{}", page.text);
+}
+
+/// Bytes with something every few of them that cannot be shown as it is.
+fn steps(unit: &[u8]) -> usize {
+    let bytes = unit.repeat((64 << 10) / unit.len());
+    let kept = Kept::new([b"{\"content\":[{\"type\":\"text\",\"text\":\"", &bytes[..], b"\"}]}"].concat());
+    kept.walk(Query::new(View::Range { from: 0, to: None }), Budget::DEFAULT_TOKENS.0).len()
+}
+
+#[test]
+fn a_range_is_full_whatever_its_bytes() {
+    for unit in
+        ["a\u{200d}".as_bytes(), b"a\xff", b"a\xff\xc2\xa0\xe2\x80\x8d", "é\u{fe0f} done, ".as_bytes()]
+    {
+        let steps = steps(unit);
+        assert!(steps <= 50, "{steps} steps of {}", unit.escape_ascii());
+    }
 }

@@ -134,6 +134,13 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_too_many_parts_has_its_line() {
+        let text = format!("[defaults]\nrows = \"a.b.c\"\na{} = 1\n[store]\n", ".a".repeat(90));
+        let said = config(&[&text]).unwrap_err();
+        assert!(said.contains("t.toml:3: a name has too many parts"), "{said}");
+    }
+
+    #[test]
     fn the_first_file_wins_and_the_narrowest_rule() {
         let project = "[defaults]\nbudget_tokens = 1000\n[server.github.tool.\"list_*\"]\nfields = [\"id\"]\npage_size = 5\n";
         let user =

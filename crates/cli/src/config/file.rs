@@ -60,7 +60,12 @@ impl File {
     pub(super) fn read(path: &Path, text: &str, mistakes: &mut Vec<Mistake>) -> Self {
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
-            mistakes.push(Mistake::at(path, text, error.span(), error.message().trim()));
+            // One error is told without its place: that a name has too many parts.
+            let (place, message) = match error.span() {
+                Some(place) => (place, error.message().trim()),
+                None => (most_dots(text), "a name has too many parts"),
+            };
+            mistakes.push(Mistake::at(path, text, Some(place), message));
         }
         let mut file = Self::default();
         if !errors.is_empty() {
@@ -84,6 +89,16 @@ impl File {
         }
         file
     }
+}
+
+/// The line in which a name can have the most parts.
+fn most_dots(text: &str) -> Range<usize> {
+    let mut start = 0;
+    let lines = text.split_inclusive('\n').map(|line| {
+        start += line.len();
+        (line.matches('.').count(), start - line.len()..start)
+    });
+    lines.max_by_key(|(dots, _)| *dots).map(|(_, place)| place).unwrap_or_default()
 }
 
 struct Reader<'r> {

@@ -126,7 +126,7 @@ impl Expected {
         if !is_large {
             assert_eq!(cut.raw, self.raw, "a small event is all there");
             assert_eq!(cut.as_it_came, self.raw);
-        } else if self.data.len() == 1 && cut.data.is_some() && data == data.trim_ascii_end() {
+        } else if self.data.len() == 1 && cut.with_data.is_some() && data == data.trim_ascii_end() {
             assert_eq!(cut.as_it_came, self.raw, "a large one is put together again");
         }
         let Some(with_data) = &cut.with_data else { return };

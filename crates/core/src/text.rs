@@ -26,6 +26,16 @@ pub struct Text<'a> {
     parts: Vec<Span>,
     escaped: bool,
     index: RefCell<TextIndex>,
+    /// The block that was last jumped into: records that are looked up one after the other are often in one.
+    last: RefCell<Option<Block>>,
+}
+
+/// A decoded block, and where it begins and ends.
+#[derive(Debug)]
+struct Block {
+    from: Checkpoint,
+    to: Checkpoint,
+    bytes: Vec<u8>,
 }
 
 /// A place that is known both in the decoded text and in the source.
@@ -51,7 +61,7 @@ pub(crate) struct TextIndex {
 impl<'a> Text<'a> {
     /// A text whose bytes stand in the source as they are.
     pub fn plain(source: &'a dyn Source, span: Span) -> Self {
-        Self { source, parts: vec![span], escaped: false, index: RefCell::default() }
+        Self::new(source, vec![span], false, TextIndex::default())
     }
 
     /// The insides of JSON strings, without their quotes, as one text with a line feed between them.
@@ -61,12 +71,16 @@ impl<'a> Text<'a> {
                 let range = parts[0].start as usize..parts[0].end as usize;
                 memchr::memchr(b'\\', &bytes[range]).is_none()
             });
-        Self { source, parts, escaped: !plain, index: RefCell::default() }
+        Self::new(source, parts, !plain, TextIndex::default())
+    }
+
+    fn new(source: &'a dyn Source, parts: Vec<Span>, escaped: bool, index: TextIndex) -> Self {
+        Self { source, parts, escaped, index: RefCell::new(index), last: RefCell::default() }
     }
 
     /// Returns the text that was kept with its index.
     pub(crate) fn indexed(source: &'a dyn Source, parts: Vec<Span>, escaped: bool, index: TextIndex) -> Self {
-        Self { source, parts, escaped, index: RefCell::new(index) }
+        Self::new(source, parts, escaped, index)
     }
 
     /// Returns where the text stands, whether it is escaped there, and the index of the whole of it.
@@ -276,18 +290,24 @@ impl<'a> Feed<'a> {
         if self.at.decoded == start {
             return Ok(());
         }
-        let mut block = Vec::new();
+        let mut last = self.text.last.borrow_mut();
+        let known = last.take().filter(|last| last.from == self.at && start <= last.to.decoded);
+        let mut block = known.unwrap_or_else(|| Block { from: self.at, to: self.at, bytes: Vec::new() });
+        self.at = block.to;
         while self.at.decoded < start {
-            block.clear();
-            if !self.fill(&mut block)? {
+            block.from = self.at;
+            block.bytes.clear();
+            if !self.fill(&mut block.bytes)? {
                 return Ok(());
             }
         }
+        block.to = self.at;
         // What was read too far comes first when the feed goes on; its lines are counted already.
         let over = (self.at.decoded - start) as usize;
-        self.pending = block.split_off(block.len() - over);
+        self.pending = block.bytes[block.bytes.len() - over..].to_vec();
         self.at.decoded = start;
         self.notes = false;
+        *last = Some(block);
         Ok(())
     }
 }

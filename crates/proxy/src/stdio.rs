@@ -23,6 +23,7 @@ use child::Child;
 use input::Input;
 use log::Log;
 use orders::Orders;
+pub(crate) use orders::aside;
 
 use crate::guard::GRACE;
 use crate::held::{Framed, Lines, Message};
@@ -67,6 +68,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// How long what we work on may still take once the server has ended.
 const LAST_WORK: Duration = Duration::from_secs(60);
+/// Lines up to this many bytes are sent together.
+const SMALL: usize = 16 * 1024;
 /// How often what has expired is taken away.
 const SWEEP: Duration = Duration::from_secs(600);
 /// When it is taken away first: a client that only asks what the server can do is gone by then.
@@ -134,6 +137,13 @@ impl Front {
         }
     }
 
+    /// Sends lines to the client.
+    fn lines_to_client(&self, lines: &[u8]) -> io::Result<()> {
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        client.write_all(lines)?;
+        client.flush()
+    }
+
     /// Sends a message to the client, as a line.
     fn to_client(&self, message: &Message) -> io::Result<()> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,62 +160,132 @@ impl Front {
 
     fn read_client(&self, orders: &Orders, events: &Sender<Event>) {
         let mut input = io::stdin().lock();
+        let mut line = Vec::new();
         loop {
-            let mut line = Vec::new();
-            match input.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => break,
-                Ok(_) => {}
-            }
-            let from = self.link.from_client(line);
-            for order in from.orders {
-                orders.carry_out(order);
-            }
-            // A server that no longer reads is about to end, and its end answers what is open.
-            if let Some(mut line) = from.forward {
-                if line.last() != Some(&b'\n') {
-                    line.push(b'\n');
+            let read = match input.fill_buf() {
+                Ok([]) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            // What came together goes on together.
+            let mut forward = Vec::new();
+            for piece in read.split_inclusive(|byte| *byte == b'\n') {
+                line.extend_from_slice(piece);
+                if piece.last() == Some(&b'\n') {
+                    self.hear_client(std::mem::take(&mut line), orders, &mut forward);
                 }
-                let _ = self.server.send(line);
             }
+            let count = read.len();
+            input.consume(count);
+            self.to_server(forward);
         }
+        let mut forward = Vec::new();
+        if !line.is_empty() {
+            self.hear_client(line, orders, &mut forward);
+        }
+        self.to_server(forward);
         let _ = events.send(Event::ClientGone);
+    }
+
+    /// Takes a line of the client's, and adds what to pass on.
+    fn hear_client(&self, line: Vec<u8>, orders: &Orders, forward: &mut Vec<u8>) {
+        let from = self.link.from_client(line);
+        for order in from.orders {
+            orders.carry_out(order);
+        }
+        let Some(line) = from.forward else { return };
+        if forward.is_empty() {
+            *forward = line;
+        } else {
+            forward.extend_from_slice(&line);
+        }
+        if forward.last() != Some(&b'\n') {
+            forward.push(b'\n');
+        }
+    }
+
+    fn to_server(&self, lines: Vec<u8>) {
+        if !lines.is_empty() {
+            // A server that no longer reads is about to end, and its end answers what is open.
+            let _ = self.server.send(lines);
+        }
     }
 
     fn read_server(&self, output: ChildStdout, orders: &Orders, events: &Sender<Event>) {
         let mut output = Heard { output, bytes: &self.heard };
         let mut lines = Lines::new(self.link.limits());
         let mut buffer = vec![0; 64 * 1024];
-        let hear = |framed: Framed| {
-            let from = match framed {
-                Framed::Message(message) => self.link.from_server(message),
-                Framed::TooLong(too_long) => self.link.refuse(&too_long),
+        // Small lines that came together go on together.
+        let mut small = Vec::new();
+        loop {
+            let count = output.read(&mut buffer).unwrap_or(0);
+            self.busy.store(true, Ordering::SeqCst);
+            let mut sent = Ok(());
+            let mut hear = |framed| {
+                let heard = self.hear_server(framed, orders, &mut small);
+                sent = std::mem::replace(&mut sent, Ok(())).and(heard);
             };
-            if !self.pass_on(from, orders) {
+            match count {
+                0 => lines.rest().into_iter().for_each(&mut hear),
+                count => lines.push(&buffer[..count], &mut hear),
+            }
+            if sent.and_then(|()| self.send_small(&mut small)).is_err() {
                 let _ = events.send(Event::ClientGone);
             }
-        };
-        while let Ok(count @ 1..) = output.read(&mut buffer) {
-            self.busy.store(true, Ordering::SeqCst);
-            lines.push(&buffer[..count], hear);
             self.busy.store(false, Ordering::SeqCst);
+            if count == 0 {
+                break;
+            }
         }
-        lines.rest().map(hear);
         let _ = events.send(Event::ServerSilent);
     }
 
-    /// Does what is to be done with a line of the server's; false where the client no longer reads.
-    fn pass_on(&self, from: FromServer, orders: &Orders) -> bool {
+    /// Does what is to be done with a message of the server's; small lines are only put with others.
+    fn hear_server(&self, framed: Framed, orders: &Orders, small: &mut Vec<u8>) -> io::Result<()> {
+        let from = match framed {
+            Framed::Message(message) => self.link.from_server(message),
+            Framed::TooLong(too_long) => self.link.refuse(&too_long),
+        };
+        match &from.forward {
+            Some(Message::Memory(line)) if line.len() <= SMALL => {
+                small.extend_from_slice(line);
+                if line.last() != Some(&b'\n') {
+                    small.push(b'\n');
+                }
+                self.attend_to(FromServer { forward: None, ..from }, orders);
+                Ok(())
+            }
+            _ => self.send_small(small).and_then(|()| self.pass_on(from, orders)),
+        }
+    }
+
+    fn send_small(&self, small: &mut Vec<u8>) -> io::Result<()> {
+        if small.is_empty() {
+            return Ok(());
+        }
+        let sent = self.lines_to_client(small);
+        small.clear();
+        sent
+    }
+
+    /// Sends what there is to send, and does the rest.
+    fn pass_on(&self, mut from: FromServer, orders: &Orders) -> io::Result<()> {
+        let sent = from.forward.take().map_or(Ok(()), |message| self.to_client(&message));
+        self.attend_to(from, orders);
+        sent
+    }
+
+    fn attend_to(&self, from: FromServer, orders: &Orders) {
         for words in &from.left_out {
             self.log.say(words);
         }
         if let Some(later) = from.later {
             orders.shape(later);
         }
-        let sent = from.forward.is_none_or(|line| self.to_client(&line).is_ok());
         for note in from.notes {
             orders.note(note);
         }
-        sent
     }
 
     /// Waits for the end, and sees to it that it is a good one.

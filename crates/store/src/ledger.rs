@@ -5,9 +5,10 @@
 //! the artifacts.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
@@ -17,7 +18,7 @@ use crate::home::make_private_file;
 
 /// How long notes wait for others to be written with them.
 const WAIT: Duration = Duration::from_millis(250);
-/// Notes written at once at the most.
+/// Notes that are written without waiting for more.
 const BATCH: usize = 1000;
 /// For how long notes are kept.
 const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -63,13 +64,22 @@ pub trait Ledger: Send + Sync {
 }
 
 enum Message {
-    Call(Box<Call>),
+    /// There is something to write, soon.
+    Noted,
     /// Write everything noted so far, then say so.
     Flush(Sender<()>),
 }
 
+/// What waits to be written. Whoever notes a call only adds it: waking the writer for each would cost more than the note.
+type Waiting = Arc<Mutex<Vec<Call>>>;
+
+fn lock(waiting: &Waiting) -> MutexGuard<'_, Vec<Call>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The ledger in a SQLite file.
 pub struct SqliteLedger {
+    waiting: Waiting,
     sender: Option<Sender<Message>>,
     writer: Option<JoinHandle<()>>,
     path: std::path::PathBuf,
@@ -95,11 +105,13 @@ impl SqliteLedger {
         let connection = connect(path)?;
         connection.execute_batch(SCHEMA)?;
         let (sender, receiver) = channel();
+        let waiting = Waiting::default();
+        let noted = Arc::clone(&waiting);
         let writer = std::thread::Builder::new()
             .name("tidegate-ledger".into())
-            .spawn(move || write_all(connection, &receiver))
+            .spawn(move || write_all(connection, &receiver, &noted))
             .map_err(|error| StoreError::Unusable(Box::new(error)))?;
-        Ok(Self { sender: Some(sender), writer: Some(writer), path: path.to_owned() })
+        Ok(Self { waiting, sender: Some(sender), writer: Some(writer), path: path.to_owned() })
     }
 
     /// Waits until everything noted so far is written.
@@ -122,9 +134,14 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 
 impl Ledger for SqliteLedger {
     fn note(&self, call: Call) {
-        if let Some(sender) = &self.sender {
+        let count = {
+            let mut waiting = lock(&self.waiting);
+            waiting.push(call);
+            waiting.len()
+        };
+        if let Some(sender) = self.sender.as_ref().filter(|_| count == 1 || count == BATCH) {
             // Without a writer there is no ledger, and the call must not suffer for it.
-            let _ = sender.send(Message::Call(Box::new(call)));
+            let _ = sender.send(Message::Noted);
         }
     }
 
@@ -165,32 +182,24 @@ impl Drop for SqliteLedger {
     }
 }
 
-fn write_all(mut connection: Connection, receiver: &Receiver<Message>) {
+fn write_all(mut connection: Connection, receiver: &Receiver<Message>, waiting: &Waiting) {
     while let Ok(first) = receiver.recv() {
-        let mut calls = Vec::new();
-        let mut flushed = Vec::new();
-        let mut take = |message: Message| match message {
-            Message::Call(call) => calls.push(*call),
-            Message::Flush(done) => flushed.push(done),
+        // A little later there are more to write together, unless somebody waits or they are many already.
+        let flush = match first {
+            Message::Flush(done) => Some(done),
+            Message::Noted => match receiver.recv_timeout(WAIT) {
+                Ok(Message::Flush(done)) => Some(done),
+                _ => None,
+            },
         };
-        take(first);
-        let until = Instant::now() + WAIT;
-        for _ in 0..BATCH {
-            match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Message::Flush(done)) => {
-                    take(Message::Flush(done));
-                    break;
-                }
-                Ok(message) => take(message),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
-        }
+        let calls = std::mem::take(&mut *lock(waiting));
         // A ledger on a full disk loses notes, not calls.
         let _ = write_batch(&mut connection, &calls);
-        for done in flushed {
+        if let Some(done) = flush {
             let _ = done.send(());
         }
     }
+    let _ = write_batch(&mut connection, &std::mem::take(&mut *lock(waiting)));
 }
 
 fn write_batch(connection: &mut Connection, calls: &[Call]) -> rusqlite::Result<()> {

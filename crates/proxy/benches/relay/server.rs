@@ -85,7 +85,7 @@ fn result_of(bytes: usize) -> Vec<u8> {
             noise / 5 % 28 + 1,
             noise / 13 % 24,
             noise / 17 % 60,
-            noise % 5 == 0,
+            noise.is_multiple_of(5),
         );
         row += 1;
     }

@@ -1,7 +1,6 @@
 //! The least that a relay on rmcp does: it reads every message into its types and writes it again.
 //!
 //! It forwards lists and calls of tools and nothing else. Its line limit is raised on both sides, its standard streams
-//! are the faster ones of rmcp, and it runs on one thread, which is quicker here than several.
 
 use std::process::Stdio;
 

@@ -121,6 +121,7 @@ fn note(link: &Arc<Link>, notes: Vec<Untouched>) {
     let noted = NOTED.get_or_init(|| {
         let (sender, waiting) = sync_channel::<(Arc<Link>, Untouched)>(NOTES);
         std::thread::spawn(move || {
+            crate::stdio::aside();
             while let Ok((link, first)) = waiting.recv() {
                 link.note(first);
                 waiting.try_iter().for_each(|(link, note)| link.note(note));

@@ -69,6 +69,7 @@ impl Orders {
         });
         let link = Arc::clone(&front.link);
         thread::spawn(move || {
+            aside();
             let chores = |chore| match chore {
                 Chore::Note(note) => link.note(*note),
                 Chore::Sweep => link.sweep(),
@@ -148,6 +149,13 @@ impl Orders {
     }
 }
 
+/// Lets every other thread run first: counting must never hold up a message.
+pub(crate) fn aside() {
+    // On Linux this is about the calling thread alone. Where it is refused it only takes its turn as others do.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, 19);
+}
+
 fn work(front: &Front, waiting: &Mutex<Receiver<Job>>, orders: &Orders) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -160,7 +168,7 @@ fn work(front: &Front, waiting: &Mutex<Receiver<Job>>, orders: &Orders) {
             }
             Job::Shape(later) => {
                 let from = front.link.finish(*later);
-                front.pass_on(from, orders);
+                let _ = front.pass_on(from, orders);
                 orders.open().shaping -= 1;
             }
         }

@@ -300,6 +300,10 @@ impl Large {
             self.over = line.is_empty() && has_lines;
             // The line that ends it is never left out.
             if self.over || self.raw.len() + line.len() <= OTHERS {
+                // Two line ends with data between them must not become one.
+                if line.is_empty() && end == b"\n" && self.raw.ends_with(b"\r") {
+                    self.raw.push(b'\n');
+                }
                 self.raw.extend_from_slice(&[&line, end].concat());
             }
         } else if self.hole == Some(self.raw.len()) {
@@ -422,6 +426,13 @@ mod tests {
         assert_eq!(data.as_bytes(), Some(&b"\n{\n}"[..]));
         let out = bytes(event.unchanged(data));
         assert_eq!(out, b": a comment that is longer than the limit\ndata:{}\n\n");
+    }
+
+    #[test]
+    fn different_line_ends_stay_apart_without_the_data() {
+        let mut event = all(b"data: a\rdata: b\r\n\n", 64, 10).remove(0);
+        let Some(Framed::Message(data)) = event.data.take() else { panic!() };
+        assert_eq!(bytes(event.unchanged(data)), b"data: ab\r\n\n");
     }
 
     #[test]

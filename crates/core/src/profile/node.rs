@@ -145,9 +145,11 @@ impl Times {
 
     fn merge(&mut self, other: &Self) {
         if other.count > 0 {
+            let count = self.count + other.count;
             self.add(other.min, other.min_at);
             self.add(other.max, other.max_at);
-            self.count += other.count - 2;
+            // The earliest and the latest may be one and the same.
+            self.count = count;
         }
     }
 }

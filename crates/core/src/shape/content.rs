@@ -37,12 +37,12 @@ enum Content<'t> {
 impl<'t> Reading<'t> {
     /// Recognises a text and reads it.
     pub(crate) fn read(text: &'t Text<'t>, hints: &Hints) -> io::Result<Self> {
-        let head = text.read(0..kind::SAMPLE)?;
-        let whole = (head.len() as u64) < kind::SAMPLE;
-        let head = String::from_utf8_lossy(&head);
+        let bytes = text.read(0..kind::SAMPLE)?;
+        let whole = (bytes.len() as u64) < kind::SAMPLE;
+        let head = String::from_utf8_lossy(&bytes);
         let said = hints.kind.as_deref().and_then(|kind| kind::named(kind, &head, whole));
         let kind = said.unwrap_or_else(|| kind::recognise(&head, whole));
-        let (kind, mut content) = read(text, &head, whole, kind)?;
+        let (kind, mut content) = read(text, &bytes, &head, whole, kind)?;
         if let Content::Data(data) = &mut content {
             data.hints = hints.clone();
         }
@@ -124,8 +124,10 @@ impl<'t> Reading<'t> {
     }
 }
 
+/// Reads a text of a kind; offsets are those of the bytes, since bytes that are no UTF-8 are longer in `head`.
 fn read<'t>(
     text: &'t Text<'t>,
+    bytes: &[u8],
     head: &str,
     whole: bool,
     kind: Kind,
@@ -133,13 +135,13 @@ fn read<'t>(
     let name = kind.name();
     if kind == Kind::Json {
         for (dialect, name) in [(Dialect::Json, "json"), (Dialect::Python, "python literal")] {
-            if let Some(data) = Data::json(text, first_bracket(head), dialect)? {
+            if let Some(data) = Data::json(text, first_bracket(bytes), dialect)? {
                 return Ok((data.kind().unwrap_or(name), Content::Data(data)));
             }
         }
     }
     if matches!(kind, Kind::Prose | Kind::Markdown | Kind::Code | Kind::Log)
-        && let Some(data) = embedded(text, head)?
+        && let Some(data) = embedded(text, bytes)?
     {
         return Ok(("json in text", Content::Data(data)));
     }
@@ -176,8 +178,8 @@ fn is_nearly_all(data: &Data<'_>, log: &Log) -> bool {
     records * 100 >= log.facts.lines * 97
 }
 
-fn first_bracket(head: &str) -> u64 {
-    head.find(['{', '[', '(']).unwrap_or(0) as u64
+fn first_bracket(head: &[u8]) -> u64 {
+    memchr::memchr3(b'{', b'[', b'(', head).unwrap_or(0) as u64
 }
 
 fn describe_lines(draft: &mut Draft<'_>, facts: &LineFacts, kind: &str, below: &str) {
@@ -195,10 +197,10 @@ fn describe_lines(draft: &mut Draft<'_>, facts: &LineFacts, kind: &str, below: &
 }
 
 /// JSON inside a text: after a heading or a sentence, or in a fence. It must be most of the text.
-fn embedded<'t>(text: &'t Text<'t>, head: &str) -> io::Result<Option<Data<'t>>> {
+fn embedded<'t>(text: &'t Text<'t>, head: &[u8]) -> io::Result<Option<Data<'t>>> {
     let mut offset = 0;
-    for line in head.split_inclusive('\n').take(24) {
-        if line.trim_start().starts_with(['{', '['])
+    for line in head.split_inclusive(|byte| *byte == b'\n').take(24) {
+        if matches!(line.trim_ascii_start().first(), Some(b'{' | b'['))
             && offset > 0
             && let Some(data) = Data::json(text, offset as u64, Dialect::Json)?
         {

@@ -76,7 +76,8 @@ impl<'a> Dataset<'a> {
     pub fn line_count(&self) -> io::Result<u64> {
         let feeds = self.outline.text.lines;
         let ends = self.text.ends_with_line_feed()?;
-        let empty = self.outline.text.length == Some(0);
+        // A result without any text has none that was measured.
+        let empty = self.outline.text.length == Some(0) || self.text.max_len() == 0;
         Ok(if empty { 0 } else { feeds + u64::from(!ends) })
     }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tidegate_core::payload::Payload;
 use tidegate_core::shape::Step;
-use tidegate_testkit::make;
+use tidegate_testkit::{make, sample};
 
 use crate::shaped;
 
@@ -142,4 +142,13 @@ proptest! {
         }
         assert_shaped(&make::text_result(&text[..end]));
     }
+}
+
+#[test]
+fn json_after_broken_characters_is_found_where_it_stands() {
+    let rows = make::quoted(&sample::issues(40));
+    let head = [b"{\"content\":[{\"type\":\"text\",\"text\":\"Found in ", &[0xff; 300][..], b":\\n"].concat();
+    let result = [&head, &rows.as_bytes()[1..], b"}]}"].concat();
+    let shaped = shaped(&result.as_slice(), 1000);
+    assert!(shaped.text.contains("40 records") || shaped.text.contains("40 rows"), "{}", shaped.text);
 }

@@ -264,3 +264,10 @@ fn a_range_is_full_whatever_its_bytes() {
         assert!(steps <= 50, "{steps} steps of {}", unit.escape_ascii());
     }
 }
+
+#[test]
+fn a_result_without_text_has_no_lines() {
+    let kept = Kept::new(br#"{"content":[{"type":"text"}]}"#.to_vec());
+    let error = kept.ask(&Query::new(View::Lines { from: 1, to: Some(100) }), 1000).unwrap_err();
+    assert!(error.to_string().contains("0 lines"), "{error}");
+}

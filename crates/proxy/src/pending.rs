@@ -87,21 +87,9 @@ impl Pending {
         Some(self.requests.remove(at))
     }
 
-    /// Returns what the request asked that an answer belongs to.
-    pub(crate) fn asked(&self, id: &[u8]) -> Option<Asked> {
-        self.find(id).map(|at| self.requests[at].asked.clone())
-    }
-
-    /// Returns the id that the client wrote, where the server wrote it otherwise.
-    pub(crate) fn written(&self, id: &[u8]) -> Option<Vec<u8>> {
-        self.find(id).map(|at| self.requests[at].id.clone()).filter(|written| written != id)
-    }
-
-    /// Notes that the answer to a request is being worked on; returns the id as the client wrote it.
-    pub(crate) fn hold(&mut self, id: &[u8]) -> Option<Vec<u8>> {
-        let at = self.find(id)?;
-        self.requests[at].in_hand = true;
-        Some(self.requests[at].id.clone())
+    /// Notes that the answer to a request is being worked on.
+    pub(crate) fn hold(&mut self, request: Request) {
+        self.requests.push(Request { in_hand: true, ..request });
     }
 
     /// Takes a request whose answer is ready; false where it was answered otherwise meanwhile.

@@ -79,6 +79,8 @@ impl Programs {
         }
         command.arg("run").args(arguments).current_dir(&folder);
         command.env("TIDEGATE_HOME", folder.join("data")).env("XDG_CONFIG_HOME", &folder);
+        // 250 MB of text are more on the wire, where its quotes are escaped.
+        command.env("TIDEGATE_MAX_RESULT_BYTES", (1_u64 << 30).to_string());
         command
     }
 

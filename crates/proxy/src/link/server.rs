@@ -169,8 +169,8 @@ impl Link {
         let id = envelope.id.as_ref().map_or(&b"null"[..], |id| &line[id.clone()]);
         let mut state = self.state();
         state.answered = true;
-        let asked = self.pending().asked(id);
-        let Some(asked) = asked else {
+        let request = self.pending().take(id);
+        let Some(request) = request else {
             // What cannot be said to answer a request, such as a complaint about a line that was no JSON, crosses.
             let crosses = id == b"null" || self.mode == Mode::Observe || state.unreadable;
             if !crosses {
@@ -180,52 +180,42 @@ impl Link {
             return crosses;
         };
         // Some servers write an id otherwise than it was asked with, as 2.0 for 2.
-        let asked_with = self.pending().written(id).filter(|_| self.mode == Mode::Shape);
-        if let (Some(asked_with), Some(place)) = (asked_with, &envelope.id) {
-            passing.edits.replace(place.clone(), asked_with);
+        if let Some(place) = envelope.id.as_ref().filter(|_| request.id != id && self.mode == Mode::Shape) {
+            passing.edits.replace(place.clone(), request.id.clone());
         }
-        if let (Asked::Call(called), Some(result)) = (&asked, &envelope.result) {
+        if let (Asked::Call(called), Some(result)) = (&request.asked, &envelope.result) {
             state.tasks.note(called, line, result);
         }
         let mut caller = state.caller.clone();
         drop(state);
-        if let Some(later) = self.later(&caller, &asked, id, envelope, passing) {
-            passing.out.later = Some(Box::new(later));
-            return true;
-        }
-        self.pending().take(id);
-        self.answer(&mut caller, &asked, envelope, whole, passing);
-        true
-    }
-
-    /// What is to be done later, if it is.
-    fn later(
-        &self,
-        caller: &Caller,
-        asked: &Asked,
-        id: &[u8],
-        envelope: &Envelope<'_>,
-        passing: &Passing<'_>,
-    ) -> Option<Later> {
-        let (Asked::Call(called) | Asked::TaskResult(called)) = asked else { return None };
-        let place = envelope.result.as_ref().or(envelope.error.as_ref())?;
-        if self.mode == Mode::Observe
-            || !passing.alone
-            || self.gate.fits(caller, called, &passing.line[place.clone()])
+        let body = envelope.result.as_ref().or(envelope.error.as_ref());
+        if let (Asked::Call(called) | Asked::TaskResult(called), Some(place)) = (&request.asked, body)
+            && self.mode == Mode::Shape
         {
-            return None;
+            let started = Instant::now();
+            if self.gate.fits(&caller, called, &line[place.clone()]) {
+                if envelope.result.is_some() {
+                    let result = Box::new(line[place.clone()].to_vec());
+                    passing.out.notes.push(untouched(&caller, called, "pass", result, started));
+                }
+                return true;
+            }
+            if passing.alone {
+                passing.out.later = Some(Box::new(Later {
+                    message: Message::Memory(Vec::new()),
+                    id: request.id.clone(),
+                    place: place.clone(),
+                    failed: envelope.result.is_none(),
+                    edits: Edits::new(),
+                    called: called.clone(),
+                    caller,
+                }));
+                self.pending().hold(request);
+                return true;
+            }
         }
-        let id = self.pending().hold(id)?;
-        let (called, caller) = (called.clone(), caller.clone());
-        Some(Later {
-            message: Message::Memory(Vec::new()),
-            id,
-            place: place.clone(),
-            failed: envelope.result.is_none(),
-            edits: Edits::new(),
-            called,
-            caller,
-        })
+        self.answer(&mut caller, &request.asked, envelope, whole, passing);
+        true
     }
 
     /// Lets the gate see an answer.

@@ -73,30 +73,31 @@ impl Link {
         };
         let id = message.member("id").map_or(&b"null"[..], |id| &id.head);
         self.state().answered = true;
-        let Some(asked) = self.pending().asked(id) else {
+        let Some(request) = self.pending().take(id) else {
             return if id == b"null" { Fate::Crosses } else { Fate::Gone("an answer to no open request") };
         };
-        let asked_with = self.pending().written(id).filter(|_| self.mode == Mode::Shape);
-        if let (Some(asked_with), Some(named)) = (asked_with, message.member("id")) {
-            edits.replace(named.value.clone(), asked_with);
+        let otherwise = request.id != id && self.mode == Mode::Shape;
+        if let Some(named) = message.member("id").filter(|_| otherwise) {
+            edits.replace(named.value.clone(), request.id.clone());
         }
         let caller = self.state().caller.clone();
-        match &asked {
+        match &request.asked {
             Asked::Call(called) | Asked::TaskResult(called) if self.mode == Mode::Observe => {
                 let result = Box::new(spooled.part(&answer.value));
                 out.notes.push(untouched(&caller, called, "observe", result, Instant::now()));
             }
             Asked::Call(called) | Asked::TaskResult(called) if alone => {
-                let Some(id) = self.pending().hold(id) else { return Fate::Crosses };
-                return Fate::Later(Box::new(Later {
+                let later = Later {
                     message: Message::Disk(Box::new(spooled.clone())),
-                    id,
+                    id: request.id.clone(),
                     place: answer.value.clone(),
                     failed: result.is_none(),
                     edits: std::mem::take(edits),
                     called: called.clone(),
                     caller,
-                }));
+                };
+                self.pending().hold(request);
+                return Fate::Later(Box::new(later));
             }
             Asked::Call(called) | Asked::TaskResult(called) => {
                 let body = spooled.part(&answer.value);
@@ -114,7 +115,6 @@ impl Link {
             Asked::TaskState(called) => self.task_result(called, &answer.value, spooled, edits),
             _ => {}
         }
-        self.pending().take(id);
         Fate::Crosses
     }
 

@@ -61,6 +61,14 @@ pub(crate) struct Request {
     pub(crate) in_hand: bool,
 }
 
+impl Request {
+    /// Whether a server writes the id as another number than it was asked with, as 2.0 for 2, which not every client
+    /// takes for the same. A string is the same to all, however it is escaped.
+    pub(crate) fn is_otherwise(&self, id: &[u8]) -> bool {
+        self.id != id && !id.starts_with(b"\"")
+    }
+}
+
 /// The requests on their way. Few at a time, so a list is searched.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {

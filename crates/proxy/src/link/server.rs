@@ -179,8 +179,8 @@ impl Link {
             }
             return crosses;
         };
-        // Some servers write an id otherwise than it was asked with, as 2.0 for 2.
-        if let Some(place) = envelope.id.as_ref().filter(|_| request.id != id && self.mode == Mode::Shape) {
+        let otherwise = request.is_otherwise(id) && self.mode == Mode::Shape;
+        if let Some(place) = envelope.id.as_ref().filter(|_| otherwise) {
             passing.edits.replace(place.clone(), request.id.clone());
         }
         if let (Asked::Call(called), Some(result)) = (&request.asked, &envelope.result) {

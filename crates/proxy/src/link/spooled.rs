@@ -76,7 +76,7 @@ impl Link {
         let Some(request) = self.pending().take(id) else {
             return if id == b"null" { Fate::Crosses } else { Fate::Gone("an answer to no open request") };
         };
-        let otherwise = request.id != id && self.mode == Mode::Shape;
+        let otherwise = request.is_otherwise(id) && self.mode == Mode::Shape;
         if let Some(named) = message.member("id").filter(|_| otherwise) {
             edits.replace(named.value.clone(), request.id.clone());
         }

@@ -61,20 +61,6 @@ impl<S: Source + ?Sized> Source for &S {
     }
 }
 
-impl<S: Source + ?Sized> Source for std::sync::Arc<S> {
-    fn len(&self) -> u64 {
-        (**self).len()
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        (**self).read_at(offset, buffer)
-    }
-
-    fn as_slice(&self) -> Option<&[u8]> {
-        (**self).as_slice()
-    }
-}
-
 impl Source for Vec<u8> {
     fn len(&self) -> u64 {
         Self::len(self) as u64

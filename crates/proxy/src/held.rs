@@ -14,7 +14,7 @@ use tidegate_core::source::{Part, Source, Span};
 use tidegate_gate::raw::{Edits, Place, skim};
 
 pub(crate) use intake::{Framed, Intake, TooLong};
-pub use lines::Lines;
+pub(crate) use lines::Lines;
 
 /// How large messages are dealt with.
 #[derive(Debug, Clone)]
@@ -103,9 +103,9 @@ impl Message {
 }
 
 /// A file that a message was written to while it came.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Spool {
-    file: File,
+    file: Arc<File>,
     length: u64,
 }
 
@@ -125,7 +125,7 @@ const BLOCK: usize = 64 * 1024;
 /// A message on disk, with changes that are made as it is read.
 #[derive(Debug, Clone)]
 pub struct Spooled {
-    spool: Arc<Spool>,
+    spool: Spool,
     /// The messages in it; none where the bytes are no message.
     pub(crate) messages: Vec<skim::Message>,
     changes: Vec<(Place, Vec<u8>)>,
@@ -135,7 +135,7 @@ pub struct Spooled {
 
 impl Spooled {
     fn new(file: File, length: u64, messages: Vec<skim::Message>) -> Self {
-        let spool = Arc::new(Spool { file, length });
+        let spool = Spool { file: Arc::new(file), length };
         Self { spool, messages, changes: Vec::new(), one_line: false }
     }
 
@@ -145,13 +145,13 @@ impl Spooled {
     }
 
     /// Returns a part of what came.
-    pub(crate) fn part(&self, place: &Place) -> Part<Arc<Spool>> {
-        Part::new(Arc::clone(&self.spool), Span { start: place.start as u64, end: place.end as u64 })
+    pub(crate) fn part(&self, place: &Place) -> Part<Spool> {
+        Part::new(self.spool.clone(), Span { start: place.start as u64, end: place.end as u64 })
     }
 
     /// Returns what came, without any change.
     pub(crate) fn source(&self) -> &dyn Source {
-        &*self.spool
+        &self.spool
     }
 
     /// Makes changes; their places are of what came.
@@ -223,7 +223,7 @@ impl Iterator for Blocks {
                 let end = until.min(self.at + BLOCK);
                 let span = Span { start: self.at as u64, end: end as u64 };
                 self.at = end;
-                let mut block = match span.read(&*self.spooled.spool) {
+                let mut block = match span.read(&self.spooled.spool) {
                     Ok(block) => block,
                     Err(error) => return Some(Err(error)),
                 };

@@ -16,5 +16,5 @@ mod pending;
 pub mod stdio;
 mod task;
 
-pub use held::{Limits, Lines, Message, Spooled};
+pub use held::{Limits, Message, Spooled};
 pub use link::{FromClient, FromServer, Later, Link, Mode, Order};

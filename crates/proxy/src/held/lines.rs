@@ -6,13 +6,13 @@ use super::{Framed, Intake, Limits};
 
 /// Cuts lines out of a stream.
 #[derive(Debug)]
-pub struct Lines {
+pub(crate) struct Lines {
     intake: Intake,
 }
 
 impl Lines {
     /// Returns a stream of which nothing has come.
-    pub fn new(limits: Arc<Limits>) -> Self {
+    pub(crate) fn new(limits: Arc<Limits>) -> Self {
         Self { intake: Intake::new(limits) }
     }
 

@@ -141,7 +141,11 @@ impl Link {
         match request {
             Some(request) if !request.cancelled => {
                 let what = request.asked.words();
-                let message = format!("the answer to {what} {why}; it did run, so do not take it for undone");
+                let ran = match request.asked {
+                    Asked::Call(_) => ". The tool did run, so do not take it for undone",
+                    _ => "",
+                };
+                let message = format!("the answer to {what} {why}{ran}");
                 out.forward = Some(line_of(error_response(&request.id, &RpcError::upstream(message))).into());
             }
             _ => out.left_out.push(format!("a message of the server's was left out: it {why}")),

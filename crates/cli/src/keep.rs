@@ -56,7 +56,7 @@ impl Keep {
         tokens: u64,
     ) -> Result<Artifact, CommandError> {
         let describe = || Ok(tidegate_gate::Keep::description(outline, tokens));
-        self.user.put(tool, TTL, payload.source(), &describe).map_err(|error| {
+        self.user.put(&self.user.new_artifact(tool, TTL), payload.source(), &describe).map_err(|error| {
             CommandError::out_of_reach(format!("cannot keep the result: {}", causes(&error)))
         })
     }

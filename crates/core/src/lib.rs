@@ -50,6 +50,7 @@ mod pattern;
 pub mod payload;
 mod profile;
 mod quantity;
+pub mod quote;
 mod records;
 pub mod shape;
 pub mod source;

@@ -68,7 +68,11 @@ impl Records<'_> {
     /// Reads record `number`.
     pub(crate) fn nth(&self, number: u64) -> io::Result<Option<Record>> {
         match self.index.before(number).filter(|_| number < self.index.count) {
-            Some((start, offset)) => self.walk(start, offset)?.find(|record, _| record.number == number),
+            Some((start, offset)) => {
+                let mut walk = self.walk(start, offset)?;
+                walk.unread_before = number;
+                walk.find(|record, _| record.number == number)
+            }
             None => Ok(None),
         }
     }
@@ -132,13 +136,15 @@ impl Records<'_> {
             }
             Notation::Pattern(pattern) => Reader::Pattern(pattern.reader(Lines::from(self.text, offset)?)),
         };
-        Ok(Walk { number, reader })
+        Ok(Walk { number, unread_before: 0, reader })
     }
 }
 
 /// A walk over records, in whatever notation they stand.
 struct Walk<'t> {
     number: u64,
+    /// Records before this one are only passed.
+    unread_before: u64,
     reader: Reader<'t>,
 }
 
@@ -206,6 +212,7 @@ impl Walk<'_> {
         let number = self.number;
         self.number += 1;
         let mut key = None;
+        let limits = if number < self.unread_before { ReadLimits::NOTHING } else { ReadLimits::RECORD };
         let (value, end) = match &mut self.reader {
             Reader::Elements { scanner, keyed, .. } => {
                 if *keyed {
@@ -216,13 +223,13 @@ impl Walk<'_> {
                 } else if scanner.has_element()? != Some(true) {
                     return Ok(None);
                 }
-                (Value::read(scanner, ReadLimits::RECORD)?, scanner.position())
+                (Value::read(scanner, limits)?, scanner.position())
             }
             Reader::Values(scanner, _) => {
                 if !scanner.begin_next()? {
                     return Ok(None);
                 }
-                (Value::read(scanner, ReadLimits::RECORD)?, scanner.position())
+                (Value::read(scanner, limits)?, scanner.position())
             }
             Reader::Rows(rows, format) => match rows.next()? {
                 Some((_, cells)) => (format.object(&cells), rows.position()),

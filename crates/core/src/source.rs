@@ -138,7 +138,18 @@ impl Span {
     ///
     /// Whatever the source reports.
     pub fn read(self, source: &dyn Source) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(self.len()).unwrap_or(0)];
+        let mut bytes = Vec::new();
+        self.read_into(source, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of this span in place of those in `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the source reports.
+    pub fn read_into(self, source: &dyn Source, bytes: &mut Vec<u8>) -> io::Result<()> {
+        bytes.resize(usize::try_from(self.len()).unwrap_or(0), 0);
         let mut filled = 0;
         while filled < bytes.len() {
             match source.read_at(self.start + filled as u64, &mut bytes[filled..])? {
@@ -146,6 +157,6 @@ impl Span {
                 count => filled += count,
             }
         }
-        Ok(bytes)
+        Ok(())
     }
 }

@@ -17,8 +17,12 @@ use serde::{Deserialize, Serialize};
 use crate::json::string;
 use crate::source::{Source, Span};
 
-/// Raw bytes decoded per step. Also the distance of checkpoints, hence what a jump costs.
-const BLOCK: usize = 32 * 1024;
+/// Raw bytes decoded per step. Also the least distance of checkpoints, hence what a jump costs.
+const BLOCK: usize = 8 * 1024;
+/// More checkpoints than this are thinned out: what is kept of a text must not grow with it.
+const CHECKPOINTS: usize = 8 * 1024;
+/// Raw bytes read ahead of a pass over a source that is not in memory.
+const AHEAD: u64 = 64 * 1024;
 
 /// A text inside a source.
 pub struct Text<'a> {
@@ -52,10 +56,28 @@ pub(crate) struct Checkpoint {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TextIndex {
     pub(crate) checkpoints: Vec<Checkpoint>,
+    /// The least distance of the next checkpoint.
+    #[serde(skip)]
+    distance: u64,
     /// The decoded length, once the whole text has been read.
     pub(crate) length: Option<u64>,
     /// Line feeds in the whole text.
     pub(crate) lines: u64,
+}
+
+impl TextIndex {
+    /// Notes a place, unless one close before it is known.
+    fn note(&mut self, at: Checkpoint) {
+        self.distance = self.distance.max(BLOCK as u64 / 2);
+        if self.checkpoints.last().is_some_and(|last| at.decoded < last.decoded + self.distance) {
+            return;
+        }
+        if self.checkpoints.len() == CHECKPOINTS {
+            self.checkpoints = self.checkpoints.iter().copied().step_by(2).collect();
+            self.distance *= 2;
+        }
+        self.checkpoints.push(at);
+    }
 }
 
 impl<'a> Text<'a> {
@@ -198,8 +220,9 @@ impl<'a> Text<'a> {
 pub(crate) struct Feed<'a> {
     text: &'a Text<'a>,
     at: Checkpoint,
-    /// Raw bytes, where the source is not in memory.
+    /// Raw bytes, where the source is not in memory, and where they begin.
     scratch: Vec<u8>,
+    scratch_at: u64,
     /// Decoded bytes that come first: the rest of an escape that a jump landed in, or the end of a block.
     pending: Vec<u8>,
     /// Whether checkpoints are left behind.
@@ -208,7 +231,7 @@ pub(crate) struct Feed<'a> {
 
 impl<'a> Feed<'a> {
     fn at(text: &'a Text<'a>, at: Checkpoint) -> Self {
-        Self { text, at, scratch: Vec::new(), pending: Vec::new(), notes: true }
+        Self { text, at, scratch: Vec::new(), scratch_at: 0, pending: Vec::new(), notes: true }
     }
 
     /// Returns the decoded offset of the next byte.
@@ -258,11 +281,8 @@ impl<'a> Feed<'a> {
 
     /// Leaves a checkpoint here, unless there is one already.
     fn note(&self) {
-        let checkpoints = &mut self.text.index.borrow_mut().checkpoints;
-        if self.notes
-            && checkpoints.last().is_none_or(|last| last.decoded + BLOCK as u64 / 2 <= self.at.decoded)
-        {
-            checkpoints.push(self.at);
+        if self.notes {
+            self.text.index.borrow_mut().note(self.at);
         }
     }
 
@@ -282,8 +302,16 @@ impl<'a> Feed<'a> {
             let start = self.at.raw as usize;
             return Ok(decode(&bytes[start..start + want], self.text.escaped, last, out));
         }
-        self.scratch = Span { start: self.at.raw, end: self.at.raw + want as u64 }.read(self.text.source)?;
-        Ok(decode(&self.scratch, self.text.escaped, last, out))
+        let known = self.scratch_at..self.scratch_at + self.scratch.len() as u64;
+        if !known.contains(&self.at.raw) || known.end < self.at.raw + want as u64 {
+            // A jump wants one block; who reads on after it is likely to want more.
+            let ahead = if self.scratch.is_empty() { want as u64 } else { AHEAD };
+            let span = Span { start: self.at.raw, end: end.min(self.at.raw + ahead) };
+            span.read_into(self.text.source, &mut self.scratch)?;
+            self.scratch_at = self.at.raw;
+        }
+        let start = (self.at.raw - self.scratch_at) as usize;
+        Ok(decode(&self.scratch[start..start + want], self.text.escaped, last, out))
     }
 
     fn skip_to(&mut self, start: u64) -> io::Result<()> {
@@ -291,7 +319,7 @@ impl<'a> Feed<'a> {
             return Ok(());
         }
         let mut last = self.text.last.borrow_mut();
-        let known = last.take().filter(|last| last.from == self.at && start <= last.to.decoded);
+        let known = last.take().filter(|last| last.from.decoded <= start && start <= last.to.decoded);
         let mut block = known.unwrap_or_else(|| Block { from: self.at, to: self.at, bytes: Vec::new() });
         self.at = block.to;
         while self.at.decoded < start {
@@ -369,6 +397,20 @@ mod tests {
         let index = text.index.borrow();
         assert!(index.checkpoints.len() >= raw.len() / BLOCK / 2, "{}", index.checkpoints.len());
         assert_eq!((index.length, index.lines), (Some(50_000 * 7), 50_000));
+    }
+
+    #[test]
+    fn a_long_text_has_no_more_checkpoints_than_any() {
+        let line = r"a line of some length, so that there are fewer of them\n";
+        let raw = line.repeat(2 * CHECKPOINTS * BLOCK / line.len()).into_bytes();
+        let text = Text::escaped(&raw, vec![Span::whole(&raw)]);
+        let (_, _, index) = text.index().unwrap();
+        assert!(index.checkpoints.len() <= CHECKPOINTS, "{}", index.checkpoints.len());
+        let decoded = line.len() as u64 - 1;
+        for row in (0..index.lines).step_by(100_003) {
+            let read = text.read(row * decoded..row * decoded + decoded).unwrap();
+            assert_eq!(read, line.replace(r"\n", "\n").as_bytes());
+        }
     }
 
     #[test]

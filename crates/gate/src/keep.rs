@@ -106,6 +106,11 @@ impl Keep {
         }
     }
 
+    /// Returns a result of a tool that is to be stored.
+    pub fn new_artifact<'n>(&'n self, tool: &'n str, ttl: Duration) -> NewArtifact<'n> {
+        NewArtifact::new(&self.owner, &self.session, tool, ttl)
+    }
+
     /// Stores a result; what it turned out to be is asked for last, and again where storing is tried again.
     ///
     /// # Errors
@@ -113,19 +118,17 @@ impl Keep {
     /// A full quota or disk, or a store that cannot be used; then nothing was stored.
     pub fn put(
         &self,
-        tool: &str,
-        ttl: Duration,
+        new: &NewArtifact<'_>,
         body: &dyn Source,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        let new = NewArtifact::new(&self.owner, &self.session, tool, ttl);
         let opened = self.open()?;
-        match opened.store.put(&new, body, describe) {
+        match opened.store.put(new, body, describe) {
             // The file may have been put right since it was opened. Nothing was stored, so nothing is stored twice.
             Err(error) if error.is_of_the_file() => {
                 self.failed(&opened, &error);
                 drop(opened);
-                self.open()?.store.put(&new, body, describe)
+                self.open()?.store.put(new, body, describe)
             }
             done => done,
         }

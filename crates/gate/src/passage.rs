@@ -11,7 +11,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::shape::{Prepared, Request, Step};
 use tidegate_core::source::Source;
 use tidegate_core::{Bytes, Tokens};
-use tidegate_store::{Artifact, Description, StoreError};
+use tidegate_store::{ArtifactId, Description, StoreError};
 
 use crate::caller::Caller;
 use crate::error::causes;
@@ -70,14 +70,18 @@ impl Passage<'_> {
         Answered::of_text(caller, &message)
     }
 
+    /// Storing takes about as long as reading and composing, which need nothing of it: they run beside each other, and
+    /// the answer leaves when both are done.
     fn try_shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> std::io::Result<Answered> {
         let text = payload.joined_text();
         let text = text.as_ref();
+        let new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
+        let (new, id) = (&new, &new.id);
         let (described, awaited) = sync_channel(1);
         let store = move || {
             let known: OnceCell<Description> = OnceCell::new();
             let gave_up = |_| StoreError::Source(std::io::ErrorKind::Interrupted.into());
-            self.keep.put(&self.called.tool, self.policy.ttl, body, &|| match known.get() {
+            self.keep.put(new, body, &|| match known.get() {
                 Some(description) => Ok(description.clone()),
                 None => {
                     let description = awaited.recv().map_err(gave_up)?;
@@ -91,31 +95,31 @@ impl Passage<'_> {
             let description = Keep::description(&prepared.outline()?, raw.tokens.0);
             // A store that failed meanwhile needs no description.
             let _ = described.send(description);
-            std::io::Result::Ok((prepared, raw))
+            let answered = self.kept(&prepared, id)?;
+            std::io::Result::Ok((prepared, raw, answered))
         };
         let (read, stored) = if body.len() < BESIDE {
             (read(), store())
         } else {
-            // Storing takes as long as reading, and needs nothing of it until the end.
             thread::scope(|scope| {
                 let storing = scope.spawn(store);
                 let read = read();
                 (read, storing.join().unwrap_or_else(|_| Err(StoreError::Unusable("it failed".into()))))
             })
         };
-        let (prepared, raw) = read?;
+        let (prepared, raw, answered) = read?;
         match stored {
-            Ok(artifact) => self.kept(&prepared, &artifact),
+            Ok(_) => Ok(answered),
             Err(error) => self.lost(&prepared, raw, &error),
         }
     }
 
-    fn kept(&self, prepared: &Prepared<'_>, artifact: &Artifact) -> std::io::Result<Answered> {
-        let name = handle_name(&self.called.tool, artifact.id.as_str());
+    fn kept(&self, prepared: &Prepared<'_>, id: &ArtifactId) -> std::io::Result<Answered> {
+        let name = handle_name(&self.called.tool, id.as_str());
         let kept = self.keep.words(self.policy.ttl);
-        let link = self.caller.profile.resource_link.then(|| resources::link(artifact));
+        let link = self.caller.profile.resource_link.then(|| resources::link(&self.called.tool, id));
         let handle = Handle::kept(&name, &kept);
-        self.answer(prepared, handle, link.as_deref(), Some(artifact.id.to_string()))
+        self.answer(prepared, handle, link.as_deref(), Some(id.to_string()))
     }
 
     fn lost(&self, prepared: &Prepared<'_>, raw: Cost, error: &StoreError) -> std::io::Result<Answered> {

@@ -10,6 +10,8 @@ pub mod skim;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use tidegate_core::quote::{self, Inside};
+
 /// Where a value stands.
 pub type Place = Range<usize>;
 
@@ -142,14 +144,9 @@ impl Reader<'_> {
     fn string(&mut self) -> Option<Place> {
         let start = self.at;
         self.expect(b'"')?;
-        loop {
-            let found = self.at + memchr::memchr2(b'"', b'\\', self.json.get(self.at..)?)?;
-            self.at = found + 1;
-            if self.json[found] == b'"' {
-                return Some(start..self.at);
-            }
-            self.at += 1;
-        }
+        let Inside::Ends(end) = quote::closing(self.json, self.at, b'"', &mut false) else { return None };
+        self.at = end + 1;
+        Some(start..self.at)
     }
 
     fn value(&mut self) -> Option<Place> {

@@ -51,6 +51,8 @@ name! {
 /// What is known of a result before it is read.
 #[derive(Debug, Clone)]
 pub struct NewArtifact<'n> {
+    /// Its name: made before it is stored, so that it can be written into an answer meanwhile.
+    pub id: ArtifactId,
     /// Who may read it.
     pub owner: &'n Owner,
     /// Whose quota it counts for.
@@ -64,7 +66,7 @@ pub struct NewArtifact<'n> {
 impl<'n> NewArtifact<'n> {
     /// Returns a result of a tool.
     pub fn new(owner: &'n Owner, session: &'n Session, tool: &'n str, ttl: Duration) -> Self {
-        Self { owner, session, tool, ttl }
+        Self { id: ArtifactId::random(), owner, session, tool, ttl }
     }
 }
 

@@ -12,6 +12,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use crate::quote::{self, Inside};
 use crate::text::{Feed, Text};
 
 /// Strings up to this many raw bytes are handed out whole.
@@ -374,23 +375,13 @@ impl<'a> Scanner<'a> {
         let mut index = self.at + 1;
         let mut escapes = false;
         loop {
-            match find_string_byte(&self.buffer, index, quote) {
-                Some(found) if self.buffer[found] == quote => {
+            match quote::closing(&self.buffer, index, quote, &mut escapes) {
+                Inside::Ends(end) => {
                     let start = self.at + 1;
-                    return Ok(Scanned {
-                        start,
-                        end: found,
-                        after: found + 1,
-                        length: (found - start) as u64,
-                        escapes,
-                    });
+                    return Ok(Scanned { start, end, after: end + 1, length: (end - start) as u64, escapes });
                 }
-                Some(found) => {
-                    escapes = true;
-                    index = found + 2;
-                }
-                None => {
-                    index = index.max(self.buffer.len());
+                Inside::GoesOn(next) => {
+                    index = next;
                     if index - self.at > self.long_string {
                         return self.scan_long_string(quote, index, escapes);
                     }
@@ -417,8 +408,8 @@ impl<'a> Scanner<'a> {
                 return self.error("the text ends inside a string");
             }
             self.at = self.buffer.len();
-            match find_closing(&self.buffer, index, quote, &mut escapes) {
-                Ok(found) => {
+            match quote::closing(&self.buffer, index, quote, &mut escapes) {
+                Inside::Ends(found) => {
                     let length = self.base + found as u64 - from;
                     let end = head.len();
                     // Lay the head before the rest of the block; offsets stay true by moving the base.
@@ -428,7 +419,7 @@ impl<'a> Scanner<'a> {
                     self.at = 0;
                     return Ok(Scanned { start: 0, end, after: end + 1, length, escapes });
                 }
-                Err(next) => index = next - self.buffer.len(),
+                Inside::GoesOn(next) => index = next - self.buffer.len(),
             }
         }
     }
@@ -537,35 +528,6 @@ fn is_closer(byte: u8) -> bool {
 #[inline]
 fn is_number_byte(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
-}
-
-/// The index of the next quote or backslash.
-#[inline]
-fn find_string_byte(buffer: &[u8], from: usize, quote: u8) -> Option<usize> {
-    // Most strings are short: look at a few bytes before paying for a vector search.
-    let near = buffer.len().min(from + 12);
-    let mut index = from;
-    while index < near {
-        let byte = buffer[index];
-        if byte == quote || byte == b'\\' {
-            return Some(index);
-        }
-        index += 1;
-    }
-    memchr::memchr2(quote, b'\\', buffer.get(index..)?).map(|found| index + found)
-}
-
-/// The index of the closing quote, or where to go on in the next block (counted from this one's start).
-fn find_closing(buffer: &[u8], from: usize, quote: u8, escapes: &mut bool) -> Result<usize, usize> {
-    let mut index = from;
-    while let Some(found) = find_string_byte(buffer, index, quote) {
-        if buffer[found] == quote {
-            return Ok(found);
-        }
-        *escapes = true;
-        index = found + 2;
-    }
-    Err(index.max(buffer.len()))
 }
 
 /// The length of the longest beginning that ends neither inside an escape nor inside a character.

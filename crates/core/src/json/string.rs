@@ -4,6 +4,8 @@
 //! surrogate, which UTF-8 cannot hold, stays as its six characters. The same code reads Python's string
 //! literals, whose escapes are a superset.
 
+use crate::quote;
+
 /// The longest escape: a surrogate pair. (Python's `\Uxxxxxxxx` is shorter.)
 pub(crate) const LONGEST_ESCAPE: usize = 12;
 
@@ -11,15 +13,18 @@ pub(crate) const LONGEST_ESCAPE: usize = 12;
 /// them, except that an escape which the end may have cut is left for the next block, unless this is the `last`.
 ///
 /// JSON inside a JSON string has an escape every few bytes, where the call of a search costs more than what it
-/// searches; so bytes are copied sixteen at a time and a backslash is looked for in the copied word. A decoded text
-/// is never longer than its escapes, so room is made once.
+/// searches; so the backslashes of sixteen bytes are found together, and the bytes before each are copied sixteen at a
+/// time. A decoded text is never longer than its escapes, so room is made once.
 pub(crate) fn decode_into(raw: &[u8], last: bool, out: &mut Vec<u8>) -> usize {
     let begin = out.len();
     out.resize(begin + raw.len() + WORD, 0);
     let room = &mut out[begin..];
     let (mut used, mut made) = (0, 0);
     while used < raw.len() {
-        let run = copy_word(&raw[used..], &mut room[made..]);
+        (used, made) = decode_simple(raw, room, used, made);
+        let run = raw[used..].iter().take(WORD).position(|&byte| byte == b'\\');
+        let run = run.unwrap_or(WORD.min(raw.len() - used));
+        room[made..made + run].copy_from_slice(&raw[used..used + run]);
         (used, made) = (used + run, made + run);
         if raw.get(used) != Some(&b'\\') {
             continue;
@@ -46,23 +51,39 @@ pub(crate) fn decode_into(raw: &[u8], last: bool, out: &mut Vec<u8>) -> usize {
     used
 }
 
-/// How many bytes are copied at a time.
-const WORD: usize = 16;
+/// How many bytes are looked at together.
+const WORD: usize = quote::WORD;
 
-/// Copies bytes up to the first backslash, at most a word of them; `to` has room for a whole word.
-#[inline]
-fn copy_word(from: &[u8], to: &mut [u8]) -> usize {
-    let Some(word) = from.first_chunk::<WORD>() else {
-        let run = from.iter().position(|&byte| byte == b'\\').unwrap_or(from.len());
-        to[..run].copy_from_slice(&from[..run]);
-        return run;
-    };
-    to[..WORD].copy_from_slice(word);
-    const ONES: u128 = u128::from_ne_bytes([1; WORD]);
-    let other = u128::from_le_bytes(*word) ^ (ONES * b'\\' as u128);
-    let backslashes = other.wrapping_sub(ONES) & !other & (ONES << 7);
-    // The lowest bit set is exact; only bits above a real hit can be wrong.
-    backslashes.trailing_zeros() as usize / 8
+/// Decodes from `used` on, up to an escape that is not one character, or close to the end; returns how far it came.
+fn decode_simple(raw: &[u8], room: &mut [u8], mut used: usize, mut made: usize) -> (usize, usize) {
+    // Each step copies a word from where the last escape ended, which may be just behind the word it looks at.
+    while let Some(window) = raw.get(used..used + 2 * WORD + 2) {
+        let mut backslashes = quote::equal(quote::word(window), b'\\');
+        let mut from = 0;
+        while backslashes != 0 {
+            let at = backslashes.trailing_zeros() as usize / 8;
+            backslashes &= backslashes - 1;
+            if at < from {
+                // The second of two.
+                continue;
+            }
+            room[made..made + WORD].copy_from_slice(&window[from..from + WORD]);
+            made += at - from;
+            let simple = SIMPLE[window[at + 1] as usize];
+            if simple == 0 {
+                return (used + at, made);
+            }
+            room[made] = simple;
+            made += 1;
+            from = at + 2;
+        }
+        if from < WORD {
+            room[made..made + WORD].copy_from_slice(&window[from..from + WORD]);
+            made += WORD - from;
+        }
+        used += from.max(WORD);
+    }
+    (used, made)
 }
 
 /// What the character after a backslash stands for, where that is one byte; 0 elsewhere.

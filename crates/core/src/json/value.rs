@@ -18,6 +18,8 @@ pub(crate) struct ReadLimits {
 }
 
 impl ReadLimits {
+    /// Reads past a value.
+    pub(crate) const NOTHING: Self = Self { depth: 0, elements: 0, string_bytes: 0, values: 0 };
     /// Enough for any record worth showing.
     pub(crate) const RECORD: Self = Self { depth: 64, elements: 256, string_bytes: 4096, values: 4096 };
 }

@@ -283,7 +283,9 @@ impl Sketch {
 
     fn estimate(&self) -> u64 {
         let count = REGISTERS as f64;
-        let sum: f64 = self.registers.iter().map(|&rank| 0.5f64.powi(i32::from(rank))).sum();
+        // A power of two is its exponent.
+        let power = |rank: u8| f64::from_bits(u64::from(1023 - u16::from(rank)) << 52);
+        let sum: f64 = self.registers.iter().map(|&rank| power(rank)).sum();
         let raw = 0.7213 / (1.0 + 1.079 / count) * count * count / sum;
         let empty = self.registers.iter().filter(|&&rank| rank == 0).count();
         let estimate = if raw < 2.5 * count && empty > 0 { count * (count / empty as f64).ln() } else { raw };

@@ -1,6 +1,7 @@
 //! Where the members of a message stand that is too large to be held: found while its bytes pass by, in whatever
 //! pieces they come, so that nothing of it needs to be in memory but the beginnings of its members.
 
+use tidegate_core::quote::{self, Inside};
 use tidegate_core::source::{Source, Span};
 
 use super::{Place, text};
@@ -109,22 +110,24 @@ impl Skim {
 
     /// Passes over a part of a string; returns how much.
     fn inside(&mut self, rest: &[u8]) -> usize {
-        let found = if self.escaped { Some(0) } else { memchr::memchr2(b'"', b'\\', rest) };
-        let taken = found.map_or(rest.len(), |found| found + 1);
-        self.keep(&rest[..taken]);
-        let was_escaped = std::mem::take(&mut self.escaped);
-        match found.map(|found| rest[found]) {
-            Some(b'"') if !was_escaped => {
+        let from = usize::from(std::mem::take(&mut self.escaped));
+        match quote::closing(rest, from, b'"', &mut false) {
+            Inside::Ends(end) => {
+                let taken = end + 1;
+                self.keep(&rest[..taken]);
                 self.in_string = false;
                 self.last = self.at + taken;
                 if self.depth == self.level && self.phase == Phase::Key {
                     self.end_key();
                 }
+                taken
             }
-            Some(b'\\') if !was_escaped => self.escaped = true,
-            _ => {}
+            Inside::GoesOn(next) => {
+                self.keep(rest);
+                self.escaped = next > rest.len();
+                rest.len()
+            }
         }
-        taken
     }
 
     fn end_key(&mut self) {

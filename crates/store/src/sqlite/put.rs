@@ -8,7 +8,6 @@ use super::{SqliteStore, sweep};
 use crate::artifact::{Artifact, BodyRef, Description, NewArtifact};
 use crate::clock::Millis;
 use crate::error::StoreError;
-use crate::id::ArtifactId;
 
 /// Bytes before compression that go into one transaction: more would keep other processes waiting.
 const BATCH: u64 = 8 * 1024 * 1024;
@@ -26,23 +25,8 @@ pub(super) fn put(
         return Ok(artifact);
     }
     let mut packer = Packer::new(body)?;
-    let mut batch = packer.batch(BATCH)?;
     let mut writer = Writer { store, new, hash, body: None, stored: 0, chunks: 0, bytes: body.len() };
-    loop {
-        let next = packer.batch(BATCH)?;
-        let written = match next.is_empty() {
-            true => describe().and_then(|description| writer.write(&batch, Some(&description))),
-            false => writer.write(&batch, None),
-        };
-        match written {
-            Ok(Some(artifact)) => return Ok(artifact),
-            Ok(None) => batch = next,
-            Err(error) => {
-                writer.undo();
-                return Err(error);
-            }
-        }
-    }
+    writer.write_all(&mut packer, describe).inspect_err(|_| writer.undo())
 }
 
 fn is_known(store: &SqliteStore, new: &NewArtifact<'_>, hash: &[u8; 32]) -> Result<bool, StoreError> {
@@ -119,7 +103,7 @@ impl Named<'_> {
     ) -> Result<Artifact, StoreError> {
         let Self { new, description, now } = self;
         let artifact = Artifact {
-            id: ArtifactId::random(),
+            id: new.id.clone(),
             tool: new.tool.to_owned(),
             kind: description.kind.clone(),
             records: description.records,
@@ -162,12 +146,30 @@ struct Writer<'w, 'n> {
 }
 
 impl Writer<'_, '_> {
-    /// Writes some chunks; with the last, when it is known what the body is, it becomes visible and is named.
-    fn write(
+    /// Writes all chunks. What needs several transactions is named in one of its own, so that little is left to do once
+    /// it is known what the body is, which may take longer than writing it.
+    fn write_all(
+        &mut self,
+        packer: &mut Packer<'_>,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+    ) -> Result<Artifact, StoreError> {
+        let mut batch = packer.batch(BATCH)?;
+        if self.bytes > BATCH {
+            while !batch.is_empty() {
+                self.write(&batch, |_, _, _| Ok(()))?;
+                batch = packer.batch(BATCH)?;
+            }
+        }
+        let description = describe()?;
+        self.write(&batch, |writer, transaction, body| writer.name(transaction, body, &description))
+    }
+
+    /// Writes some chunks in one transaction, and what `then` adds to it.
+    fn write<T>(
         &mut self,
         batch: &[Packed],
-        last: Option<&Description>,
-    ) -> Result<Option<Artifact>, StoreError> {
+        then: impl FnOnce(&Self, &Transaction<'_>, BodyRef) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let now = self.store.clock.now();
         let size: u64 = batch.iter().map(|packed| packed.data.len() as u64).sum();
         let mut connection = self.store.lock();
@@ -178,33 +180,33 @@ impl Writer<'_, '_> {
             None => self.begin(&transaction, now)?,
         };
         chunks::write(&transaction, body, batch)?;
-        let (stored, chunks) = (self.stored + size, self.chunks + batch.len() as u64);
-        let Some(description) = last else {
-            transaction.execute(
-                "UPDATE body SET stored = ?2 WHERE id = ?1",
-                params![body.0, stored.cast_signed()],
-            )?;
-            transaction.commit()?;
-            (self.body, self.stored, self.chunks) = (Some(body), stored, chunks);
-            return Ok(None);
-        };
-        let named = Named { new: self.new, description, now };
-        let artifact = match known_body(&transaction, self.new, &self.hash)? {
-            // Another process was faster with the same bytes; ours are dropped.
-            Some((known, bytes, stored)) => {
-                sweep::delete_body(&transaction, body)?;
-                named.insert(&transaction, known, bytes, stored)?
-            }
-            None => {
-                transaction.execute(
-                    "UPDATE body SET stored = ?2, chunks = ?3, visible = 1 WHERE id = ?1",
-                    params![body.0, stored.cast_signed(), chunks.cast_signed()],
-                )?;
-                named.insert(&transaction, body, self.bytes, stored)?
-            }
-        };
+        self.stored += size;
+        self.chunks += batch.len() as u64;
+        transaction.execute(
+            "UPDATE body SET stored = ?2, chunks = ?3 WHERE id = ?1",
+            params![body.0, self.stored.cast_signed(), self.chunks.cast_signed()],
+        )?;
+        let added = then(self, &transaction, body)?;
         transaction.commit()?;
-        Ok(Some(artifact))
+        self.body = Some(body);
+        Ok(added)
+    }
+
+    /// Makes the body visible under its name.
+    fn name(
+        &self,
+        transaction: &Transaction<'_>,
+        body: BodyRef,
+        description: &Description,
+    ) -> Result<Artifact, StoreError> {
+        let named = Named { new: self.new, description, now: self.store.clock.now() };
+        if let Some((known, bytes, stored)) = known_body(transaction, self.new, &self.hash)? {
+            // Another process was faster with the same bytes; ours are dropped.
+            sweep::delete_body(transaction, body)?;
+            return named.insert(transaction, known, bytes, stored);
+        }
+        transaction.execute("UPDATE body SET visible = 1 WHERE id = ?1", [body.0])?;
+        named.insert(transaction, body, self.bytes, self.stored)
     }
 
     fn begin(&self, transaction: &Transaction<'_>, now: Millis) -> rusqlite::Result<BodyRef> {

@@ -11,6 +11,7 @@ mod estimate;
 mod image;
 
 use std::io;
+use std::sync::LazyLock;
 
 use tidegate_tokens::{Encoding, LONGEST_TOKEN_BYTES};
 
@@ -95,13 +96,16 @@ pub enum Fit {
 ///
 /// `None` means that it must be read. The bound does not hold for pictures, which are charged by their pixels.
 pub fn fits_unread(result: &[u8], budget: &Budget, meter: &Meter) -> Option<Fit> {
-    (is_short(result.len() as u64, budget, meter) && memchr::memmem::find(result, b"image").is_none())
-        .then_some(Fit::Fits(None))
+    (is_short(result.len() as u64, budget, meter) && IMAGE.find(result).is_none()).then_some(Fit::Fits(None))
 }
 
 fn is_short(length: u64, budget: &Budget, meter: &Meter) -> bool {
     length <= budget.bytes.0 && length * u64::from(meter.factor.0) <= budget.tokens.0 * 100
 }
+
+/// Looked for in every result, so made once.
+static IMAGE: LazyLock<memchr::memmem::Finder<'static>> =
+    LazyLock::new(|| memchr::memmem::Finder::new(b"image"));
 
 /// Decides whether a result fits its budget.
 ///

@@ -1,5 +1,8 @@
 //! Who asks: what a client has said of itself, and how it is treated.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use tidegate_core::envelope::Handle;
 
 use crate::policy::matches;
@@ -8,6 +11,8 @@ use crate::raw::{self, Place};
 
 /// The key under which a 2026-07-28 request names its protocol version.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// Looked for in every request, so made once.
+static VERSION_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(VERSION));
 /// The key under which a 2026-07-28 request names its client.
 const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
@@ -53,32 +58,30 @@ impl Caller {
         self.client = client.chars().take(64).collect();
     }
 
-    /// Notes what a request says of the client: in `initialize`, or, since 2026-07-28, in every request.
-    pub fn read_request(&mut self, method: &str, json: &[u8], params: &Place) {
+    /// Returns the client as a request makes it known, where that is something new: in `initialize`, or, since
+    /// 2026-07-28, in every request.
+    pub fn renewed(&self, method: &str, json: &[u8], params: &Place) -> Option<Self> {
         if method == "initialize" {
-            self.modern = false;
-            self.read_info(json, raw::member(json, params, "clientInfo"));
-            return;
+            return self.introduced(false, json, raw::member(json, params, "clientInfo"));
         }
         // Most requests of the earlier revisions have no `_meta`, or one without this key.
         let bytes = &json[params.clone()];
-        if memchr::memmem::find(bytes, VERSION.as_bytes()).is_none() {
-            return;
-        }
-        if let Some(meta) = raw::member(json, params, "_meta")
-            && raw::member(json, &meta, VERSION).is_some()
-        {
-            self.modern = true;
-            self.read_info(json, raw::member(json, &meta, CLIENT));
-        }
+        VERSION_FINDER.find(bytes)?;
+        let meta = raw::member(json, params, "_meta")?;
+        raw::member(json, &meta, VERSION)?;
+        self.introduced(true, json, raw::member(json, &meta, CLIENT))
     }
 
-    fn read_info(&mut self, json: &[u8], info: Option<Place>) {
+    fn introduced(&self, modern: bool, json: &[u8], info: Option<Place>) -> Option<Self> {
         let name = info.and_then(|info| raw::member(json, &info, "name"));
-        if let Some(name) = name.and_then(|name| raw::text(json, &name))
-            && name != self.client
-        {
-            self.name(&name);
+        let name = name.and_then(|name| raw::text(json, &name)).filter(|name| *name != self.client);
+        if modern == self.modern && name.is_none() {
+            return None;
         }
+        let mut renewed = Self { modern, ..self.clone() };
+        if let Some(name) = name {
+            renewed.name(&name);
+        }
+        Some(renewed)
     }
 }

@@ -10,7 +10,9 @@
 //!
 //! A result is stored before it is answered; a follow-up is answered from the store alone. Nothing here calls a tool.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -28,7 +30,7 @@ use crate::error::{RpcError, bounded};
 use crate::follow_up::{FollowUp, Reader};
 use crate::keep::Keep;
 use crate::passage::Passage;
-use crate::policy::Policies;
+use crate::policy::{Policies, Policy};
 use crate::raw::skim;
 use crate::{reply, resources, tools};
 
@@ -53,7 +55,12 @@ pub struct Setup {
 /// Policy, store and engine for one server.
 pub struct Gate {
     setup: Setup,
+    /// The policies of the tools that were called: putting one together for each call would cost more than the call.
+    known: Mutex<HashMap<String, Arc<Policy>>>,
 }
+
+/// Tools whose policy is remembered. A server has fewer; one that makes up names must not fill the memory.
+const KNOWN: usize = 1024;
 
 /// A tool call whose result is awaited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,10 +75,8 @@ pub struct Called {
 
 /// What was done with a result that crossed as it came, for the ledger.
 pub struct Untouched {
-    /// The client's name.
-    pub client: String,
-    /// How its tokens are counted.
-    pub meter: Meter,
+    /// Who called.
+    pub caller: Arc<Caller>,
     /// The tool.
     pub tool: String,
     /// `pass` or `observe`.
@@ -88,7 +93,19 @@ impl Gate {
 
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
-        Self { setup }
+        Self { setup, known: Mutex::default() }
+    }
+
+    fn policy(&self, tool: &str) -> Arc<Policy> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(policy) = known.get(tool) {
+            return Arc::clone(policy);
+        }
+        let policy = Arc::new(self.setup.policies.of_tool(tool));
+        if known.len() < KNOWN {
+            known.insert(tool.to_owned(), Arc::clone(&policy));
+        }
+        policy
     }
 
     /// Returns where results are kept.
@@ -98,7 +115,7 @@ impl Gate {
 
     /// Returns whether the result of a call certainly crosses untouched, without taking long or storing anything.
     pub fn fits(&self, caller: &Caller, called: &Called, result: &[u8]) -> bool {
-        let budget = self.setup.policies.of_tool(&called.tool).budget(&caller.profile);
+        let budget = self.policy(&called.tool).budget(&caller.profile);
         let meter = &caller.profile.meter;
         if measure::fits_unread(result, &budget, meter).is_some() {
             return true;
@@ -111,7 +128,7 @@ impl Gate {
     /// Decides on the result of a call: `None` where it crosses untouched, else what is answered instead.
     pub fn result(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Option<Vec<u8>> {
         let started = Instant::now();
-        let policy = self.setup.policies.of_tool(&called.tool);
+        let policy = self.policy(&called.tool);
         let budget = policy.budget(&caller.profile);
         let meter = &caller.profile.meter;
         if result.as_slice().is_some_and(|bytes| measure::fits_unread(bytes, &budget, meter).is_some()) {
@@ -231,10 +248,10 @@ impl Gate {
     pub fn note_untouched(&self, untouched: Untouched) {
         let cost = Payload::read_result(&*untouched.result)
             .ok()
-            .and_then(|payload| measure::cost(&payload, &untouched.meter).ok());
+            .and_then(|payload| measure::cost(&payload, &untouched.caller.profile.meter).ok());
         let Some(cost) = cost else { return };
-        let Untouched { client, tool, step, added_micros, .. } = untouched;
-        let call = entry(&client, &self.setup.server, &tool, step, (cost, cost));
+        let Untouched { caller, tool, step, added_micros, .. } = untouched;
+        let call = entry(&caller.client, &self.setup.server, &tool, step, (cost, cost));
         self.setup.keep.note(Call { added_micros, ..call });
     }
 

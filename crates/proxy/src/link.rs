@@ -11,6 +11,7 @@
 mod server;
 mod spooled;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +41,7 @@ pub enum Mode {
 pub struct Order {
     id: Vec<u8>,
     what: Wanted,
-    caller: Caller,
+    caller: Arc<Caller>,
 }
 
 #[derive(Debug)]
@@ -64,7 +65,7 @@ pub struct FromClient {
 }
 
 struct State {
-    caller: Caller,
+    caller: Arc<Caller>,
     capabilities: Option<Capabilities>,
     tasks: Tasks,
     /// Ids of the latest requests that we answered ourselves: cancelling one is no business of the server's.
@@ -94,7 +95,7 @@ impl Link {
     /// Returns a conversation that has not begun.
     pub fn new(gate: Arc<Gate>, caller: Caller, mode: Mode, timeout: Option<Duration>) -> Self {
         let state = State {
-            caller,
+            caller: Arc::new(caller),
             capabilities: None,
             tasks: Tasks::default(),
             own: VecDeque::new(),
@@ -195,13 +196,16 @@ impl Link {
             return ours.then_some(Ours::Nothing);
         };
         let id = line[id].to_vec();
-        state.caller.read_request(method, line, params);
-        if let Some(wanted) = self.ours(state, method, line, params) {
+        if let Some(renewed) = state.caller.renewed(method, line, params) {
+            state.caller = Arc::new(renewed);
+        }
+        let params = Params::read(line, params);
+        if let Some(wanted) = self.ours(state, method, &params) {
             state.own.truncate(OWN - 1);
             state.own.push_front(id.clone());
             return Some(Ours::Order(Box::new(Order { id, what: wanted, caller: state.caller.clone() })));
         }
-        let asked = state.asked(method, line, params);
+        let asked = state.asked(method, &params);
         let deadline =
             self.timeout.filter(|_| !ENDLESS.contains(&method)).map(|timeout| Instant::now() + timeout);
         self.pending().add(Request { id, asked, deadline, cancelled: false, in_hand: false });
@@ -217,18 +221,16 @@ impl Link {
     }
 
     /// What a request wants of us, and not of the server.
-    fn ours(&self, state: &State, method: &str, line: &[u8], params: &Place) -> Option<Wanted> {
+    fn ours(&self, state: &State, method: &str, params: &Params<'_>) -> Option<Wanted> {
         if self.mode == Mode::Observe {
             return None;
         }
-        let text = |key: &str| raw::text(line, &raw::member(line, params, key)?);
         match method {
-            "tools/call" if self.is_reader(state, &text("name")?) => {
-                let arguments = raw::member(line, params, "arguments");
-                Some(Wanted::Query(arguments.map(|place| line[place].to_vec())))
+            "tools/call" if self.is_reader(state, &params.text("name")?) => {
+                Some(Wanted::Query(params.get("arguments").map(<[u8]>::to_vec)))
             }
             "resources/read" => {
-                let uri = text("uri")?;
+                let uri = params.text("uri")?;
                 // Only what can be one of our names is ours.
                 self.gate.owns(&uri).then(|| Wanted::Read(uri.into_owned()))
             }
@@ -335,29 +337,53 @@ enum Ours {
     Nothing,
 }
 
+/// The parameters of a request, looked into once.
+struct Params<'l> {
+    line: &'l [u8],
+    place: Place,
+    members: Vec<raw::Member<'l>>,
+}
+
+impl<'l> Params<'l> {
+    fn read(line: &'l [u8], place: &Place) -> Self {
+        Self { line, place: place.clone(), members: raw::members(line, place).unwrap_or_default() }
+    }
+
+    /// Returns a member as written; of several with one name the last, as parsers do.
+    fn get(&self, key: &str) -> Option<&'l [u8]> {
+        let member = self.members.iter().rfind(|member| member.key == key)?;
+        Some(&self.line[member.value.clone()])
+    }
+
+    fn text(&self, key: &str) -> Option<Cow<'l, str>> {
+        let bytes = self.get(key)?;
+        raw::text(bytes, &(0..bytes.len()))
+    }
+}
+
 impl State {
-    fn asked(&self, method: &str, line: &[u8], params: &Place) -> Asked {
-        let first_page = || raw::member(line, params, "cursor").is_none_or(|cursor| line[cursor] == *b"null");
+    fn asked(&self, method: &str, params: &Params<'_>) -> Asked {
+        let first_page = || params.get("cursor").is_none_or(|cursor| cursor == b"null");
         match method {
             "initialize" | "server/discover" => Asked::Capabilities,
             "tools/list" => Asked::Tools { first_page: first_page() },
             "resources/list" => Asked::Resources { first_page: first_page() },
             "resources/templates/list" => Asked::Templates { first_page: first_page() },
-            "tools/call" => Asked::Call(self.called(line, params)),
-            "tasks/result" => Asked::TaskResult(self.tasks.called(line, Some(params))),
-            "tasks/get" => Asked::TaskState(self.tasks.called(line, Some(params))),
+            "tools/call" => Asked::Call(self.called(params)),
+            "tasks/result" => Asked::TaskResult(self.tasks.called(params.line, Some(&params.place))),
+            "tasks/get" => Asked::TaskState(self.tasks.called(params.line, Some(&params.place))),
             other => Asked::Other(other.to_owned()),
         }
     }
 
-    fn called(&self, line: &[u8], params: &Place) -> Called {
-        let text = |place: Option<Place>| place.and_then(|place| raw::text(line, &place));
-        let tool = text(raw::member(line, params, "name")).unwrap_or_default().into_owned();
-        let arguments = raw::member(line, params, "arguments")
-            .map(|place| String::from_utf8_lossy(&line[place]).into_owned());
+    fn called(&self, params: &Params<'_>) -> Called {
+        let tool = params.text("name").unwrap_or_default().into_owned();
+        let arguments = params.get("arguments").map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         // Codex marks the calls that a program of its model makes.
         let by_program = self.caller.profile.runs_programs
-            && text(raw::at(line, params, &["_meta", "callId"])).is_some_and(|id| id.starts_with("exec-"));
+            && raw::at(params.line, &params.place, &["_meta", "callId"])
+                .and_then(|id| raw::text(params.line, &id))
+                .is_some_and(|id| id.starts_with("exec-"));
         Called { tool, arguments, by_program }
     }
 

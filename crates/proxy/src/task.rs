@@ -1,10 +1,14 @@
 //! Calls that became tasks: which tool a later result belongs to.
 
 use std::collections::VecDeque;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use tidegate_gate::Called;
 use tidegate_gate::raw::{self, Place};
 
+/// Looked for in every result, so made once.
+static TASK_ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"taskId\""));
 /// How many tasks are remembered; of an older one the tool's name is not known any more.
 const MOST: usize = 1000;
 
@@ -18,7 +22,7 @@ impl Tasks {
     /// Notes the task that a call was answered with, if it was.
     pub(crate) fn note(&mut self, called: &Called, json: &[u8], result: &Place) {
         let bytes = &json[result.clone()];
-        if memchr::memmem::find(bytes, b"\"taskId\"").is_none() {
+        if TASK_ID.find(bytes).is_none() {
             return;
         }
         let direct = raw::member(json, result, "taskId");

@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// Measures what is named, `stdio`, `http` or `memory`; all of it where nothing is.
+/// Measures what is named, `stdio`, `http` or `memory`, all of it where nothing is; `flight` is a part of `stdio`.
 fn compare(arguments: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let programs = Programs { this: this(), tidegate: tidegate(), folder: folder.path().to_owned() };
@@ -49,6 +49,11 @@ fn compare(arguments: &[String]) {
         let rates = in_flight("stdio", &mut paths);
         report::table("stdio", &paths, &times, &rates, paths::CAT);
         report::bars(&times, &rates);
+    }
+    if named.iter().any(|named| *named == "flight") {
+        let mut paths = paths::over_stdio(&programs);
+        let rates = in_flight("stdio", &mut paths);
+        report::rates(&paths, &rates);
     }
     if is_wanted("http") {
         let mut paths = paths::over_http(&programs);

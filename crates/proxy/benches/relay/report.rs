@@ -57,3 +57,10 @@ pub(crate) fn bars(times: &Times, rates: &[f64]) {
     println!("| 10 MB shaped and stored, p50 to rmcp forwarding | {:.2}x | 1x |", ratio(large, 50, TYPED));
     println!("| 10 MB shaped and stored, p50 to cat | {:.2}x | aim: 4x |", ratio(large, 50, CAT));
 }
+
+/// Prints calls a second, and their ratio to direct.
+pub(crate) fn rates(paths: &[Path], rates: &[f64]) {
+    for (path, rate) in paths.iter().zip(rates) {
+        println!("| {} | {rate:.0} ({:.2}x) |", path.name, rate / rates[DIRECT]);
+    }
+}

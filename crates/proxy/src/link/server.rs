@@ -3,6 +3,7 @@
 //! Most lines are decided on at once. A result that must be stored and shaped is handed out as [`Later`] work, so that
 //! whoever reads the server need not wait for the disk; its request stays open until that is done.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate_core::source::Source;
@@ -39,7 +40,7 @@ pub struct Later {
     /// What else is to be changed.
     pub(super) edits: Edits,
     pub(super) called: Called,
-    pub(super) caller: Caller,
+    pub(super) caller: Arc<Caller>,
 }
 
 /// One message of a line, on its way.
@@ -190,7 +191,7 @@ impl Link {
         if let (Asked::Call(called), Some(result)) = (&request.asked, &envelope.result) {
             state.tasks.note(called, line, result);
         }
-        let mut caller = state.caller.clone();
+        let caller = Arc::clone(&state.caller);
         drop(state);
         let body = envelope.result.as_ref().or(envelope.error.as_ref());
         if let (Asked::Call(called) | Asked::TaskResult(called), Some(place)) = (&request.asked, body)
@@ -218,28 +219,28 @@ impl Link {
                 return true;
             }
         }
-        self.answer(&mut caller, &request.asked, envelope, whole, passing);
+        self.answer(caller, &request.asked, envelope, whole, passing);
         true
     }
 
     /// Lets the gate see an answer.
     fn answer(
         &self,
-        caller: &mut Caller,
+        mut caller: Arc<Caller>,
         asked: &Asked,
         envelope: &Envelope<'_>,
         whole: &Place,
         passing: &mut Passing<'_>,
     ) {
         let Some(place) = envelope.result.clone() else {
-            self.failed(caller, asked, envelope, whole, passing);
+            self.failed(&caller, asked, envelope, whole, passing);
             return;
         };
         let result = &passing.line[place.clone()];
         if self.mode == Mode::Observe {
             if let Asked::Call(called) | Asked::TaskResult(called) = asked {
                 let result = Box::new(result.to_vec());
-                passing.out.notes.push(untouched(caller, called, "observe", result, Instant::now()));
+                passing.out.notes.push(untouched(&caller, called, "observe", result, Instant::now()));
             }
             return;
         }
@@ -249,23 +250,26 @@ impl Link {
                 announced
             }),
             Asked::Tools { first_page } => {
-                let listed = self.gate.tools(caller, result, *first_page);
-                self.state().caller.reader = caller.reader;
+                let listed = self.gate.tools(Arc::make_mut(&mut caller), result, *first_page);
+                let mut state = self.state();
+                if state.caller.reader != caller.reader {
+                    Arc::make_mut(&mut state.caller).reader = caller.reader;
+                }
                 listed
             }
-            Asked::Resources { first_page } if *first_page => self.gate.resources(caller, Some(result)),
-            Asked::Templates { first_page } if *first_page => self.gate.templates(caller, Some(result)),
+            Asked::Resources { first_page } if *first_page => self.gate.resources(&caller, Some(result)),
+            Asked::Templates { first_page } if *first_page => self.gate.templates(&caller, Some(result)),
             Asked::Call(called) | Asked::TaskResult(called) => {
                 let started = Instant::now();
-                let shaped = self.gate.result(caller, called, &result);
+                let shaped = self.gate.result(&caller, called, &result);
                 if shaped.is_none() {
                     let result = Box::new(result.to_vec());
-                    passing.out.notes.push(untouched(caller, called, "pass", result, started));
+                    passing.out.notes.push(untouched(&caller, called, "pass", result, started));
                 }
                 shaped
             }
             Asked::TaskState(called) => {
-                self.task_state(caller, called, &place, passing);
+                self.task_state(&caller, called, &place, passing);
                 None
             }
             _ => None,
@@ -371,15 +375,14 @@ fn owned(message: &Message, place: &Place) -> Box<dyn Source + Send + Sync> {
 }
 
 pub(super) fn untouched(
-    caller: &Caller,
+    caller: &Arc<Caller>,
     called: &Called,
     step: &'static str,
     result: Box<dyn Source + Send + Sync>,
     started: Instant,
 ) -> Untouched {
     Untouched {
-        client: caller.client.clone(),
-        meter: caller.profile.meter,
+        caller: Arc::clone(caller),
         tool: called.tool.clone(),
         step,
         result,

@@ -17,7 +17,8 @@ const WORKERS: usize = 2;
 const SHAPING: usize = 4;
 /// Notes that wait to be counted; more are not taken, since counting must never hold up a message.
 const NOTES: usize = 4096;
-/// How long notes are gathered: waking a thread for each would cost more than the notes do.
+/// How long notes are gathered: waking a thread for each would cost more than the notes do, and while calls come in quick
+/// succession there is no core to spare for counting.
 const GATHERED: Duration = Duration::from_millis(20);
 /// How long the last notes may take; losing them is allowed.
 const NOTED: Duration = Duration::from_secs(1);
@@ -79,9 +80,7 @@ impl Orders {
                 }
             };
             while let Ok(first) = chores_waiting.recv() {
-                chores(first);
-                chores_waiting.try_iter().for_each(chores);
-                thread::sleep(GATHERED);
+                gather(first, &chores_waiting).into_iter().for_each(chores);
             }
         });
         this
@@ -146,6 +145,20 @@ impl Orders {
             };
         }
         let _ = wait.recv_timeout(NOTED);
+    }
+}
+
+/// Waits for more chores to come; not for those who wait for the end of them.
+fn gather(first: Chore, waiting: &Receiver<Chore>) -> Vec<Chore> {
+    let mut chores = vec![first];
+    let until = Instant::now() + GATHERED;
+    loop {
+        chores.extend(waiting.try_iter());
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || chores.iter().any(|chore| matches!(chore, Chore::Finish(_))) {
+            return chores;
+        }
+        thread::sleep(left.min(GATHERED / 4));
     }
 }
 

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::builder::FalseyValueParser;
+use clap::builder::{FalseyValueParser, PossibleValuesParser};
 use clap::{ArgAction, Args};
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::profile::ProfileRules;
+use tidegate_gate::style::Style;
 use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
 use tidegate_proxy::stdio::{self, Options};
 use tidegate_proxy::{Limits, Link, Mode};
@@ -44,6 +45,10 @@ pub(crate) struct Arguments {
     /// Most bytes of an answer [default: 5 per token, at least 10240, below where the client cuts]
     #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_BYTES", value_parser = at_least(Budget::LEAST_BYTES.0))]
     max_bytes: Option<u64>,
+
+    /// What is answered in place of a result that does not fit [default: overview]
+    #[arg(long, value_name = "STYLE", env = "TIDEGATE_STYLE", value_parser = PossibleValuesParser::new(Style::NAMES))]
+    style: Option<String>,
 
     /// How long results are kept, such as 90s, 15m, 24h or 7d [default: 24h]
     #[arg(long, value_name = "TIME", env = "TIDEGATE_TTL", value_parser = duration)]
@@ -110,6 +115,7 @@ impl Arguments {
             budget_tokens: self.budget,
             max_bytes: self.max_bytes,
             ttl_seconds: self.ttl.map(|ttl| ttl.as_secs().max(1)),
+            style: self.style.as_deref().and_then(Style::named),
             ..Rules::default()
         }
     }

@@ -122,6 +122,11 @@ pub struct Prepared<'p> {
 }
 
 impl<'p> Prepared<'p> {
+    /// Returns the result.
+    pub fn payload(&self) -> &'p Payload<'p> {
+        self.payload
+    }
+
     /// Reads the text of a result; `text` is that of [`Payload::joined_text`].
     ///
     /// # Errors

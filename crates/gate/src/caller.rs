@@ -25,6 +25,8 @@ pub struct Caller {
     pub profile: Profile,
     /// Whether its requests are of the 2026-07-28 revision, where every result says its type.
     pub modern: bool,
+    /// Who asks, where one process serves several; empty where there is only one.
+    pub who: String,
     /// What our tool is called for it.
     pub reader: &'static str,
     /// What is set for clients, by pattern of their name; of several that match, the first wins.
@@ -38,6 +40,7 @@ impl Caller {
             client: String::new(),
             profile: Profile::strictest(),
             modern: false,
+            who: String::new(),
             reader: Handle::READER,
             set,
         };

@@ -29,10 +29,13 @@ use crate::capabilities::{self, Capabilities};
 use crate::error::{RpcError, bounded};
 use crate::follow_up::{FollowUp, Reader};
 use crate::keep::Keep;
+use crate::negotiation::{Offered, Redeemed};
 use crate::passage::Passage;
 use crate::policy::{Policies, Policy};
-use crate::raw::skim;
-use crate::{reply, resources, tools};
+use crate::raw::{self, Edits, Place, skim};
+use crate::style::Style;
+use crate::style::fetch::NAMES;
+use crate::{negotiation, reply, resources, tools};
 
 /// The largest result that a program gets whole.
 const WHOLE_BYTES: u64 = 256 << 20;
@@ -57,6 +60,7 @@ pub struct Gate {
     setup: Setup,
     /// The policies of the tools that were called: putting one together for each call would cost more than the call.
     known: Mutex<HashMap<String, Arc<Policy>>>,
+    offered: Offered,
 }
 
 /// Tools whose policy is remembered. A server has fewer; one that makes up names must not fill the memory.
@@ -93,7 +97,7 @@ impl Gate {
 
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
-        Self { setup, known: Mutex::default() }
+        Self { setup, known: Mutex::default(), offered: Offered::default() }
     }
 
     fn policy(&self, tool: &str) -> Arc<Policy> {
@@ -115,8 +119,12 @@ impl Gate {
 
     /// Returns whether the result of a call certainly crosses untouched, without taking long or storing anything.
     pub fn fits(&self, caller: &Caller, called: &Called, result: &[u8]) -> bool {
-        let budget = self.policy(&called.tool).budget(&caller.profile);
+        let policy = self.policy(&called.tool);
+        let budget = policy.budget(&caller.profile);
         let meter = &caller.profile.meter;
+        if policy.probes(result.len() as u64) {
+            return false;
+        }
         if measure::fits_unread(result, &budget, meter).is_some() {
             return true;
         }
@@ -131,7 +139,10 @@ impl Gate {
         let policy = self.policy(&called.tool);
         let budget = policy.budget(&caller.profile);
         let meter = &caller.profile.meter;
-        if result.as_slice().is_some_and(|bytes| measure::fits_unread(bytes, &budget, meter).is_some()) {
+        let probes = policy.probes(result.len());
+        if !probes
+            && result.as_slice().is_some_and(|bytes| measure::fits_unread(bytes, &budget, meter).is_some())
+        {
             return None;
         }
         // One result that the engine cannot handle must not end the proxy, nor cross as a flood.
@@ -144,10 +155,19 @@ impl Gate {
                 Some(true) => budget.with_bytes(budget.bytes.min(ERROR_BYTES)),
                 _ => budget,
             };
-            if !is_final(&payload) || fits(&payload, &budget, meter) {
+            let failed = payload.is_error == Some(true);
+            let probes = probes && !failed;
+            let crosses = fits(&payload, &budget, meter) && (!probes || negotiation::is_envelope(&payload));
+            if !is_final(&payload) || crosses {
                 return None;
             }
-            let passage = Passage { keep: &self.setup.keep, caller, called, policy: &policy, budget };
+            let style = match policy.style {
+                _ if probes => Style::Probe,
+                // What went wrong is told as it is, but for the contract, which has a field for it.
+                Style::Probe | Style::Error if failed => Style::Overview,
+                style => style,
+            };
+            let passage = Passage { keep: &self.setup.keep, caller, called, policy: &policy, budget, style };
             Some(passage.shape(&payload, result))
         }));
         let shaped = shaped.unwrap_or_else(|_| Some(Passage::failed(caller, called)))?;
@@ -194,6 +214,39 @@ impl Gate {
         }
     }
 
+    /// Returns whether a call asks for a part of a kept result through the tool itself.
+    pub fn negotiates(&self, tool: &str, arguments: &[u8]) -> bool {
+        let names = self.policy(tool).negotiates().then(|| self.offered.names(tool)).flatten();
+        names.is_some_and(|(names, _)| negotiation::has_token(arguments, names))
+    }
+
+    /// Takes what is ours out of the arguments of a call that goes to the upstream.
+    pub fn take_out(&self, tool: &str, line: &[u8], arguments: &Place, edits: &mut Edits) {
+        let names = self.policy(tool).negotiates().then(|| self.offered.names(tool)).flatten();
+        // What was not offered may be an argument of the tool's own.
+        if let Some((names, true)) = names {
+            negotiation::take_out(line, arguments, names, edits);
+        }
+    }
+
+    /// Answers a call that asks for a part of a kept result; the tool is not run.
+    pub fn fetch(&self, caller: &Caller, tool: &str, arguments: &[u8]) -> Vec<u8> {
+        let started = Instant::now();
+        let policy = self.policy(tool);
+        let names = self.offered.names(tool).map_or(&NAMES, |(names, _)| names);
+        let redeemed = Redeemed { keep: &self.setup.keep, caller, tool, policy: &policy };
+        let fetched = redeemed.answer(arguments, names);
+        if fetched.artifact.is_some() {
+            let cost = Payload::read_result(&fetched.result.as_slice())
+                .ok()
+                .and_then(|payload| measure::cost(&payload, &caller.profile.meter).ok());
+            if let Some(cost) = cost {
+                self.note(caller, tool, "fetch", (cost, cost), started, fetched.artifact);
+            }
+        }
+        fetched.result
+    }
+
     /// Returns whether an address is one of ours.
     pub fn owns(&self, uri: &str) -> bool {
         resources::is_ours(uri)
@@ -213,7 +266,12 @@ impl Gate {
 
     /// Rewrites a page of `tools/list`; `None` where it stays. The caller learns what our tool is called.
     pub fn tools(&self, caller: &mut Caller, result: &[u8], first_page: bool) -> Option<Vec<u8>> {
-        let listed = tools::rewrite(caller, result, first_page);
+        let offer = |tool: &str, members: &[raw::Member<'_>], edits: &mut Edits| {
+            if self.policy(tool).negotiates() {
+                self.offered.offer(result, tool, members, edits);
+            }
+        };
+        let listed = tools::rewrite(caller, result, first_page, &offer);
         caller.reader = listed.reader;
         listed.result
     }

@@ -10,6 +10,7 @@ mod error;
 mod follow_up;
 mod gate;
 mod keep;
+mod negotiation;
 mod passage;
 pub mod policy;
 pub mod profile;
@@ -17,6 +18,7 @@ pub mod raw;
 mod reply;
 mod resources;
 mod schema;
+pub mod style;
 mod tools;
 
 pub use caller::Caller;

@@ -7,9 +7,11 @@ use std::thread;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::{self, Cost};
+use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::shape::{Prepared, Request, Step};
 use tidegate_core::source::Source;
+use tidegate_core::view::{Dataset, Query, View, cursor};
 use tidegate_core::{Bytes, Tokens};
 use tidegate_store::{ArtifactId, Description, StoreError};
 
@@ -20,6 +22,10 @@ use crate::keep::Keep;
 use crate::policy::{OnStoreFailure, Policy};
 use crate::profile::OutputSchema;
 use crate::raw::{self, Edits};
+use crate::style::contract::{self, Contract};
+use crate::style::error::Exceeded;
+use crate::style::probe::{self, Bound};
+use crate::style::{self, Room, Style};
 use crate::{reply, resources, schema};
 
 /// One result that does not fit.
@@ -29,6 +35,7 @@ pub(crate) struct Passage<'p> {
     pub(crate) called: &'p Called,
     pub(crate) policy: &'p Policy,
     pub(crate) budget: Budget,
+    pub(crate) style: Style,
 }
 
 /// What is answered instead.
@@ -92,10 +99,11 @@ impl Passage<'_> {
         let read = move || {
             let prepared = Prepared::with_hints(payload, text, &self.policy.hints)?;
             let raw = measure::cost(payload, &self.caller.profile.meter)?;
-            let description = Keep::description(&prepared.outline()?, raw.tokens.0);
+            let outline = prepared.outline()?;
+            let description = Keep::description(&outline, raw.tokens.0);
             // A store that failed meanwhile needs no description.
             let _ = described.send(description);
-            let answered = self.kept(&prepared, id)?;
+            let answered = self.kept(&prepared, &outline, raw, id)?;
             std::io::Result::Ok((prepared, raw, answered))
         };
         let (read, stored) = if body.len() < BESIDE {
@@ -114,12 +122,80 @@ impl Passage<'_> {
         }
     }
 
-    fn kept(&self, prepared: &Prepared<'_>, id: &ArtifactId) -> std::io::Result<Answered> {
+    fn kept(
+        &self,
+        prepared: &Prepared<'_>,
+        outline: &Outline,
+        raw: Cost,
+        id: &ArtifactId,
+    ) -> std::io::Result<Answered> {
+        if self.style != Style::Overview {
+            return self.styled(prepared, outline, raw, id);
+        }
         let name = handle_name(&self.called.tool, id.as_str());
         let kept = self.keep.words(self.policy.ttl);
-        let link = self.caller.profile.resource_link.then(|| resources::link(&self.called.tool, id));
+        let link = self
+            .caller
+            .profile
+            .resource_link
+            .then(|| resources::link(&self.called.tool, self.policy.domain.as_deref(), id));
         let handle = Handle::kept(&name, &kept);
         self.answer(prepared, handle, link.as_deref(), Some(id.to_string()))
+    }
+
+    /// The answer in another style than the overview.
+    fn styled(
+        &self,
+        prepared: &Prepared<'_>,
+        outline: &Outline,
+        raw: Cost,
+        id: &ArtifactId,
+    ) -> std::io::Result<Answered> {
+        let tool = self.called.tool.as_str();
+        let payload = prepared.payload();
+        let data = Dataset::new(payload.source(), outline);
+        let room = Room { caller: self.caller, budget: self.budget };
+        let total_size = match data.text_bytes()? {
+            0 => payload.source().len(),
+            bytes => bytes,
+        };
+        // Without a store there is nothing to seal for, and what could not be kept is told by the caller of this.
+        let opened = self.keep.open().ok();
+        let seal = |bytes: &[u8]| {
+            opened.as_ref().map_or([0; cursor::SEAL], |opened| opened.seal(&self.keep.owner, id, bytes))
+        };
+        let text = match self.style {
+            Style::Probe => {
+                let bound = Bound { tool, who: &self.caller.who };
+                probe::envelope(&data, total_size, &bound.token(id, self.policy.token_life, seal), room)?
+            }
+            Style::Contract => {
+                let reference = resources::uri(tool, self.policy.domain.as_deref(), id);
+                let view = View::Page { number: 2, size: Some(contract::ITEMS) };
+                let cursor = cursor::encode(&Query { view, fields: Vec::new(), position: 0 }, seal);
+                let (reference, cursor) = (Some(reference.as_str()), Some(cursor.as_str()));
+                let success = payload.is_error != Some(true);
+                Contract { tool, success, reference, cursor, total_size }.text(&data, room)?
+            }
+            Style::Error | Style::Overview => {
+                let name = handle_name(tool, id.as_str());
+                let kept = self.keep.words(self.policy.ttl);
+                let handle = Some((name.as_str(), kept.as_str()));
+                let (tokens, budget, reader) = (raw.tokens.0, self.budget.tokens.0, self.caller.reader);
+                Exceeded { tool, tokens, budget, handle, reader }.text()
+            }
+        };
+        let mut result = reply::text_result(self.caller, &text, payload.is_error == Some(true));
+        if self.caller.profile.output_schema == OutputSchema::Union {
+            let member = format!("\"structuredContent\":{{\"{}\":{}}}", schema::MEMBER, style::quoted(&text));
+            result = added(&result, &[], member.as_bytes());
+        }
+        let sent = Cost {
+            tokens: self.caller.profile.meter.count(&text),
+            estimated: raw.estimated,
+            bytes: Bytes(result.len() as u64),
+        };
+        Ok(Answered { result, step: self.style.name(), raw, sent, artifact: Some(id.to_string()) })
     }
 
     fn lost(&self, prepared: &Prepared<'_>, raw: Cost, error: &StoreError) -> std::io::Result<Answered> {

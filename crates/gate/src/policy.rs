@@ -7,6 +7,7 @@ use tidegate_core::hints::Hints;
 use tidegate_core::{Bytes, Tokens};
 
 use crate::profile::Profile;
+use crate::style::{ProbeWhen, Style};
 
 /// What to answer where a result could not be kept. Both say that the tool did run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +40,18 @@ pub struct Rules {
     pub kind: Option<String>,
     /// What to answer where a result could not be kept.
     pub on_store_failure: Option<OnStoreFailure>,
+    /// What to answer where a result does not fit.
+    pub style: Option<Style>,
+    /// When a tool of the style `probe` answers with one.
+    pub probe_when: Option<ProbeWhen>,
+    /// For how long the token of a probe holds.
+    pub token_seconds: Option<u64>,
+    /// A result of more bytes is answered with a probe, whatever the style.
+    pub auto_negotiate_bytes: Option<u64>,
+    /// The domain of the addresses of kept results.
+    pub domain: Option<String>,
+    /// Whether the bytes of an answer go by what kind of tool it is, as its name says.
+    pub category_budgets: Option<bool>,
 }
 
 impl Rules {
@@ -54,6 +67,12 @@ impl Rules {
             rows: self.rows.or_else(|| wider.rows.clone()),
             kind: self.kind.or_else(|| wider.kind.clone()),
             on_store_failure: self.on_store_failure.or(wider.on_store_failure),
+            style: self.style.or(wider.style),
+            probe_when: self.probe_when.or(wider.probe_when),
+            token_seconds: self.token_seconds.or(wider.token_seconds),
+            auto_negotiate_bytes: self.auto_negotiate_bytes.or(wider.auto_negotiate_bytes),
+            domain: self.domain.or_else(|| wider.domain.clone()),
+            category_budgets: self.category_budgets.or(wider.category_budgets),
         }
     }
 }
@@ -83,7 +102,7 @@ impl Policies {
     pub fn of_tool(&self, tool: &str) -> Policy {
         let matching = self.tools.iter().filter(|(pattern, _)| matches(pattern, tool));
         let narrow = matching.fold(self.run.clone(), |rules, (_, wider)| rules.over(wider));
-        Policy::new(narrow.over(&self.server).over(&self.defaults))
+        Policy::new(narrow.over(&self.server).over(&self.defaults), tool)
     }
 }
 
@@ -121,22 +140,74 @@ pub struct Policy {
     pub hints: Hints,
     /// What to answer where a result could not be kept.
     pub on_store_failure: OnStoreFailure,
+    /// What to answer where a result does not fit.
+    pub style: Style,
+    /// When a tool of the style `probe` answers with one.
+    pub probe_when: ProbeWhen,
+    /// For how long the token of a probe holds.
+    pub token_life: Duration,
+    /// A result of more bytes is answered with a probe, whatever the style.
+    pub auto_negotiate_bytes: Option<u64>,
+    /// The domain of the addresses of kept results; the tool's name if not given.
+    pub domain: Option<String>,
 }
 
 /// For how long a result is kept unless something else was set.
 pub const TTL: Duration = Duration::from_secs(24 * 3600);
 
+/// For how long the token of a probe holds unless something else was set.
+pub const TOKEN_LIFE: Duration = Duration::from_secs(300);
+
+/// The bytes of an answer by what kind of tool it is: patterns of its name, narrowest first. What would be less than an
+/// answer needs is raised to that.
+const CATEGORIES: [(&str, u64); 13] = [
+    ("session_status", 1536),
+    ("trace_get", 1536),
+    ("agent_run", 3072),
+    ("workflow_run", 3072),
+    ("config_*", 1536),
+    ("memory_*", 1536),
+    ("*_status", 1536),
+    ("*_list", 2048),
+    ("list_*", 2048),
+    ("*_scan", 2048),
+    ("scan_*", 2048),
+    ("*_run", 3072),
+    ("run_*", 3072),
+];
+
+fn category_bytes(tool: &str) -> Option<u64> {
+    CATEGORIES.iter().find(|(pattern, _)| matches(pattern, tool)).map(|(_, bytes)| *bytes)
+}
+
 impl Policy {
-    fn new(rules: Rules) -> Self {
+    fn new(rules: Rules, tool: &str) -> Self {
+        let category = rules.category_budgets.unwrap_or_default().then(|| category_bytes(tool)).flatten();
         Self {
             budget_tokens: rules.budget_tokens,
-            max_bytes: rules.max_bytes,
+            max_bytes: rules.max_bytes.or(category),
             cap_tokens: rules.cap_tokens,
             ttl: rules.ttl_seconds.map_or(TTL, Duration::from_secs),
             page_size: rules.page_size,
             hints: Hints { kind: rules.kind, rows: rules.rows, fields: rules.fields.unwrap_or_default() },
             on_store_failure: rules.on_store_failure.unwrap_or_default(),
+            style: rules.style.unwrap_or_default(),
+            probe_when: rules.probe_when.unwrap_or_default(),
+            token_life: rules.token_seconds.map_or(TOKEN_LIFE, Duration::from_secs),
+            auto_negotiate_bytes: rules.auto_negotiate_bytes,
+            domain: rules.domain,
         }
+    }
+
+    /// Returns whether parts of a result may be fetched through the tool itself.
+    pub(crate) fn negotiates(&self) -> bool {
+        self.style == Style::Probe || self.auto_negotiate_bytes.is_some()
+    }
+
+    /// Returns whether a result of so many bytes is answered with a probe though it may fit.
+    pub(crate) fn probes(&self, bytes: u64) -> bool {
+        let always = self.style == Style::Probe && self.probe_when == ProbeWhen::Always;
+        always || self.auto_negotiate_bytes.is_some_and(|most| bytes > most)
     }
 
     /// Returns what an answer to a client may cost.
@@ -163,6 +234,29 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn categories_go_by_the_name_and_yield_to_what_was_set() {
+        let rules = Rules { category_budgets: Some(true), ..Rules::default() };
+        let mut policies = Policies { defaults: rules, ..Policies::default() };
+        let set = Rules { max_bytes: Some(9000), ..Rules::default() };
+        policies.add_tools("agent_list", set);
+        let bytes = |tool| policies.of_tool(tool).budget(&Profile::strictest()).bytes.0;
+        for (tool, expected) in [
+            ("agent_run", 3072),
+            ("workflow_run", 3072),
+            ("bugfix_list", 2048),
+            ("bugfix_scan", 2048),
+            ("session_status", 1536),
+            ("trace_get", 1536),
+            ("config_get", 1536),
+            ("memory_list", 1536),
+            ("agent_list", 9000),
+            ("echo", 10_240),
+        ] {
+            assert_eq!(bytes(tool), expected, "{tool}");
+        }
+    }
 
     #[test]
     fn patterns() {

@@ -18,15 +18,15 @@ const SCHEME: &str = "ax://";
 pub(crate) const LISTED: usize = 50;
 
 /// Returns the address of a result.
-pub(crate) fn uri(tool: &str, id: &ArtifactId) -> String {
-    let domain = handle_name(tool, "");
+pub(crate) fn uri(tool: &str, domain: Option<&str>, id: &ArtifactId) -> String {
+    let domain = handle_name(domain.unwrap_or(tool), "");
     format!("{SCHEME}{}/{}", domain.trim_end_matches('-'), id)
 }
 
 /// Returns the block that links to a result.
-pub(crate) fn link(tool: &str, id: &ArtifactId) -> String {
+pub(crate) fn link(tool: &str, domain: Option<&str>, id: &ArtifactId) -> String {
     let name = handle_name(tool, id.as_str());
-    json!({ "type": "resource_link", "uri": uri(tool, id), "name": name, "mimeType": "text/plain" })
+    json!({ "type": "resource_link", "uri": uri(tool, domain, id), "name": name, "mimeType": "text/plain" })
         .to_string()
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn entries(artifacts: &[Artifact], meter: &Meter) -> Vec<Value> {
         let records = artifact.records.map_or_else(String::new, |records| format!("{records} records, "));
         let description = format!("{records}{} bytes, kept until {}", artifact.bytes, artifact.expires);
         json!({
-            "uri": uri(&artifact.tool, &artifact.id),
+            "uri": uri(&artifact.tool, None, &artifact.id),
             "name": handle_name(&artifact.tool, artifact.id.as_str()),
             "description": description,
             "mimeType": "text/plain",

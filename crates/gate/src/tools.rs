@@ -63,7 +63,12 @@ pub(crate) struct Listed {
 
 /// Rewrites a page of `tools/list`: our tool at the end of the first page, and what clients would check results
 /// against. A list that is not one stays as it is.
-pub(crate) fn rewrite(caller: &Caller, result: &[u8], first_page: bool) -> Listed {
+pub(crate) fn rewrite(
+    caller: &Caller,
+    result: &[u8],
+    first_page: bool,
+    offer: &dyn Fn(&str, &[raw::Member<'_>], &mut Edits),
+) -> Listed {
     let unchanged = Listed { result: None, reader: caller.reader };
     let Some(whole) = raw::whole(result) else { return unchanged };
     let Some(list) = raw::member(result, &whole, "tools") else { return unchanged };
@@ -75,6 +80,9 @@ pub(crate) fn rewrite(caller: &Caller, result: &[u8], first_page: bool) -> Liste
         let named = |key: &str| members.iter().find(|member| member.key == key);
         let name = named("name").and_then(|member| raw::text(result, &member.value));
         taken |= name.as_deref() == Some(Handle::READER);
+        if let Some(name) = &name {
+            offer(name, &members, &mut edits);
+        }
         if let Some(output) = named("outputSchema") {
             rewrite_schema(caller, result, output.value.clone(), &mut edits, &members);
         }
@@ -133,7 +141,7 @@ mod tests {
     }
 
     fn rewritten(caller: &Caller, list: &str, first: bool) -> String {
-        let listed = rewrite(caller, list.as_bytes(), first);
+        let listed = rewrite(caller, list.as_bytes(), first, &|_, _, _| {});
         listed.result.map_or_else(|| list.to_owned(), |result| String::from_utf8(result).unwrap())
     }
 
@@ -178,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_upstream_tool_keeps_its_name() {
-        let listed = rewrite(&caller(), br#"{"tools":[{"name":"result_query"}]}"#, true);
+        let listed = rewrite(&caller(), br#"{"tools":[{"name":"result_query"}]}"#, true, &|_, _, _| {});
         assert_eq!(listed.reader, OTHER_NAME);
         let made = String::from_utf8(listed.result.unwrap()).unwrap();
         assert!(

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidegate_gate::raw::{self, Place};
+use tidegate_gate::raw::{self, Edits, Member, Place};
 use tidegate_gate::{Called, Caller, Capabilities, Gate, RpcError, Untouched, error_response, response};
 
 use crate::held::Limits;
@@ -48,6 +48,8 @@ pub struct Order {
 enum Wanted {
     /// A call of our tool, with its arguments.
     Query(Option<Vec<u8>>),
+    /// A part of a kept result, through the tool it came from, with the arguments of the call.
+    Fetch(String, Vec<u8>),
     /// A read of one of our addresses.
     Read(String),
     /// A list that the server does not have.
@@ -164,10 +166,12 @@ impl Link {
         };
         let mut orders = Vec::new();
         let mut kept: Vec<&Place> = Vec::new();
+        let mut edits = Edits::new();
         for place in &places {
             let envelope = Envelope::read(&line, place);
             state.unreadable |= envelope.is_none();
-            let order = envelope.and_then(|envelope| self.client_message(&mut state, &line, &envelope));
+            let order =
+                envelope.and_then(|envelope| self.client_message(&mut state, &line, &envelope, &mut edits));
             match order {
                 Some(Ours::Order(order)) => orders.push(*order),
                 Some(Ours::Nothing) => {}
@@ -175,19 +179,26 @@ impl Link {
             }
         }
         let forward = match kept.len() {
-            count if count == places.len() => Some(line),
+            count if count == places.len() => Some(if edits.is_empty() { line } else { edits.apply(&line) }),
             0 => None,
             // A batch without what is ours.
             _ => {
-                let joined: Vec<&[u8]> = kept.into_iter().map(|place| &line[place.clone()]).collect();
-                Some([b"[", joined.join(&b","[..]).as_slice(), b"]\n"].concat())
+                let elements: Vec<Member<'_>> = places.iter().map(element).collect();
+                edits.remove(&elements, |element| !kept.contains(&&element.whole));
+                Some(edits.apply(&line))
             }
         };
         FromClient { forward, orders }
     }
 
     /// Looks at a message of the client; `None` where it crosses.
-    fn client_message(&self, state: &mut State, line: &[u8], envelope: &Envelope<'_>) -> Option<Ours> {
+    fn client_message(
+        &self,
+        state: &mut State,
+        line: &[u8],
+        envelope: &Envelope<'_>,
+        edits: &mut Edits,
+    ) -> Option<Ours> {
         let method = envelope.method.as_deref()?;
         let nothing = 0..0;
         let params = envelope.params.as_ref().unwrap_or(&nothing);
@@ -204,6 +215,12 @@ impl Link {
             state.own.truncate(OWN - 1);
             state.own.push_front(id.clone());
             return Some(Ours::Order(Box::new(Order { id, what: wanted, caller: state.caller.clone() })));
+        }
+        if method == "tools/call"
+            && self.mode == Mode::Shape
+            && let (Some(tool), Some(arguments)) = (params.text("name"), params.place_of("arguments"))
+        {
+            self.gate.take_out(&tool, line, &arguments, edits);
         }
         let asked = state.asked(method, &params);
         let deadline =
@@ -228,6 +245,11 @@ impl Link {
         match method {
             "tools/call" if self.is_reader(state, &params.text("name")?) => {
                 Some(Wanted::Query(params.get("arguments").map(<[u8]>::to_vec)))
+            }
+            "tools/call" => {
+                let (tool, arguments) = (params.text("name")?, params.get("arguments")?);
+                let fetch = || Wanted::Fetch(tool.clone().into_owned(), arguments.to_vec());
+                self.gate.negotiates(&tool, arguments).then(fetch)
             }
             "resources/read" => {
                 let uri = params.text("uri")?;
@@ -261,6 +283,7 @@ impl Link {
         let caller = &order.caller;
         match &order.what {
             Wanted::Query(arguments) => Ok(self.gate.query(caller, arguments.as_deref())),
+            Wanted::Fetch(tool, arguments) => Ok(self.gate.fetch(caller, tool, arguments)),
             Wanted::Read(uri) => self.gate.read_resource(caller, uri),
             Wanted::Resources => Ok(self.gate.resources(caller, None).unwrap_or_default()),
             Wanted::Templates => Ok(self.gate.templates(caller, None).unwrap_or_default()),
@@ -341,7 +364,7 @@ enum Ours {
 struct Params<'l> {
     line: &'l [u8],
     place: Place,
-    members: Vec<raw::Member<'l>>,
+    members: Vec<Member<'l>>,
 }
 
 impl<'l> Params<'l> {
@@ -349,10 +372,14 @@ impl<'l> Params<'l> {
         Self { line, place: place.clone(), members: raw::members(line, place).unwrap_or_default() }
     }
 
-    /// Returns a member as written; of several with one name the last, as parsers do.
+    /// Returns where a member stands; of several with one name the last, as parsers do.
+    fn place_of(&self, key: &str) -> Option<Place> {
+        self.members.iter().rfind(|member| member.key == key).map(|member| member.value.clone())
+    }
+
+    /// Returns a member as written.
     fn get(&self, key: &str) -> Option<&'l [u8]> {
-        let member = self.members.iter().rfind(|member| member.key == key)?;
-        Some(&self.line[member.value.clone()])
+        self.place_of(key).map(|place| &self.line[place])
     }
 
     fn text(&self, key: &str) -> Option<Cow<'l, str>> {
@@ -390,6 +417,11 @@ impl State {
     fn lacks_resources(&self) -> bool {
         self.capabilities.is_some_and(|found| found.tools && !found.resources)
     }
+}
+
+/// A message of a batch, as something that can be taken out of it.
+fn element(place: &Place) -> Member<'static> {
+    Member { key: Cow::Borrowed(""), value: place.clone(), whole: place.clone() }
 }
 
 fn line_of(mut message: Vec<u8>) -> Vec<u8> {

@@ -9,6 +9,7 @@ use tidegate_core::hints::Hints;
 use tidegate_core::view::nearest;
 use tidegate_gate::policy::{OnStoreFailure, Rules};
 use tidegate_gate::profile::{OutputSchema, ProfileRules};
+use tidegate_gate::style::{ProbeWhen, Style};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -39,7 +40,7 @@ pub(super) struct Server {
 }
 
 const SECTIONS: [&str; 4] = ["defaults", "server", "client", "store"];
-const RULES: [&str; 9] = [
+const RULES: [&str; 15] = [
     "budget_tokens",
     "max_bytes",
     "cap_tokens",
@@ -49,6 +50,12 @@ const RULES: [&str; 9] = [
     "rows",
     "kind",
     "on_store_failure",
+    "style",
+    "probe_when",
+    "token_seconds",
+    "auto_negotiate_bytes",
+    "domain",
+    "category_budgets",
 ];
 const CLIENT: [&str; 6] =
     ["budget_tokens", "max_bytes", "cap_tokens", "output_schema", "resource_link", "count_percent"];
@@ -191,6 +198,18 @@ impl Reader<'_> {
                     rules.on_store_failure =
                         self.one_of(key, value, &["overview", "error"]).map(|at| choices[at]);
                 }
+                "style" => {
+                    rules.style =
+                        self.one_of(key, value, &Style::NAMES).and_then(|at| Style::named(Style::NAMES[at]));
+                }
+                "probe_when" => {
+                    let named = self.one_of(key, value, &ProbeWhen::NAMES);
+                    rules.probe_when = named.and_then(|at| ProbeWhen::named(ProbeWhen::NAMES[at]));
+                }
+                "token_seconds" => rules.token_seconds = self.number(key, value, 1..=MOST),
+                "auto_negotiate_bytes" => rules.auto_negotiate_bytes = self.number(key, value, 1..=MOST),
+                "domain" => rules.domain = self.string(key, value).map(str::to_owned),
+                "category_budgets" => rules.category_budgets = self.boolean(key, value),
                 _ if besides.contains(&key) => {}
                 _ => self.unknown(section, name.span(), key, &[&RULES[..], besides].concat()),
             }

@@ -16,6 +16,7 @@ mod run;
 mod session;
 mod shape;
 mod soak;
+mod styles;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -81,6 +81,25 @@ impl<'a> Dataset<'a> {
         Ok(if empty { 0 } else { feeds + u64::from(!ends) })
     }
 
+    /// Returns the first characters of the text.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn beginning(&self, characters: usize) -> io::Result<String> {
+        let bytes = self.text.read(0..4 * characters as u64)?;
+        Ok(String::from_utf8_lossy(&bytes).chars().take(characters).collect())
+    }
+
+    /// Returns how many bytes the text has.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn text_bytes(&self) -> io::Result<u64> {
+        self.text.length()
+    }
+
     /// Returns whether records rather than lines are the unit to search in.
     pub fn is_records(&self) -> bool {
         let lines = |pattern: &Pattern| matches!(pattern, Pattern::Fields(_) | Pattern::Files);

@@ -1,7 +1,6 @@
 //! What the server says where it is too large to be held: the same decisions as for a line, from what was seen of the
 //! message as it passed. Lists and greetings of that size are passed on as they are.
 
-use std::borrow::Cow;
 use std::time::Instant;
 
 use tidegate_gate::Called;
@@ -9,7 +8,7 @@ use tidegate_gate::raw::skim::{self, Message as Skimmed};
 use tidegate_gate::raw::{Edits, Member, Place};
 
 use super::server::untouched;
-use super::{FromServer, Later, Link, Mode};
+use super::{FromServer, Later, Link, Mode, element};
 use crate::held::{Message, Spooled};
 use crate::pending::Asked;
 
@@ -139,9 +138,4 @@ impl Link {
             edits.replace(result.value.clone(), shaped);
         }
     }
-}
-
-/// A message of a batch, as something that can be taken out of it.
-fn element(place: &Place) -> Member<'static> {
-    Member { key: Cow::Borrowed(""), value: place.clone(), whole: place.clone() }
 }

@@ -1,0 +1,194 @@
+//! The arguments with which parts of a result are fetched through its own tool: offered where tools are listed, taken
+//! out of every call, so that the upstream never sees them, and answered from the store.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+use tidegate_core::measure::{self, Fit};
+use tidegate_core::outline::Outline;
+use tidegate_core::payload::{Form, Payload};
+use tidegate_core::source::{Source, Span};
+use tidegate_core::view::Dataset;
+use tidegate_store::{ArtifactId, open};
+
+use crate::caller::Caller;
+use crate::error::{bounded, causes};
+use crate::keep::Keep;
+use crate::policy::Policy;
+use crate::raw::{self, Edits, Place};
+use crate::reply;
+use crate::style::Room;
+use crate::style::fetch::{Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part};
+use crate::style::probe::{Bound, GONE, MODES, Token};
+
+/// The names that a tool's arguments of ours have.
+pub(crate) type Names = &'static [&'static str; 5];
+
+/// How many tools are remembered.
+const KNOWN: usize = 4096;
+
+/// Under which names the arguments were offered, by tool; `None` where the upstream has them all itself and answers for
+/// them.
+#[derive(Debug, Default)]
+pub(crate) struct Offered {
+    tools: Mutex<HashMap<String, Option<Names>>>,
+}
+
+impl Offered {
+    /// Returns the names for a tool and whether they were offered; `None` where the upstream answers for them.
+    pub(crate) fn names(&self, tool: &str) -> Option<(Names, bool)> {
+        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        match tools.get(tool) {
+            Some(names) => names.map(|names| (names, true)),
+            None => Some((&NAMES, false)),
+        }
+    }
+
+    /// Adds our arguments to a tool that is being listed.
+    pub(crate) fn offer(&self, json: &[u8], tool: &str, members: &[raw::Member<'_>], edits: &mut Edits) {
+        let Some(schema) = members.iter().find(|member| member.key == "inputSchema") else { return };
+        let place = &schema.value;
+        let Some(has) = raw::members(json, place) else { return };
+        let properties = has.iter().find(|member| member.key == "properties");
+        let theirs = properties.and_then(|properties| raw::members(json, &properties.value));
+        let theirs = theirs.unwrap_or_default();
+        let taken = NAMES.iter().filter(|name| theirs.iter().any(|member| member.key == **name)).count();
+        let names = match taken {
+            0 => Some(&NAMES),
+            5 => None,
+            _ => Some(&OTHER_NAMES),
+        };
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if tools.len() < KNOWN || tools.contains_key(tool) {
+            tools.insert(tool.to_owned(), names);
+        }
+        let Some(names) = names else { return };
+        let added = offered(names);
+        match properties.filter(|properties| json[properties.value.start] == b'{') {
+            Some(properties) => edits.append(json, &properties.value, added.as_bytes()),
+            None => edits.append(json, place, format!("\"properties\":{{{added}}}").as_bytes()),
+        }
+    }
+}
+
+/// The members of a schema that offer our arguments.
+fn offered(names: Names) -> String {
+    let [token, mode, page, page_size, keys] = names;
+    let other = if *token == NAMES[0] { "" } else { " (tg_: this tool has an argument of the plain name)" };
+    let schemas = [
+        json!({"type": "string", "description": format!(
+            "From a first answer: fetch from its result instead of running again{other}"
+        )}),
+        json!({"type": "string", "enum": MODES, "description": format!("What to fetch with {token}; summary if absent")}),
+        json!({"type": "integer", "minimum": 1, "description": "For mode paginated or filtered; from 1"}),
+        json!({"type": "integer", "minimum": 1, "description": format!("Items of a page; {PAGE_SIZE} if absent")}),
+        json!({"type": "array", "items": {"type": "string"}, "description": "For mode filtered; dotted paths allowed"}),
+    ];
+    let members = [token, mode, page, page_size, keys].into_iter().zip(schemas);
+    members.map(|(name, schema)| format!("\"{name}\":{schema}")).collect::<Vec<_>>().join(",")
+}
+
+/// Takes our arguments out of those of a call.
+pub(crate) fn take_out(line: &[u8], arguments: &Place, names: Names, edits: &mut Edits) {
+    let members = raw::members(line, arguments).unwrap_or_default();
+    if members.iter().any(|member| names.contains(&member.key.as_ref())) {
+        edits.remove(&members, |member| names.contains(&member.key.as_ref()));
+    }
+}
+
+/// Returns whether a call asks for a part of a kept result.
+pub(crate) fn has_token(arguments: &[u8], names: Names) -> bool {
+    let token = raw::whole(arguments).and_then(|whole| raw::member(arguments, &whole, names[0]));
+    token.is_some_and(|token| arguments[token] != *b"null")
+}
+
+/// Returns whether a small result is a first answer already, from a server that negotiates by itself.
+pub(crate) fn is_envelope(payload: &Payload<'_>) -> bool {
+    const LARGEST: u64 = 4096;
+    let source = payload.source();
+    if payload.form == Form::Plain || source.len() > LARGEST {
+        return false;
+    }
+    let text = payload.joined_text().and_then(|text| text.to_bytes().ok()).unwrap_or_default();
+    let members = raw::whole(&text).and_then(|whole| raw::members(&text, &whole)).unwrap_or_default();
+    let has = |key: &str| members.iter().any(|member| member.key == key);
+    ["preview", "total_size", "available_modes", "continuation_token"].into_iter().all(has)
+}
+
+/// A call that asks for a part of a kept result.
+pub(crate) struct Redeemed<'r> {
+    pub(crate) keep: &'r Keep,
+    pub(crate) caller: &'r Caller,
+    pub(crate) tool: &'r str,
+    pub(crate) policy: &'r Policy,
+}
+
+/// A part, or why there is none.
+pub(crate) struct Fetched {
+    pub(crate) result: Vec<u8>,
+    pub(crate) artifact: Option<String>,
+}
+
+impl Redeemed<'_> {
+    /// Answers from the store; nothing is run.
+    pub(crate) fn answer(&self, arguments: &[u8], names: Names) -> Fetched {
+        let asked: Map<String, Value> = serde_json::from_slice(arguments).unwrap_or_default();
+        let fetch = match Fetch::read(&asked, names) {
+            Ok(fetch) => fetch,
+            Err(message) => return self.refused(&message),
+        };
+        // Whatever the token is, the same is looked up, so that neither words nor time tell what is wrong with it.
+        let token = Token::read(&fetch.token);
+        let id = token.as_ref().map_or_else(ArtifactId::random, |token| token.id.clone());
+        let Ok(opened) = self.keep.open() else { return self.gone() };
+        let source = open(&opened.store, &self.keep.owner, &id);
+        let bound = Bound { tool: self.tool, who: &self.caller.who };
+        let seal = |bytes: &[u8]| opened.seal(&self.keep.owner, &id, bytes);
+        let holds = token.is_some_and(|token| token.holds(bound, seal));
+        let (Ok(source), true) = (source, holds) else { return self.gone() };
+        let Some(outline) = Outline::from_bytes(source.outline()) else { return self.gone() };
+        let data = Dataset::new(&source, &outline);
+        let room = Room { caller: self.caller, budget: self.policy.budget(&self.caller.profile) };
+        let part = match fetch.part(&data, self.policy.page_size, room) {
+            Ok(Ok(Part::Whole)) => self.whole(&source, &data, &fetch),
+            Ok(Ok(Part::Text(text))) => Ok(reply::text_result(self.caller, &text, false)),
+            Ok(Err(message)) => Err(message),
+            Err(error) => Err(format!("the result cannot be read now ({}); try again", causes(&error))),
+        };
+        match part {
+            Ok(result) => Fetched { result, artifact: Some(id.to_string()) },
+            Err(message) => self.refused(&message),
+        }
+    }
+
+    /// The result as it came, or, where that is above the cap, its first page.
+    fn whole(&self, source: &dyn Source, data: &Dataset<'_>, fetch: &Fetch) -> Result<Vec<u8>, String> {
+        let unreadable =
+            |error: std::io::Error| format!("the result cannot be read now ({})", causes(&error));
+        let cap = self.policy.cap(&self.caller.profile);
+        let meter = &self.caller.profile.meter;
+        let payload = Payload::read_result(source).map_err(|error| causes(&error))?;
+        if let Fit::Fits(_) = measure::fits(&payload, &cap, meter).map_err(unreadable)? {
+            return Span::whole(source).read(source).map_err(unreadable);
+        }
+        let room = Room { caller: self.caller, budget: self.policy.budget(&self.caller.profile) };
+        let page = fetch.first_page(data, self.policy.page_size, room).map_err(unreadable)??;
+        let note = format!(
+            "the complete result is above the cap of {} tokens and {} bytes; this is a page of it",
+            cap.tokens.0, cap.bytes.0
+        );
+        let text = format!("{},\"note\":{}}}", page.strip_suffix('}').unwrap_or(&page), json!(note));
+        Ok(reply::text_result(self.caller, &text, false))
+    }
+
+    fn gone(&self) -> Fetched {
+        let text = json!({ "error": GONE }).to_string();
+        Fetched { result: reply::text_result(self.caller, &text, true), artifact: None }
+    }
+
+    fn refused(&self, message: &str) -> Fetched {
+        let text = json!({ "error": format!("{}: {}. Nothing was run.", self.tool, bounded(message)) });
+        Fetched { result: reply::text_result(self.caller, &text.to_string(), true), artifact: None }
+    }
+}

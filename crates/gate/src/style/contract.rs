@@ -1,0 +1,157 @@
+//! The style `contract`: one line of summary, at most ten items, and a reference to the complete result.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use tidegate_core::view::Dataset;
+
+use super::items::{Items, at};
+use super::{Room, cut, quoted};
+use crate::raw;
+
+/// Most characters of the summary and of a label, and most items.
+const SUMMARY: usize = 100;
+const LABEL: usize = 50;
+pub(crate) const ITEMS: u64 = 10;
+
+/// How grave an item is, gravest first.
+const SEVERITIES: [&str; 4] = ["critical", "high", "medium", "low"];
+/// Fields that say how grave an item is, what it is called and what names it, likeliest first.
+const SEVERITY: [&str; 3] = ["severity", "priority", "level"];
+const NAMES: [&str; 9] =
+    ["title", "label", "name", "summary", "message", "description", "text", "path", "file"];
+const IDS: [&str; 8] = ["id", "key", "number", "uuid", "slug", "name", "path", "sha"];
+
+/// What is answered.
+pub(crate) struct Contract<'c> {
+    pub(crate) tool: &'c str,
+    pub(crate) success: bool,
+    /// The address of the complete result; `None` where it could not be kept.
+    pub(crate) reference: Option<&'c str>,
+    /// Reads on behind the items that are shown first, where they are shown in order.
+    pub(crate) cursor: Option<&'c str>,
+    pub(crate) total_size: u64,
+}
+
+struct Item {
+    id: String,
+    label: String,
+    severity: Option<usize>,
+}
+
+impl Contract<'_> {
+    /// Returns the answer.
+    pub(crate) fn text(&self, data: &Dataset<'_>, room: Room<'_>) -> io::Result<String> {
+        let items = Items::new(data);
+        let count = if data.record_count() > 0 { Some(items.count()?) } else { None };
+        let (mut shown, severities) = match count {
+            Some(_) => choose(&items)?,
+            None => (Vec::new(), [0; 4]),
+        };
+        let summary = self.summary(count, severities);
+        let in_order = severities.iter().all(|count| *count == 0);
+        loop {
+            let text = self.written(&summary, count, &shown, in_order);
+            if shown.is_empty() || room.fits(&text) {
+                return Ok(text);
+            }
+            shown.pop();
+        }
+    }
+
+    fn summary(&self, count: Option<u64>, severities: [u64; 4]) -> String {
+        let told: Vec<String> = SEVERITIES
+            .iter()
+            .zip(severities)
+            .filter(|(_, count)| *count > 0)
+            .map(|(severity, count)| format!("{count} {severity}"))
+            .collect();
+        let text = match count {
+            Some(count) if !told.is_empty() => format!("{}: {count} total ({})", self.tool, told.join(", ")),
+            Some(count) => format!("{}: {count} items", self.tool),
+            None => format!("{}: {} bytes of text", self.tool, self.total_size),
+        };
+        let mut text: String = text.chars().take(SUMMARY).collect();
+        if !self.success {
+            text = format!("failed: {text}").chars().take(SUMMARY).collect();
+        }
+        text
+    }
+
+    fn written(&self, summary: &str, count: Option<u64>, shown: &[Item], in_order: bool) -> String {
+        let mut text = format!(r#"{{"summary":{},"success":{}"#, quoted(summary), self.success);
+        if let Some(count) = count {
+            let items: Vec<String> = shown.iter().map(Item::written).collect();
+            text.push_str(&format!(r#","count":{count},"items":[{}]"#, items.join(",")));
+        }
+        let more = count.is_none_or(|count| (shown.len() as u64) < count);
+        if let Some(reference) = self.reference {
+            text.push_str(&format!(r#","artifactRef":{}"#, quoted(reference)));
+        }
+        // Items are cut to a label, so there is always more than is shown.
+        text.push_str(&format!(r#","hasMore":{}"#, more || self.reference.is_some()));
+        let aligned = in_order && shown.len() as u64 == ITEMS;
+        if let Some(cursor) = self.cursor.filter(|_| aligned && more) {
+            text.push_str(&format!(r#","nextCursor":{}"#, quoted(cursor)));
+        }
+        text.push('}');
+        text
+    }
+}
+
+impl Item {
+    fn new(number: u64, key: Option<String>, json: &str) -> Self {
+        let bytes = json.as_bytes();
+        let whole = raw::whole(bytes).unwrap_or(0..0);
+        let value = |names: &[&str]| {
+            let place = names.iter().find_map(|name| at(bytes, &whole, name))?;
+            let scalar = !matches!(bytes[place.start], b'{' | b'[') && json[place.clone()] != *"null";
+            let text = raw::text(bytes, &place).unwrap_or_else(|| json[place].to_owned().into());
+            scalar.then(|| text.into_owned())
+        };
+        let severity = value(&SEVERITY).map(|text| text.to_lowercase());
+        let id = key.or_else(|| value(&IDS)).unwrap_or_else(|| (number + 1).to_string());
+        let plain = || raw::text(bytes, &whole).map_or_else(|| json.to_owned(), std::borrow::Cow::into_owned);
+        let label =
+            value(&NAMES).unwrap_or_else(|| if bytes.first() == Some(&b'{') { id.clone() } else { plain() });
+        Self {
+            id: id.chars().take(LABEL).collect(),
+            label: first(&label, LABEL),
+            severity: severity.and_then(|found| SEVERITIES.iter().position(|known| *known == found)),
+        }
+    }
+
+    fn written(&self) -> String {
+        let severity =
+            self.severity.map_or_else(String::new, |at| format!(r#","severity":"{}""#, SEVERITIES[at]));
+        format!(r#"{{"id":{},"label":{}{severity}}}"#, quoted(&self.id), quoted(&self.label))
+    }
+}
+
+/// A text of at most so many characters, the mark included.
+fn first(text: &str, most: usize) -> String {
+    match text.chars().nth(most) {
+        Some(_) => cut(text, most - 3),
+        None => text.to_owned(),
+    }
+}
+
+/// The items to show, the gravest first where they say how grave they are, and how many there are of each.
+fn choose(items: &Items<'_>) -> io::Result<(Vec<Item>, [u64; 4])> {
+    let (mut shown, mut severities, mut number) = (Vec::<Item>::new(), [0; 4], 0);
+    items.each(0, |key, json| {
+        let item = Item::new(number, key.map(str::to_owned), &json);
+        number += 1;
+        if let Some(at) = item.severity {
+            severities[at] += 1;
+        }
+        let rank = |item: &Item| item.severity.unwrap_or(SEVERITIES.len());
+        let at = shown.partition_point(|other| rank(other) <= rank(&item));
+        if (at as u64) < ITEMS {
+            shown.insert(at, item);
+            shown.truncate(ITEMS as usize);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok((shown, severities))
+}

@@ -31,7 +31,7 @@ use crate::follow_up::{FollowUp, Reader};
 use crate::keep::Keep;
 use crate::negotiation::{Offered, Redeemed};
 use crate::passage::Passage;
-use crate::policy::{Policies, Policy};
+use crate::policy::{Policies, Policy, Rules};
 use crate::raw::{self, Edits, Place, skim};
 use crate::style::Style;
 use crate::style::fetch::NAMES;
@@ -100,7 +100,16 @@ impl Gate {
         Self { setup, known: Mutex::default(), offered: Offered::default() }
     }
 
-    fn policy(&self, tool: &str) -> Arc<Policy> {
+    /// Sets rules for one tool that were found after the gate was made; they yield to those that were set for its name.
+    pub fn mark(&self, tool: &str, rules: &Rules) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < KNOWN || known.contains_key(tool) {
+            known.insert(tool.to_owned(), Arc::new(self.setup.policies.of_marked_tool(tool, rules)));
+        }
+    }
+
+    /// Returns the policy of a tool.
+    pub fn policy(&self, tool: &str) -> Arc<Policy> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(policy) = known.get(tool) {
             return Arc::clone(policy);
@@ -222,19 +231,25 @@ impl Gate {
 
     /// Takes what is ours out of the arguments of a call that goes to the upstream.
     pub fn take_out(&self, tool: &str, line: &[u8], arguments: &Place, edits: &mut Edits) {
-        let names = self.policy(tool).negotiates().then(|| self.offered.names(tool)).flatten();
         // What was not offered may be an argument of the tool's own.
-        if let Some((names, true)) = names {
+        if let Some(names) = self.own_arguments(tool) {
             negotiation::take_out(line, arguments, names, edits);
         }
     }
 
-    /// Answers a call that asks for a part of a kept result; the tool is not run.
-    pub fn fetch(&self, caller: &Caller, tool: &str, arguments: &[u8]) -> Vec<u8> {
+    /// Returns the names of our arguments of a tool, where it was listed with them.
+    pub fn own_arguments(&self, tool: &str) -> Option<&'static [&'static str; 5]> {
+        let names = self.policy(tool).negotiates().then(|| self.offered.names(tool)).flatten();
+        names.filter(|(_, offered)| *offered).map(|(names, _)| names)
+    }
+
+    /// Answers a call that asks for a part of a kept result; the tool is not run. A caller who may not call the tool now
+    /// gets the answer of one whose token does not hold.
+    pub fn fetch(&self, caller: &Caller, tool: &str, arguments: &[u8], allowed: bool) -> Vec<u8> {
         let started = Instant::now();
         let policy = self.policy(tool);
         let names = self.offered.names(tool).map_or(&NAMES, |(names, _)| names);
-        let redeemed = Redeemed { keep: &self.setup.keep, caller, tool, policy: &policy };
+        let redeemed = Redeemed { keep: &self.setup.keep, caller, tool, policy: &policy, allowed };
         let fetched = redeemed.answer(arguments, names);
         if fetched.artifact.is_some() {
             let cost = Payload::read_result(&fetched.result.as_slice())

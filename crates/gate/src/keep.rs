@@ -73,6 +73,15 @@ impl Keep {
         Self { place, owner, session, opened: Mutex::new(None), notes: Mutex::new(Notes::Closed(None)) }
     }
 
+    /// Returns the results of one caller of a server that has several; an empty name is the user who runs it.
+    pub fn of_caller(place: Place, who: &str) -> Self {
+        let keep = Self::of_user(place);
+        match who {
+            "" => keep,
+            who => Self { owner: Owner::new(format!("caller:{}:{who}", user())), ..keep },
+        }
+    }
+
     /// Returns what is open, and opens it if it is not.
     ///
     /// # Errors

@@ -122,6 +122,8 @@ pub(crate) struct Redeemed<'r> {
     pub(crate) caller: &'r Caller,
     pub(crate) tool: &'r str,
     pub(crate) policy: &'r Policy,
+    /// Whether the caller may call the tool now.
+    pub(crate) allowed: bool,
 }
 
 /// A part, or why there is none.
@@ -146,7 +148,7 @@ impl Redeemed<'_> {
         let bound = Bound { tool: self.tool, who: &self.caller.who };
         let seal = |bytes: &[u8]| opened.seal(&self.keep.owner, &id, bytes);
         let holds = token.is_some_and(|token| token.holds(bound, seal));
-        let (Ok(source), true) = (source, holds) else { return self.gone() };
+        let (Ok(source), true) = (source, holds & self.allowed) else { return self.gone() };
         let Some(outline) = Outline::from_bytes(source.outline()) else { return self.gone() };
         let data = Dataset::new(&source, &outline);
         let room = Room { caller: self.caller, budget: self.policy.budget(&self.caller.profile) };

@@ -100,9 +100,15 @@ impl Policies {
 
     /// Returns the policy for a tool.
     pub fn of_tool(&self, tool: &str) -> Policy {
+        self.of_marked_tool(tool, &Rules::default())
+    }
+
+    /// Returns the policy for a tool that says something of itself: narrower than what was set for all, wider than what
+    /// was set for its name.
+    pub fn of_marked_tool(&self, tool: &str, marked: &Rules) -> Policy {
         let matching = self.tools.iter().filter(|(pattern, _)| matches(pattern, tool));
         let narrow = matching.fold(self.run.clone(), |rules, (_, wider)| rules.over(wider));
-        Policy::new(narrow.over(&self.server).over(&self.defaults), tool)
+        Policy::new(narrow.over(marked).over(&self.server).over(&self.defaults), tool)
     }
 }
 

@@ -41,7 +41,8 @@ impl Style {
         Self::NAMES.iter().position(|known| *known == name).map(|at| styles[at])
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 }

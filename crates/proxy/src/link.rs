@@ -283,7 +283,7 @@ impl Link {
         let caller = &order.caller;
         match &order.what {
             Wanted::Query(arguments) => Ok(self.gate.query(caller, arguments.as_deref())),
-            Wanted::Fetch(tool, arguments) => Ok(self.gate.fetch(caller, tool, arguments)),
+            Wanted::Fetch(tool, arguments) => Ok(self.gate.fetch(caller, tool, arguments, true)),
             Wanted::Read(uri) => self.gate.read_resource(caller, uri),
             Wanted::Resources => Ok(self.gate.resources(caller, None).unwrap_or_default()),
             Wanted::Templates => Ok(self.gate.templates(caller, None).unwrap_or_default()),

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::super::truncate;
 use super::*;
 
 fn wrap(data: &Value) -> Wrapped {
@@ -114,6 +115,22 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+fn is_within(value: &Value, limits: &ResponseLimits) -> bool {
+    match value {
+        Value::Array(items) => {
+            items.len() <= limits.max_array_items && items.iter().all(|item| is_within(item, limits))
+        }
+        Value::Object(members) => members.values().all(|member| is_within(member, limits)),
+        Value::String(text) => {
+            let unmarked = text.strip_suffix("...").unwrap_or(text);
+            // The line that says how many are missing comes on top of those that are shown.
+            unmarked.chars().count() <= limits.max_string_length
+                && text.lines().count() <= limits.max_log_lines + 1
+        }
+        _ => true,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -135,8 +152,15 @@ proptest! {
     }
 
     #[test]
+    fn every_array_and_string_is_within_its_limit(data in any_json()) {
+        let limits = ResponseLimits::default();
+        prop_assert!(is_within(&truncate(&data, &limits), &limits));
+        prop_assert!(is_within(&wrap(&data).to_value(), &limits));
+    }
+
+    #[test]
     fn what_fits_is_only_truncated(data in any_json()) {
-        let truncated = super::super::truncate(&data, &ResponseLimits::default());
+        let truncated = truncate(&data, &ResponseLimits::default());
         let wrapped = wrap(&data);
         if let Value::Object(members) = &truncated && data.is_object() && result_bytes(&truncated) < 10_000 {
             prop_assert_eq!(&wrapped.data, members);

@@ -51,17 +51,21 @@ impl Cut {
         }
     }
 
-    /// Returns the limits made smaller, by steps of a quarter; the first step changes nothing that could fit.
+    /// Returns the limits made smaller, by quarters; the first step changes nothing that could fit.
+    ///
+    /// Members and keys of objects come down fastest and elements of arrays slowest: a few more rows tell more than
+    /// the thousandth key of a map.
     pub(super) fn step(limits: &ResponseLimits, step: u32) -> Self {
-        let scaled = |limit: usize| (0..step).fold(limit, |limit, _| limit - limit.div_ceil(4));
+        let quarters =
+            |limit: usize, times: u32| (0..times).fold(limit, |limit, _| limit - limit.div_ceil(4));
         Self {
             depth: limits.max_json_depth,
-            items: scaled(limits.max_array_items),
-            chars: scaled(limits.max_string_length),
-            lines: scaled(limits.max_log_lines),
-            // A member takes at least these bytes: two quotes escaped, a colon, a value, a comma or the end.
-            members: scaled(limits.max_bytes / 7),
-            key_chars: scaled(limits.max_bytes),
+            items: quarters(limits.max_array_items, step / 2),
+            chars: quarters(limits.max_string_length, step),
+            lines: quarters(limits.max_log_lines, step),
+            // A member takes at least these bytes: two quotes escaped, a colon, a space and a value.
+            members: quarters(limits.max_bytes / 7, step * 2),
+            key_chars: quarters(limits.max_bytes, step * 2),
         }
     }
 

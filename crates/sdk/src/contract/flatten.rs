@@ -9,67 +9,75 @@ use serde_json::{Map, Value};
 use super::ResponseLimits;
 
 /// Returns the value with joined keys, if that alone brings it within the depth; `None` too where it needs nothing.
+///
+/// Elements of arrays that will not be shown are neither looked at nor copied; null stands in their place.
 pub(super) fn flatten(value: &Value, limits: &ResponseLimits) -> Option<Value> {
+    let flattening =
+        Flattening { max_items: limits.max_array_items, max_key_chars: limits.max_string_length };
     let room = limits.max_json_depth;
-    if fits(value, room) {
-        return None;
-    }
-    within(value, room, limits.max_string_length)
+    if flattening.fits(value, room) { None } else { flattening.within(value, room) }
 }
 
-/// Whether a value has no more levels below it than there is room.
-fn fits(value: &Value, room: usize) -> bool {
-    let fits_below = |child: &Value| room > 0 && fits(child, room - 1);
-    match value {
-        Value::Array(items) => items.iter().all(fits_below),
-        Value::Object(members) => members.values().all(fits_below),
-        _ => true,
-    }
+struct Flattening {
+    max_items: usize,
+    max_key_chars: usize,
 }
 
-fn within(value: &Value, room: usize, key_chars: usize) -> Option<Value> {
-    if fits(value, room) {
-        return Some(value.clone());
-    }
-    let below = room.checked_sub(1)?;
-    match value {
-        Value::Array(items) => items.iter().map(|item| within(item, below, key_chars)).collect(),
-        Value::Object(members) => {
-            let mut joined = Map::new();
-            join("", members, below, key_chars, &mut joined)?;
-            Some(Value::Object(joined))
-        }
-        _ => None,
-    }
-}
-
-/// Moves members up into `joined`, under their path, until each has room.
-fn join(
-    prefix: &str,
-    members: &Map<String, Value>,
-    below: usize,
-    key_chars: usize,
-    joined: &mut Map<String, Value>,
-) -> Option<()> {
-    for (key, child) in members {
-        let path = format!("{prefix}{key}");
-        match child {
-            Value::Object(inner) if !fits(child, below) => {
-                // Also bounds the recursion: every level adds a character.
-                if path.chars().count() >= key_chars {
-                    return None;
-                }
-                join(&format!("{path}."), inner, below, key_chars, joined)?;
-            }
-            _ => {
-                let kept = within(child, below, key_chars)?;
-                if joined.insert(path, kept).is_some() {
-                    return None;
-                }
-            }
+impl Flattening {
+    /// Whether a value has no more levels below it than there is room.
+    fn fits(&self, value: &Value, room: usize) -> bool {
+        let fits_below = |child: &Value| room > 0 && self.fits(child, room - 1);
+        match value {
+            Value::Array(items) => items.iter().take(self.max_items).all(fits_below),
+            Value::Object(members) => members.values().all(fits_below),
+            _ => true,
         }
     }
-    Some(())
+
+    fn within(&self, value: &Value, room: usize) -> Option<Value> {
+        match value {
+            Value::Array(items) => {
+                let below = room.checked_sub(1);
+                let shown = items.iter().take(self.max_items).map(|item| self.within(item, below?));
+                let unseen = items.iter().skip(self.max_items).map(|_| Some(Value::Null));
+                shown.chain(unseen).collect()
+            }
+            Value::Object(members) if !members.is_empty() => {
+                let mut joined = Map::new();
+                self.join("", members, room.checked_sub(1)?, &mut joined)?;
+                Some(Value::Object(joined))
+            }
+            _ => Some(value.clone()),
+        }
+    }
+
+    /// Moves members up into `joined`, under their path, until each has room.
+    fn join(
+        &self,
+        prefix: &str,
+        members: &Map<String, Value>,
+        below: usize,
+        joined: &mut Map<String, Value>,
+    ) -> Option<()> {
+        for (key, child) in members {
+            let path = format!("{prefix}{key}");
+            match child {
+                Value::Object(inner) if !self.fits(child, below) => {
+                    // Also bounds the recursion: every level adds a character.
+                    if path.chars().count() >= self.max_key_chars {
+                        return None;
+                    }
+                    self.join(&format!("{path}."), inner, below, joined)?;
+                }
+                _ => {
+                    if joined.insert(path, self.within(child, below)?).is_some() {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(())
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +102,14 @@ mod tests {
     #[test]
     fn objects_inside_arrays_are_joined_in_their_place() {
         assert_eq!(flat(json!([{"a": {"b": {"c": {"d": 1}}}}])), Some(json!([{"a.b": {"c": {"d": 1}}}])));
+    }
+
+    #[test]
+    fn elements_that_are_not_shown_do_not_count() {
+        let mut rows = vec![json!({"a": {"b": {"c": {"d": 1}}}}); 11];
+        rows[10] = json!([[[[[1]]]]]);
+        let flat = flat(json!(rows)).unwrap();
+        assert_eq!((&flat[9], &flat[10]), (&json!({"a.b": {"c": {"d": 1}}}), &Value::Null));
     }
 
     #[test]

@@ -1,0 +1,253 @@
+//! The strict shape of an answer. It can only be made by its builder, so every [`Contract`] is within the limits.
+//!
+//! Summary and labels are cut. An eleventh item is left out and `hasMore` says so. What identifies something (`id`,
+//! `artifactRef`, `nextCursor`) would be useless when cut, so an answer in which they are too long is an error.
+
+use serde::{Deserialize, Serialize};
+
+use super::{LABEL_CHARS, MAX_ITEMS, ResponseLimits, SUMMARY_CHARS, first_chars, result_bytes};
+
+/// An answer in the strict shape.
+///
+/// ```
+/// use tidegate_sdk::contract::{Contract, Item, Severity};
+///
+/// let answer = Contract::success("Found bugs: 15 items")
+///     .count(15)
+///     .item(Item::new("b1", "crash on empty config").severity(Severity::High))
+///     .artifact_ref("ax://bugfix/s7")
+///     .build()?;
+/// assert_eq!(
+///     serde_json::to_string(&answer).unwrap(),
+///     r#"{"summary":"Found bugs: 15 items","success":true,"count":15,"items":[{"id":"b1","label":"crash on empty config","severity":"high"}],"artifactRef":"ax://bugfix/s7","hasMore":true}"#
+/// );
+/// # Ok::<(), tidegate_sdk::contract::ContractError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Contract {
+    summary: String,
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    items: Vec<Item>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact_ref: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_more: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// One item of an answer: enough to decide which one to look at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    id: String,
+    label: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
+}
+
+/// How bad something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// To be looked at first.
+    Critical,
+    /// Worse than most.
+    High,
+    /// Neither.
+    Medium,
+    /// To be looked at last.
+    Low,
+}
+
+/// Why there is no answer in the strict shape.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContractError {
+    /// The summary is empty.
+    #[error("the summary is empty; say in one line what the tool did")]
+    NoSummary,
+    /// A reference that nobody could follow.
+    #[error("{given:?} is no reference to an artifact; it must look like ax://domain/id")]
+    Reference {
+        /// What was given.
+        given: String,
+    },
+    /// Ids, reference and cursor are too long.
+    #[error(
+        "the answer has {bytes} bytes, but at most {max_bytes} are allowed; use shorter ids or fewer items"
+    )]
+    TooLarge {
+        /// Bytes of the answer.
+        bytes: usize,
+        /// The limit.
+        max_bytes: usize,
+    },
+}
+
+impl Item {
+    /// Returns an item; of the label the first 50 characters are kept.
+    pub fn new(id: impl Into<String>, label: &str) -> Self {
+        Self { id: id.into(), label: first_chars(label, LABEL_CHARS).to_owned(), severity: None }
+    }
+
+    /// Sets how bad it is.
+    #[must_use]
+    pub fn severity(self, severity: Severity) -> Self {
+        Self { severity: Some(severity), ..self }
+    }
+}
+
+impl Contract {
+    /// Begins the answer of a tool that did what it should; of the summary the first 100 characters are kept.
+    pub fn success(summary: &str) -> ContractBuilder {
+        ContractBuilder::new(summary, true)
+    }
+
+    /// Begins the answer of a tool that failed; of the summary the first 100 characters are kept.
+    pub fn failure(summary: &str) -> ContractBuilder {
+        ContractBuilder::new(summary, false)
+    }
+}
+
+/// A [`Contract`] in the making.
+#[derive(Debug, Clone)]
+#[must_use = "an answer is made by `build`"]
+pub struct ContractBuilder {
+    contract: Contract,
+    max_bytes: usize,
+}
+
+impl ContractBuilder {
+    fn new(summary: &str, success: bool) -> Self {
+        let contract = Contract {
+            summary: first_chars(summary, SUMMARY_CHARS).to_owned(),
+            success,
+            count: None,
+            items: Vec::new(),
+            artifact_ref: None,
+            has_more: None,
+            next_cursor: None,
+        };
+        Self { contract, max_bytes: ResponseLimits::default().max_bytes }
+    }
+
+    /// Sets how many there are in all.
+    pub fn count(mut self, count: u64) -> Self {
+        self.contract.count = Some(count);
+        self
+    }
+
+    /// Adds an item; after the tenth it only says that there are more.
+    pub fn item(mut self, item: Item) -> Self {
+        if self.contract.items.len() < MAX_ITEMS {
+            self.contract.items.push(item);
+        } else {
+            self.contract.has_more = Some(true);
+        }
+        self
+    }
+
+    /// Adds items; after the tenth it only says that there are more.
+    pub fn items(self, items: impl IntoIterator<Item = Item>) -> Self {
+        items.into_iter().fold(self, Self::item)
+    }
+
+    /// Sets the reference to the whole, `ax://domain/id`.
+    pub fn artifact_ref(mut self, reference: impl Into<String>) -> Self {
+        self.contract.artifact_ref = Some(reference.into());
+        self.has_more()
+    }
+
+    /// Says that there is more than is shown.
+    pub fn has_more(mut self) -> Self {
+        self.contract.has_more = Some(true);
+        self
+    }
+
+    /// Sets the cursor of the next page.
+    pub fn next_cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.contract.next_cursor = Some(cursor.into());
+        self.has_more()
+    }
+
+    /// Sets the most bytes of the answer, such as those of a [`super::Category`].
+    pub fn max_bytes(self, max_bytes: usize) -> Self {
+        Self { max_bytes, ..self }
+    }
+
+    /// Returns the answer.
+    ///
+    /// # Errors
+    ///
+    /// An empty summary, a reference of another form, or ids so long that the bytes do not suffice.
+    pub fn build(self) -> Result<Contract, ContractError> {
+        let Self { contract, max_bytes } = self;
+        if contract.summary.trim().is_empty() {
+            return Err(ContractError::NoSummary);
+        }
+        if let Some(given) = contract.artifact_ref.as_ref().filter(|given| !is_reference(given)) {
+            return Err(ContractError::Reference { given: given.clone() });
+        }
+        let bytes = result_bytes(&contract);
+        if bytes > max_bytes {
+            return Err(ContractError::TooLarge { bytes, max_bytes });
+        }
+        Ok(contract)
+    }
+}
+
+fn is_reference(text: &str) -> bool {
+    let parts = text.strip_prefix("ax://").and_then(|path| path.split_once('/'));
+    parts.is_some_and(|(domain, id)| !domain.is_empty() && !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn value(builder: ContractBuilder) -> Value {
+        serde_json::to_value(builder.build().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_set_is_absent() {
+        assert_eq!(
+            value(Contract::failure("no such trace")),
+            json!({"summary": "no such trace", "success": false})
+        );
+    }
+
+    #[test]
+    fn summary_label_and_items_are_cut() {
+        let items = (0..12).map(|id| Item::new(id.to_string(), &"é".repeat(60)));
+        let answer = value(Contract::success(&"s".repeat(120)).items(items).count(12));
+        assert_eq!(answer["summary"], "s".repeat(100));
+        assert_eq!(answer["items"].as_array().unwrap().len(), 10);
+        assert_eq!(answer["items"][0], json!({"id": "0", "label": "é".repeat(50)}));
+        assert_eq!((&answer["hasMore"], &answer["count"]), (&json!(true), &json!(12)));
+    }
+
+    #[test]
+    fn a_cursor_means_more() {
+        let answer = value(Contract::success("s").next_cursor("c"));
+        assert_eq!(answer, json!({"summary": "s", "success": true, "hasMore": true, "nextCursor": "c"}));
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_an_error() {
+        assert_eq!(Contract::success(" ").build(), Err(ContractError::NoSummary));
+        for reference in ["", "ax://", "ax://x", "ax:///x", "ax://x/", "https://x/y"] {
+            let error = Contract::success("s").artifact_ref(reference).build().unwrap_err();
+            assert!(error.to_string().contains("ax://domain/id"), "{error}");
+        }
+        let long = Contract::success("s").item(Item::new("i".repeat(11_000), "label"));
+        assert!(matches!(long.build(), Err(ContractError::TooLarge { max_bytes: 10_240, .. })));
+        assert!(Contract::success("s").max_bytes(80).build().is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! A grid of results of which some are better than others: the best, the best few, all, and a picture.
+//!
+//! Every cell has an objective, of which smaller is better. A cell that is missing, or whose objective is no number,
+//! is infeasible: it is in no list and never wins. Lists hold references into the grid, so a summary is a part of the
+//! full answer to the last bit.
+
+mod ascii;
+
+use serde::{Serialize, Serializer};
+
+/// Rows by columns of cells that may be missing.
+///
+/// ```
+/// use tidegate_sdk::grid::Grid;
+///
+/// let grid = Grid::new(2, 2, vec![Some(9.5), None, Some(3.25), Some(f64::NAN)], |dv| *dv)?;
+/// let best = grid.best().unwrap();
+/// assert_eq!((best.row, best.column, *best.value), (1, 0, 3.25));
+/// assert_eq!(grid.cells().count(), 2);
+/// # Ok::<(), tidegate_sdk::grid::GridError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid<T> {
+    rows: usize,
+    columns: usize,
+    /// Row by row, each with its objective.
+    cells: Vec<Option<(f64, T)>>,
+}
+
+/// One feasible cell of a grid; serializes as its value.
+#[derive(Debug, PartialEq)]
+pub struct Cell<'a, T> {
+    /// Its row, from zero.
+    pub row: usize,
+    /// Its column, from zero.
+    pub column: usize,
+    /// How good it is; smaller is better.
+    pub objective: f64,
+    /// What it holds.
+    pub value: &'a T,
+}
+
+/// Why there is no such grid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GridError {
+    /// The cells are not as many as rows and columns say.
+    #[error("a grid of {rows} rows and {columns} columns does not have {cells} cells")]
+    Size {
+        /// The rows.
+        rows: usize,
+        /// The columns.
+        columns: usize,
+        /// How many cells were given.
+        cells: usize,
+    },
+}
+
+impl<T> Clone for Cell<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Cell<'_, T> {}
+
+impl<T: Serialize> Serialize for Cell<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+impl<T> Grid<T> {
+    /// Returns a grid of cells given row by row, with the objective of each.
+    ///
+    /// # Errors
+    ///
+    /// Where there are more or fewer cells than rows times columns.
+    pub fn new(
+        rows: usize,
+        columns: usize,
+        cells: Vec<Option<T>>,
+        objective: impl Fn(&T) -> f64,
+    ) -> Result<Self, GridError> {
+        if rows.checked_mul(columns) != Some(cells.len()) {
+            return Err(GridError::Size { rows, columns, cells: cells.len() });
+        }
+        let measured = |cell: T| Some((objective(&cell), cell)).filter(|(objective, _)| !objective.is_nan());
+        Ok(Self { rows, columns, cells: cells.into_iter().map(|cell| cell.and_then(measured)).collect() })
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns the number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Returns every feasible cell, row by row.
+    pub fn cells(&self) -> impl Iterator<Item = Cell<'_, T>> {
+        self.cells.iter().enumerate().filter_map(|(index, cell)| {
+            let (objective, value) = cell.as_ref()?;
+            let (row, column) = (index / self.columns, index % self.columns);
+            Some(Cell { row, column, objective: *objective, value })
+        })
+    }
+
+    /// Returns the cell with the smallest objective; of equals the first.
+    pub fn best(&self) -> Option<Cell<'_, T>> {
+        self.cells().min_by(compare)
+    }
+
+    /// Returns the best cells, best first; of equals the first ones.
+    pub fn top(&self, count: usize) -> Vec<Cell<'_, T>> {
+        let mut cells: Vec<Cell<'_, T>> = self.cells().collect();
+        // The sort is stable, so equals stay row by row.
+        cells.sort_by(compare);
+        cells.truncate(count);
+        cells
+    }
+
+    /// Returns a picture of the objectives, and below it what its characters mean.
+    ///
+    /// The picture has at most `width` columns and `height` rows; in a larger grid one character stands for the best
+    /// of several cells, so the best of all is always seen. The legend is one line of at most 160 characters.
+    pub fn ascii(&self, width: usize, height: usize) -> String {
+        ascii::draw(self, width, height)
+    }
+}
+
+/// No objective is NaN, so any two compare; negative zero equals zero.
+fn compare<T>(one: &Cell<'_, T>, other: &Cell<'_, T>) -> std::cmp::Ordering {
+    one.objective.partial_cmp(&other.objective).unwrap_or(std::cmp::Ordering::Equal)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn grid(rows: usize, columns: usize, cells: &[Option<f64>]) -> Grid<f64> {
+        Grid::new(rows, columns, cells.to_vec(), |cell| *cell).unwrap()
+    }
+
+    fn positions<'a>(cells: impl IntoIterator<Item = Cell<'a, f64>>) -> Vec<(usize, usize)> {
+        cells.into_iter().map(|cell| (cell.row, cell.column)).collect()
+    }
+
+    #[test]
+    fn the_best_come_first_and_equals_in_order() {
+        let cells = [Some(2.0), Some(0.0), None, Some(f64::NAN), Some(-0.0), Some(f64::INFINITY)];
+        let grid = grid(2, 3, &cells);
+        assert_eq!(positions(grid.best()), [(0, 1)]);
+        assert_eq!(positions(grid.top(9)), [(0, 1), (1, 1), (0, 0), (1, 2)]);
+        assert_eq!(positions(grid.cells()), [(0, 0), (0, 1), (1, 1), (1, 2)]);
+        assert_eq!(serde_json::to_string(&grid.top(3)).unwrap(), "[0.0,-0.0,2.0]");
+    }
+
+    #[test]
+    fn nothing_feasible_has_no_best() {
+        for grid in [grid(1, 2, &[None, Some(f64::NAN)]), grid(0, 5, &[]), grid(5, 0, &[])] {
+            assert!(grid.best().is_none() && grid.top(3).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_grid_has_as_many_cells_as_it_says() {
+        let error = Grid::new(2, 2, vec![Some(1.0)], |cell| *cell).unwrap_err();
+        assert_eq!(error.to_string(), "a grid of 2 rows and 2 columns does not have 1 cells");
+        assert!(Grid::new(usize::MAX, 2, vec![Some(1.0)], |cell| *cell).is_err());
+    }
+
+    fn any_grid() -> impl Strategy<Value = Grid<f64>> {
+        let cell = prop::option::of(prop_oneof![any::<f64>(), (0u8..4).prop_map(f64::from)]);
+        (0usize..12, 0usize..12).prop_flat_map(move |(rows, columns)| {
+            prop::collection::vec(cell.clone(), rows * columns)
+                .prop_map(move |cells| grid(rows, columns, &cells))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_summary_is_a_part_of_the_full_answer(grid in any_grid(), count in 0usize..8) {
+            let bits = |cell: &Cell<'_, f64>| (cell.row, cell.column, cell.value.to_bits());
+            let full: Vec<_> = grid.cells().collect();
+            let top = grid.top(count);
+            prop_assert_eq!(top.len(), count.min(full.len()));
+            prop_assert!(top.iter().all(|cell| full.iter().any(|other| bits(cell) == bits(other))));
+            prop_assert!(full.windows(2).all(|pair| (pair[0].row, pair[0].column) < (pair[1].row, pair[1].column)));
+            let rank = |cell: &Cell<'_, f64>| (cell.objective, cell.row, cell.column);
+            prop_assert!(top.windows(2).all(|pair| rank(&pair[0]) < rank(&pair[1])));
+            prop_assert_eq!(grid.best().as_ref().map(bits), grid.top(1).first().map(bits));
+            if let Some(worst) = top.last() {
+                let better = full.iter().filter(|cell| cell.objective < worst.objective).count();
+                prop_assert!(better < top.len());
+            }
+        }
+
+        #[test]
+        fn a_picture_is_bounded(grid in any_grid(), width in 0usize..20, height in 0usize..20) {
+            let picture = grid.ascii(width, height);
+            let lines: Vec<&str> = picture.lines().collect();
+            let (legend, map) = lines.split_last().unwrap();
+            prop_assert!(picture.is_ascii() && legend.len() <= 160);
+            prop_assert!(map.len() <= height.min(grid.rows()));
+            prop_assert!(map.iter().all(|line| line.len() <= width.min(grid.columns())));
+            let drawn = width > 0 && height > 0 && grid.best().is_some();
+            prop_assert_eq!(map.iter().any(|line| line.contains('@')), drawn);
+        }
+    }
+}

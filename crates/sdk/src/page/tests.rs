@@ -1,0 +1,90 @@
+//! Every mistake is told with the valid choices; what is allowed is read as it was written.
+
+use super::*;
+
+fn rules() -> PageRules {
+    PageRules::with_fields(&["slug", "title", "author.name"])
+}
+
+fn error(arguments: Value) -> String {
+    rules().read(&arguments).unwrap_err().to_string()
+}
+
+#[test]
+fn nothing_written_means_the_defaults() {
+    let expected = PageRequest { limit: 20, cursor: None, fields: None, max_tokens: Tokens(2000) };
+    for arguments in [json!(null), json!({}), json!({"limit": null, "fields": [], "site": "harbour"})] {
+        assert_eq!(rules().read(&arguments), Ok(expected.clone()));
+    }
+    let short = PageRules { default_fields: vec!["slug".into()], default_limit: 5, ..rules() };
+    let request = short.read(&json!({})).unwrap();
+    assert_eq!((request.limit, request.fields.unwrap().paths()), (5, ["slug".to_owned()].as_slice()));
+}
+
+#[test]
+fn what_is_allowed_is_read() {
+    let request =
+        rules().read(&json!({"limit": 1, "cursor": "c", "fields": ["author"], "maxTokens": 10_000})).unwrap();
+    assert_eq!((request.limit, request.cursor.as_deref()), (1, Some("c")));
+    assert_eq!(
+        (request.fields.unwrap().paths(), request.max_tokens),
+        (["author".to_owned()].as_slice(), Tokens(10_000))
+    );
+}
+
+#[test]
+fn every_mistake_names_the_choices() {
+    for (limit, shown) in
+        [(json!(0), "0"), (json!(21), "21"), (json!(-1), "-1"), (json!(1.5), "1.5"), (json!("5"), "\"5\"")]
+    {
+        assert_eq!(
+            error(json!({"limit": limit})),
+            format!("limit must be a whole number from 1 to 20, not {shown}")
+        );
+    }
+    assert_eq!(error(json!({"max_tokens": 0})), "max_tokens must be a whole number from 1 to 10000, not 0");
+    assert_eq!(
+        error(json!({"fields": ["titel"]})),
+        "unknown field \"titel\"; valid names are slug, title, author.name"
+    );
+    for fields in [json!("slug"), json!([1])] {
+        let told = error(json!({"fields": fields}));
+        assert!(
+            told.starts_with("fields must be a list") && told.ends_with("slug, title, author.name"),
+            "{told}"
+        );
+    }
+    assert!(error(json!({"cursor": 5})).contains("nextCursor, not 5"));
+    assert!(error(json!([1])).starts_with("arguments must be an object"));
+    assert!(error(json!({"limit": "x".repeat(9000)})).len() < 300);
+}
+
+#[test]
+fn arguments_are_part_of_those_of_a_tool() {
+    #[derive(Deserialize)]
+    struct Listing {
+        site: String,
+        #[serde(flatten)]
+        page: PageArguments,
+    }
+    let listing: Listing = serde_json::from_value(json!({"site": "harbour", "limit": 3})).unwrap();
+    assert_eq!((listing.site.as_str(), rules().resolve(&listing.page).unwrap().limit), ("harbour", 3));
+}
+
+#[test]
+fn a_page_has_a_cursor_only_if_there_is_more() {
+    let page = Page { items: vec![1], total: 7, next_cursor: None };
+    assert_eq!(serde_json::to_string(&page).unwrap(), r#"{"items":[1],"total":7}"#);
+    let page = Page { next_cursor: Some("c".into()), ..page }.map(|row| row + 1);
+    let text = r#"{"items":[2],"total":7,"nextCursor":"c"}"#;
+    assert_eq!(serde_json::to_string(&page).unwrap(), text);
+    assert_eq!(serde_json::from_str::<Page<i32>>(text).unwrap(), page);
+}
+
+#[test]
+fn the_schema_says_what_is_allowed() {
+    let properties = rules().properties();
+    assert_eq!(properties["limit"], json!({"type": "integer", "minimum": 1, "maximum": 20, "default": 20}));
+    assert_eq!(properties["fields"]["items"]["enum"], json!(["slug", "title", "author.name"]));
+    assert!(!PageRules::default().properties().contains_key("fields"));
+}

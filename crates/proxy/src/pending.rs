@@ -65,7 +65,9 @@ impl Request {
     /// Whether a server writes the id as another number than it was asked with, as 2.0 for 2, which not every client
     /// takes for the same. A string is the same to all, however it is escaped.
     pub(crate) fn is_otherwise(&self, id: &[u8]) -> bool {
-        self.id != id && !id.starts_with(b"\"")
+        // What a client wrote that is no JSON must not get into the answer.
+        let json = || serde_json::from_slice::<serde_json::Number>(&self.id).is_ok();
+        self.id != id && !id.starts_with(b"\"") && json()
     }
 }
 

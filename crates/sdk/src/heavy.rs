@@ -1,0 +1,103 @@
+//! What a tool says of itself: `#[heavy]` puts it into the tool's `_meta`, where it never leaves the server.
+
+use rmcp::model::{MetaObject, Tool};
+use serde_json::{Map, Value, json};
+use tidegate_gate::policy::Rules;
+use tidegate_gate::style::{ProbeWhen, Style};
+
+use crate::tier::Tier;
+
+/// The key under which it stands.
+const KEY: &str = "tidegate/heavy";
+
+/// What `#[heavy]` says; `None` leaves it to what was set for all tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the keys of `#[heavy]`, under the same names")]
+pub struct Heavy {
+    pub style: Option<&'static str>,
+    pub probe_when: Option<&'static str>,
+    pub budget_tokens: Option<u64>,
+    pub page_size: Option<u64>,
+    pub ttl_seconds: Option<u64>,
+    pub auto_negotiate_bytes: Option<u64>,
+    pub domain: Option<&'static str>,
+    pub tier: Option<&'static str>,
+}
+
+/// What a tool turned out to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Marked {
+    pub(crate) rules: Rules,
+    pub(crate) tier: Tier,
+}
+
+impl Heavy {
+    /// Says nothing.
+    pub const NOTHING: Self = Self {
+        style: None,
+        probe_when: None,
+        budget_tokens: None,
+        page_size: None,
+        ttl_seconds: None,
+        auto_negotiate_bytes: None,
+        domain: None,
+        tier: None,
+    };
+
+    /// Returns it as the `_meta` of a tool.
+    #[must_use]
+    pub fn meta(self) -> MetaObject {
+        let mut meta = Map::new();
+        meta.insert(
+            KEY.into(),
+            json!({
+                "style": self.style,
+                "probe_when": self.probe_when,
+                "budget_tokens": self.budget_tokens,
+                "page_size": self.page_size,
+                "token_seconds": self.ttl_seconds,
+                "auto_negotiate_bytes": self.auto_negotiate_bytes,
+                "domain": self.domain,
+                "tier": self.tier,
+            }),
+        );
+        MetaObject(meta)
+    }
+}
+
+impl Marked {
+    /// A tool that says nothing.
+    pub(crate) fn nothing() -> Self {
+        Self { rules: Rules::default(), tier: Tier::Read }
+    }
+
+    /// Reads what a tool says of itself.
+    pub(crate) fn of(tool: &Tool) -> Self {
+        let Some(said) = tool.meta.as_ref().and_then(|meta| meta.0.get(KEY)) else {
+            return Self::nothing();
+        };
+        let text = |key: &str| said.get(key).and_then(Value::as_str);
+        let number = |key: &str| said.get(key).and_then(Value::as_u64);
+        let rules = Rules {
+            style: text("style").and_then(Style::named),
+            probe_when: text("probe_when").and_then(ProbeWhen::named),
+            budget_tokens: number("budget_tokens"),
+            page_size: number("page_size"),
+            token_seconds: number("token_seconds"),
+            auto_negotiate_bytes: number("auto_negotiate_bytes"),
+            domain: text("domain").map(str::to_owned),
+            ..Rules::default()
+        };
+        Self { rules, tier: text("tier").and_then(|tier| tier.parse().ok()).unwrap_or(Tier::Read) }
+    }
+
+    /// Takes what it says out of a tool that is shown to a client.
+    pub(crate) fn take_out(tool: &mut Tool) {
+        if let Some(meta) = &mut tool.meta {
+            meta.0.remove(KEY);
+            if meta.0.is_empty() {
+                tool.meta = None;
+            }
+        }
+    }
+}

@@ -5,11 +5,10 @@
 //! `#[heavy]` says of one tool what to answer then.
 //!
 //! ```
-//! use rmcp::handler::server::router::tool::ToolRouter;
 //! use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 //! use tidegate_sdk::{Tidegate, heavy};
 //!
-//! struct Shop { tool_router: ToolRouter<Self> }
+//! struct Shop;
 //!
 //! #[tool_router]
 //! impl Shop {
@@ -24,7 +23,7 @@
 //! impl ServerHandler for Shop {}
 //!
 //! async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-//!     let server = Tidegate::wrap(Shop { tool_router: Shop::tool_router() });
+//!     let server = Tidegate::wrap(Shop);
 //!     server.serve((tokio::io::stdin(), tokio::io::stdout())).await?.waiting().await?;
 //!     Ok(())
 //! }

@@ -1,0 +1,57 @@
+//! What is around a tool: the overview and its follow-ups, the contract, totals and the ceiling of a session.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+use tidegate_sdk::{Place, Tidegate};
+
+use crate::shop::Shop;
+use crate::{Client, ERAS};
+
+#[tokio::test]
+async fn a_large_result_is_kept_and_read_on() {
+    for era in ERAS {
+        let shop = Shop::new();
+        let client = Client::connect(Tidegate::wrap(shop.clone()).kept_in(Place::Memory).quiet(), era).await;
+        let overview = client.text("plain", json!({})).await;
+        assert!(overview.starts_with("plain returned 430 rows"), "{overview}");
+        let id = overview.split('"').nth(1).unwrap().to_owned();
+        let page = client.text("result_query", json!({"id": id, "page": 2, "fields": ["id"]})).await;
+        assert!(page.contains("rows 2") || page.contains("id"), "{page}");
+        let sql = client.text("result_query", json!({"id": id, "sql": "select count(*) from t"})).await;
+        assert!(sql.contains("430"), "{sql}");
+        assert_eq!(shop.runs.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_contract_names_its_domain() {
+    for era in ERAS {
+        let client = Client::connect(Tidegate::wrap(Shop::new()).kept_in(Place::Memory).quiet(), era).await;
+        let contract = client.told("stock_list", json!({})).await;
+        assert_eq!(contract["summary"], "stock_list: 430 items");
+        assert_eq!((&contract["success"], &contract["count"]), (&json!(true), &json!(430)));
+        assert_eq!(contract["items"].as_array().unwrap().len(), 10);
+        assert!(contract["artifactRef"].as_str().unwrap().starts_with("ax://stock/"));
+        let id = contract["artifactRef"].clone();
+        let next = client.text("result_query", json!({"id": id, "cursor": contract["nextCursor"]})).await;
+        assert!(next.contains("Widget 11"), "{next}");
+    }
+}
+
+#[tokio::test]
+async fn totals_are_counted_and_the_ceiling_holds() {
+    for era in ERAS {
+        let server = Tidegate::wrap(Shop::new()).kept_in(Place::Memory).session_max_bytes(4000).quiet();
+        let totals = server.totals();
+        let client = Client::connect(server, era).await;
+        let first = client.text("plain", json!({})).await;
+        assert!(totals.sent_bytes() > 4000 && totals.bytes() > 50_000, "{totals}");
+        assert_eq!((totals.calls(), totals.artifacts()), (1, 1));
+        let later = client.call("plain", json!({"items": 200})).await;
+        let text = serde_json::to_value(&later).unwrap();
+        let small = text["content"][0]["text"].as_str().unwrap();
+        assert!(small.len() < 1536 && small.len() < first.len(), "{small}");
+        assert!(text["content"][1]["text"].as_str().unwrap().contains("more than 4000 bytes"), "{text}");
+    }
+}

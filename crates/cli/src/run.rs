@@ -134,7 +134,7 @@ impl Arguments {
     ) -> Result<Link, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
         let engines = Queries::new(tidegate_query::Limits::default(), worker);
-        let gate = Gate::new(Setup { keep: Keep::of_user(place), policies, engines, server });
+        let gate = Gate::new(Setup { keep: Arc::new(Keep::of_user(place)), policies, engines, server });
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout))
     }

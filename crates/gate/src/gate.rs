@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -35,7 +36,7 @@ use crate::policy::{Policies, Policy, Rules};
 use crate::raw::{self, Edits, Place, skim};
 use crate::style::Style;
 use crate::style::fetch::NAMES;
-use crate::{negotiation, reply, resources, tools};
+use crate::{negotiation, output, reply, resources, tools};
 
 /// The largest result that a program gets whole.
 const WHOLE_BYTES: u64 = 256 << 20;
@@ -46,7 +47,7 @@ const ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
 /// What a gate is made of.
 pub struct Setup {
     /// Where results are kept.
-    pub keep: Keep,
+    pub keep: Arc<Keep>,
     /// The rules for the tools of the server.
     pub policies: Policies,
     /// The engines behind jq, sql and grep.
@@ -61,6 +62,20 @@ pub struct Gate {
     /// The policies of the tools that were called: putting one together for each call would cost more than the call.
     known: Mutex<HashMap<String, Arc<Policy>>>,
     offered: Offered,
+    /// Bytes of results that were sent.
+    sent: AtomicU64,
+}
+
+/// The bytes of an answer once a session has had enough: the least, and room to say so.
+const SMALLEST: Bytes = Bytes(Budget::LEAST_BYTES.0 + 160);
+
+/// What an answer may cost, and why.
+struct Allowed {
+    budget: Budget,
+    /// The ceiling of the session, where it has been reached.
+    ceiling: Option<u64>,
+    /// Whether all of the result was asked for.
+    full: bool,
 }
 
 /// Tools whose policy is remembered. A server has fewer; one that makes up names must not fill the memory.
@@ -97,7 +112,7 @@ impl Gate {
 
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
-        Self { setup, known: Mutex::default(), offered: Offered::default() }
+        Self { setup, known: Mutex::default(), offered: Offered::default(), sent: AtomicU64::new(0) }
     }
 
     /// Sets rules for one tool that were found after the gate was made; they yield to those that were set for its name.
@@ -129,31 +144,55 @@ impl Gate {
     /// Returns whether the result of a call certainly crosses untouched, without taking long or storing anything.
     pub fn fits(&self, caller: &Caller, called: &Called, result: &[u8]) -> bool {
         let policy = self.policy(&called.tool);
-        let budget = policy.budget(&caller.profile);
+        let budget = self.room(&policy, caller, called).budget;
         let meter = &caller.profile.meter;
         if policy.probes(result.len() as u64) {
             return false;
         }
-        if measure::fits_unread(result, &budget, meter).is_some() {
-            return true;
+        let fits = measure::fits_unread(result, &budget, meter).is_some() || {
+            let source = result;
+            let small = result.len() as u64 <= budget.bytes.0.min(ERROR_BYTES.0);
+            small && Payload::read_result(&source).is_ok_and(|payload| fits(&payload, &budget, meter))
+        };
+        if fits {
+            self.count(result.len() as u64);
         }
-        let source = result;
-        let small = result.len() as u64 <= budget.bytes.0.min(ERROR_BYTES.0);
-        small && Payload::read_result(&source).is_ok_and(|payload| fits(&payload, &budget, meter))
+        fits
+    }
+
+    /// Counts what is sent in this session.
+    fn count(&self, bytes: u64) {
+        self.sent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The room for the answer to a call: the usual, that of a full output, or the least once the session has had enough.
+    fn room(&self, policy: &Policy, caller: &Caller, called: &Called) -> Allowed {
+        let usual = policy.budget(&caller.profile);
+        let ceiling = policy.session_max_bytes.filter(|most| self.sent.load(Ordering::Relaxed) >= *most);
+        let full = output::is_full(policy, called.arguments.as_deref());
+        let budget = match (ceiling, full) {
+            (Some(_), _) => usual.with_bytes(SMALLEST.min(usual.bytes)),
+            (None, true) => policy.full(&caller.profile),
+            (None, false) => usual,
+        };
+        Allowed { budget, ceiling, full: full && ceiling.is_none() }
     }
 
     /// Decides on the result of a call: `None` where it crosses untouched, else what is answered instead.
     pub fn result(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Option<Vec<u8>> {
         let started = Instant::now();
         let policy = self.policy(&called.tool);
-        let budget = policy.budget(&caller.profile);
+        let allowed = self.room(&policy, caller, called);
+        let budget = allowed.budget;
         let meter = &caller.profile.meter;
-        let probes = policy.probes(result.len());
+        let probes = policy.probes(result.len()) && !allowed.full;
         if !probes
             && result.as_slice().is_some_and(|bytes| measure::fits_unread(bytes, &budget, meter).is_some())
         {
+            self.count(result.len());
             return None;
         }
+        let length = result.len();
         // One result that the engine cannot handle must not end the proxy, nor cross as a flood.
         let shaped = catch_unwind(AssertUnwindSafe(|| {
             let payload = match Payload::read_result(&result) {
@@ -172,14 +211,21 @@ impl Gate {
             }
             let style = match policy.style {
                 _ if probes => Style::Probe,
+                _ if allowed.full => Style::Overview,
                 // What went wrong is told as it is, but for the contract, which has a field for it.
                 Style::Probe | Style::Error if failed => Style::Overview,
                 style => style,
             };
-            let passage = Passage { keep: &self.setup.keep, caller, called, policy: &policy, budget, style };
+            // A full output above its cap is attached, beside an answer of the usual size.
+            let budget = if allowed.full { policy.budget(&caller.profile) } else { budget };
+            let (attached, ceiling) = (allowed.full, allowed.ceiling);
+            let keep = &*self.setup.keep;
+            let passage = Passage { keep, caller, called, policy: &policy, budget, style, attached, ceiling };
             Some(passage.shape(&payload, result))
         }));
-        let shaped = shaped.unwrap_or_else(|_| Some(Passage::failed(caller, called)))?;
+        let shaped = shaped.unwrap_or_else(|_| Some(Passage::failed(caller, called)));
+        self.count(shaped.as_ref().map_or(length, |shaped| shaped.result.len() as u64));
+        let shaped = shaped?;
         let result = (!called.by_program || result.len() > WHOLE_BYTES).then_some(shaped.result);
         let (step, sent) = match result {
             Some(_) => (shaped.step, shaped.sent),
@@ -226,21 +272,24 @@ impl Gate {
     /// Returns whether a call asks for a part of a kept result through the tool itself.
     pub fn negotiates(&self, tool: &str, arguments: &[u8]) -> bool {
         let names = self.policy(tool).negotiates().then(|| self.offered.names(tool)).flatten();
-        names.is_some_and(|(names, _)| negotiation::has_token(arguments, names))
+        names.is_some_and(|names| negotiation::has_token(arguments, names))
+    }
+
+    /// Returns the answer to a call whose arguments of ours make no sense, so that it must not be made.
+    pub fn refusal(&self, caller: &Caller, tool: &str, arguments: &[u8]) -> Option<Vec<u8>> {
+        let ours = self.policy(tool).offers_output && self.own_arguments(tool).contains(&output::NAME);
+        let mistake = ours.then(|| output::mistake(arguments)).flatten()?;
+        Some(reply::text_result(caller, &format!("{tool}: {mistake}. Nothing was run."), true))
     }
 
     /// Takes what is ours out of the arguments of a call that goes to the upstream.
     pub fn take_out(&self, tool: &str, line: &[u8], arguments: &Place, edits: &mut Edits) {
-        // What was not offered may be an argument of the tool's own.
-        if let Some(names) = self.own_arguments(tool) {
-            negotiation::take_out(line, arguments, names, edits);
-        }
+        negotiation::take_out(line, arguments, &self.own_arguments(tool), edits);
     }
 
-    /// Returns the names of our arguments of a tool, where it was listed with them.
-    pub fn own_arguments(&self, tool: &str) -> Option<&'static [&'static str; 5]> {
-        let names = self.policy(tool).negotiates().then(|| self.offered.names(tool)).flatten();
-        names.filter(|(_, offered)| *offered).map(|(names, _)| names)
+    /// Returns the names of the arguments of a tool that are ours, where it was listed with them.
+    pub fn own_arguments(&self, tool: &str) -> Vec<&'static str> {
+        self.offered.own(tool)
     }
 
     /// Answers a call that asks for a part of a kept result; the tool is not run. A caller who may not call the tool now
@@ -248,7 +297,7 @@ impl Gate {
     pub fn fetch(&self, caller: &Caller, tool: &str, arguments: &[u8], allowed: bool) -> Vec<u8> {
         let started = Instant::now();
         let policy = self.policy(tool);
-        let names = self.offered.names(tool).map_or(&NAMES, |(names, _)| names);
+        let names = self.offered.names(tool).unwrap_or(&NAMES);
         let redeemed = Redeemed { keep: &self.setup.keep, caller, tool, policy: &policy, allowed };
         let fetched = redeemed.answer(arguments, names);
         if fetched.artifact.is_some() {
@@ -282,8 +331,9 @@ impl Gate {
     /// Rewrites a page of `tools/list`; `None` where it stays. The caller learns what our tool is called.
     pub fn tools(&self, caller: &mut Caller, result: &[u8], first_page: bool) -> Option<Vec<u8>> {
         let offer = |tool: &str, members: &[raw::Member<'_>], edits: &mut Edits| {
-            if self.policy(tool).negotiates() {
-                self.offered.offer(result, tool, members, edits);
+            let policy = self.policy(tool);
+            if policy.negotiates() || policy.offers_output {
+                self.offered.offer(result, tool, &policy, members, edits);
             }
         };
         let listed = tools::rewrite(caller, result, first_page, &offer);

@@ -11,6 +11,7 @@ mod follow_up;
 mod gate;
 mod keep;
 mod negotiation;
+mod output;
 mod passage;
 pub mod policy;
 pub mod profile;

@@ -17,10 +17,10 @@ use crate::error::{bounded, causes};
 use crate::keep::Keep;
 use crate::policy::Policy;
 use crate::raw::{self, Edits, Place};
-use crate::reply;
 use crate::style::Room;
 use crate::style::fetch::{Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part};
 use crate::style::probe::{Bound, GONE, MODES, Token};
+use crate::{output, reply};
 
 /// The names that a tool's arguments of ours have.
 pub(crate) type Names = &'static [&'static str; 5];
@@ -28,43 +28,72 @@ pub(crate) type Names = &'static [&'static str; 5];
 /// How many tools are remembered.
 const KNOWN: usize = 4096;
 
-/// Under which names the arguments were offered, by tool; `None` where the upstream has them all itself and answers for
-/// them.
+/// What was offered for one tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Offer {
+    /// The names of the negotiation; `None` where there is none, or the upstream has them all and answers for them.
+    names: Option<Names>,
+    /// Whether `output` is ours.
+    output: bool,
+}
+
+/// What was offered, by tool.
 #[derive(Debug, Default)]
 pub(crate) struct Offered {
-    tools: Mutex<HashMap<String, Option<Names>>>,
+    tools: Mutex<HashMap<String, Offer>>,
 }
 
 impl Offered {
-    /// Returns the names for a tool and whether they were offered; `None` where the upstream answers for them.
-    pub(crate) fn names(&self, tool: &str) -> Option<(Names, bool)> {
-        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        match tools.get(tool) {
-            Some(names) => names.map(|names| (names, true)),
-            None => Some((&NAMES, false)),
-        }
+    fn of(&self, tool: &str) -> Option<Offer> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner).get(tool).copied()
+    }
+
+    /// Returns the names of the negotiation with a tool; `None` where the upstream answers for them. A tool that was not
+    /// listed may be known from before.
+    pub(crate) fn names(&self, tool: &str) -> Option<Names> {
+        self.of(tool).map_or(Some(&NAMES), |offer| offer.names)
+    }
+
+    /// Returns the names of all arguments of a tool that are ours; what was not offered may be the tool's own.
+    pub(crate) fn own(&self, tool: &str) -> Vec<&'static str> {
+        let offer = self.of(tool).unwrap_or_default();
+        let output = offer.output.then_some(output::NAME);
+        offer.names.into_iter().flatten().copied().chain(output).collect()
     }
 
     /// Adds our arguments to a tool that is being listed.
-    pub(crate) fn offer(&self, json: &[u8], tool: &str, members: &[raw::Member<'_>], edits: &mut Edits) {
+    pub(crate) fn offer(
+        &self,
+        json: &[u8],
+        tool: &str,
+        policy: &Policy,
+        members: &[raw::Member<'_>],
+        edits: &mut Edits,
+    ) {
         let Some(schema) = members.iter().find(|member| member.key == "inputSchema") else { return };
         let place = &schema.value;
         let Some(has) = raw::members(json, place) else { return };
         let properties = has.iter().find(|member| member.key == "properties");
         let theirs = properties.and_then(|properties| raw::members(json, &properties.value));
         let theirs = theirs.unwrap_or_default();
-        let taken = NAMES.iter().filter(|name| theirs.iter().any(|member| member.key == **name)).count();
-        let names = match taken {
+        let taken = |name: &str| theirs.iter().any(|member| member.key == name);
+        let names = match NAMES.iter().filter(|name| taken(name)).count() {
+            _ if !policy.negotiates() => None,
             0 => Some(&NAMES),
             5 => None,
             _ => Some(&OTHER_NAMES),
         };
+        let offer = Offer { names, output: policy.offers_output && !taken(output::NAME) };
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         if tools.len() < KNOWN || tools.contains_key(tool) {
-            tools.insert(tool.to_owned(), names);
+            tools.insert(tool.to_owned(), offer);
         }
-        let Some(names) = names else { return };
-        let added = offered(names);
+        let added: Vec<String> =
+            names.map(offered).into_iter().chain(offer.output.then(output::offered)).collect();
+        if added.is_empty() {
+            return;
+        }
+        let added = added.join(",");
         match properties.filter(|properties| json[properties.value.start] == b'{') {
             Some(properties) => edits.append(json, &properties.value, added.as_bytes()),
             None => edits.append(json, place, format!("\"properties\":{{{added}}}").as_bytes()),
@@ -90,7 +119,7 @@ fn offered(names: Names) -> String {
 }
 
 /// Takes our arguments out of those of a call.
-pub(crate) fn take_out(line: &[u8], arguments: &Place, names: Names, edits: &mut Edits) {
+pub(crate) fn take_out(line: &[u8], arguments: &Place, names: &[&str], edits: &mut Edits) {
     let members = raw::members(line, arguments).unwrap_or_default();
     if members.iter().any(|member| names.contains(&member.key.as_ref())) {
         edits.remove(&members, |member| names.contains(&member.key.as_ref()));

@@ -36,6 +36,10 @@ pub(crate) struct Passage<'p> {
     pub(crate) policy: &'p Policy,
     pub(crate) budget: Budget,
     pub(crate) style: Style,
+    /// Whether the complete result is attached as a resource, whatever the client.
+    pub(crate) attached: bool,
+    /// The ceiling of the session, where it has been reached.
+    pub(crate) ceiling: Option<u64>,
 }
 
 /// What is answered instead.
@@ -134,13 +138,12 @@ impl Passage<'_> {
         }
         let name = handle_name(&self.called.tool, id.as_str());
         let kept = self.keep.words(self.policy.ttl);
-        let link = self
-            .caller
-            .profile
-            .resource_link
-            .then(|| resources::link(&self.called.tool, self.policy.domain.as_deref(), id));
+        let linked = self.caller.profile.resource_link || self.attached;
+        let link = linked.then(|| resources::link(&self.called.tool, self.policy.domain.as_deref(), id));
         let handle = Handle::kept(&name, &kept);
-        self.answer(prepared, handle, link.as_deref(), Some(id.to_string()))
+        let mut beside: Vec<String> = link.into_iter().collect();
+        beside.extend(self.ceiling.map(ceiling_words));
+        self.answer(prepared, handle, &beside.join(","), Some(id.to_string()))
     }
 
     /// The answer in another style than the overview.
@@ -201,7 +204,7 @@ impl Passage<'_> {
     fn lost(&self, prepared: &Prepared<'_>, raw: Cost, error: &StoreError) -> std::io::Result<Answered> {
         let why = causes(error);
         match self.policy.on_store_failure {
-            OnStoreFailure::Overview => self.answer(prepared, Handle::lost(&why), None, None),
+            OnStoreFailure::Overview => self.answer(prepared, Handle::lost(&why), "", None),
             OnStoreFailure::Error => {
                 let tool = &self.called.tool;
                 let message = format!(
@@ -218,12 +221,12 @@ impl Passage<'_> {
         &self,
         prepared: &Prepared<'_>,
         handle: Handle<'_>,
-        link: Option<&str>,
+        beside: &str,
         artifact: Option<String>,
     ) -> std::io::Result<Answered> {
         let meter = self.caller.profile.meter;
         let union = self.caller.profile.output_schema == OutputSchema::Union;
-        let (link, reserved) = self.room_for(link);
+        let (beside, reserved) = self.room_for(beside);
         let mut budget = Budget {
             tokens: self.budget.tokens - reserved.tokens,
             bytes: self.budget.bytes - reserved.bytes,
@@ -240,8 +243,8 @@ impl Passage<'_> {
             meter,
         })?;
         let mut result = shaped.result.unwrap_or_default();
-        if let Some(link) = link {
-            result = added(&result, &["content"], link.as_bytes());
+        if !beside.is_empty() {
+            result = added(&result, &["content"], beside.as_bytes());
         }
         if union {
             let text = serde_json::Value::String(shaped.text);
@@ -257,15 +260,24 @@ impl Passage<'_> {
         Ok(Answered { result, step, raw: shaped.raw, sent, artifact })
     }
 
-    /// What a link costs; a budget too small for it goes without.
-    fn room_for<'l>(&self, link: Option<&'l str>) -> (Option<&'l str>, Cost) {
-        let Some(link) = link else { return (None, NOTHING) };
-        let tokens = self.caller.profile.meter.count(link);
-        if self.budget.tokens - tokens < Budget::LEAST_TOKENS {
-            return (None, NOTHING);
-        }
-        (Some(link), Cost { tokens, estimated: false, bytes: Bytes(link.len() as u64 + 1) })
+    /// What blocks beside the text cost; a budget too small for them goes without.
+    fn room_for<'b>(&self, beside: &'b str) -> (&'b str, Cost) {
+        let cost = Cost {
+            tokens: self.caller.profile.meter.count(beside),
+            estimated: false,
+            bytes: Bytes(beside.len() as u64 + 1),
+        };
+        let small = self.budget.tokens - cost.tokens < Budget::LEAST_TOKENS
+            || self.budget.bytes - cost.bytes < Budget::LEAST_BYTES;
+        if beside.is_empty() || small { ("", NOTHING) } else { (beside, cost) }
     }
+}
+
+/// The block that says why an answer is so small.
+fn ceiling_words(most: u64) -> String {
+    let text =
+        format!("This session has been sent more than {most} bytes: answers are as small as they can be.");
+    serde_json::json!({ "type": "text", "text": text }).to_string()
 }
 
 /// Bytes of the JSON around the text in `structuredContent`.

@@ -52,6 +52,12 @@ pub struct Rules {
     pub domain: Option<String>,
     /// Whether the bytes of an answer go by what kind of tool it is, as its name says.
     pub category_budgets: Option<bool>,
+    /// Whether a caller can ask for `output: "full"`.
+    pub offer_output: Option<bool>,
+    /// Most tokens of a full output; what is larger is attached.
+    pub full_cap_tokens: Option<u64>,
+    /// Bytes of a session after which answers are as small as they can be.
+    pub session_max_bytes: Option<u64>,
 }
 
 impl Rules {
@@ -73,6 +79,9 @@ impl Rules {
             auto_negotiate_bytes: self.auto_negotiate_bytes.or(wider.auto_negotiate_bytes),
             domain: self.domain.or_else(|| wider.domain.clone()),
             category_budgets: self.category_budgets.or(wider.category_budgets),
+            offer_output: self.offer_output.or(wider.offer_output),
+            full_cap_tokens: self.full_cap_tokens.or(wider.full_cap_tokens),
+            session_max_bytes: self.session_max_bytes.or(wider.session_max_bytes),
         }
     }
 }
@@ -156,6 +165,11 @@ pub struct Policy {
     pub auto_negotiate_bytes: Option<u64>,
     /// The domain of the addresses of kept results; the tool's name if not given.
     pub domain: Option<String>,
+    /// Whether a caller can ask for `output: "full"`.
+    pub offers_output: bool,
+    full_cap_tokens: Option<u64>,
+    /// Bytes of a session after which answers are as small as they can be.
+    pub session_max_bytes: Option<u64>,
 }
 
 /// For how long a result is kept unless something else was set.
@@ -202,6 +216,17 @@ impl Policy {
             token_life: rules.token_seconds.map_or(TOKEN_LIFE, Duration::from_secs),
             auto_negotiate_bytes: rules.auto_negotiate_bytes,
             domain: rules.domain,
+            offers_output: rules.offer_output.unwrap_or_default(),
+            full_cap_tokens: rules.full_cap_tokens,
+            session_max_bytes: rules.session_max_bytes,
+        }
+    }
+
+    /// Returns what a full output may cost: what was set for it, whatever the client, or what a client can ask for.
+    pub(crate) fn full(&self, profile: &Profile) -> Budget {
+        match self.full_cap_tokens {
+            Some(tokens) => Budget::of_tokens(Tokens(tokens)),
+            None => self.cap(profile),
         }
     }
 

@@ -12,8 +12,7 @@ use syn::{Attribute, Error, Expr, ExprLit, ImplItemFn, Lit, Meta, MetaNameValue,
 const STYLES: [&str; 4] = ["overview", "probe", "contract", "error"];
 const WHEN: [&str; 2] = ["over_budget", "always"];
 const TIERS: [&str; 3] = ["read", "read_write", "admin"];
-const KEYS: &str =
-    "style, probe_when, budget_tokens, page_size, ttl_seconds, auto_negotiate_bytes, domain, tier";
+const KEYS: &str = "style, probe_when, budget_tokens, page_size, ttl_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
 
 /// Marks a tool whose result may be large; stands above `#[tool]`.
 ///
@@ -72,7 +71,7 @@ fn fields(arguments: proc_macro2::TokenStream) -> Result<Vec<proc_macro2::TokenS
             "probe_when" => text(&argument.value, &name, &WHEN)?,
             "tier" => text(&argument.value, &name, &TIERS)?,
             "domain" => text(&argument.value, &name, &[])?,
-            "budget_tokens" => number(&argument.value, &name, 250)?,
+            "budget_tokens" | "full_cap_tokens" => number(&argument.value, &name, 250)?,
             "page_size" | "ttl_seconds" | "auto_negotiate_bytes" => number(&argument.value, &name, 1)?,
             _ => return Err(Error::new(key.span(), format!("there is no key {name}; there are {KEYS}"))),
         };

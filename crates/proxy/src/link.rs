@@ -50,6 +50,8 @@ enum Wanted {
     Query(Option<Vec<u8>>),
     /// A part of a kept result, through the tool it came from, with the arguments of the call.
     Fetch(String, Vec<u8>),
+    /// A call that makes no sense, with its answer.
+    Refused(Vec<u8>),
     /// A read of one of our addresses.
     Read(String),
     /// A list that the server does not have.
@@ -248,8 +250,10 @@ impl Link {
             }
             "tools/call" => {
                 let (tool, arguments) = (params.text("name")?, params.get("arguments")?);
-                let fetch = || Wanted::Fetch(tool.clone().into_owned(), arguments.to_vec());
-                self.gate.negotiates(&tool, arguments).then(fetch)
+                if self.gate.negotiates(&tool, arguments) {
+                    return Some(Wanted::Fetch(tool.into_owned(), arguments.to_vec()));
+                }
+                self.gate.refusal(&state.caller, &tool, arguments).map(Wanted::Refused)
             }
             "resources/read" => {
                 let uri = params.text("uri")?;
@@ -284,6 +288,7 @@ impl Link {
         match &order.what {
             Wanted::Query(arguments) => Ok(self.gate.query(caller, arguments.as_deref())),
             Wanted::Fetch(tool, arguments) => Ok(self.gate.fetch(caller, tool, arguments, true)),
+            Wanted::Refused(answer) => Ok(answer.clone()),
             Wanted::Read(uri) => self.gate.read_resource(caller, uri),
             Wanted::Resources => Ok(self.gate.resources(caller, None).unwrap_or_default()),
             Wanted::Templates => Ok(self.gate.templates(caller, None).unwrap_or_default()),

@@ -21,6 +21,7 @@ pub struct Heavy {
     pub ttl_seconds: Option<u64>,
     pub auto_negotiate_bytes: Option<u64>,
     pub domain: Option<&'static str>,
+    pub full_cap_tokens: Option<u64>,
     pub tier: Option<&'static str>,
 }
 
@@ -41,6 +42,7 @@ impl Heavy {
         ttl_seconds: None,
         auto_negotiate_bytes: None,
         domain: None,
+        full_cap_tokens: None,
         tier: None,
     };
 
@@ -58,6 +60,7 @@ impl Heavy {
                 "token_seconds": self.ttl_seconds,
                 "auto_negotiate_bytes": self.auto_negotiate_bytes,
                 "domain": self.domain,
+                "full_cap_tokens": self.full_cap_tokens,
                 "tier": self.tier,
             }),
         );
@@ -86,6 +89,9 @@ impl Marked {
             token_seconds: number("token_seconds"),
             auto_negotiate_bytes: number("auto_negotiate_bytes"),
             domain: text("domain").map(str::to_owned),
+            // A tool that caps its full output is one that can be asked for it.
+            offer_output: number("full_cap_tokens").map(|_| true),
+            full_cap_tokens: number("full_cap_tokens"),
             ..Rules::default()
         };
         Self { rules, tier: text("tier").and_then(|tier| tier.parse().ok()).unwrap_or(Tier::Read) }

@@ -40,6 +40,7 @@
 //!
 //! stdout belongs to the protocol: one line for each call, and the totals of the session, go to stderr.
 
+mod artifact;
 pub mod budget;
 pub mod contract;
 mod dispatcher;
@@ -54,6 +55,7 @@ mod server;
 pub mod tier;
 mod totals;
 
+pub use artifact::{Artifact, ArtifactError, Artifacts};
 pub use budget::{OverBudget, enforce_budget};
 pub use contract::{Contract, wrap_response};
 pub use dispatcher::Dispatcher;

@@ -4,8 +4,10 @@
 //! neither has fields of the other, not even as null. What a summary holds it takes from the same values as the full
 //! answer: [`crate::series::Series`] and [`crate::grid::Grid`] lend entries, they never compute new ones.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -49,6 +51,32 @@ impl FromStr for OutputMode {
 impl<'de> Deserialize<'de> for OutputMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::of(&Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for OutputMode {
+    fn schema_name() -> Cow<'static, str> {
+        "OutputMode".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": ["summary", "full"], "default": "summary" })
+    }
+}
+
+impl<S: JsonSchema, F: JsonSchema> JsonSchema for SummaryOr<S, F> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Or{}", S::schema_name(), F::schema_name()).into()
+    }
+
+    /// Either shape; the protocol wants an object at the root.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (summary, full) = (generator.subschema_for::<S>(), generator.subschema_for::<F>());
+        json_schema!({ "type": "object", "anyOf": [summary, full] })
     }
 }
 

@@ -4,6 +4,9 @@
 //! it into a [`PageRequest`]. So every mistake has one place where it is told, with the valid choices, and a tool can
 //! flatten the arguments into its own.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tidegate_core::Tokens;
@@ -40,6 +43,25 @@ pub struct PageArguments {
     fields: Option<Value>,
     #[serde(alias = "maxTokens")]
     max_tokens: Option<Value>,
+}
+
+impl JsonSchema for PageArguments {
+    fn schema_name() -> Cow<'static, str> {
+        "PageArguments".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut properties = PageRules::default().properties();
+        properties.insert("fields".into(), json!({"type": "array", "items": {"type": "string"}}));
+        Schema::from(Map::from_iter([
+            ("type".into(), json!("object")),
+            ("properties".into(), Value::Object(properties)),
+        ]))
+    }
 }
 
 /// What a caller may ask for.

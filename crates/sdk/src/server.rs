@@ -12,14 +12,14 @@ use rmcp::service::{NotificationContext, RequestContext, Service};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tidegate_core::budget::Budget;
 use tidegate_core::measure;
 use tidegate_core::payload::Payload;
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::profile::OutputSchema;
-use tidegate_gate::{Called, Caller, Gate, Keep, Place, Setup};
+use tidegate_gate::{Called, Caller, Gate, Place, Setup};
 use tidegate_query::{Limits, Queries, Worker};
 
+use crate::artifact::Artifacts;
 use crate::dispatcher::Dispatcher;
 use crate::heavy::Marked;
 use crate::tier::{AllowAll, Permission};
@@ -39,13 +39,12 @@ const GATES: usize = 1000;
 /// It is a `Service` of rmcp like the server itself: `Tidegate::wrap(server).serve(stdio())`.
 pub struct Tidegate<S> {
     server: S,
-    place: Place,
+    artifacts: Artifacts,
     policies: Policies,
     permission: Arc<dyn Permission + Send + Sync>,
     who: Who,
     gates: Mutex<HashMap<String, Arc<Gate>>>,
     dispatcher: Option<Dispatcher>,
-    session_max_bytes: Option<u64>,
     session: Session,
 }
 
@@ -68,13 +67,12 @@ impl<S: ServerHandler> Tidegate<S> {
     pub fn wrap(server: S) -> Self {
         Self {
             server,
-            place: Place::Folder(None),
+            artifacts: Artifacts::kept_in(Place::Folder(None)),
             policies: Policies::default(),
             permission: Arc::new(AllowAll),
             who: Arc::new(|_| String::new()),
             gates: Mutex::default(),
             dispatcher: None,
-            session_max_bytes: None,
             session: Session { quiet: false, totals: Arc::default() },
         }
     }
@@ -82,13 +80,19 @@ impl<S: ServerHandler> Tidegate<S> {
     /// Keeps results in a folder, or in memory.
     #[must_use]
     pub fn kept_in(self, place: Place) -> Self {
-        Self { place, ..self }
+        self.artifacts(&Artifacts::kept_in(place))
+    }
+
+    /// Keeps results where the server itself keeps artifacts, so that clients can read those.
+    #[must_use]
+    pub fn artifacts(self, artifacts: &Artifacts) -> Self {
+        Self { artifacts: artifacts.clone(), ..self }
     }
 
     /// Sets rules for all tools; what `#[heavy]` says of one is narrower.
     #[must_use]
     pub fn defaults(mut self, rules: Rules) -> Self {
-        self.policies.defaults = rules;
+        self.policies.defaults = rules.over(&self.policies.defaults);
         self
     }
 
@@ -122,8 +126,9 @@ impl<S: ServerHandler> Tidegate<S> {
 
     /// Once a session has been sent so many bytes, answers are as small as they can be, and say so.
     #[must_use]
-    pub fn session_max_bytes(self, bytes: u64) -> Self {
-        Self { session_max_bytes: Some(bytes), ..self }
+    pub fn session_max_bytes(mut self, bytes: u64) -> Self {
+        self.policies.defaults.session_max_bytes = Some(bytes);
+        self
     }
 
     /// Writes no line for each call.
@@ -144,7 +149,7 @@ impl<S: ServerHandler> Tidegate<S> {
         if let Some(gate) = gates.get(who) {
             return Arc::clone(gate);
         }
-        let keep = Keep::of_caller(self.place.clone(), who);
+        let keep = self.artifacts.keep(who);
         let server = Service::get_info(&self.server).server_info.name.clone();
         let policies = self.policies.clone();
         let gate = Arc::new(Gate::new(Setup {
@@ -215,11 +220,14 @@ impl<S: ServerHandler> Tidegate<S> {
         }
         let marked = self.mark(&mut asker, &tool);
         let allowed = self.permission.tier_of(&asker.caller.who).allows(marked.tier);
-        if let Some(arguments) = arguments.filter(|arguments| asker.gate.negotiates(&tool, arguments)) {
+        let asked = arguments.clone().unwrap_or_default();
+        if asker.gate.negotiates(&tool, &asked) {
             let name = tool.clone();
-            let result =
-                asker.apart(move |gate, caller| gate.fetch(caller, &name, &arguments, allowed)).await?;
+            let result = asker.apart(move |gate, caller| gate.fetch(caller, &name, &asked, allowed)).await?;
             return self.told(&tool, "fetch", &result);
+        }
+        if let Some(refusal) = asker.gate.refusal(&asker.caller, &tool, &asked) {
+            return self.told(&tool, "refused", &refusal);
         }
         if !allowed {
             let tier = self.permission.tier_of(&asker.caller.who);
@@ -229,29 +237,24 @@ impl<S: ServerHandler> Tidegate<S> {
             );
             return Ok(refused(message).into());
         }
-        if let (Some(names), Some(arguments)) = (asker.gate.own_arguments(&tool), &mut call.params.arguments)
-        {
-            arguments.retain(|name, _| !names.contains(&name.as_str()));
+        let ours = asker.gate.own_arguments(&tool);
+        if let Some(arguments) = &mut call.params.arguments {
+            arguments.retain(|name, _| !ours.contains(&name.as_str()));
         }
-        let given = call.params.arguments.as_ref().map(bytes).transpose()?;
         let answered =
             Service::handle_request(&self.server, ClientRequest::CallToolRequest(call), context).await?;
         let ServerResult::CallToolResult(result) = answered else { return Ok(answered) };
-        self.shaped(asker, tool, given, result).await
+        self.shaped(asker, tool, arguments, result).await
     }
 
     /// Keeps and shapes a result that does not fit.
     async fn shaped(
         &self,
-        mut asker: Asker,
+        asker: Asker,
         tool: String,
         arguments: Option<Vec<u8>>,
         result: CallToolResult,
     ) -> Result<ServerResult, ErrorData> {
-        let over = self.session_max_bytes.is_some_and(|most| self.session.totals.sent_bytes() >= most);
-        if over {
-            asker.caller.profile.max_bytes = Budget::LEAST_BYTES.0;
-        }
         let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let called = Called { tool: tool.clone(), arguments, by_program: false };
         let json = bytes(&result)?;
@@ -265,19 +268,12 @@ impl<S: ServerHandler> Tidegate<S> {
                 (json.len() as u64, shaped, cost.map_or(0, |cost| cost.tokens.0))
             })
             .await?;
-        let (mut answer, style) = match &shaped {
+        let (answer, style) = match &shaped {
             Some(shaped) => (parsed::<CallToolResult>(shaped)?, style),
             None => (result, "pass"),
         };
         let sent = shaped.as_ref().map_or(size, |shaped| shaped.len() as u64);
         self.tell(&Told { tool: &tool, bytes: size, tokens, sent, style });
-        if over {
-            let most = self.session_max_bytes.unwrap_or_default();
-            let words = format!(
-                "The session has been sent more than {most} bytes: answers are as small as they can be."
-            );
-            answer.content.push(ContentBlock::text(words));
-        }
         Ok(answer.into())
     }
 

@@ -40,7 +40,7 @@ pub(super) struct Server {
 }
 
 const SECTIONS: [&str; 4] = ["defaults", "server", "client", "store"];
-const RULES: [&str; 15] = [
+const RULES: [&str; 18] = [
     "budget_tokens",
     "max_bytes",
     "cap_tokens",
@@ -56,6 +56,9 @@ const RULES: [&str; 15] = [
     "auto_negotiate_bytes",
     "domain",
     "category_budgets",
+    "offer_output",
+    "full_cap_tokens",
+    "session_max_bytes",
 ];
 const CLIENT: [&str; 6] =
     ["budget_tokens", "max_bytes", "cap_tokens", "output_schema", "resource_link", "count_percent"];
@@ -210,6 +213,9 @@ impl Reader<'_> {
                 "auto_negotiate_bytes" => rules.auto_negotiate_bytes = self.number(key, value, 1..=MOST),
                 "domain" => rules.domain = self.string(key, value).map(str::to_owned),
                 "category_budgets" => rules.category_budgets = self.boolean(key, value),
+                "offer_output" => rules.offer_output = self.boolean(key, value),
+                "full_cap_tokens" => rules.full_cap_tokens = self.tokens(key, value),
+                "session_max_bytes" => rules.session_max_bytes = self.number(key, value, 1..=MOST),
                 _ if besides.contains(&key) => {}
                 _ => self.unknown(section, name.span(), key, &[&RULES[..], besides].concat()),
             }

@@ -21,7 +21,7 @@ use tidegate_testkit::make;
 
 fn gate() -> Arc<Gate> {
     Arc::new(Gate::new(Setup {
-        keep: Keep::of_user(Place::Memory),
+        keep: Arc::new(Keep::of_user(Place::Memory)),
         policies: Policies::default(),
         engines: Queries::new(Limits::default(), Worker::new("/nonexistent".into())),
         server: "test".into(),

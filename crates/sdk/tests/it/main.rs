@@ -1,8 +1,19 @@
-//! Servers built with the SDK, driven by a real client of rmcp, in both protocol eras.
+//! Servers built with the SDK, driven by a real client of rmcp, in both protocol eras. The servers are those of the example
+//! `conventions`, which the official Python client visits too (lab/conventions.py).
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+#[path = "../../examples/conventions/articles.rs"]
+mod articles;
+#[path = "../../examples/conventions/bugs.rs"]
+mod bugs;
+#[path = "../../examples/conventions/orbit.rs"]
+mod orbit;
+mod output_budget;
+mod output_shaping;
 mod probe_fetch;
+mod response_contract;
+#[path = "../../examples/conventions/shop.rs"]
 mod shop;
 mod wrapped;
 
@@ -62,6 +73,21 @@ impl Client {
         match serde_json::from_str::<Value>(&text) {
             Ok(told) => told["error"].as_str().unwrap().to_owned(),
             Err(_) => text,
+        }
+    }
+}
+
+impl Client {
+    /// Makes a call that fails, as an error of the tool or of the protocol, and returns what it says.
+    pub(crate) async fn failed(&self, tool: &str, arguments: Value) -> String {
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = arguments.as_object().cloned();
+        match self.client.call_tool(params).await {
+            Err(error) => error.to_string(),
+            Ok(result) => {
+                assert_eq!(result.is_error, Some(true), "{result:?}");
+                serde_json::to_value(&result).unwrap()["content"][0]["text"].as_str().unwrap().to_owned()
+            }
         }
     }
 }

@@ -1,0 +1,165 @@
+//! Data that a server keeps beside its answers: what is too large for one is stored, and the answer names it.
+//!
+//! An artifact is read like any result that was kept: as the resource `ax://<domain>/<id>`, or with `result_query`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ContentBlock, Resource};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tidegate_core::measure::{self, Meter};
+use tidegate_core::outline::Outline;
+use tidegate_core::payload::Payload;
+use tidegate_core::source::{Source, Span};
+use tidegate_gate::policy::TTL;
+use tidegate_gate::{Keep, Place, causes};
+use tidegate_store::{ArtifactId, open};
+
+/// Where artifacts are kept; the same for the tools of a server and for the gate around it.
+#[derive(Clone)]
+pub struct Artifacts {
+    place: Place,
+    keep: Arc<Keep>,
+    ttl: Duration,
+}
+
+/// Data that was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    uri: String,
+    bytes: u64,
+}
+
+/// Why an artifact could not be stored or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArtifactError {
+    /// A reference that is none.
+    #[error("Invalid artifact ref: {0}")]
+    Invalid(String),
+    /// Nothing is kept there, or no longer.
+    #[error("{0} is not kept, or no longer; it may be made again")]
+    Gone(String),
+    /// The store cannot be used.
+    #[error("the artifact could not be kept or read: {0}")]
+    Store(String),
+}
+
+impl Artifacts {
+    /// Returns artifacts in a folder, or in memory.
+    pub fn kept_in(place: Place) -> Self {
+        let keep = Arc::new(Keep::of_user(place.clone()));
+        Self { place, keep, ttl: TTL }
+    }
+
+    /// Sets for how long they are kept.
+    #[must_use]
+    pub fn for_time(self, ttl: Duration) -> Self {
+        Self { ttl, ..self }
+    }
+
+    /// What is kept for one caller; a caller without a name has what the server keeps.
+    pub(crate) fn keep(&self, who: &str) -> Arc<Keep> {
+        match who {
+            "" => Arc::clone(&self.keep),
+            who => Arc::new(Keep::of_caller(self.place.clone(), who)),
+        }
+    }
+
+    /// Stores data under a domain, such as the kind of thing it is.
+    ///
+    /// # Errors
+    ///
+    /// A domain that cannot be part of an address, or a store that cannot be used.
+    pub fn store(&self, domain: &str, data: &impl Serialize) -> Result<Artifact, ArtifactError> {
+        let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if domain.is_empty() || !domain.bytes().all(valid) {
+            return Err(ArtifactError::Invalid(format!(
+                "ax://{domain}/; a domain is letters, digits, '-', '_', '.'"
+            )));
+        }
+        let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
+        let text = serde_json::to_string(data).map_err(|error| failed(&error))?;
+        let body = json!({ "content": [{ "type": "text", "text": text }] }).to_string().into_bytes();
+        let payload = Payload::read_result(&body).map_err(|error| failed(&error))?;
+        let outline = Outline::read(&payload).map_err(|error| failed(&error))?;
+        let tokens = measure::cost(&payload, &Meter::default()).map_err(|error| failed(&error))?.tokens.0;
+        let new = self.keep.new_artifact(domain, self.ttl);
+        let describe = || Ok(Keep::description(&outline, tokens));
+        let stored = self.keep.put(&new, &body, &describe).map_err(|error| failed(&error))?;
+        Ok(Artifact { uri: format!("ax://{domain}/{}", stored.id), bytes: text.len() as u64 })
+    }
+
+    /// Returns the data of a reference.
+    ///
+    /// # Errors
+    ///
+    /// A reference that is none, or under which nothing is kept.
+    pub fn retrieve(&self, reference: &str) -> Result<Value, ArtifactError> {
+        let invalid = || ArtifactError::Invalid(crate::shown(reference).to_owned());
+        let (domain, id) =
+            reference.strip_prefix("ax://").and_then(|rest| rest.split_once('/')).ok_or_else(invalid)?;
+        if domain.is_empty() || id.is_empty() {
+            return Err(invalid());
+        }
+        let gone = || ArtifactError::Gone(crate::shown(reference).to_owned());
+        let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
+        let id = ArtifactId::parse(id).ok_or_else(gone)?;
+        let opened = self.keep.open().map_err(|error| failed(&error))?;
+        let source = open(&opened.store, &self.keep.owner, &id).map_err(|_| gone())?;
+        let source: &dyn Source = &source;
+        let body = Span::whole(source).read(source).map_err(|error| failed(&error))?;
+        let result: Value = serde_json::from_slice(&body).map_err(|error| failed(&error))?;
+        let text = result["content"][0]["text"].as_str().ok_or_else(gone)?;
+        // A result that is text and no data is the text.
+        Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+    }
+}
+
+impl Artifact {
+    /// Returns its address, `ax://<domain>/<id>`.
+    pub fn reference(&self) -> &str {
+        &self.uri
+    }
+
+    /// Returns the bytes of the data.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the block that links to it.
+    pub fn link(&self) -> ContentBlock {
+        let name = self.uri.trim_start_matches("ax://").replace('/', "-");
+        ContentBlock::resource_link(Resource::new(self.uri.clone(), name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_comes_back() {
+        let artifacts = Artifacts::kept_in(Place::Memory);
+        let data = json!({"bugs": (0..500).collect::<Vec<_>>(), "n": 1.5});
+        let artifact = artifacts.store("bugfix", &data).unwrap();
+        assert!(artifact.reference().starts_with("ax://bugfix/"));
+        assert_eq!(artifacts.retrieve(artifact.reference()).unwrap(), data);
+        let link = serde_json::to_value(artifact.link()).unwrap();
+        assert_eq!((&link["type"], &link["uri"]), (&json!("resource_link"), &json!(artifact.reference())));
+    }
+
+    #[test]
+    fn a_reference_that_is_none_is_told() {
+        let artifacts = Artifacts::kept_in(Place::Memory);
+        for wrong in ["", "bugfix/1", "ax://bugfix", "ax:///1", "http://x/y"] {
+            let error = artifacts.retrieve(wrong).unwrap_err().to_string();
+            assert_eq!(error, format!("Invalid artifact ref: {wrong}"));
+        }
+        for gone in ["ax://bugfix/1", "ax://bugfix/000000000000"] {
+            assert!(artifacts.retrieve(gone).unwrap_err().to_string().starts_with(gone));
+        }
+        assert!(matches!(artifacts.store("a/b", &1), Err(ArtifactError::Invalid(_))));
+    }
+}

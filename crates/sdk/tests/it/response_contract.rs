@@ -1,0 +1,101 @@
+//! The document of the response contract: summaries, limits, lists, artifacts.
+
+use serde_json::{Value, json};
+use tidegate_sdk::{Artifacts, Place, Tidegate};
+
+use crate::bugs::Bugs;
+use crate::{Client, ERAS};
+
+async fn connect(era: &str) -> Client {
+    let artifacts = Artifacts::kept_in(Place::Memory);
+    let server = Tidegate::wrap(Bugs::new(&artifacts)).artifacts(&artifacts).quiet();
+    Client::connect(server, era).await
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// The six invariants of the document, for every answer.
+fn hold(answer: &Value) {
+    assert!(serde_json::to_string_pretty(answer).unwrap().len() < 10_240);
+    assert!(answer["summary"].as_str().is_some_and(|summary| summary.chars().count() <= 100), "{answer}");
+    assert!(depth(answer) <= 5, "{answer}");
+    fn walk(value: &Value) {
+        match value {
+            Value::Array(values) => {
+                assert!(values.len() <= 10);
+                values.iter().for_each(walk);
+            }
+            Value::Object(members) => members.values().for_each(walk),
+            Value::String(text) => assert!(text.chars().count() <= 503, "{text}"),
+            _ => {}
+        }
+    }
+    walk(answer);
+}
+
+#[tokio::test]
+async fn a_scan_is_summed_up_and_its_whole_is_kept() {
+    for era in ERAS {
+        let client = connect(era).await;
+        let scan = client.told("bugfix_scan", json!({"count": 150})).await;
+        hold(&scan);
+        assert_eq!(scan["summary"], "Found bugs: 150 total (38 critical, 38 high, 37 medium, 37 low)");
+        assert_eq!((&scan["hasMore"], &scan["bugs"]["totalCount"]), (&json!(true), &json!(150)));
+        let reference = scan["artifactRef"].as_str().unwrap();
+        assert!(reference.starts_with("ax://bugfix/"));
+        let read =
+            client.text("result_query", json!({"id": reference, "jq": null, "path": "/bugs/149/id"})).await;
+        assert!(read.contains("bug-149"), "{read}");
+        let small = client.told("bugfix_scan", json!({"count": 2})).await;
+        hold(&small);
+        assert!(small.get("artifactRef").is_none() && small.get("hasMore").is_none(), "{small}");
+    }
+}
+
+#[tokio::test]
+async fn lists_are_paginated() {
+    for era in ERAS {
+        let client = connect(era).await;
+        let list = client.told("bugfix_list", json!({"count": 34})).await;
+        hold(&list);
+        assert_eq!((&list["summary"], &list["totalCount"]), (&json!("34 bug(s)"), &json!(34)));
+        assert_eq!(list["items"].as_array().unwrap().len(), 10);
+        assert_eq!(list["items"][3], json!({"id": "bug-3", "label": "Something is wrong in part 3"}));
+        assert_eq!(list["hasMore"], true);
+        assert_eq!(client.told("bugfix_list", json!({"count": 3})).await["hasMore"], false);
+    }
+}
+
+#[tokio::test]
+async fn a_trace_shows_its_ends() {
+    for era in ERAS {
+        let client = connect(era).await;
+        let trace = client.told("trace_get", json!({"count": 900})).await;
+        hold(&trace);
+        assert_eq!(trace["summary"], "Trace t1: done (900 events)");
+        assert_eq!((&trace["startEvent"]["at"], &trace["endEvent"]["at"]), (&json!(0), &json!(899)));
+        let events =
+            client.text("result_query", json!({"id": trace["artifactRef"], "page": 1, "page_size": 2})).await;
+        assert!(events.contains("step 0"), "{events}");
+        let strict = client.told("status", json!({})).await;
+        assert_eq!(strict, json!({"summary": "Checked: 3 items", "success": true, "count": 3}));
+    }
+}
+
+#[tokio::test]
+async fn references_are_checked() {
+    for era in ERAS {
+        let client = connect(era).await;
+        let kept = client.told("trace_get", json!({"count": 2})).await["artifactRef"].clone();
+        let got = client.told("artifact_get", json!({"reference": kept})).await;
+        assert_eq!(got[1]["event"], "step 1");
+        let error = client.failed("artifact_get", json!({"reference": "trace/t1"})).await;
+        assert!(error.contains("Invalid artifact ref: trace/t1"), "{error}");
+    }
+}

@@ -15,6 +15,10 @@ pub fn target(mut data: &[u8]) {
     let found = skimmed(input::pieces(data, lengths));
     assert_eq!(found, skimmed(data.chunks(1)), "the same byte by byte");
     assert_eq!(found, skimmed(std::iter::once(data)), "the same at once");
+    if data.starts_with(b"\xef\xbb\xbf") {
+        // A mark is passed here; whoever has all of a message takes it off before.
+        return;
+    }
     let whole = raw::whole(data).filter(|place| matches!(data[place.start], b'{' | b'['));
     let too_many = found.is_none() && data.iter().filter(|byte| **byte == b'}').count() > MESSAGES;
     assert!(too_many || found.is_some() == whole.is_some(), "both know what is whole");

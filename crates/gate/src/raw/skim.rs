@@ -12,6 +12,8 @@ pub const HEAD: usize = 1024;
 pub const MEMBERS: usize = 64;
 /// Messages of one batch; a longer one is none.
 pub const MESSAGES: usize = 1000;
+/// What some write before a text.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes that are read at a time where all are there already.
 const BLOCK: usize = 64 * 1024;
 
@@ -156,7 +158,7 @@ impl Skim {
             }
             b',' if at_level => self.end_member(),
             // A byte order mark, which some write first.
-            0xef | 0xbb | 0xbf if self.at < 3 && self.level == 0 => {}
+            _ if self.level == 0 && self.last == self.at && MARK.get(self.at) == Some(&byte) => {}
             _ if self.level == 0 || self.depth == 0 => self.broken = true,
             _ => {
                 self.begin();
@@ -186,6 +188,8 @@ impl Skim {
 
     fn open(&mut self, byte: u8) {
         if self.level == 0 {
+            // A part of a mark is none.
+            self.broken |= self.last > 0 && self.last < MARK.len();
             self.level = if byte == b'{' { 1 } else { 2 };
         } else if self.depth == 0 {
             // Something follows what was whole.
@@ -286,8 +290,37 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_none() {
-        for broken in ["", " ", "log", "{", "{\"a\":1}x", "{}{}", "}", "[{]", "\"a\"", "{\"a"] {
+        for broken in [
+            "",
+            " ",
+            "\u{fffd}{}",
+            "\u{feff} x",
+            "log",
+            "{",
+            "{\"a\":1}x",
+            "{}{}",
+            "}",
+            "[{]",
+            "\"a\"",
+            "{\"a",
+        ] {
             assert_eq!(skim(broken.as_bytes(), 1), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_if_it_is_one() {
+        for (bytes, whole) in [
+            (&b"\xef\xbb\xbf{}"[..], true),
+            (b"\xef\xbb\xbf {}", true),
+            (b"\xbb{}", false),
+            (b"\xef\xbb{}", false),
+            (b" \xbb\xbf{}", false),
+            (b"\xef {}", false),
+        ] {
+            for step in [1, 9] {
+                assert_eq!(skim(bytes, step).is_some(), whole, "{bytes:?}");
+            }
         }
     }
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LOCKED = 283
+LOCKED = 294
 DIRECT = {"tidegate-core": 8}
 
 

@@ -31,7 +31,7 @@ fn link(mode: Mode) -> Link {
     let mut policies = Policies::default();
     policies.defaults = defaults;
     let gate = Gate::new(Setup {
-        keep: std::sync::Arc::new(Keep::of_user(Place::Memory)),
+        keep: Arc::new(Keep::of_user(Place::Memory)),
         policies,
         // jq is the business of another target.
         engines: Queries::new(tidegate_query::Limits::default(), Worker::new(PathBuf::from("/nonexistent"))),

@@ -169,18 +169,18 @@ impl Redeemed<'_> {
             Ok(fetch) => fetch,
             Err(message) => return self.refused(&message),
         };
-        // Whatever the token is, the same is looked up, so that neither words nor time tell what is wrong with it.
-        let token = Token::read(&fetch.token);
-        let id = token.as_ref().map_or_else(ArtifactId::random, |token| token.id.clone());
+        // Whatever is wrong with a token, one result that is not there is looked up, so that neither words nor time tell
+        // what it is.
         let Ok(opened) = self.keep.open() else { return self.gone() };
-        let source = open(&opened.store, &self.keep.owner, &id);
         let bound = Bound { tool: self.tool, who: &self.caller.who };
-        let seal = |bytes: &[u8]| opened.seal(&self.keep.owner, &id, bytes);
-        let holds = token.is_some_and(|token| token.holds(bound, seal));
-        let (Ok(source), true) = (source, holds & self.allowed) else { return self.gone() };
+        let token = Token::read(&fetch.token)
+            .filter(|token| token.holds(bound, |bytes| opened.seal(&self.keep.owner, &token.id, bytes)))
+            .filter(|_| self.allowed);
+        let id = token.map_or_else(ArtifactId::random, |token| token.id);
+        let Ok(source) = open(&opened.store, &self.keep.owner, &id) else { return self.gone() };
         let Some(outline) = Outline::from_bytes(source.outline()) else { return self.gone() };
         let data = Dataset::new(&source, &outline);
-        let room = Room { caller: self.caller, budget: self.policy.budget(&self.caller.profile) };
+        let room = self.room();
         let part = match fetch.part(&data, self.policy.page_size, room) {
             Ok(Ok(Part::Whole)) => self.whole(&source, &data, &fetch),
             Ok(Ok(Part::Text(text))) => Ok(reply::text_result(self.caller, &text, false)),
@@ -203,7 +203,7 @@ impl Redeemed<'_> {
         if let Fit::Fits(_) = measure::fits(&payload, &cap, meter).map_err(unreadable)? {
             return Span::whole(source).read(source).map_err(unreadable);
         }
-        let room = Room { caller: self.caller, budget: self.policy.budget(&self.caller.profile) };
+        let room = self.room();
         let page = fetch.first_page(data, self.policy.page_size, room).map_err(unreadable)??;
         let note = format!(
             "the complete result is above the cap of {} tokens and {} bytes; this is a page of it",
@@ -211,6 +211,11 @@ impl Redeemed<'_> {
         );
         let text = format!("{},\"note\":{}}}", page.strip_suffix('}').unwrap_or(&page), json!(note));
         Ok(reply::text_result(self.caller, &text, false))
+    }
+
+    fn room(&self) -> Room<'_> {
+        let budget = self.policy.budget(&self.caller.profile);
+        Room { caller: self.caller, budget, limits: self.policy.limits }
     }
 
     fn gone(&self) -> Fetched {

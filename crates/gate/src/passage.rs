@@ -22,7 +22,7 @@ use crate::keep::Keep;
 use crate::policy::{OnStoreFailure, Policy};
 use crate::profile::OutputSchema;
 use crate::raw::{self, Edits};
-use crate::style::contract::{self, Contract};
+use crate::style::contract::Contract;
 use crate::style::error::Exceeded;
 use crate::style::probe::{self, Bound};
 use crate::style::{self, Room, Style};
@@ -157,7 +157,7 @@ impl Passage<'_> {
         let tool = self.called.tool.as_str();
         let payload = prepared.payload();
         let data = Dataset::new(payload.source(), outline);
-        let room = Room { caller: self.caller, budget: self.budget };
+        let room = Room { caller: self.caller, budget: self.budget, limits: self.policy.limits };
         let total_size = match data.text_bytes()? {
             0 => payload.source().len(),
             bytes => bytes,
@@ -174,7 +174,7 @@ impl Passage<'_> {
             }
             Style::Contract => {
                 let reference = resources::uri(tool, self.policy.domain.as_deref(), id);
-                let view = View::Page { number: 2, size: Some(contract::ITEMS) };
+                let view = View::Page { number: 2, size: Some(self.policy.limits.array_items as u64) };
                 let cursor = cursor::encode(&Query { view, fields: Vec::new(), position: 0 }, seal);
                 let (reference, cursor) = (Some(reference.as_str()), Some(cursor.as_str()));
                 let success = payload.is_error != Some(true);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
+use tidegate_core::limits::HardLimits;
 use tidegate_core::{Bytes, Tokens};
 
 use crate::profile::Profile;
@@ -52,6 +53,14 @@ pub struct Rules {
     pub domain: Option<String>,
     /// Whether the bytes of an answer go by what kind of tool it is, as its name says.
     pub category_budgets: Option<bool>,
+    /// Most items of a list, where a result is cut down.
+    pub max_items: Option<u64>,
+    /// Most characters of a string.
+    pub max_string: Option<u64>,
+    /// Most lines of a text.
+    pub max_lines: Option<u64>,
+    /// Most levels of nesting.
+    pub max_depth: Option<u64>,
     /// Whether a caller can ask for `output: "full"`.
     pub offer_output: Option<bool>,
     /// Most tokens of a full output; what is larger is attached.
@@ -79,6 +88,10 @@ impl Rules {
             auto_negotiate_bytes: self.auto_negotiate_bytes.or(wider.auto_negotiate_bytes),
             domain: self.domain.or_else(|| wider.domain.clone()),
             category_budgets: self.category_budgets.or(wider.category_budgets),
+            max_items: self.max_items.or(wider.max_items),
+            max_string: self.max_string.or(wider.max_string),
+            max_lines: self.max_lines.or(wider.max_lines),
+            max_depth: self.max_depth.or(wider.max_depth),
             offer_output: self.offer_output.or(wider.offer_output),
             full_cap_tokens: self.full_cap_tokens.or(wider.full_cap_tokens),
             session_max_bytes: self.session_max_bytes.or(wider.session_max_bytes),
@@ -165,6 +178,8 @@ pub struct Policy {
     pub auto_negotiate_bytes: Option<u64>,
     /// The domain of the addresses of kept results; the tool's name if not given.
     pub domain: Option<String>,
+    /// What a result is cut down to where it must be.
+    pub limits: HardLimits,
     /// Whether a caller can ask for `output: "full"`.
     pub offers_output: bool,
     full_cap_tokens: Option<u64>,
@@ -196,12 +211,25 @@ const CATEGORIES: [(&str, u64); 13] = [
     ("run_*", 3072),
 ];
 
+fn limits(rules: &Rules) -> HardLimits {
+    let usual = HardLimits::default();
+    let set = |set: Option<u64>, usual: usize| set.and_then(|set| usize::try_from(set).ok()).unwrap_or(usual);
+    HardLimits {
+        array_items: set(rules.max_items, usual.array_items),
+        string_chars: set(rules.max_string, usual.string_chars),
+        log_lines: set(rules.max_lines, usual.log_lines),
+        depth: set(rules.max_depth, usual.depth),
+        ..usual
+    }
+}
+
 fn category_bytes(tool: &str) -> Option<u64> {
     CATEGORIES.iter().find(|(pattern, _)| matches(pattern, tool)).map(|(_, bytes)| *bytes)
 }
 
 impl Policy {
     fn new(rules: Rules, tool: &str) -> Self {
+        let limits = limits(&rules);
         let category = rules.category_budgets.unwrap_or_default().then(|| category_bytes(tool)).flatten();
         Self {
             budget_tokens: rules.budget_tokens,
@@ -216,6 +244,7 @@ impl Policy {
             token_life: rules.token_seconds.map_or(TOKEN_LIFE, Duration::from_secs),
             auto_negotiate_bytes: rules.auto_negotiate_bytes,
             domain: rules.domain,
+            limits,
             offers_output: rules.offer_output.unwrap_or_default(),
             full_cap_tokens: rules.full_cap_tokens,
             session_max_bytes: rules.session_max_bytes,

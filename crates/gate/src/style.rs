@@ -13,6 +13,7 @@ pub(crate) mod probe;
 use serde_json::Value;
 use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
+use tidegate_core::limits::HardLimits;
 
 use crate::caller::Caller;
 use crate::reply;
@@ -73,6 +74,7 @@ impl ProbeWhen {
 pub(crate) struct Room<'r> {
     pub(crate) caller: &'r Caller,
     pub(crate) budget: Budget,
+    pub(crate) limits: HardLimits,
 }
 
 impl Room<'_> {

@@ -40,7 +40,7 @@ pub(super) struct Server {
 }
 
 const SECTIONS: [&str; 4] = ["defaults", "server", "client", "store"];
-const RULES: [&str; 18] = [
+const RULES: [&str; 22] = [
     "budget_tokens",
     "max_bytes",
     "cap_tokens",
@@ -56,6 +56,10 @@ const RULES: [&str; 18] = [
     "auto_negotiate_bytes",
     "domain",
     "category_budgets",
+    "max_items",
+    "max_string",
+    "max_lines",
+    "max_depth",
     "offer_output",
     "full_cap_tokens",
     "session_max_bytes",
@@ -213,6 +217,10 @@ impl Reader<'_> {
                 "auto_negotiate_bytes" => rules.auto_negotiate_bytes = self.number(key, value, 1..=MOST),
                 "domain" => rules.domain = self.string(key, value).map(str::to_owned),
                 "category_budgets" => rules.category_budgets = self.boolean(key, value),
+                "max_items" => rules.max_items = self.number(key, value, 1..=1000),
+                "max_string" => rules.max_string = self.number(key, value, 1..=100_000),
+                "max_lines" => rules.max_lines = self.number(key, value, 2..=1000),
+                "max_depth" => rules.max_depth = self.number(key, value, 1..=64),
                 "offer_output" => rules.offer_output = self.boolean(key, value),
                 "full_cap_tokens" => rules.full_cap_tokens = self.tokens(key, value),
                 "session_max_bytes" => rules.session_max_bytes = self.number(key, value, 1..=MOST),

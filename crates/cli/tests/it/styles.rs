@@ -244,3 +244,56 @@ fn the_error_names_the_handle() {
     assert!(session.text("result_query", json!({"id": id, "page": 2})).contains("issue"));
     assert!(told(&mut session, "rows", json!({"n": 2})).is_array(), "what fits crosses");
 }
+
+#[test]
+fn a_full_output_comes_whole_or_is_attached() {
+    let place = Place::new();
+    place.configure("[server.upstream.tool.rows]\noffer_output = true\n[server.upstream.tool.bugs]\noffer_output = true\nfull_cap_tokens = 100000\n");
+    let mut session = place.start(&[]);
+    let tools = session.request("tools/list", json!({}));
+    let rows =
+        tools["result"]["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "rows").unwrap();
+    assert_eq!(rows["inputSchema"]["properties"]["output"]["enum"], json!(["summary", "full"]));
+    assert!(
+        session.text("rows", json!({"n": 400})).starts_with("rows returned 400 rows"),
+        "a summary if not asked"
+    );
+    let full = session.call("rows", json!({"n": 400, "output": "full"}));
+    assert_eq!(full["content"][1]["type"], "resource_link", "{full}");
+    let uri = &full["content"][1]["uri"];
+    assert!(session.text("result_query", json!({"id": uri, "path": "/399/title"})).contains("issue 399"));
+    let raised: Vec<Value> =
+        serde_json::from_str(&session.text("bugs", json!({"n": 300, "output": "full"}))).unwrap();
+    assert_eq!(raised.len(), 300, "the cap was raised, so it comes whole");
+    let refused = session.call("rows", json!({"n": 1, "output": "brief"}));
+    let words = refused["content"][0]["text"].as_str().unwrap();
+    assert!(
+        words.contains("output is \"brief\", but should be one of summary, full. Nothing was run"),
+        "{words}"
+    );
+    assert_eq!(runs(&mut session, "rows"), 2);
+}
+
+#[test]
+fn a_session_that_had_enough_gets_the_least() {
+    let place = Place::new();
+    place.configure("[defaults]\nsession_max_bytes = 9000\n");
+    let mut session = place.start(&[]);
+    let first = session.text("rows", json!({"n": 400}));
+    let _ = session.text("rows", json!({"n": 300}));
+    let later = session.call("rows", json!({"n": 200}));
+    let text = later["content"][0]["text"].as_str().unwrap();
+    assert!(text.len() < 1700 && text.len() < first.len(), "{} bytes", text.len());
+    assert!(later["content"][1]["text"].as_str().unwrap().contains("more than 9000 bytes"), "{later}");
+}
+
+#[test]
+fn limits_can_be_set() {
+    let place = Place::new();
+    place.configure("[server.upstream]\nstyle = \"contract\"\nmax_items = 3\n");
+    let mut session = place.start(&[]);
+    let contract = told(&mut session, "rows", json!({"n": 100}));
+    assert_eq!(contract["items"].as_array().unwrap().len(), 3);
+    let next = json!({"id": contract["artifactRef"], "cursor": contract["nextCursor"]});
+    assert!(session.text("result_query", next).contains("issue 3"));
+}

@@ -9,10 +9,9 @@ use super::items::{Items, at};
 use super::{Room, cut, quoted};
 use crate::raw;
 
-/// Most characters of the summary and of a label, and most items.
+/// Most characters of the summary and of a label.
 const SUMMARY: usize = 100;
 const LABEL: usize = 50;
-pub(crate) const ITEMS: u64 = 10;
 
 /// How grave an item is, gravest first.
 const SEVERITIES: [&str; 4] = ["critical", "high", "medium", "low"];
@@ -45,12 +44,13 @@ impl Contract<'_> {
         let items = Items::new(data);
         let count = if data.record_count() > 0 { Some(items.count()?) } else { None };
         let (mut shown, severities) = match count {
-            Some(_) => choose(&items)?,
+            Some(_) => choose(&items, room.limits.array_items)?,
             None => (Vec::new(), [0; 4]),
         };
         let summary = self.summary(count, severities);
         let in_order = severities.iter().all(|count| *count == 0);
         loop {
+            let in_order = in_order && shown.len() == room.limits.array_items;
             let text = self.written(&summary, count, &shown, in_order);
             if shown.is_empty() || room.fits(&text) {
                 return Ok(text);
@@ -90,8 +90,7 @@ impl Contract<'_> {
         }
         // Items are cut to a label, so there is always more than is shown.
         text.push_str(&format!(r#","hasMore":{}"#, more || self.reference.is_some()));
-        let aligned = in_order && shown.len() as u64 == ITEMS;
-        if let Some(cursor) = self.cursor.filter(|_| aligned && more) {
+        if let Some(cursor) = self.cursor.filter(|_| in_order && more) {
             text.push_str(&format!(r#","nextCursor":{}"#, quoted(cursor)));
         }
         text.push('}');
@@ -137,7 +136,7 @@ fn first(text: &str, most: usize) -> String {
 }
 
 /// The items to show, the gravest first where they say how grave they are, and how many there are of each.
-fn choose(items: &Items<'_>) -> io::Result<(Vec<Item>, [u64; 4])> {
+fn choose(items: &Items<'_>, most: usize) -> io::Result<(Vec<Item>, [u64; 4])> {
     let (mut shown, mut severities, mut number) = (Vec::<Item>::new(), [0; 4], 0);
     items.each(0, |key, json| {
         let item = Item::new(number, key.map(str::to_owned), &json);
@@ -147,9 +146,9 @@ fn choose(items: &Items<'_>) -> io::Result<(Vec<Item>, [u64; 4])> {
         }
         let rank = |item: &Item| item.severity.unwrap_or(SEVERITIES.len());
         let at = shown.partition_point(|other| rank(other) <= rank(&item));
-        if (at as u64) < ITEMS {
+        if at < most {
             shown.insert(at, item);
-            shown.truncate(ITEMS as usize);
+            shown.truncate(most);
         }
         ControlFlow::Continue(())
     })?;

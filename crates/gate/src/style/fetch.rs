@@ -210,7 +210,7 @@ impl Page<'_> {
             fitting = if fitting > 8 { fitting * 3 / 4 } else { fitting - 1 };
         }
         if fitting == 0 && !items.is_empty() {
-            let limits = HardLimits { bytes: Bytes(room.budget.bytes.0 / 4), ..HardLimits::default() };
+            let limits = HardLimits { bytes: Bytes(room.budget.bytes.0 / 4), ..room.limits };
             items.truncate(1);
             items[0] = limits.apply(items[0].as_bytes()).unwrap_or_default();
             fitting = 1;

@@ -10,6 +10,8 @@
 //!
 //! A result is stored before it is answered; a follow-up is answered from the store alone. Nothing here calls a tool.
 
+mod negotiate;
+
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,12 +32,11 @@ use crate::capabilities::{self, Capabilities};
 use crate::error::{RpcError, bounded};
 use crate::follow_up::{FollowUp, Reader};
 use crate::keep::Keep;
-use crate::negotiation::{Offered, Redeemed};
+use crate::negotiation::Offered;
 use crate::passage::Passage;
-use crate::policy::{Policies, Policy, Rules};
-use crate::raw::{self, Edits, Place, skim};
+use crate::policy::{Policies, Policy};
+use crate::raw::{self, Edits, skim};
 use crate::style::Style;
-use crate::style::fetch::NAMES;
 use crate::{negotiation, output, reply, resources, tools};
 
 /// The largest result that a program gets whole.
@@ -113,14 +114,6 @@ impl Gate {
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
         Self { setup, known: Mutex::default(), offered: Offered::default(), sent: AtomicU64::new(0) }
-    }
-
-    /// Sets rules for one tool that were found after the gate was made; they yield to those that were set for its name.
-    pub fn mark(&self, tool: &str, rules: &Rules) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < KNOWN || known.contains_key(tool) {
-            known.insert(tool.to_owned(), Arc::new(self.setup.policies.of_marked_tool(tool, rules)));
-        }
     }
 
     /// Returns the policy of a tool.
@@ -267,48 +260,6 @@ impl Gate {
                 reply::text_result(caller, &answer.text, false)
             }
         }
-    }
-
-    /// Returns whether a call asks for a part of a kept result through the tool itself.
-    pub fn negotiates(&self, tool: &str, arguments: &[u8]) -> bool {
-        let names = self.policy(tool).negotiates().then(|| self.offered.names(tool)).flatten();
-        names.is_some_and(|names| negotiation::has_token(arguments, names))
-    }
-
-    /// Returns the answer to a call whose arguments of ours make no sense, so that it must not be made.
-    pub fn refusal(&self, caller: &Caller, tool: &str, arguments: &[u8]) -> Option<Vec<u8>> {
-        let ours = self.policy(tool).offers_output && self.own_arguments(tool).contains(&output::NAME);
-        let mistake = ours.then(|| output::mistake(arguments)).flatten()?;
-        Some(reply::text_result(caller, &format!("{tool}: {mistake}. Nothing was run."), true))
-    }
-
-    /// Takes what is ours out of the arguments of a call that goes to the upstream.
-    pub fn take_out(&self, tool: &str, line: &[u8], arguments: &Place, edits: &mut Edits) {
-        negotiation::take_out(line, arguments, &self.own_arguments(tool), edits);
-    }
-
-    /// Returns the names of the arguments of a tool that are ours, where it was listed with them.
-    pub fn own_arguments(&self, tool: &str) -> Vec<&'static str> {
-        self.offered.own(tool)
-    }
-
-    /// Answers a call that asks for a part of a kept result; the tool is not run. A caller who may not call the tool now
-    /// gets the answer of one whose token does not hold.
-    pub fn fetch(&self, caller: &Caller, tool: &str, arguments: &[u8], allowed: bool) -> Vec<u8> {
-        let started = Instant::now();
-        let policy = self.policy(tool);
-        let names = self.offered.names(tool).unwrap_or(&NAMES);
-        let redeemed = Redeemed { keep: &self.setup.keep, caller, tool, policy: &policy, allowed };
-        let fetched = redeemed.answer(arguments, names);
-        if fetched.artifact.is_some() {
-            let cost = Payload::read_result(&fetched.result.as_slice())
-                .ok()
-                .and_then(|payload| measure::cost(&payload, &caller.profile.meter).ok());
-            if let Some(cost) = cost {
-                self.note(caller, tool, "fetch", (cost, cost), started, fetched.artifact);
-            }
-        }
-        fetched.result
     }
 
     /// Returns whether an address is one of ours.

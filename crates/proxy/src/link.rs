@@ -213,15 +213,16 @@ impl Link {
             state.caller = Arc::new(renewed);
         }
         let params = Params::read(line, params);
-        if let Some(wanted) = self.ours(state, method, &params) {
+        // Most tools have no arguments of ours, which is asked once.
+        let tool =
+            (method == "tools/call" && self.mode == Mode::Shape).then(|| params.text("name")).flatten();
+        let tool = tool.filter(|tool| self.gate.has_arguments(tool));
+        if let Some(wanted) = self.ours(state, method, &params, tool.as_deref()) {
             state.own.truncate(OWN - 1);
             state.own.push_front(id.clone());
             return Some(Ours::Order(Box::new(Order { id, what: wanted, caller: state.caller.clone() })));
         }
-        if method == "tools/call"
-            && self.mode == Mode::Shape
-            && let (Some(tool), Some(arguments)) = (params.text("name"), params.place_of("arguments"))
-        {
+        if let (Some(tool), Some(arguments)) = (tool, params.place_of("arguments")) {
             self.gate.take_out(&tool, line, &arguments, edits);
         }
         let asked = state.asked(method, &params);
@@ -239,8 +240,8 @@ impl Link {
         state.own.iter().any(|own| own == id)
     }
 
-    /// What a request wants of us, and not of the server.
-    fn ours(&self, state: &State, method: &str, params: &Params<'_>) -> Option<Wanted> {
+    /// What a request wants of us, and not of the server; `tool` is one that has arguments of ours.
+    fn ours(&self, state: &State, method: &str, params: &Params<'_>, tool: Option<&str>) -> Option<Wanted> {
         if self.mode == Mode::Observe {
             return None;
         }
@@ -249,11 +250,11 @@ impl Link {
                 Some(Wanted::Query(params.get("arguments").map(<[u8]>::to_vec)))
             }
             "tools/call" => {
-                let (tool, arguments) = (params.text("name")?, params.get("arguments")?);
-                if self.gate.negotiates(&tool, arguments) {
-                    return Some(Wanted::Fetch(tool.into_owned(), arguments.to_vec()));
+                let (tool, arguments) = (tool?, params.get("arguments")?);
+                if self.gate.negotiates(tool, arguments) {
+                    return Some(Wanted::Fetch(tool.to_owned(), arguments.to_vec()));
                 }
-                self.gate.refusal(&state.caller, &tool, arguments).map(Wanted::Refused)
+                self.gate.refusal(&state.caller, tool, arguments).map(Wanted::Refused)
             }
             "resources/read" => {
                 let uri = params.text("uri")?;

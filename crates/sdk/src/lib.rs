@@ -38,6 +38,7 @@
 //! - [`budget`]: an answer over its budget as an error that says what to do.
 //! - [`tier`]: what a caller may do; asked at every call, and whenever a token is redeemed.
 //!
+//! Of the views of `result_query`, `jq` is run by the program `tidegate`, if it is installed; the others need nothing.
 //! stdout belongs to the protocol: one line for each call, and the totals of the session, go to stderr.
 
 mod artifact;

@@ -1,0 +1,271 @@
+//! What becomes of a request: calls and lists go through the gate, everything else to the server as it is.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequest, CallToolResult, ClientNotification, ClientRequest, ContentBlock, ErrorCode,
+    ListToolsResult, ProtocolVersion, ServerConfig, ServerResult,
+};
+use rmcp::service::{NotificationContext, RequestContext, Service};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tidegate_core::measure;
+use tidegate_core::payload::Payload;
+use tidegate_gate::profile::OutputSchema;
+use tidegate_gate::{Called, Caller, Gate};
+
+use super::Tidegate;
+use crate::heavy::Marked;
+use crate::totals::{Told, say};
+
+impl<S: ServerHandler> Tidegate<S> {
+    /// Who asks, what is known of it, and its gate.
+    fn asker(&self, context: &RequestContext<RoleServer>) -> Asker {
+        let mut caller = Caller::unknown(Vec::new());
+        if let Some(client) = context.client_info() {
+            caller.name(&client.name);
+        }
+        let version = context.protocol_version();
+        caller.modern =
+            version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        caller.who = (self.who)(context);
+        if self.server.get_tool(caller.reader).is_some() {
+            caller.reader = Gate::OTHER_READER;
+        }
+        Asker { gate: self.gate(&caller.who), caller }
+    }
+
+    /// Lets the gate know a tool, before it is called or listed.
+    fn mark(&self, asker: &mut Asker, tool: &str) -> Marked {
+        let Some(known) = self.server.get_tool(tool) else {
+            return Marked::nothing();
+        };
+        let marked = Marked::of(&known);
+        asker.gate.mark(tool, &marked.rules);
+        if known.output_schema.is_some() {
+            asker.caller.profile.output_schema = OutputSchema::Union;
+        }
+        // A client that has a list from before may call a tool at once.
+        if let Ok(listed) = serde_json::to_vec(&serde_json::json!({ "tools": [known] })) {
+            asker.gate.tools(&mut asker.caller.clone(), &listed, false);
+        }
+        marked
+    }
+
+    async fn call(
+        &self,
+        mut call: CallToolRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        if let Some(dispatcher) =
+            self.dispatcher.as_ref().filter(|dispatcher| call.params.name == dispatcher.name)
+        {
+            match dispatcher.dispatch(&call.params) {
+                Ok(params) => call.params = params,
+                Err(message) => return Ok(refused(message).into()),
+            }
+        }
+        let mut asker = self.asker(&context);
+        let tool = call.params.name.to_string();
+        let arguments = call.params.arguments.as_ref().map(bytes).transpose()?;
+        if tool == asker.caller.reader {
+            let result = asker.apart(move |gate, caller| gate.query(caller, arguments.as_deref())).await?;
+            return self.told(&tool, "view", &result);
+        }
+        let marked = self.mark(&mut asker, &tool);
+        let allowed = self.permission.tier_of(&asker.caller.who).allows(marked.tier);
+        let asked = arguments.clone().unwrap_or_default();
+        if asker.gate.negotiates(&tool, &asked) {
+            let name = tool.clone();
+            let result = asker.apart(move |gate, caller| gate.fetch(caller, &name, &asked, allowed)).await?;
+            return self.told(&tool, "fetch", &result);
+        }
+        if let Some(refusal) = asker.gate.refusal(&asker.caller, &tool, &asked) {
+            return self.told(&tool, "refused", &refusal);
+        }
+        if !allowed {
+            let tier = self.permission.tier_of(&asker.caller.who);
+            let message = format!(
+                "{tool} needs the tier {}, and this caller has {tier}. Nothing was run.",
+                marked.tier
+            );
+            return Ok(refused(message).into());
+        }
+        let ours = asker.gate.own_arguments(&tool);
+        if let Some(arguments) = &mut call.params.arguments {
+            arguments.retain(|name, _| !ours.contains(&name.as_str()));
+        }
+        let answered =
+            Service::handle_request(&self.server, ClientRequest::CallToolRequest(call), context).await?;
+        let ServerResult::CallToolResult(result) = answered else { return Ok(answered) };
+        self.shaped(asker, tool, arguments, result).await
+    }
+
+    /// Keeps and shapes a result that does not fit.
+    async fn shaped(
+        &self,
+        asker: Asker,
+        tool: String,
+        arguments: Option<Vec<u8>>,
+        result: CallToolResult,
+    ) -> Result<ServerResult, ErrorData> {
+        let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let called = Called { tool: tool.clone(), arguments, by_program: false };
+        let json = bytes(&result)?;
+        let style = asker.gate.policy(&tool).style.name();
+        let (size, shaped, tokens) = asker
+            .apart(move |gate, caller| {
+                let shaped = gate.result(caller, &called, &json.as_slice());
+                let cost = Payload::read_result(&json.as_slice())
+                    .ok()
+                    .and_then(|payload| measure::cost(&payload, &caller.profile.meter).ok());
+                (json.len() as u64, shaped, cost.map_or(0, |cost| cost.tokens.0))
+            })
+            .await?;
+        let (answer, style) = match &shaped {
+            Some(shaped) => (parsed::<CallToolResult>(shaped)?, style),
+            None => (result, "pass"),
+        };
+        let sent = shaped.as_ref().map_or(size, |shaped| shaped.len() as u64);
+        self.tell(&Told { tool: &tool, bytes: size, tokens, sent, style });
+        Ok(answer.into())
+    }
+
+    fn told(&self, tool: &str, style: &'static str, result: &[u8]) -> Result<ServerResult, ErrorData> {
+        let sent = result.len() as u64;
+        self.tell(&Told { tool, bytes: 0, tokens: 0, sent, style });
+        Ok(parsed::<CallToolResult>(result)?.into())
+    }
+
+    fn tell(&self, told: &Told<'_>) {
+        self.session.totals.count(told);
+        if !self.session.quiet {
+            say(told);
+        }
+    }
+
+    /// Lists tools with ours, and without what they say of themselves.
+    fn listed(
+        &self,
+        mut asker: Asker,
+        mut list: ListToolsResult,
+        first_page: bool,
+    ) -> Result<ServerResult, ErrorData> {
+        for tool in &mut list.tools {
+            let marked = Marked::of(tool);
+            asker.gate.mark(&tool.name, &marked.rules);
+            Marked::take_out(tool);
+        }
+        if let Some(dispatcher) = self.dispatcher.as_ref().filter(|_| first_page) {
+            list.tools.push(dispatcher.tool(&list.tools));
+        }
+        asker.caller.profile.output_schema = OutputSchema::Union;
+        let (gate, caller) = (&asker.gate, &mut asker.caller);
+        through(list, |json| gate.tools(caller, json, first_page)).map(Into::into)
+    }
+}
+
+impl<S: ServerHandler> Service<RoleServer> for Tidegate<S> {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let (list, read) = match &request {
+            ClientRequest::CallToolRequest(_) => (None, None),
+            ClientRequest::ReadResourceRequest(read) => (None, Some(read.params.uri.clone())),
+            ClientRequest::ListToolsRequest(list) => (Some(list.params.clone()), None),
+            ClientRequest::ListResourcesRequest(list) => (Some(list.params.clone()), None),
+            ClientRequest::ListResourceTemplatesRequest(list) => (Some(list.params.clone()), None),
+            _ => (None, None),
+        };
+        let request = match request {
+            ClientRequest::CallToolRequest(call) => return self.call(call, context).await,
+            other => other,
+        };
+        let asker = self.asker(&context);
+        if let Some(uri) = read.filter(|uri| asker.gate.owns(uri)) {
+            let read = asker.apart(move |gate, caller| gate.read_resource(caller, &uri)).await?;
+            let read =
+                read.map_err(|error| ErrorData::new(ErrorCode(error.code as i32), error.message, None))?;
+            return Ok(ServerResult::ReadResourceResult(parsed(&read)?));
+        }
+        let first_page = list.flatten().is_none_or(|params| params.cursor.is_none());
+        let gate = Arc::clone(&asker.gate);
+        Ok(match Service::handle_request(&self.server, request, context).await? {
+            ServerResult::InitializeResult(info) => {
+                through(info, |json| gate.announce(json).and_then(|(_, announced)| announced))?.into()
+            }
+            ServerResult::DiscoverResult(info) => {
+                through(info, |json| gate.announce(json).and_then(|(_, announced)| announced))?.into()
+            }
+            ServerResult::ListToolsResult(list) => self.listed(asker, list, first_page)?,
+            ServerResult::ListResourcesResult(list) if first_page => {
+                through(list, |json| gate.resources(&asker.caller, Some(json)))?.into()
+            }
+            ServerResult::ListResourceTemplatesResult(list) if first_page => {
+                through(list, |json| gate.templates(&asker.caller, Some(json)))?.into()
+            }
+            other => other,
+        })
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ClientNotification,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Service::handle_notification(&self.server, notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        Service::get_info(&self.server)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Service::supported_protocol_versions(&self.server)
+    }
+}
+
+/// Who asks, and the gate that keeps its results.
+struct Asker {
+    caller: Caller,
+    gate: Arc<Gate>,
+}
+
+impl Asker {
+    /// Does what may wait for the disk on a thread where that holds up nobody.
+    async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Gate, &Caller) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let (gate, caller) = (Arc::clone(&self.gate), self.caller.clone());
+        let done = tokio::task::spawn_blocking(move || work(&gate, &caller)).await;
+        done.map_err(|_| ErrorData::internal_error("the gate failed on this result", None))
+    }
+}
+
+fn refused(message: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(message)])
+}
+
+fn bytes(value: &impl Serialize) -> Result<Vec<u8>, ErrorData> {
+    serde_json::to_vec(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+fn parsed<T: DeserializeOwned>(json: &[u8]) -> Result<T, ErrorData> {
+    serde_json::from_slice(json).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+/// Lets the gate change a value as JSON; one that it leaves alone is the same value.
+fn through<T: Serialize + DeserializeOwned>(
+    value: T,
+    change: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+) -> Result<T, ErrorData> {
+    match change(&bytes(&value)?) {
+        Some(changed) => parsed(&changed),
+        None => Ok(value),
+    }
+}

@@ -173,12 +173,22 @@ impl Gate {
 
     /// Decides on the result of a call: `None` where it crosses untouched, else what is answered instead.
     pub fn result(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Option<Vec<u8>> {
+        self.decide(caller, called, result, false)
+    }
+
+    fn decide(
+        &self,
+        caller: &Caller,
+        called: &Called,
+        result: &(dyn Source + Sync),
+        failed: bool,
+    ) -> Option<Vec<u8>> {
         let started = Instant::now();
         let policy = self.policy(&called.tool);
         let allowed = self.room(&policy, caller, called);
         let budget = allowed.budget;
         let meter = &caller.profile.meter;
-        let probes = policy.probes(result.len()) && !allowed.full;
+        let probes = policy.probes(result.len()) && !allowed.full && !failed;
         if !probes
             && result.as_slice().is_some_and(|bytes| measure::fits_unread(bytes, &budget, meter).is_some())
         {
@@ -196,8 +206,8 @@ impl Gate {
                 Some(true) => budget.with_bytes(budget.bytes.min(ERROR_BYTES)),
                 _ => budget,
             };
-            let failed = payload.is_error == Some(true);
-            let probes = probes && !failed;
+            let said = payload.is_error == Some(true);
+            let probes = probes && !said;
             let crosses = fits(&payload, &budget, meter) && (!probes || negotiation::is_envelope(&payload));
             if !is_final(&payload) || crosses {
                 return None;
@@ -206,14 +216,16 @@ impl Gate {
                 _ if probes => Style::Probe,
                 _ if allowed.full => Style::Overview,
                 // What went wrong is told as it is, but for the contract, which has a field for it.
-                Style::Probe | Style::Error if failed => Style::Overview,
+                _ if failed => Style::Overview,
+                Style::Probe | Style::Error if said => Style::Overview,
                 style => style,
             };
             // A full output above its cap is attached, beside an answer of the usual size.
             let budget = if allowed.full { policy.budget(&caller.profile) } else { budget };
             let (attached, ceiling) = (allowed.full, allowed.ceiling);
-            let keep = &*self.setup.keep;
-            let passage = Passage { keep, caller, called, policy: &policy, budget, style, attached, ceiling };
+            let (keep, server) = (&*self.setup.keep, self.setup.server.as_str());
+            let passage =
+                Passage { keep, server, caller, called, policy: &policy, budget, style, attached, ceiling };
             Some(passage.shape(&payload, result))
         }));
         let shaped = shaped.unwrap_or_else(|_| Some(Passage::failed(caller, called)));
@@ -231,7 +243,7 @@ impl Gate {
     /// Decides on the error that a call was answered with: one that would flood the context is kept, and its message
     /// becomes an overview. Returns what the error becomes.
     pub fn error(&self, caller: &Caller, called: &Called, error: &(dyn Source + Sync)) -> Option<Vec<u8>> {
-        let shaped: Value = serde_json::from_slice(&self.result(caller, called, error)?).ok()?;
+        let shaped: Value = serde_json::from_slice(&self.decide(caller, called, error, true)?).ok()?;
         let members = skim::members(error, &(0..usize::try_from(error.len()).ok()?)).unwrap_or_default();
         let code = members.iter().rfind(|member| member.key == "code");
         let code = code.and_then(|code| std::str::from_utf8(&code.head).ok()?.parse::<i64>().ok());
@@ -257,7 +269,9 @@ impl Gate {
             Ok((artifact, answer)) => {
                 let name = Some(artifact.id.to_string());
                 self.note(caller, &artifact.tool, "view", (answer.cost, answer.cost), started, name);
-                reply::text_result(caller, &answer.text, false)
+                let result = reply::text_result(caller, &answer.text, false);
+                self.count(result.len() as u64);
+                result
             }
         }
     }

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
+use tidegate_core::envelope::handle_name;
 use tidegate_core::measure::{self, Fit};
 use tidegate_core::outline::Outline;
-use tidegate_core::payload::{Form, Payload};
+use tidegate_core::payload::{BlockKind, Form, Payload};
 use tidegate_core::source::{Source, Span};
 use tidegate_core::view::Dataset;
 use tidegate_store::{ArtifactId, open};
@@ -18,7 +19,7 @@ use crate::keep::Keep;
 use crate::policy::Policy;
 use crate::raw::{self, Edits, Place};
 use crate::style::Room;
-use crate::style::fetch::{Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part};
+use crate::style::fetch::{About, Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part};
 use crate::style::probe::{Bound, GONE, MODES, Token};
 use crate::{output, reply};
 
@@ -31,7 +32,7 @@ const KNOWN: usize = 4096;
 /// What was offered for one tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Offer {
-    /// The names of the negotiation; `None` where there is none, or the upstream has them all and answers for them.
+    /// The names of the negotiation, where there is one.
     names: Option<Names>,
     /// Whether `output` is ours.
     output: bool,
@@ -48,10 +49,13 @@ impl Offered {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner).get(tool).copied()
     }
 
-    /// Returns the names of the negotiation with a tool; `None` where the upstream answers for them. A tool that was not
-    /// listed may be known from before.
-    pub(crate) fn names(&self, tool: &str) -> Option<Names> {
-        self.of(tool).map_or(Some(&NAMES), |offer| offer.names)
+    /// Returns the names under which a call has a token. A tool that was not listed here may be known from before; then the
+    /// name of the token says which they are.
+    pub(crate) fn names(&self, tool: &str, arguments: &[u8]) -> Option<Names> {
+        match self.of(tool) {
+            Some(offer) => offer.names.filter(|names| token(arguments, names).is_some()),
+            None => [&NAMES, &OTHER_NAMES].into_iter().find(|names| token(arguments, names).is_some()),
+        }
     }
 
     /// Returns the names of all arguments of a tool that are ours; what was not offered may be the tool's own.
@@ -80,7 +84,6 @@ impl Offered {
         let names = match NAMES.iter().filter(|name| taken(name)).count() {
             _ if !policy.negotiates() => None,
             0 => Some(&NAMES),
-            5 => None,
             _ => Some(&OTHER_NAMES),
         };
         let offer = Offer { names, output: policy.offers_output && !taken(output::NAME) };
@@ -126,10 +129,17 @@ pub(crate) fn take_out(line: &[u8], arguments: &Place, names: &[&str], edits: &m
     }
 }
 
-/// Returns whether a call asks for a part of a kept result.
-pub(crate) fn has_token(arguments: &[u8], names: Names) -> bool {
-    let token = raw::whole(arguments).and_then(|whole| raw::member(arguments, &whole, names[0]));
-    token.is_some_and(|token| arguments[token] != *b"null")
+/// Where the token of a call stands.
+fn token(arguments: &[u8], names: Names) -> Option<Place> {
+    let token = raw::whole(arguments).and_then(|whole| raw::member(arguments, &whole, names[0]))?;
+    (arguments[token.clone()] != *b"null").then_some(token)
+}
+
+/// Says what is wrong with our arguments of a call that has no token.
+pub(crate) fn mistake(arguments: &[u8], own: &[&str]) -> Option<String> {
+    let asked: Map<String, Value> = serde_json::from_slice(arguments).ok()?;
+    let names = [&NAMES, &OTHER_NAMES].into_iter().find(|names| own.contains(&names[0]))?;
+    Fetch::read(&asked, names).err()
 }
 
 /// Returns whether a small result is a first answer already, from a server that negotiates by itself.
@@ -145,9 +155,26 @@ pub(crate) fn is_envelope(payload: &Payload<'_>) -> bool {
     ["preview", "total_size", "available_modes", "continuation_token"].into_iter().all(has)
 }
 
+/// What a result has beside the data that is fetched from it.
+fn outside(source: &dyn Source, data: &Dataset<'_>) -> Vec<String> {
+    let mut outside = Vec::new();
+    if data.is_surrounded().unwrap_or(false) {
+        outside.push("text around the data".to_owned());
+    }
+    let others = Payload::read_result(source).map_or(0, |payload| {
+        payload.blocks.iter().filter(|block| !matches!(block.kind, BlockKind::Text { .. })).count()
+    });
+    if others > 0 {
+        outside.push(format!("{others} blocks that are no text"));
+    }
+    outside
+}
+
 /// A call that asks for a part of a kept result.
 pub(crate) struct Redeemed<'r> {
     pub(crate) keep: &'r Keep,
+    /// The server's name.
+    pub(crate) server: &'r str,
     pub(crate) caller: &'r Caller,
     pub(crate) tool: &'r str,
     pub(crate) policy: &'r Policy,
@@ -172,7 +199,7 @@ impl Redeemed<'_> {
         // Whatever is wrong with a token, one result that is not there is looked up, so that neither words nor time tell
         // what it is.
         let Ok(opened) = self.keep.open() else { return self.gone() };
-        let bound = Bound { tool: self.tool, who: &self.caller.who };
+        let bound = Bound { server: self.server, tool: self.tool, who: &self.caller.who };
         let token = Token::read(&fetch.token)
             .filter(|token| token.holds(bound, |bytes| opened.seal(&self.keep.owner, &token.id, bytes)))
             .filter(|_| self.allowed);
@@ -180,10 +207,14 @@ impl Redeemed<'_> {
         let Ok(source) = open(&opened.store, &self.keep.owner, &id) else { return self.gone() };
         let Some(outline) = Outline::from_bytes(source.outline()) else { return self.gone() };
         let data = Dataset::new(&source, &outline);
+        let name = handle_name(self.tool, id.as_str());
+        let rest = format!("{} {{\"id\":\"{name}\"}}", self.caller.reader);
+        let outside = outside(&source, &data);
+        let about = About { data: &data, page_size: self.policy.page_size, rest: &rest, outside, note: None };
         let room = self.room();
-        let part = match fetch.part(&data, self.policy.page_size, room) {
-            Ok(Ok(Part::Whole)) => self.whole(&source, &data, &fetch),
-            Ok(Ok(Part::Text(text))) => Ok(reply::text_result(self.caller, &text, false)),
+        let part = match fetch.part(&about, room) {
+            Ok(Ok(Part::Whole)) => self.whole(&source, &about, &fetch),
+            Ok(Ok(Part::Text(text))) => Ok(room.result(&text, false)),
             Ok(Err(message)) => Err(message),
             Err(error) => Err(format!("the result cannot be read now ({}); try again", causes(&error))),
         };
@@ -194,23 +225,28 @@ impl Redeemed<'_> {
     }
 
     /// The result as it came, or, where that is above the cap, its first page.
-    fn whole(&self, source: &dyn Source, data: &Dataset<'_>, fetch: &Fetch) -> Result<Vec<u8>, String> {
+    fn whole(&self, source: &dyn Source, about: &About<'_>, fetch: &Fetch) -> Result<Vec<u8>, String> {
         let unreadable =
             |error: std::io::Error| format!("the result cannot be read now ({})", causes(&error));
         let cap = self.policy.cap(&self.caller.profile);
         let meter = &self.caller.profile.meter;
         let payload = Payload::read_result(source).map_err(|error| causes(&error))?;
         if let Fit::Fits(_) = measure::fits(&payload, &cap, meter).map_err(unreadable)? {
-            return Span::whole(source).read(source).map_err(unreadable);
+            let result = Span::whole(source).read(source).map_err(unreadable)?;
+            // It may have come in the other era.
+            let typed = raw::whole(&result).and_then(|whole| raw::member(&result, &whole, "resultType"));
+            return Ok(match (typed, self.caller.modern) {
+                (None, true) => raw::added(&result, &[], br#""resultType":"complete""#),
+                _ => result,
+            });
         }
         let room = self.room();
-        let page = fetch.first_page(data, self.policy.page_size, room).map_err(unreadable)??;
         let note = format!(
             "the complete result is above the cap of {} tokens and {} bytes; this is a page of it",
             cap.tokens.0, cap.bytes.0
         );
-        let text = format!("{},\"note\":{}}}", page.strip_suffix('}').unwrap_or(&page), json!(note));
-        Ok(reply::text_result(self.caller, &text, false))
+        let page = fetch.first_page(about, room, &note).map_err(unreadable)??;
+        Ok(room.result(&page, false))
     }
 
     fn room(&self) -> Room<'_> {

@@ -21,16 +21,18 @@ use crate::gate::Called;
 use crate::keep::Keep;
 use crate::policy::{OnStoreFailure, Policy};
 use crate::profile::OutputSchema;
-use crate::raw::{self, Edits};
+use crate::raw;
 use crate::style::contract::Contract;
 use crate::style::error::Exceeded;
 use crate::style::probe::{self, Bound};
-use crate::style::{self, Room, Style};
+use crate::style::{Room, Style};
 use crate::{reply, resources, schema};
 
 /// One result that does not fit.
 pub(crate) struct Passage<'p> {
     pub(crate) keep: &'p Keep,
+    /// The server's name.
+    pub(crate) server: &'p str,
     pub(crate) caller: &'p Caller,
     pub(crate) called: &'p Called,
     pub(crate) policy: &'p Policy,
@@ -141,9 +143,9 @@ impl Passage<'_> {
         let linked = self.caller.profile.resource_link || self.attached;
         let link = linked.then(|| resources::link(&self.called.tool, self.policy.domain.as_deref(), id));
         let handle = Handle::kept(&name, &kept);
-        let mut beside: Vec<String> = link.into_iter().collect();
-        beside.extend(self.ceiling.map(ceiling_words));
-        self.answer(prepared, handle, &beside.join(","), Some(id.to_string()))
+        // Why an answer is so small is told before where the rest is, which its text says anyway.
+        let beside = self.ceiling.map(ceiling_words).or(link).unwrap_or_default();
+        self.answer(prepared, handle, &beside, Some(id.to_string()))
     }
 
     /// The answer in another style than the overview.
@@ -169,7 +171,7 @@ impl Passage<'_> {
         };
         let text = match self.style {
             Style::Probe => {
-                let bound = Bound { tool, who: &self.caller.who };
+                let bound = Bound { server: self.server, tool, who: &self.caller.who };
                 probe::envelope(&data, total_size, &bound.token(id, self.policy.token_life, seal), room)?
             }
             Style::Contract => {
@@ -188,10 +190,9 @@ impl Passage<'_> {
                 Exceeded { tool, tokens, budget, handle, reader }.text()
             }
         };
-        let mut result = reply::text_result(self.caller, &text, payload.is_error == Some(true));
-        if self.caller.profile.output_schema == OutputSchema::Union {
-            let member = format!("\"structuredContent\":{{\"{}\":{}}}", schema::MEMBER, style::quoted(&text));
-            result = added(&result, &[], member.as_bytes());
+        let mut result = room.result(&text, payload.is_error == Some(true));
+        if let Some(most) = self.ceiling {
+            result = raw::added(&result, &["content"], ceiling_words(most).as_bytes());
         }
         let sent = Cost {
             tokens: self.caller.profile.meter.count(&text),
@@ -244,12 +245,12 @@ impl Passage<'_> {
         })?;
         let mut result = shaped.result.unwrap_or_default();
         if !beside.is_empty() {
-            result = added(&result, &["content"], beside.as_bytes());
+            result = raw::added(&result, &["content"], beside.as_bytes());
         }
         if union {
             let text = serde_json::Value::String(shaped.text);
             let member = format!("\"structuredContent\":{{\"{}\":{text}}}", schema::MEMBER);
-            result = added(&result, &[], member.as_bytes());
+            result = raw::added(&result, &[], member.as_bytes());
         }
         let step = if shaped.step == Step::Lossless { "lossless" } else { "overview" };
         let sent = Cost {
@@ -293,14 +294,4 @@ impl Answered {
         };
         Self { result, step: "error", raw: NOTHING, sent, artifact: None }
     }
-}
-
-/// Adds an element or member to a container in a result.
-fn added(result: &[u8], path: &[&str], bytes: &[u8]) -> Vec<u8> {
-    let container = raw::whole(result).and_then(|whole| raw::at(result, &whole, path));
-    let mut edits = Edits::new();
-    if let Some(container) = container {
-        edits.append(result, &container, bytes);
-    }
-    edits.apply(result)
 }

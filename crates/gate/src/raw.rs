@@ -102,6 +102,16 @@ pub fn whole(json: &[u8]) -> Option<Place> {
     reader.ends().then_some(value)
 }
 
+/// Adds an element or member to a container in a result.
+pub(crate) fn added(result: &[u8], path: &[&str], bytes: &[u8]) -> Vec<u8> {
+    let container = whole(result).and_then(|whole| at(result, &whole, path));
+    let mut edits = Edits::new();
+    if let Some(container) = container {
+        edits.append(result, &container, bytes);
+    }
+    edits.apply(result)
+}
+
 struct Reader<'j> {
     json: &'j [u8],
     at: usize,

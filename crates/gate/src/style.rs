@@ -16,7 +16,8 @@ use tidegate_core::budget::Budget;
 use tidegate_core::limits::HardLimits;
 
 use crate::caller::Caller;
-use crate::reply;
+use crate::profile::OutputSchema;
+use crate::{raw, reply, schema};
 
 /// What a tool answers when its result does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,8 +81,18 @@ pub(crate) struct Room<'r> {
 impl Room<'_> {
     /// Returns whether a text fits, as the text of a result.
     pub(crate) fn fits(&self, text: &str) -> bool {
-        let bytes = Bytes(reply::text_result(self.caller, text, false).len() as u64);
+        let bytes = Bytes(self.result(text, false).len() as u64);
         bytes <= self.budget.bytes && self.caller.profile.meter.count(text) <= self.budget.tokens
+    }
+
+    /// Returns the result of a text; where a schema was listed that allows our envelope, in both channels.
+    pub(crate) fn result(&self, text: &str, is_error: bool) -> Vec<u8> {
+        let result = reply::text_result(self.caller, text, is_error);
+        if self.caller.profile.output_schema != OutputSchema::Union {
+            return result;
+        }
+        let member = format!("\"structuredContent\":{{\"{}\":{}}}", schema::MEMBER, quoted(text));
+        raw::added(&result, &[], member.as_bytes())
     }
 }
 

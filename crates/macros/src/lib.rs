@@ -3,6 +3,7 @@
 //! It adds what it says to the `#[tool]` below it, where `tidegate_sdk::Tidegate` finds it. The function stays as it is.
 
 use proc_macro::TokenStream;
+use proc_macro2::TokenTree;
 use quote::quote;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
@@ -40,13 +41,24 @@ fn expand(arguments: proc_macro2::TokenStream, mut function: ImplItemFn) -> Resu
             return Err(Error::new(value.span(), "#[tool] takes a list in parentheses"));
         }
     };
-    if said.to_string().contains("meta =") {
+    if has_key(&said, "meta") {
         return Err(Error::new(tool.span(), "#[heavy] needs the `meta` of #[tool] for itself"));
     }
     let path = tool.path().clone();
     let comma = (!said.is_empty() && !said.to_string().trim_end().ends_with(',')).then(|| quote! { , });
     tool.meta = syn::parse2(quote! { #path(#said #comma #meta) })?;
     Ok(quote! { #function }.into())
+}
+
+/// Whether a list of `key = value` has a key.
+fn has_key(said: &proc_macro2::TokenStream, key: &str) -> bool {
+    let mut before = None;
+    said.clone().into_iter().any(|token| {
+        let found = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '=')
+            && matches!(&before, Some(TokenTree::Ident(name)) if name == key);
+        before = Some(token);
+        found
+    })
 }
 
 fn is_tool(attribute: &Attribute) -> bool {

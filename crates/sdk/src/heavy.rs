@@ -70,8 +70,13 @@ impl Heavy {
 
 impl Marked {
     /// A tool that says nothing.
-    pub(crate) fn nothing() -> Self {
+    fn nothing() -> Self {
         Self { rules: Rules::default(), tier: Tier::Read }
+    }
+
+    /// A tool of which nothing is known.
+    pub(crate) fn unknown() -> Self {
+        Self { rules: Rules::default(), tier: Tier::Admin }
     }
 
     /// Reads what a tool says of itself.

@@ -66,7 +66,7 @@ impl Totals {
         self.bytes.fetch_add(told.bytes, Ordering::Relaxed);
         self.tokens.fetch_add(told.tokens, Ordering::Relaxed);
         self.sent.fetch_add(told.sent, Ordering::Relaxed);
-        if !matches!(told.style, "pass" | "fetch" | "view") {
+        if !matches!(told.style, "pass" | "fetch" | "view" | "refused") {
             self.artifacts.fetch_add(1, Ordering::Relaxed);
             self.stored.fetch_add(told.bytes, Ordering::Relaxed);
         }

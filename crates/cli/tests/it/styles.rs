@@ -297,3 +297,136 @@ fn limits_can_be_set() {
     let next = json!({"id": contract["artifactRef"], "cursor": contract["nextCursor"]});
     assert!(session.text("result_query", next).contains("issue 3"));
 }
+
+/// Calls `exact` with a result of one text.
+fn exact(session: &mut Session, text: &str, arguments: Value) -> Value {
+    let result = json!({"content": [{"type": "text", "text": text}]}).to_string();
+    let mut asked = arguments;
+    asked["result"] = json!(result);
+    let answer = session.call("exact", asked);
+    serde_json::from_str(answer["content"][0]["text"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn what_is_not_among_the_items_is_named() {
+    let place = Place::new();
+    let mut session = place.start(&["--style", "probe"]);
+    let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, "words": "w".repeat(40)})).collect();
+    let wrapped = json!({"items": rows, "error": "quota exceeded", "next": "c"}).to_string();
+    let token = exact(&mut session, &wrapped, json!({}))["continuation_token"].clone();
+    let page = told(&mut session, "exact", json!({"continuation_token": token, "mode": "paginated"}));
+    assert_eq!((&page["outside"], &page["total"]), (&json!(["error", "next"]), &json!(400)));
+    assert!(page["rest"].as_str().unwrap().starts_with("result_query {\"id\":\"exact-"), "{page}");
+    let summary = told(&mut session, "exact", json!({"continuation_token": token}));
+    assert_eq!(summary["summary"]["error"], "quota exceeded");
+    assert_eq!(summary["total"], 3, "the keys of the object");
+    let keys = json!({"continuation_token": token, "mode": "filtered", "filter_keys": ["next"]});
+    assert_eq!(told(&mut session, "exact", keys)["next"], "c");
+
+    let around = format!("{}\nWARNING: this is only a part", json!(rows));
+    let token = exact(&mut session, &around, json!({}))["continuation_token"].clone();
+    let page = told(&mut session, "exact", json!({"continuation_token": token, "mode": "paginated"}));
+    assert!(page["outside"][0].as_str().unwrap().contains("text around"), "{page}");
+}
+
+#[test]
+fn what_does_not_fit_is_cut_and_says_so() {
+    let place = Place::new();
+    place.configure("[server.upstream]\nstyle = \"probe\"\nbudget_tokens = 250\n");
+    let mut session = place.start(&[]);
+    let heavy = json!([{"id": 1, "body": "漢字😀".repeat(3000), "more": "\u{600}".repeat(5000)}, {"id": 2}])
+        .to_string();
+    let line = "abc".repeat(30_000);
+    for text in [heavy.as_str(), line.as_str()] {
+        let token = exact(&mut session, text, json!({}))["continuation_token"].clone();
+        for mode in ["summary", "paginated", "full"] {
+            let answer = session.text("exact", json!({"continuation_token": token, "mode": mode}));
+            let meter = tidegate_core::measure::Meter::default();
+            assert!(meter.count(&answer).0 <= 250, "{mode}: {} tokens", meter.count(&answer).0);
+            let told: Value = serde_json::from_str(&answer).unwrap();
+            assert!(mode == "summary" || told["cut"] == true && told["rest"].is_string(), "{told}");
+        }
+    }
+}
+
+#[test]
+fn odd_data_is_still_json() {
+    let place = Place::new();
+    place.configure("[server.upstream]\nstyle = \"probe\"\nprobe_when = \"always\"\n");
+    let mut session = place.start(&[]);
+    for (text, total, first) in [
+        ("[]", 0, Value::Null),
+        ("{}", 0, Value::Null),
+        ("5", 1, json!("5")),
+        ("[{\"i\":0,\"v\":NaN},{\"i\":1,\"v\":2}]", 2, json!("{\"i\":0,\"v\":NaN}")),
+        ("one\ntwo \u{202e}three", 2, json!("one")),
+    ] {
+        let token = exact(&mut session, text, json!({}))["continuation_token"].clone();
+        let answer = session.text("exact", json!({"continuation_token": token, "mode": "paginated"}));
+        let page: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((&page["total"], &page["items"][0]), (&json!(total), &first), "{text}: {answer}");
+        assert!(!answer.contains('\u{202e}'), "{answer}");
+    }
+    // An error of the protocol is told as it is.
+    let error = session.request("tools/call", json!({"name": "nobody", "arguments": {}}));
+    assert_eq!(error["error"]["message"], "no such tool");
+}
+
+#[test]
+fn keys_of_an_object_may_be_paths() {
+    let place = Place::new();
+    let mut session = place.start(&["--style", "probe"]);
+    let token = told(&mut session, "report", json!({"n": 1500}))["continuation_token"].clone();
+    let ask = |keys: Value| json!({"continuation_token": token, "mode": "filtered", "filter_keys": keys});
+    let found = told(&mut session, "report", ask(json!(["key1.count", "key1400"])));
+    assert_eq!((&found["key1.count"], &found["key1400"]["count"]), (&json!(1), &json!(1400)));
+    let many: Vec<String> = (0..900).map(|n| format!("key{n}")).collect();
+    let found = told(&mut session, "report", ask(json!(many)));
+    assert!(found["left_out"].as_u64().unwrap() > 0 && found["rest"].is_string());
+    let refused = refused(&mut session, "report", ask(json!(["nothing"])));
+    assert!(refused.contains("which no item has"), "{refused}");
+}
+
+#[test]
+fn a_page_that_does_not_fit_names_the_next_one() {
+    let place = Place::new();
+    let mut session = place.start(&["--style", "probe"]);
+    let token = told(&mut session, "rows", json!({"n": 430}))["continuation_token"].clone();
+    let (mut seen, mut page, mut size) = (Vec::new(), 1, 200);
+    loop {
+        let asked =
+            json!({"continuation_token": token, "mode": "paginated", "page": page, "page_size": size});
+        let told = told(&mut session, "rows", asked);
+        seen.extend(told["items"].as_array().unwrap().iter().map(|row| row["number"].as_u64().unwrap()));
+        if told["has_more"] == false {
+            break;
+        }
+        match told["hint"].as_str() {
+            Some(hint) => {
+                let numbers: Vec<u64> = hint.split(' ').filter_map(|word| word.parse().ok()).collect();
+                (page, size) = (numbers[0], numbers[1]);
+            }
+            None => page += 1,
+        }
+    }
+    assert_eq!(seen, (0..430).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_tool_that_was_not_listed_is_still_fetched_from() {
+    let place = Place::new();
+    let mut session = place.start(&["--style", "probe"]);
+    session.request("tools/list", json!({}));
+    let token = told(&mut session, "paged", json!({"page": 1, "size": 30_000}))["continuation_token"].clone();
+    drop(session);
+    let mut session = place.start(&["--style", "probe"]);
+    let part = told(&mut session, "paged", json!({"tg_continuation_token": token}));
+    assert!(part["summary"].is_object(), "{part}");
+    assert_eq!(runs(&mut session, "paged"), 0);
+    // One that is not listed may have arguments of such names itself.
+    let given = told(&mut session, "given", json!({"page": 7}));
+    assert_eq!(given["arguments"], json!({"page": 7}));
+    session.request("tools/list", json!({}));
+    let refused = session.call("given", json!({"mode": "xyz"}));
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("one of summary"), "{refused}");
+}

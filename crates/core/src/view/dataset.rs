@@ -100,6 +100,18 @@ impl<'a> Dataset<'a> {
         self.text.length()
     }
 
+    /// Returns whether there is text before or behind the data, such as words about it.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn is_surrounded(&self) -> io::Result<bool> {
+        const SPACE: u64 = 2;
+        let Some(data) = &self.outline.data else { return Ok(false) };
+        let length = self.text.length()?;
+        Ok(data.start > SPACE || length.saturating_sub(data.end) > SPACE)
+    }
+
     /// Returns whether records rather than lines are the unit to search in.
     pub fn is_records(&self) -> bool {
         let lines = |pattern: &Pattern| matches!(pattern, Pattern::Fields(_) | Pattern::Files);

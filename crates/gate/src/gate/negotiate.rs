@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use tidegate_core::measure;
 use tidegate_core::payload::Payload;
+use tidegate_store::{ArtifactId, open};
 
 use super::{Gate, KNOWN};
 use crate::caller::Caller;
@@ -23,6 +24,14 @@ impl Gate {
         }
     }
 
+    /// Returns the tool that a kept result came from, by any of its names.
+    pub fn tool_of(&self, name: &str) -> Option<String> {
+        let (keep, id) = (&self.setup.keep, ArtifactId::parse(name)?);
+        let opened = keep.open().ok()?;
+        let source = open(&opened.store, &keep.owner, &id).ok()?;
+        Some(source.artifact().tool.clone())
+    }
+
     /// Returns whether a tool may have arguments of ours.
     pub fn has_arguments(&self, tool: &str) -> bool {
         let policy = self.policy(tool);
@@ -31,14 +40,14 @@ impl Gate {
 
     /// Returns whether a call asks for a part of a kept result through the tool itself.
     pub fn negotiates(&self, tool: &str, arguments: &[u8]) -> bool {
-        let names = self.policy(tool).negotiates().then(|| self.offered.names(tool)).flatten();
-        names.is_some_and(|names| negotiation::has_token(arguments, names))
+        self.policy(tool).negotiates() && self.offered.names(tool, arguments).is_some()
     }
 
     /// Returns the answer to a call whose arguments of ours make no sense, so that it must not be made.
     pub fn refusal(&self, caller: &Caller, tool: &str, arguments: &[u8]) -> Option<Vec<u8>> {
-        let ours = self.policy(tool).offers_output && self.own_arguments(tool).contains(&output::NAME);
-        let mistake = ours.then(|| output::mistake(arguments)).flatten()?;
+        let own = self.own_arguments(tool);
+        let output = own.contains(&output::NAME).then(|| output::mistake(arguments)).flatten();
+        let mistake = output.or_else(|| negotiation::mistake(arguments, &own))?;
         Some(reply::text_result(caller, &format!("{tool}: {mistake}. Nothing was run."), true))
     }
 
@@ -57,9 +66,17 @@ impl Gate {
     pub fn fetch(&self, caller: &Caller, tool: &str, arguments: &[u8], allowed: bool) -> Vec<u8> {
         let started = Instant::now();
         let policy = self.policy(tool);
-        let names = self.offered.names(tool).unwrap_or(&NAMES);
-        let redeemed = Redeemed { keep: &self.setup.keep, caller, tool, policy: &policy, allowed };
+        let names = self.offered.names(tool, arguments).unwrap_or(&NAMES);
+        let redeemed = Redeemed {
+            keep: &self.setup.keep,
+            server: &self.setup.server,
+            caller,
+            tool,
+            policy: &policy,
+            allowed,
+        };
         let fetched = redeemed.answer(arguments, names);
+        self.count(fetched.result.len() as u64);
         if fetched.artifact.is_some() {
             let cost = Payload::read_result(&fetched.result.as_slice())
                 .ok()

@@ -3,11 +3,11 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use tidegate_core::view::Dataset;
+use tidegate_core::view::{Dataset, visible_text};
 
 use super::items::{Items, at};
 use super::{Room, cut, quoted};
-use crate::raw;
+use crate::raw::{self, Place};
 
 /// Most characters of the summary and of a label.
 const SUMMARY: usize = 100;
@@ -41,7 +41,7 @@ struct Item {
 impl Contract<'_> {
     /// Returns the answer.
     pub(crate) fn text(&self, data: &Dataset<'_>, room: Room<'_>) -> io::Result<String> {
-        let items = Items::new(data);
+        let items = Items::new(data)?;
         let count = if data.record_count() > 0 { Some(items.count()?) } else { None };
         let (mut shown, severities) = match count {
             Some(_) => choose(&items, room.limits.array_items)?,
@@ -103,10 +103,12 @@ impl Item {
         let bytes = json.as_bytes();
         let whole = raw::whole(bytes).unwrap_or(0..0);
         let value = |names: &[&str]| {
-            let place = names.iter().find_map(|name| at(bytes, &whole, name))?;
-            let scalar = !matches!(bytes[place.start], b'{' | b'[') && json[place.clone()] != *"null";
+            // What is null or no scalar says nothing; the next name may.
+            let scalar =
+                |place: &Place| !matches!(bytes[place.start], b'{' | b'[') && json[place.clone()] != *"null";
+            let place = names.iter().find_map(|name| at(bytes, &whole, name).filter(scalar))?;
             let text = raw::text(bytes, &place).unwrap_or_else(|| json[place].to_owned().into());
-            scalar.then(|| text.into_owned())
+            Some(visible_text(&text))
         };
         let severity = value(&SEVERITY).map(|text| text.to_lowercase());
         let id = key.or_else(|| value(&IDS)).unwrap_or_else(|| (number + 1).to_string());

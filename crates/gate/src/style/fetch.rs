@@ -3,12 +3,11 @@
 use std::io;
 
 use serde_json::{Map, Value};
-use tidegate_core::budget::Budget;
+use tidegate_core::Bytes;
 use tidegate_core::limits::HardLimits;
 use tidegate_core::view::Dataset;
-use tidegate_core::{Bytes, Tokens};
 
-use super::items::{Items, short, with_short_values};
+use super::items::{Items, at, short, with_short_values};
 use super::probe::MODES;
 use super::{Room, quoted};
 
@@ -17,7 +16,7 @@ pub(crate) const PAGE_SIZE: u64 = 20;
 /// The most items of a page that can be asked for.
 const LARGEST_PAGE: u64 = 1000;
 /// Keys of an object and items of a list in a summary, and characters of a value.
-const SUMMARY_KEYS: u64 = 10;
+const SUMMARY_KEYS: usize = 10;
 const SUMMARY_ITEMS: u64 = 5;
 const SUMMARY_CHARACTERS: usize = 100;
 
@@ -93,156 +92,225 @@ impl Fetch {
     }
 
     /// Returns the part that the mode asks for; `Err` inside says what is wrong with the request.
-    pub(crate) fn part(
-        &self,
-        data: &Dataset<'_>,
-        page_size: Option<u64>,
-        room: Room<'_>,
-    ) -> io::Result<Result<Part, String>> {
-        let items = Items::new(data);
-        let (number, size) = (self.page.unwrap_or(1), self.page_size.or(page_size).unwrap_or(PAGE_SIZE));
+    pub(crate) fn part(&self, about: &About<'_>, room: Room<'_>) -> io::Result<Result<Part, String>> {
+        let items = Items::new(about.data)?;
+        let part = Parts { items: &items, about, room };
+        let (number, size) =
+            (self.page.unwrap_or(1), self.page_size.or(about.page_size).unwrap_or(PAGE_SIZE));
         let text = match self.mode.as_deref().unwrap_or("summary") {
-            "summary" => summary(&items, room).map(Ok),
+            "summary" => part.summary().map(Ok),
             "full" => return Ok(Ok(Part::Whole)),
             "filtered" if self.filter_keys.is_empty() => {
                 Ok(Err("mode filtered needs filter_keys, such as [\"id\"]".into()))
             }
             "filtered" => match items.check_keys(&self.filter_keys) {
                 Err(message) => Ok(Err(message)),
-                Ok(()) if items.members => filtered_members(&items, &self.filter_keys, room).map(Ok),
-                Ok(()) => Page { items: &items, number, size, keys: &self.filter_keys }.text(room),
+                Ok(()) => match part.members(&self.filter_keys)? {
+                    Some(text) => Ok(Ok(text)),
+                    None => part.page(number, size, &self.filter_keys),
+                },
             },
-            _ => Page { items: &items, number, size, keys: &[] }.text(room),
+            _ => part.page(number, size, &[]),
         };
         Ok(text?.map(Part::Text))
     }
-}
 
-impl Fetch {
-    /// Returns a page in place of what is too large.
+    /// Returns a page in place of what is too large, with a note.
     pub(crate) fn first_page(
         &self,
-        data: &Dataset<'_>,
-        page_size: Option<u64>,
+        about: &About<'_>,
         room: Room<'_>,
+        note: &str,
     ) -> io::Result<Result<String, String>> {
-        let items = Items::new(data);
-        let size = self.page_size.or(page_size).unwrap_or(PAGE_SIZE);
-        let page = Page { items: &items, number: self.page.unwrap_or(1), size, keys: &[] };
-        // Room for the note that says why.
-        let budget =
-            Budget { tokens: room.budget.tokens - Tokens(60), bytes: room.budget.bytes - Bytes(200) };
-        page.text(Room { budget, ..room })
+        let items = Items::new(about.data)?;
+        let about = About { note: Some(note), outside: about.outside.clone(), ..*about };
+        let part = Parts { items: &items, about: &about, room };
+        part.page(self.page.unwrap_or(1), self.page_size.or(about.page_size).unwrap_or(PAGE_SIZE), &[])
     }
 }
 
-/// The first keys of an object or items of a list, with their values cut, and how many there are.
-fn summary(items: &Items<'_>, room: Room<'_>) -> io::Result<String> {
-    let total = items.count()?;
-    let most = if items.members { SUMMARY_KEYS } else { SUMMARY_ITEMS };
-    let mut read = items.read(0, most)?;
-    loop {
-        let each = read.iter().map(|(key, json)| match (key, items.members) {
-            (Some(key), true) => format!("{}:{}", quoted(key), short(json, SUMMARY_CHARACTERS)),
-            _ => with_short_values(json, SUMMARY_CHARACTERS),
-        });
-        let each = each.collect::<Vec<_>>().join(",");
-        let body = if items.members { format!("{{{each}}}") } else { format!("[{each}]") };
-        let text = format!(
-            r#"{{"summary":{body},"showing":{},"total":{total},"has_more":{}}}"#,
-            read.len(),
-            (read.len() as u64) < total
-        );
-        if read.is_empty() || room.fits(&text) {
-            return Ok(text);
-        }
-        read.pop();
-    }
+/// What there is to know of the result that is fetched from.
+pub(crate) struct About<'a> {
+    pub(crate) data: &'a Dataset<'a>,
+    /// Items of a page, where that is set.
+    pub(crate) page_size: Option<u64>,
+    /// The call that reads what is not shown.
+    pub(crate) rest: &'a str,
+    /// What the result has beside its data.
+    pub(crate) outside: Vec<String>,
+    pub(crate) note: Option<&'a str>,
 }
 
-fn filtered_members(items: &Items<'_>, keys: &[String], room: Room<'_>) -> io::Result<String> {
-    let members = items.read(0, u64::MAX)?;
-    let of = |key: &str| members.iter().find(|(name, _)| name.as_deref() == Some(key)).map(|(_, json)| json);
-    let whole = keys.iter().filter_map(|key| Some((key, of(key)?)));
-    let mut found: Vec<(&String, String)> = whole.map(|(key, json)| (key, json.clone())).collect();
-    let mut most = 100_000;
-    loop {
-        let each: Vec<String> =
-            found.iter().map(|(key, json)| format!("{}:{}", quoted(key), short(json, most))).collect();
-        let text = format!("{{{}}}", each.join(","));
-        if room.fits(&text) || found.is_empty() {
-            return Ok(text);
-        }
-        // What is cut ends with a mark.
-        most /= 2;
-        if most == 0 {
-            found.pop();
-            most = 100;
-        }
-    }
-}
-
-/// One page of items, perhaps narrowed to some keys.
-struct Page<'p> {
+/// Parts of one result, each within the room and with a mark of what is not in it.
+struct Parts<'p> {
     items: &'p Items<'p>,
-    number: u64,
-    size: u64,
-    keys: &'p [String],
+    about: &'p About<'p>,
+    room: Room<'p>,
 }
 
-impl Page<'_> {
-    fn text(&self, room: Room<'_>) -> io::Result<Result<String, String>> {
+impl Parts<'_> {
+    /// What stands behind the part: what is outside of it, what was cut, and how to read that.
+    fn closed(&self, body: String, cut: bool) -> String {
+        let mut outside = self.items.outside();
+        outside.extend(self.about.outside.iter().cloned());
+        let mut text = body;
+        if !outside.is_empty() {
+            let shown: Vec<String> =
+                outside.iter().take(20).map(|name| quoted(&super::cut(name, 60))).collect();
+            text.push_str(&format!(r#","outside":[{}]"#, shown.join(",")));
+        }
+        if cut {
+            text.push_str(r#","cut":true"#);
+        }
+        if cut || !outside.is_empty() {
+            text.push_str(&format!(r#","rest":{}"#, quoted(self.about.rest)));
+        }
+        if let Some(note) = self.about.note {
+            text.push_str(&format!(r#","note":{}"#, quoted(note)));
+        }
+        text.push('}');
+        text
+    }
+
+    /// Reads about as much as can be shown.
+    fn read(&self, from: u64, count: u64) -> io::Result<Vec<(Option<String>, String)>> {
+        self.items.read(from, count, 4 * self.room.budget.bytes.0 as usize)
+    }
+
+    /// The first keys of an object or items of a list, with their values cut, and how many there are.
+    fn summary(&self) -> io::Result<String> {
+        let members = self.items.members()?;
+        let total =
+            members.as_ref().map_or_else(|| self.items.count(), |members| Ok(members.len() as u64))?;
+        let mut each: Vec<String> = match &members {
+            Some(members) => members
+                .iter()
+                .take(SUMMARY_KEYS)
+                .map(|(key, json)| {
+                    format!("{}:{}", quoted(&super::cut(key, 100)), short(json, SUMMARY_CHARACTERS))
+                })
+                .collect(),
+            None => {
+                let read = self.read(0, SUMMARY_ITEMS)?;
+                read.iter().map(|(_, json)| with_short_values(json, SUMMARY_CHARACTERS)).collect()
+            }
+        };
+        let written = |each: &[String]| {
+            let (open, close) = if members.is_some() { ('{', '}') } else { ('[', ']') };
+            let body = format!("{open}{}{close}", each.join(","));
+            let more = (each.len() as u64) < total;
+            let text =
+                format!(r#"{{"summary":{body},"showing":{},"total":{total},"has_more":{more}"#, each.len());
+            self.closed(text, false)
+        };
+        while each.len() > 1 && !self.room.fits(&written(&each)) {
+            each.pop();
+        }
+        if members.is_none() && each.len() == 1 && !self.room.fits(&written(&each)) {
+            each[0] = self.cut_to_fit(&each[0], |item| written(&[item]));
+        }
+        Ok(written(&each))
+    }
+
+    /// Some members of the object that the result is; `None` where it is none, or has none of them.
+    fn members(&self, keys: &[String]) -> io::Result<Option<String>> {
+        let Some(members) = self.items.members()? else { return Ok(None) };
+        let whole = members.iter().map(|(key, json)| format!("{}:{json}", quoted(key))).collect::<Vec<_>>();
+        let whole = format!("{{{}}}", whole.join(","));
+        let place = 0..whole.len();
+        let mut found: Vec<(&String, &str)> =
+            keys.iter().filter_map(|key| Some((key, &whole[at(whole.as_bytes(), &place, key)?]))).collect();
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let asked = found.len();
+        let mut most = usize::MAX;
+        loop {
+            let each = found.iter().map(|(key, json)| format!("{}:{}", quoted(key), short(json, most)));
+            let mut text = format!("{{{}", each.collect::<Vec<_>>().join(","));
+            let left = asked - found.len();
+            if left > 0 {
+                text.push_str(&format!(r#","left_out":{left}"#));
+            }
+            let cut = most != usize::MAX || left > 0;
+            let text = match cut {
+                true => format!(r#"{text},"cut":true,"rest":{}}}"#, quoted(self.about.rest)),
+                false => format!("{text}}}"),
+            };
+            if self.room.fits(&text) || found.len() <= 1 && most < 20 {
+                return Ok(Some(text));
+            }
+            match most {
+                usize::MAX => most = self.room.budget.bytes.0 as usize,
+                100.. => most /= 2,
+                _ if found.len() > 1 => {
+                    found.truncate(found.len() * 3 / 4);
+                }
+                _ => most /= 2,
+            }
+        }
+    }
+
+    /// One page of items, perhaps narrowed to some keys.
+    fn page(&self, number: u64, size: u64, keys: &[String]) -> io::Result<Result<String, String>> {
         let total = self.items.count()?;
-        let start = (self.number - 1).saturating_mul(self.size);
-        if start >= total && !(total == 0 && self.number == 1) {
-            let pages = total.div_ceil(self.size);
+        let start = (number - 1).saturating_mul(size);
+        if start >= total && !(total == 0 && number == 1) {
+            let pages = total.div_ceil(size);
             return Ok(Err(format!(
-                "page {} is beyond the end: {total} items make {pages} pages of {}",
-                self.number, self.size
+                "page {number} is beyond the end: {total} items make {pages} pages of {size}"
             )));
         }
-        let read = self.items.read(start, self.size)?;
-        let of_page = read.len();
-        let mut items: Vec<String> = read.into_iter().map(|(key, json)| self.item(key, json)).collect();
-        // All of them where they fit, else as many as do.
-        let mut fitting = items.len();
-        while fitting > 0 && !room.fits(&self.page(&items[..fitting], of_page, start, total)) {
-            fitting = if fitting > 8 { fitting * 3 / 4 } else { fitting - 1 };
-        }
-        if fitting == 0 && !items.is_empty() {
-            let limits = HardLimits { bytes: Bytes(room.budget.bytes.0 / 4), ..room.limits };
-            items.truncate(1);
-            items[0] = limits.apply(items[0].as_bytes()).unwrap_or_default();
-            fitting = 1;
-        }
-        Ok(Ok(self.page(&items[..fitting], of_page, start, total)))
-    }
-
-    fn item(&self, key: Option<String>, json: String) -> String {
-        let json = if self.keys.is_empty() { json } else { Items::narrowed(&json, self.keys) };
-        match key {
-            Some(key) => format!(r#"{{"key":{},"value":{json}}}"#, quoted(&key)),
-            None => json,
-        }
-    }
-
-    fn page(&self, items: &[String], of_page: usize, start: u64, total: u64) -> String {
-        let end = start + items.len() as u64;
-        // A page that does not fit must not be taken for the whole page.
-        let left_out = match of_page - items.len() {
-            0 => String::new(),
-            left => format!(
-                r#","left_out":{left},"hint":"{} items of this page fit; ask for page_size {}""#,
-                items.len(),
-                items.len().max(1)
-            ),
+        let of_page = size.min(total - start);
+        let item = |(key, json): (Option<String>, String)| {
+            let json = if keys.is_empty() { json } else { Items::narrowed(&json, keys) };
+            key.map_or_else(|| json.clone(), |key| format!(r#"{{"key":{},"value":{json}}}"#, quoted(&key)))
         };
-        format!(
-            r#"{{"items":[{}],"page":{},"page_size":{},"total":{total},"has_more":{}{left_out}}}"#,
-            items.join(","),
-            self.number,
-            self.size,
-            end < total
-        )
+        let items: Vec<String> = self.read(start, of_page)?.into_iter().map(item).collect();
+        let written = |items: &[String], cut: bool| {
+            let shown = items.len() as u64;
+            let mut text = format!(
+                r#"{{"items":[{}],"page":{number},"page_size":{size},"total":{total},"has_more":{}"#,
+                items.join(","),
+                start + shown < total
+            );
+            // A page that does not fit must not be taken for the whole page.
+            if shown < of_page && shown > 0 {
+                let (left, next) = (of_page - shown, start / shown + 2);
+                text.push_str(&format!(
+                    r#","left_out":{left},"hint":"go on with page {next} and page_size {shown}""#
+                ));
+            }
+            self.closed(text, cut)
+        };
+        // All of them where they fit, else a part of a page that divides it, so that the next one begins behind it.
+        let divides = |count: usize| size.is_multiple_of(count as u64);
+        let fitting = (1..=items.len())
+            .rev()
+            .filter(|count| *count as u64 == of_page || divides(*count))
+            .find(|count| self.room.fits(&written(&items[..*count], false)));
+        Ok(Ok(match (fitting, items.first()) {
+            (Some(count), _) => written(&items[..count], false),
+            (None, Some(first)) => {
+                let cut = self.cut_to_fit(first, |item| written(&[item], true));
+                written(&[cut], true)
+            }
+            (None, None) => written(&[], false),
+        }))
+    }
+
+    /// An item cut down until what it is written into fits.
+    fn cut_to_fit(&self, item: &str, written: impl Fn(String) -> String) -> String {
+        let mut bytes = self.room.budget.bytes.0 / 2;
+        while bytes > 64 {
+            let limits = HardLimits { bytes: Bytes(bytes), ..self.room.limits };
+            if let Ok(cut) = limits.apply(item.as_bytes())
+                && self.room.fits(&written(cut.clone()))
+            {
+                return cut;
+            }
+            bytes /= 2;
+        }
+        quoted(&format!("[truncated: {} bytes]", item.len()))
     }
 }

@@ -3,41 +3,98 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use tidegate_core::view::{Dataset, nearest};
+use tidegate_core::view::{Dataset, nearest, visible_text};
 
 use super::{cut, quoted};
 use crate::raw::{self, Place};
 
-/// The most bytes read of one record.
+/// The most bytes read of one record, and of an object whose list is one of its members.
 const RECORD: usize = 1 << 20;
+const OBJECT: usize = 4 << 20;
 
-/// What a result consists of: records, members of an object, or lines.
+/// What a result consists of.
 pub(crate) struct Items<'d> {
     data: &'d Dataset<'d>,
-    /// Whether they are members of the one object that the result is.
-    pub(crate) members: bool,
+    form: Form,
+}
+
+enum Form {
+    /// Records of a list, or of a text in another notation.
+    List,
+    /// Members of the one object that the result is.
+    Members,
+    /// Records of a list inside an object, with the other members of it.
+    Inside(Vec<(String, String)>),
+    /// Data without records: nothing, or one value.
+    Value(Option<String>),
+    /// Text.
+    Lines,
 }
 
 impl<'d> Items<'d> {
-    pub(crate) fn new(data: &'d Dataset<'d>) -> Self {
-        Self { data, members: data.is_keyed() && data.records_path().is_empty() }
+    pub(crate) fn new(data: &'d Dataset<'d>) -> io::Result<Self> {
+        let form = match data.record_count() {
+            0 if data.kind() == "json" => {
+                let json =
+                    data.to_json(OBJECT)?.and_then(|json| String::from_utf8(json).ok()).unwrap_or_default();
+                let empty = matches!(json.trim(), "" | "[]" | "{}");
+                Form::Value((!empty).then(|| json.trim().to_owned()))
+            }
+            0 => Form::Lines,
+            _ if data.records_path().is_empty() && data.is_keyed() => Form::Members,
+            _ if data.records_path().is_empty() => Form::List,
+            _ => Form::Inside(around(data)?),
+        };
+        Ok(Self { data, form })
     }
 
     /// Returns how many there are.
     pub(crate) fn count(&self) -> io::Result<u64> {
-        match self.data.record_count() {
-            0 => self.data.line_count(),
-            count => Ok(count),
+        match &self.form {
+            Form::Lines => self.data.line_count(),
+            Form::Value(value) => Ok(u64::from(value.is_some())),
+            _ => Ok(self.data.record_count()),
         }
     }
 
-    /// Reads some of them as JSON, each with its key where it has one.
-    pub(crate) fn read(&self, from: u64, count: u64) -> io::Result<Vec<(Option<String>, String)>> {
-        let mut items = Vec::new();
+    /// Returns the names of what stands beside the items, in the object that holds their list.
+    pub(crate) fn outside(&self) -> Vec<String> {
+        let list = self.data.records_path();
+        match &self.form {
+            Form::Inside(members) => {
+                let names = members.iter().map(|(name, _)| name.clone());
+                names.filter(|name| !list.starts_with(name.as_str())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the members of the object that the result is; `None` where it is none.
+    pub(crate) fn members(&self) -> io::Result<Option<Vec<(String, String)>>> {
+        match &self.form {
+            Form::Inside(members) => Ok(Some(members.clone())),
+            Form::Members => {
+                let members = self.read(0, u64::MAX, OBJECT)?;
+                Ok(Some(members.into_iter().filter_map(|(key, json)| Some((key?, json))).collect()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads some of them as JSON, each with its key where it has one; at most about so many bytes.
+    pub(crate) fn read(
+        &self,
+        from: u64,
+        count: u64,
+        bytes: usize,
+    ) -> io::Result<Vec<(Option<String>, String)>> {
+        let (mut items, mut read) = (Vec::new(), 0);
         if count > 0 {
             self.each(from, |key, json| {
+                read += json.len();
                 items.push((key.map(str::to_owned), json));
-                if items.len() as u64 == count { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                let enough = items.len() as u64 == count || read > bytes;
+                if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
         }
         Ok(items)
@@ -49,13 +106,21 @@ impl<'d> Items<'d> {
         from: u64,
         mut visit: impl FnMut(Option<&str>, String) -> ControlFlow<()>,
     ) -> io::Result<()> {
-        if self.data.record_count() == 0 {
-            return self.data.lines(from + 1, &mut |line| visit(None, quoted(line.text)));
+        match &self.form {
+            Form::Lines => {
+                self.data.lines(from + 1, &mut |line| visit(None, quoted(&visible_text(line.text))))
+            }
+            Form::Value(value) => {
+                if let Some(value) = value.as_ref().filter(|_| from == 0) {
+                    let _ = visit(None, strict(value));
+                }
+                Ok(())
+            }
+            _ => self.data.records(from, RECORD, &mut |record| {
+                let json = if record.whole { strict(record.json) } else { quoted(&cut(record.json, 100)) };
+                visit(record.key, json)
+            }),
         }
-        self.data.records(from, RECORD, &mut |record| {
-            let json = if record.whole { record.json.to_owned() } else { quoted(&cut(record.json, 100)) };
-            visit(record.key, json)
-        })
     }
 
     /// Narrows an item to some keys, which may be dotted paths; keys it does not have are left out.
@@ -91,19 +156,42 @@ impl<'d> Items<'d> {
                 if known.len() > 30 {
                     shown.push("...");
                 }
-                let (wrong, shown) = (cut(wrong, 80), shown.join(", "));
+                let wrong = cut(wrong, 80);
+                if shown.is_empty() {
+                    return Err(format!(
+                        "filter_keys has {wrong:?}, but this result is text, which has no keys"
+                    ));
+                }
+                let shown = shown.join(", ");
                 Err(format!("filter_keys has {wrong:?}, which no item has{meant}; valid keys: {shown}"))
             }
         }
     }
 
     fn keys(&self) -> Vec<String> {
-        if self.members {
-            // Of an object the keys are its own, not those of what stands below them.
-            let members = self.read(0, 1000).unwrap_or_default();
-            return members.into_iter().filter_map(|(key, _)| key).collect();
+        let mut keys = self.data.fields().to_vec();
+        // Of an object the keys are its own, before those of what stands below them.
+        if let Ok(Some(members)) = self.members() {
+            let own: Vec<String> = members.into_iter().map(|(key, _)| key).collect();
+            keys = if matches!(self.form, Form::Members) { own } else { [own, keys].concat() };
         }
-        self.data.fields().to_vec()
+        keys
+    }
+}
+
+/// The members of the object that holds the list; none where it is too large to be looked through.
+fn around(data: &Dataset<'_>) -> io::Result<Vec<(String, String)>> {
+    let Some(json) = data.to_json(OBJECT)? else { return Ok(Vec::new()) };
+    let members = raw::whole(&json).and_then(|whole| raw::members(&json, &whole)).unwrap_or_default();
+    let text = |place: &Place| String::from_utf8_lossy(&json[place.clone()]).into_owned();
+    Ok(members.iter().map(|member| (member.key.to_string(), text(&member.value))).collect())
+}
+
+/// A value that every parser takes: what has no JSON form, such as `NaN`, is text.
+fn strict(json: &str) -> String {
+    match serde_json::from_str::<serde::de::IgnoredAny>(json) {
+        Ok(_) => json.to_owned(),
+        Err(_) => quoted(json),
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Token {
 /// Whom and what a token is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bound<'b> {
+    /// The server's name.
+    pub(crate) server: &'b str,
     pub(crate) tool: &'b str,
     /// Who asked, where the results of several are kept by one.
     pub(crate) who: &'b str,
@@ -64,9 +66,10 @@ pub(crate) struct Bound<'b> {
 
 impl Bound<'_> {
     fn sealed(&self, expires: Millis) -> Vec<u8> {
-        let (tool, who) = (self.tool.as_bytes(), self.who.as_bytes());
-        let length = (tool.len() as u64).to_le_bytes();
-        [b"probe".as_slice(), &length, tool, who, &expires.0.to_le_bytes()].concat()
+        // With their lengths, so that no two of them make the same bytes.
+        let part = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+        let parts = [self.server, self.tool, self.who].map(part).concat();
+        [b"probe".as_slice(), &parts, &expires.0.to_le_bytes()].concat()
     }
 
     /// Makes the token of a result.
@@ -123,15 +126,16 @@ mod tests {
 
     #[test]
     fn a_token_holds_for_its_tool_and_caller_until_it_ends() {
-        let bound = Bound { tool: "list", who: "ada" };
+        let bound = Bound { server: "s", tool: "list", who: "ada" };
         let id = ArtifactId::random();
         let text = bound.token(&id, Duration::from_secs(300), seal);
         let token = Token::read(&text).unwrap();
         assert_eq!(token.id, id);
         assert!(token.holds(bound, seal));
-        assert!(!token.holds(Bound { tool: "lis", who: "tada" }, seal));
+        assert!(!token.holds(Bound { tool: "lis", who: "tada", ..bound }, seal));
         assert!(!token.holds(Bound { tool: "other", ..bound }, seal));
         assert!(!token.holds(Bound { who: "bob", ..bound }, seal));
+        assert!(!token.holds(Bound { server: "other", ..bound }, seal));
         let ended = Token::read(&bound.token(&id, Duration::ZERO, seal)).unwrap();
         assert!(!ended.holds(bound, seal));
         let mut longer = Token::read(&text).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequest, CallToolResult, ClientNotification, ClientRequest, ContentBlock, ErrorCode,
-    ListToolsResult, ProtocolVersion, ServerConfig, ServerResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerConfig, ServerResult, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -18,7 +18,11 @@ use tidegate_gate::{Called, Caller, Gate};
 
 use super::Tidegate;
 use crate::heavy::Marked;
+use crate::tier::Tier;
 use crate::totals::{Told, say};
+
+/// The most pages of a list that are looked through.
+const PAGES: usize = 50;
 
 impl<S: ServerHandler> Tidegate<S> {
     /// Who asks, what is known of it, and its gate.
@@ -37,10 +41,15 @@ impl<S: ServerHandler> Tidegate<S> {
         Asker { gate: self.gate(&caller.who), caller }
     }
 
-    /// Lets the gate know a tool, before it is called or listed.
-    fn mark(&self, asker: &mut Asker, tool: &str) -> Marked {
-        let Some(known) = self.server.get_tool(tool) else {
-            return Marked::nothing();
+    /// Lets the gate know a tool before it is called, and returns what the tool says of itself. A handler that does not
+    /// tell of single tools is asked for its list; a tool that is in neither may be called by those who may do everything.
+    async fn mark(&self, asker: &mut Asker, tool: &str, context: &RequestContext<RoleServer>) -> Marked {
+        let known = match self.server.get_tool(tool) {
+            Some(known) => known,
+            None => match self.find(tool, context).await {
+                Some(known) => known,
+                None => return Marked::unknown(),
+            },
         };
         let marked = Marked::of(&known);
         asker.gate.mark(tool, &marked.rules);
@@ -54,6 +63,33 @@ impl<S: ServerHandler> Tidegate<S> {
         marked
     }
 
+    /// Looks a tool up in the server's list.
+    async fn find(&self, tool: &str, context: &RequestContext<RoleServer>) -> Option<Tool> {
+        let mut params = PaginatedRequestParams::default();
+        for _ in 0..PAGES {
+            let list = self.server.list_tools(Some(params), context.clone()).await.ok()?;
+            if let Some(found) = list.tools.into_iter().find(|known| known.name == tool) {
+                return Some(found);
+            }
+            params = PaginatedRequestParams::default().with_cursor(Some(list.next_cursor?));
+        }
+        None
+    }
+
+    /// Whether a caller may read what is kept under a name: what came from a tool that it may call.
+    async fn may_read(&self, asker: &Asker, name: &str, context: &RequestContext<RoleServer>) -> bool {
+        let name = name.to_owned();
+        let tool = asker.apart(move |gate, _| gate.tool_of(&name)).await.ok().flatten();
+        let Some(tool) = tool else { return true };
+        let known = match self.server.get_tool(&tool) {
+            Some(known) => Some(known),
+            None => self.find(&tool, context).await,
+        };
+        // What the server keeps under a domain of its own came from no tool.
+        let needed = known.map_or(Tier::Read, |known| Marked::of(&known).tier);
+        self.permission.tier_of(&asker.caller.who).allows(needed)
+    }
+
     async fn call(
         &self,
         mut call: CallToolRequest,
@@ -64,17 +100,28 @@ impl<S: ServerHandler> Tidegate<S> {
         {
             match dispatcher.dispatch(&call.params) {
                 Ok(params) => call.params = params,
-                Err(message) => return Ok(refused(message).into()),
+                Err(message) => return Ok(self.refused(&self.asker(&context), &call.params.name, message)),
             }
         }
         let mut asker = self.asker(&context);
         let tool = call.params.name.to_string();
         let arguments = call.params.arguments.as_ref().map(bytes).transpose()?;
         if tool == asker.caller.reader {
+            let name =
+                call.params.arguments.as_ref().and_then(|given| given.get("id")?.as_str().map(str::to_owned));
+            if let Some(name) = name
+                && !self.may_read(&asker, &name, &context).await
+            {
+                return Ok(self.refused(
+                    &asker,
+                    &tool,
+                    format!("no result is kept under {name:?}. Nothing was run."),
+                ));
+            }
             let result = asker.apart(move |gate, caller| gate.query(caller, arguments.as_deref())).await?;
             return self.told(&tool, "view", &result);
         }
-        let marked = self.mark(&mut asker, &tool);
+        let marked = self.mark(&mut asker, &tool, &context).await;
         let allowed = self.permission.tier_of(&asker.caller.who).allows(marked.tier);
         let asked = arguments.clone().unwrap_or_default();
         if asker.gate.negotiates(&tool, &asked) {
@@ -87,11 +134,11 @@ impl<S: ServerHandler> Tidegate<S> {
         }
         if !allowed {
             let tier = self.permission.tier_of(&asker.caller.who);
-            let message = format!(
+            let words = format!(
                 "{tool} needs the tier {}, and this caller has {tier}. Nothing was run.",
                 marked.tier
             );
-            return Ok(refused(message).into());
+            return Ok(self.refused(&asker, &tool, words));
         }
         let ours = asker.gate.own_arguments(&tool);
         if let Some(arguments) = &mut call.params.arguments {
@@ -137,6 +184,16 @@ impl<S: ServerHandler> Tidegate<S> {
         let sent = result.len() as u64;
         self.tell(&Told { tool, bytes: 0, tokens: 0, sent, style });
         Ok(parsed::<CallToolResult>(result)?.into())
+    }
+
+    /// The answer to a call that was not made.
+    fn refused(&self, asker: &Asker, tool: &str, message: String) -> ServerResult {
+        self.tell(&Told { tool, bytes: 0, tokens: 0, sent: message.len() as u64, style: "refused" });
+        let mut result = ServerResult::from(CallToolResult::error(vec![ContentBlock::text(message)]));
+        if !asker.caller.modern {
+            result.strip_result_type_for_legacy_peer();
+        }
+        result
     }
 
     fn tell(&self, told: &Told<'_>) {
@@ -187,6 +244,9 @@ impl<S: ServerHandler> Service<RoleServer> for Tidegate<S> {
         };
         let asker = self.asker(&context);
         if let Some(uri) = read.filter(|uri| asker.gate.owns(uri)) {
+            if !self.may_read(&asker, &uri, &context).await {
+                return Err(ErrorData::resource_not_found("no result is kept there", None));
+            }
             let read = asker.apart(move |gate, caller| gate.read_resource(caller, &uri)).await?;
             let read =
                 read.map_err(|error| ErrorData::new(ErrorCode(error.code as i32), error.message, None))?;
@@ -245,10 +305,6 @@ impl Asker {
         let done = tokio::task::spawn_blocking(move || work(&gate, &caller)).await;
         done.map_err(|_| ErrorData::internal_error("the gate failed on this result", None))
     }
-}
-
-fn refused(message: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(message)])
 }
 
 fn bytes(value: &impl Serialize) -> Result<Vec<u8>, ErrorData> {

@@ -55,3 +55,25 @@ async fn totals_are_counted_and_the_ceiling_holds() {
         assert!(text["content"][1]["text"].as_str().unwrap().contains("more than 4000 bytes"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn what_a_tool_kept_is_read_only_by_those_who_may_call_it() {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use tidegate_sdk::Tier;
+    for era in ERAS {
+        let trusted = Arc::new(AtomicBool::new(true));
+        let now = Arc::clone(&trusted);
+        let tiers = move |_: &str| if now.load(Ordering::SeqCst) { Tier::Admin } else { Tier::Read };
+        let rules = tidegate_sdk::Rules { style: Some(tidegate_sdk::Style::Overview), ..Default::default() };
+        let server =
+            Tidegate::wrap(Shop::new()).kept_in(Place::Memory).permission(tiers).tools("*", rules).quiet();
+        let client = Client::connect(server, era).await;
+        let text = client.text("inventory.audit", json!({})).await;
+        let id = text.split('"').nth(1).unwrap().to_owned();
+        assert!(client.text("result_query", json!({"id": id, "page": 1})).await.contains("Widget"));
+        trusted.store(false, Ordering::SeqCst);
+        let refused = client.refused("result_query", json!({"id": id, "page": 1})).await;
+        assert!(refused.starts_with("no result is kept under"), "{refused}");
+    }
+}

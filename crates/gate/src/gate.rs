@@ -207,7 +207,8 @@ impl Gate {
                 _ => budget,
             };
             let said = payload.is_error == Some(true);
-            let probes = probes && !said;
+            // Pictures cost by their size, not by their bytes.
+            let probes = probes && !said && policy.probes(measure::bytes(&payload).0);
             let crosses = fits(&payload, &budget, meter) && (!probes || negotiation::is_envelope(&payload));
             if !is_final(&payload) || crosses {
                 return None;

@@ -76,6 +76,21 @@ impl<S: ServerHandler> Tidegate<S> {
         None
     }
 
+    /// What the server keeps itself, under a domain that is no tool, is there for every caller.
+    async fn turn_to_own(&self, asker: &mut Asker, name: &str) {
+        if asker.caller.who.is_empty() {
+            return;
+        }
+        let (own, name) = (self.gate(""), name.to_owned());
+        let gate = Arc::clone(&own);
+        let of = asker.apart(move |theirs, _| (theirs.tool_of(&name), gate.tool_of(&name))).await;
+        if let Ok((None, Some(domain))) = of
+            && self.server.get_tool(&domain).is_none()
+        {
+            asker.gate = own;
+        }
+    }
+
     /// Whether a caller may read what is kept under a name: what came from a tool that it may call.
     async fn may_read(&self, asker: &Asker, name: &str, context: &RequestContext<RoleServer>) -> bool {
         let name = name.to_owned();
@@ -109,6 +124,9 @@ impl<S: ServerHandler> Tidegate<S> {
         if tool == asker.caller.reader {
             let name =
                 call.params.arguments.as_ref().and_then(|given| given.get("id")?.as_str().map(str::to_owned));
+            if let Some(name) = &name {
+                self.turn_to_own(&mut asker, name).await;
+            }
             if let Some(name) = name
                 && !self.may_read(&asker, &name, &context).await
             {
@@ -144,10 +162,27 @@ impl<S: ServerHandler> Tidegate<S> {
         if let Some(arguments) = &mut call.params.arguments {
             arguments.retain(|name, _| !ours.contains(&name.as_str()));
         }
-        let answered =
-            Service::handle_request(&self.server, ClientRequest::CallToolRequest(call), context).await?;
+        let answered = match Service::handle_request(
+            &self.server,
+            ClientRequest::CallToolRequest(call),
+            context,
+        )
+        .await
+        {
+            Err(error) => return Err(self.bounded(&asker, &tool, error).await),
+            Ok(answered) => answered,
+        };
         let ServerResult::CallToolResult(result) = answered else { return Ok(answered) };
         self.shaped(asker, tool, arguments, result).await
+    }
+
+    /// An error whose message would flood the context is kept, and its message becomes an overview.
+    async fn bounded(&self, asker: &Asker, tool: &str, error: ErrorData) -> ErrorData {
+        let called = Called { tool: tool.to_owned(), ..Called::default() };
+        let Ok(json) = bytes(&error) else { return error };
+        let shaped = asker.apart(move |gate, caller| gate.error(caller, &called, &json.as_slice())).await;
+        let shaped = shaped.ok().flatten().and_then(|shaped| parsed::<ErrorData>(&shaped).ok());
+        shaped.unwrap_or(error)
     }
 
     /// Keeps and shapes a result that does not fit.
@@ -161,7 +196,6 @@ impl<S: ServerHandler> Tidegate<S> {
         let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let called = Called { tool: tool.clone(), arguments, by_program: false };
         let json = bytes(&result)?;
-        let style = asker.gate.policy(&tool).style.name();
         let (size, shaped, tokens) = asker
             .apart(move |gate, caller| {
                 let shaped = gate.result(caller, &called, &json.as_slice());
@@ -172,7 +206,7 @@ impl<S: ServerHandler> Tidegate<S> {
             })
             .await?;
         let (answer, style) = match &shaped {
-            Some(shaped) => (parsed::<CallToolResult>(shaped)?, style),
+            Some(shaped) => (parsed::<CallToolResult>(shaped)?, style_of(shaped)),
             None => (result, "pass"),
         };
         let sent = shaped.as_ref().map_or(size, |shaped| shaped.len() as u64);
@@ -242,8 +276,9 @@ impl<S: ServerHandler> Service<RoleServer> for Tidegate<S> {
             ClientRequest::CallToolRequest(call) => return self.call(call, context).await,
             other => other,
         };
-        let asker = self.asker(&context);
+        let mut asker = self.asker(&context);
         if let Some(uri) = read.filter(|uri| asker.gate.owns(uri)) {
+            self.turn_to_own(&mut asker, &uri).await;
             if !self.may_read(&asker, &uri, &context).await {
                 return Err(ErrorData::resource_not_found("no result is kept there", None));
             }
@@ -304,6 +339,18 @@ impl Asker {
         let (gate, caller) = (Arc::clone(&self.gate), self.caller.clone());
         let done = tokio::task::spawn_blocking(move || work(&gate, &caller)).await;
         done.map_err(|_| ErrorData::internal_error("the gate failed on this result", None))
+    }
+}
+
+/// The style of an answer of the gate's, by how it begins.
+fn style_of(answer: &[u8]) -> &'static str {
+    let text = String::from_utf8_lossy(answer);
+    let begins = |words: &str| text.contains(&format!(r#""text":"{{\"{words}"#));
+    match () {
+        () if begins("preview") => "probe",
+        () if begins("summary") => "contract",
+        () if begins("error") => "error",
+        () => "overview",
     }
 }
 

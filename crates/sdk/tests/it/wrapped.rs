@@ -77,3 +77,16 @@ async fn what_a_tool_kept_is_read_only_by_those_who_may_call_it() {
         assert!(refused.starts_with("no result is kept under"), "{refused}");
     }
 }
+
+#[tokio::test]
+async fn what_the_server_keeps_is_there_for_every_caller() {
+    use tidegate_sdk::Artifacts;
+    for era in ERAS {
+        let artifacts = Artifacts::kept_in(Place::Memory);
+        let server = Tidegate::wrap(crate::bugs::Bugs::new(&artifacts)).artifacts(&artifacts);
+        let client = Client::connect(server.callers(|_| "ada".to_owned()).quiet(), era).await;
+        let trace = client.told("trace_get", json!({"count": 50})).await;
+        let events = client.text("result_query", json!({"id": trace["artifactRef"], "path": "/49"})).await;
+        assert!(events.contains("step 49"), "{events}");
+    }
+}

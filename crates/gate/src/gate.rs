@@ -14,7 +14,7 @@ mod negotiate;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -63,6 +63,8 @@ pub struct Gate {
     /// The policies of the tools that were called: putting one together for each call would cost more than the call.
     known: Mutex<HashMap<String, Arc<Policy>>>,
     offered: Offered,
+    /// Whether any tool may have arguments of ours; where none has, no call is looked into for them.
+    arguments: AtomicBool,
     /// Bytes of results that were sent.
     sent: AtomicU64,
 }
@@ -113,7 +115,14 @@ impl Gate {
 
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
-        Self { setup, known: Mutex::default(), offered: Offered::default(), sent: AtomicU64::new(0) }
+        let arguments = AtomicBool::new(setup.policies.offer_arguments());
+        Self {
+            setup,
+            known: Mutex::default(),
+            offered: Offered::default(),
+            arguments,
+            sent: AtomicU64::new(0),
+        }
     }
 
     /// Returns the policy of a tool.

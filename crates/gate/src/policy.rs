@@ -70,6 +70,13 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Returns whether these rules give a tool arguments of ours.
+    pub(crate) fn offer_arguments(&self) -> bool {
+        self.style == Some(Style::Probe)
+            || self.auto_negotiate_bytes.is_some()
+            || self.offer_output == Some(true)
+    }
+
     /// Returns these rules, and the wider ones where these say nothing.
     pub fn over(self, wider: &Self) -> Self {
         Self {
@@ -118,6 +125,12 @@ impl Policies {
     pub fn add_tools(&mut self, pattern: &str, rules: Rules) {
         self.tools.push((pattern.to_owned(), rules));
         self.tools.sort_by_key(|(pattern, _)| std::cmp::Reverse(specificity(pattern)));
+    }
+
+    /// Returns whether any tool may have arguments of ours.
+    pub(crate) fn offer_arguments(&self) -> bool {
+        let wide = [&self.run, &self.server, &self.defaults];
+        wide.into_iter().chain(self.tools.iter().map(|(_, rules)| rules)).any(Rules::offer_arguments)
     }
 
     /// Returns the policy for a tool.

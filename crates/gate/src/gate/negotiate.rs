@@ -1,5 +1,6 @@
 //! The gate where a tool's own arguments ask for more: what is ours among them, and what is answered.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -18,6 +19,9 @@ use crate::{output, reply};
 impl Gate {
     /// Sets rules for one tool that were found after the gate was made; they yield to those that were set for its name.
     pub fn mark(&self, tool: &str, rules: &Rules) {
+        if rules.offer_arguments() {
+            self.arguments.store(true, Ordering::Relaxed);
+        }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() < KNOWN || known.contains_key(tool) {
             known.insert(tool.to_owned(), Arc::new(self.setup.policies.of_marked_tool(tool, rules)));
@@ -34,6 +38,9 @@ impl Gate {
 
     /// Returns whether a tool may have arguments of ours.
     pub fn has_arguments(&self, tool: &str) -> bool {
+        if !self.arguments.load(Ordering::Relaxed) {
+            return false;
+        }
         let policy = self.policy(tool);
         policy.negotiates() || policy.offers_output
     }

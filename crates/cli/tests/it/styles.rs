@@ -430,3 +430,14 @@ fn a_tool_that_was_not_listed_is_still_fetched_from() {
     let refused = session.call("given", json!({"mode": "xyz"}));
     assert!(refused["content"][0]["text"].as_str().unwrap().contains("one of summary"), "{refused}");
 }
+
+#[test]
+fn an_object_of_many_megabytes_is_told_as_large_as_it_is() {
+    let place = Place::new();
+    let mut session = place.start(&["--style", "probe"]);
+    let token = told(&mut session, "report", json!({"n": 30_000}))["continuation_token"].clone();
+    let summary = told(&mut session, "report", json!({"continuation_token": token}));
+    assert_eq!((&summary["total"], &summary["showing"]), (&json!(30_000), &json!(10)));
+    let last = json!({"continuation_token": token, "mode": "filtered", "filter_keys": ["key29999.count"]});
+    assert_eq!(told(&mut session, "report", last)["key29999.count"], 29_999);
+}

@@ -179,13 +179,15 @@ impl Parts<'_> {
 
     /// The first keys of an object or items of a list, with their values cut, and how many there are.
     fn summary(&self) -> io::Result<String> {
-        let members = self.items.members()?;
-        let total =
-            members.as_ref().map_or_else(|| self.items.count(), |members| Ok(members.len() as u64))?;
+        let mut taken = 0;
+        let members = self.items.members(|_| {
+            taken += 1;
+            taken <= SUMMARY_KEYS
+        })?;
+        let total = members.as_ref().map_or_else(|| self.items.count(), |(total, _)| Ok(*total))?;
         let mut each: Vec<String> = match &members {
-            Some(members) => members
+            Some((_, members)) => members
                 .iter()
-                .take(SUMMARY_KEYS)
                 .map(|(key, json)| {
                     format!("{}:{}", quoted(&super::cut(key, 100)), short(json, SUMMARY_CHARACTERS))
                 })
@@ -195,26 +197,32 @@ impl Parts<'_> {
                 read.iter().map(|(_, json)| with_short_values(json, SUMMARY_CHARACTERS)).collect()
             }
         };
-        let written = |each: &[String]| {
+        let written = |each: &[String], cut: bool| {
             let (open, close) = if members.is_some() { ('{', '}') } else { ('[', ']') };
             let body = format!("{open}{}{close}", each.join(","));
             let more = (each.len() as u64) < total;
             let text =
                 format!(r#"{{"summary":{body},"showing":{},"total":{total},"has_more":{more}"#, each.len());
-            self.closed(text, false)
+            self.closed(text, cut)
         };
-        while each.len() > 1 && !self.room.fits(&written(&each)) {
+        while each.len() > 1 && !self.room.fits(&written(&each, false)) {
             each.pop();
         }
-        if members.is_none() && each.len() == 1 && !self.room.fits(&written(&each)) {
-            each[0] = self.cut_to_fit(&each[0], |item| written(&[item]));
+        let cut = members.is_none() && each.len() == 1 && !self.room.fits(&written(&each, false));
+        if cut {
+            each[0] = self.cut_to_fit(&each[0], |item| written(&[item], true));
         }
-        Ok(written(&each))
+        Ok(written(&each, cut))
     }
 
     /// Some members of the object that the result is; `None` where it is none, or has none of them.
     fn members(&self, keys: &[String]) -> io::Result<Option<String>> {
-        let Some(members) = self.items.members()? else { return Ok(None) };
+        let wanted = |name: &str| {
+            keys.iter().any(|key| {
+                key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
+        };
+        let Some((_, members)) = self.items.members(wanted)? else { return Ok(None) };
         let whole = members.iter().map(|(key, json)| format!("{}:{json}", quoted(key))).collect::<Vec<_>>();
         let whole = format!("{{{}}}", whole.join(","));
         let place = 0..whole.len();

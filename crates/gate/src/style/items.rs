@@ -12,6 +12,9 @@ use crate::raw::{self, Place};
 const RECORD: usize = 1 << 20;
 const OBJECT: usize = 4 << 20;
 
+/// How many members an object has, and some of them as JSON.
+pub(crate) type Members = (u64, Vec<(String, String)>);
+
 /// What a result consists of.
 pub(crate) struct Items<'d> {
     data: &'d Dataset<'d>,
@@ -61,6 +64,7 @@ impl<'d> Items<'d> {
     pub(crate) fn outside(&self) -> Vec<String> {
         let list = self.data.records_path();
         match &self.form {
+            Form::Inside(members) if members.is_empty() => vec!["the object that holds the list".to_owned()],
             Form::Inside(members) => {
                 let names = members.iter().map(|(name, _)| name.clone());
                 names.filter(|name| !list.starts_with(name.as_str())).collect()
@@ -69,13 +73,24 @@ impl<'d> Items<'d> {
         }
     }
 
-    /// Returns the members of the object that the result is; `None` where it is none.
-    pub(crate) fn members(&self) -> io::Result<Option<Vec<(String, String)>>> {
+    /// Returns how many members the object has that the result is, and those of them that are wanted; `None` where it is
+    /// none.
+    pub(crate) fn members(&self, mut wanted: impl FnMut(&str) -> bool) -> io::Result<Option<Members>> {
         match &self.form {
-            Form::Inside(members) => Ok(Some(members.clone())),
+            Form::Inside(members) if !members.is_empty() => {
+                let found = members.iter().filter(|(key, _)| wanted(key)).cloned().collect();
+                Ok(Some((members.len() as u64, found)))
+            }
             Form::Members => {
-                let members = self.read(0, u64::MAX, OBJECT)?;
-                Ok(Some(members.into_iter().filter_map(|(key, json)| Some((key?, json))).collect()))
+                let mut found = Vec::new();
+                self.each(0, |key, json| {
+                    let key = key.unwrap_or_default();
+                    if wanted(key) {
+                        found.push((key.to_owned(), json));
+                    }
+                    ControlFlow::Continue(())
+                })?;
+                Ok(Some((self.data.record_count(), found)))
             }
             _ => Ok(None),
         }
@@ -171,8 +186,12 @@ impl<'d> Items<'d> {
     fn keys(&self) -> Vec<String> {
         let mut keys = self.data.fields().to_vec();
         // Of an object the keys are its own, before those of what stands below them.
-        if let Ok(Some(members)) = self.members() {
-            let own: Vec<String> = members.into_iter().map(|(key, _)| key).collect();
+        let mut own = Vec::new();
+        let looked = self.members(|key| {
+            own.push(key.to_owned());
+            false
+        });
+        if let Ok(Some(_)) = looked {
             keys = if matches!(self.form, Form::Members) { own } else { [own, keys].concat() };
         }
         keys

@@ -5,7 +5,7 @@
 //! `#[heavy]` says of one tool what to answer then.
 //!
 //! ```
-//! use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
+//! use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 //! use tidegate_sdk::{Tidegate, heavy};
 //!
 //! struct Shop;
@@ -22,10 +22,9 @@
 //! #[tool_handler]
 //! impl ServerHandler for Shop {}
 //!
-//! async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-//!     let server = Tidegate::wrap(Shop);
-//!     server.serve((tokio::io::stdin(), tokio::io::stdout())).await?.waiting().await?;
-//!     Ok(())
+//! async fn main_of_the_server() -> Result<(), tidegate_sdk::ServeError> {
+//!     // On stdin and stdout; with an address, over HTTP.
+//!     tidegate_sdk::serve(None, Tidegate::wrap(Shop)).await
 //! }
 //! ```
 //!
@@ -36,6 +35,7 @@
 //! - [`fields`]: only the fields a caller asked for.
 //! - [`output`], [`series`] and [`grid`]: a summary unless the caller asks for everything.
 //! - [`budget`]: an answer over its budget as an error that says what to do.
+//! - [`visit`]: a client in the same process, to test a server and to measure what its answers cost.
 //! - [`tier`]: what a caller may do; asked at every call, and whenever a token is redeemed.
 //!
 //! Of the views of `result_query`, `jq` is run by the program `tidegate`, if it is installed; the others need nothing.
@@ -52,9 +52,11 @@ pub mod keyset;
 pub mod output;
 pub mod page;
 pub mod series;
+mod serve;
 mod server;
 pub mod tier;
 mod totals;
+pub mod visit;
 
 pub use artifact::{Artifact, ArtifactError, Artifacts};
 pub use budget::{OverBudget, enforce_budget};
@@ -67,6 +69,7 @@ pub use keyset::{Keyset, Scope};
 pub use output::{OutputMode, SummaryOr};
 pub use page::{Page, PageArguments, PageRequest, PageRules};
 pub use series::Series;
+pub use serve::{ServeError, serve};
 pub use server::Tidegate;
 pub use tidegate_gate::Place;
 pub use tidegate_gate::policy::Rules;

@@ -1,11 +1,12 @@
 //! The gate inside a server: one line around any `ServerHandler` of rmcp.
 
+mod handler;
 mod requests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::service::{RequestContext, Service};
+use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::{Gate, Place, Setup};
@@ -27,7 +28,7 @@ const GATES: usize = 1000;
 /// A server with the gate inside: what fits its budget is answered as it is, what does not is kept and answered with
 /// something smaller, and any part of it can be read without running the tool again.
 ///
-/// It is a `Service` of rmcp like the server itself: `Tidegate::wrap(server).serve(stdio())`.
+/// It is a `ServerHandler` of rmcp like the server itself: `Tidegate::wrap(server).serve(stdio())`.
 pub struct Tidegate<S> {
     server: S,
     artifacts: Artifacts,
@@ -141,7 +142,7 @@ impl<S: ServerHandler> Tidegate<S> {
             return Arc::clone(gate);
         }
         let keep = self.artifacts.keep(who);
-        let server = Service::get_info(&self.server).server_info.name.clone();
+        let server = self.server.get_info().server_info.name;
         let policies = self.policies.clone();
         let gate = Arc::new(Gate::new(Setup {
             keep,

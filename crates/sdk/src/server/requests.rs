@@ -1,13 +1,12 @@
-//! What becomes of a request: calls and lists go through the gate, everything else to the server as it is.
+//! What becomes of a call, of a list and of what is read: they go through the gate.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequest, CallToolResult, ClientNotification, ClientRequest, ContentBlock, ErrorCode,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerConfig, ServerResult, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceResult, Tool,
 };
-use rmcp::service::{NotificationContext, RequestContext, Service};
+use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,7 +25,7 @@ const PAGES: usize = 50;
 
 impl<S: ServerHandler> Tidegate<S> {
     /// Who asks, what is known of it, and its gate.
-    fn asker(&self, context: &RequestContext<RoleServer>) -> Asker {
+    pub(super) fn asker(&self, context: &RequestContext<RoleServer>) -> Asker {
         let mut caller = Caller::unknown(Vec::new());
         if let Some(client) = context.client_info() {
             caller.name(&client.name);
@@ -105,36 +104,30 @@ impl<S: ServerHandler> Tidegate<S> {
         self.permission.tier_of(&asker.caller.who).allows(needed)
     }
 
-    async fn call(
+    /// Answers a call: with something that is kept, or with what the tool returns, shaped if it is too large.
+    pub(super) async fn call(
         &self,
-        mut call: CallToolRequest,
+        mut call: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<ServerResult, ErrorData> {
-        if let Some(dispatcher) =
-            self.dispatcher.as_ref().filter(|dispatcher| call.params.name == dispatcher.name)
-        {
-            match dispatcher.dispatch(&call.params) {
-                Ok(params) => call.params = params,
-                Err(message) => return Ok(self.refused(&self.asker(&context), &call.params.name, message)),
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(dispatcher) = self.dispatcher.as_ref().filter(|dispatcher| call.name == dispatcher.name) {
+            match dispatcher.dispatch(&call) {
+                Ok(params) => call = params,
+                Err(message) => return Ok(self.refused(&call.name, message)),
             }
         }
         let mut asker = self.asker(&context);
-        let tool = call.params.name.to_string();
-        let arguments = call.params.arguments.as_ref().map(bytes).transpose()?;
+        let tool = call.name.to_string();
+        let arguments = call.arguments.as_ref().map(bytes).transpose()?;
         if tool == asker.caller.reader {
-            let name =
-                call.params.arguments.as_ref().and_then(|given| given.get("id")?.as_str().map(str::to_owned));
+            let name = call.arguments.as_ref().and_then(|given| given.get("id")?.as_str().map(str::to_owned));
             if let Some(name) = &name {
                 self.turn_to_own(&mut asker, name).await;
             }
             if let Some(name) = name
                 && !self.may_read(&asker, &name, &context).await
             {
-                return Ok(self.refused(
-                    &asker,
-                    &tool,
-                    format!("no result is kept under {name:?}. Nothing was run."),
-                ));
+                return Ok(self.refused(&tool, format!("no result is kept under {name:?}. Nothing was run.")));
             }
             let result = asker.apart(move |gate, caller| gate.query(caller, arguments.as_deref())).await?;
             return self.told(&tool, "view", &result);
@@ -156,24 +149,17 @@ impl<S: ServerHandler> Tidegate<S> {
                 "{tool} needs the tier {}, and this caller has {tier}. Nothing was run.",
                 marked.tier
             );
-            return Ok(self.refused(&asker, &tool, words));
+            return Ok(self.refused(&tool, words));
         }
         let ours = asker.gate.own_arguments(&tool);
-        if let Some(arguments) = &mut call.params.arguments {
+        if let Some(arguments) = &mut call.arguments {
             arguments.retain(|name, _| !ours.contains(&name.as_str()));
         }
-        let answered = match Service::handle_request(
-            &self.server,
-            ClientRequest::CallToolRequest(call),
-            context,
-        )
-        .await
-        {
-            Err(error) => return Err(self.bounded(&asker, &tool, error).await),
-            Ok(answered) => answered,
-        };
-        let ServerResult::CallToolResult(result) = answered else { return Ok(answered) };
-        self.shaped(asker, tool, arguments, result).await
+        match self.server.call_tool(call, context).await {
+            Err(error) => Err(self.bounded(&asker, &tool, error).await),
+            Ok(CallToolResponse::Complete(result)) => self.shaped(asker, tool, arguments, result).await,
+            Ok(other) => Ok(other),
+        }
     }
 
     /// An error whose message would flood the context is kept, and its message becomes an overview.
@@ -192,7 +178,7 @@ impl<S: ServerHandler> Tidegate<S> {
         tool: String,
         arguments: Option<Vec<u8>>,
         result: CallToolResult,
-    ) -> Result<ServerResult, ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
         let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let called = Called { tool: tool.clone(), arguments, by_program: false };
         let json = bytes(&result)?;
@@ -214,20 +200,16 @@ impl<S: ServerHandler> Tidegate<S> {
         Ok(answer.into())
     }
 
-    fn told(&self, tool: &str, style: &'static str, result: &[u8]) -> Result<ServerResult, ErrorData> {
+    fn told(&self, tool: &str, style: &'static str, result: &[u8]) -> Result<CallToolResponse, ErrorData> {
         let sent = result.len() as u64;
         self.tell(&Told { tool, bytes: 0, tokens: 0, sent, style });
         Ok(parsed::<CallToolResult>(result)?.into())
     }
 
     /// The answer to a call that was not made.
-    fn refused(&self, asker: &Asker, tool: &str, message: String) -> ServerResult {
+    fn refused(&self, tool: &str, message: String) -> CallToolResponse {
         self.tell(&Told { tool, bytes: 0, tokens: 0, sent: message.len() as u64, style: "refused" });
-        let mut result = ServerResult::from(CallToolResult::error(vec![ContentBlock::text(message)]));
-        if !asker.caller.modern {
-            result.strip_result_type_for_legacy_peer();
-        }
-        result
+        CallToolResult::error(vec![ContentBlock::text(message)]).into()
     }
 
     fn tell(&self, told: &Told<'_>) {
@@ -237,13 +219,15 @@ impl<S: ServerHandler> Tidegate<S> {
         }
     }
 
-    /// Lists tools with ours, and without what they say of themselves.
-    fn listed(
+    /// Lists the tools that a caller may call, with ours, and without what they say of themselves.
+    pub(super) fn listed(
         &self,
         mut asker: Asker,
         mut list: ListToolsResult,
         first_page: bool,
-    ) -> Result<ServerResult, ErrorData> {
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tier = self.permission.tier_of(&asker.caller.who);
+        list.tools.retain(|tool| tier.allows(Marked::of(tool).tier));
         for tool in &mut list.tools {
             let marked = Marked::of(tool);
             asker.gate.mark(&tool.name, &marked.rules);
@@ -254,80 +238,36 @@ impl<S: ServerHandler> Tidegate<S> {
         }
         asker.caller.profile.output_schema = OutputSchema::Union;
         let (gate, caller) = (&asker.gate, &mut asker.caller);
-        through(list, |json| gate.tools(caller, json, first_page)).map(Into::into)
+        through(list, |json| gate.tools(caller, json, first_page))
     }
-}
 
-impl<S: ServerHandler> Service<RoleServer> for Tidegate<S> {
-    async fn handle_request(
+    /// Reads a resource that is ours; `None` for one of the server's.
+    pub(super) async fn read_ours(
         &self,
-        request: ClientRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ServerResult, ErrorData> {
-        let (list, read) = match &request {
-            ClientRequest::CallToolRequest(_) => (None, None),
-            ClientRequest::ReadResourceRequest(read) => (None, Some(read.params.uri.clone())),
-            ClientRequest::ListToolsRequest(list) => (Some(list.params.clone()), None),
-            ClientRequest::ListResourcesRequest(list) => (Some(list.params.clone()), None),
-            ClientRequest::ListResourceTemplatesRequest(list) => (Some(list.params.clone()), None),
-            _ => (None, None),
-        };
-        let request = match request {
-            ClientRequest::CallToolRequest(call) => return self.call(call, context).await,
-            other => other,
-        };
-        let mut asker = self.asker(&context);
-        if let Some(uri) = read.filter(|uri| asker.gate.owns(uri)) {
-            self.turn_to_own(&mut asker, &uri).await;
-            if !self.may_read(&asker, &uri, &context).await {
-                return Err(ErrorData::resource_not_found("no result is kept there", None));
-            }
-            let read = asker.apart(move |gate, caller| gate.read_resource(caller, &uri)).await?;
-            let read =
-                read.map_err(|error| ErrorData::new(ErrorCode(error.code as i32), error.message, None))?;
-            return Ok(ServerResult::ReadResourceResult(parsed(&read)?));
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Result<ReadResourceResult, ErrorData>> {
+        let mut asker = self.asker(context);
+        if !asker.gate.owns(uri) {
+            return None;
         }
-        let first_page = list.flatten().is_none_or(|params| params.cursor.is_none());
-        let gate = Arc::clone(&asker.gate);
-        Ok(match Service::handle_request(&self.server, request, context).await? {
-            ServerResult::InitializeResult(info) => {
-                through(info, |json| gate.announce(json).and_then(|(_, announced)| announced))?.into()
-            }
-            ServerResult::DiscoverResult(info) => {
-                through(info, |json| gate.announce(json).and_then(|(_, announced)| announced))?.into()
-            }
-            ServerResult::ListToolsResult(list) => self.listed(asker, list, first_page)?,
-            ServerResult::ListResourcesResult(list) if first_page => {
-                through(list, |json| gate.resources(&asker.caller, Some(json)))?.into()
-            }
-            ServerResult::ListResourceTemplatesResult(list) if first_page => {
-                through(list, |json| gate.templates(&asker.caller, Some(json)))?.into()
-            }
-            other => other,
-        })
-    }
-
-    async fn handle_notification(
-        &self,
-        notification: ClientNotification,
-        context: NotificationContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        Service::handle_notification(&self.server, notification, context).await
-    }
-
-    fn get_info(&self) -> ServerConfig {
-        Service::get_info(&self.server)
-    }
-
-    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Service::supported_protocol_versions(&self.server)
+        self.turn_to_own(&mut asker, uri).await;
+        if !self.may_read(&asker, uri, context).await {
+            return Some(Err(ErrorData::resource_not_found("no result is kept there", None)));
+        }
+        let uri = uri.to_owned();
+        let read = asker.apart(move |gate, caller| gate.read_resource(caller, &uri)).await;
+        let read = read.and_then(|read| {
+            read.map_err(|error| ErrorData::new(ErrorCode(error.code as i32), error.message, None))
+        });
+        Some(read.and_then(|read| parsed(&read)))
     }
 }
 
 /// Who asks, and the gate that keeps its results.
-struct Asker {
-    caller: Caller,
-    gate: Arc<Gate>,
+pub(super) struct Asker {
+    pub(super) caller: Caller,
+    pub(super) gate: Arc<Gate>,
 }
 
 impl Asker {
@@ -363,7 +303,7 @@ fn parsed<T: DeserializeOwned>(json: &[u8]) -> Result<T, ErrorData> {
 }
 
 /// Lets the gate change a value as JSON; one that it leaves alone is the same value.
-fn through<T: Serialize + DeserializeOwned>(
+pub(super) fn through<T: Serialize + DeserializeOwned>(
     value: T,
     change: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
 ) -> Result<T, ErrorData> {

@@ -2,11 +2,13 @@
 //!
 //! JSON inside a JSON string has an escape every few bytes, where a search that stops at each costs more than what it
 //! searches. So sixteen bytes are looked at in one word, and a word is passed without a branch as long as every quote in
-//! it comes behind a backslash and no backslash behind another.
+//! it comes behind a backslash and no backslash behind another. Where words have neither, a search is quicker.
 
 /// How many bytes are looked at together.
 pub(crate) const WORD: usize = 16;
 const ONES: u128 = u128::from_ne_bytes([1; WORD]);
+/// After how many words without quotes and backslashes the next of them is searched for.
+const PLAIN: u32 = 2;
 /// The high bit of every byte.
 const HIGH: u128 = ONES << 7;
 
@@ -26,9 +28,23 @@ pub fn closing(bytes: &[u8], from: usize, quote: u8, escapes: &mut bool) -> Insi
     let mut at = from;
     // Whether the byte at `at` is escaped, as the high bit of the first byte of a word.
     let mut escaped = 0;
+    // Words in a row with neither.
+    let mut plain = 0;
     while let Some(window) = bytes.get(at..at + WORD) {
         let word = word(window);
         let (quotes, slashes) = (equal(word, quote), equal(word, b'\\'));
+        if quotes | slashes == 0 {
+            (at, escaped, plain) = (at + WORD, 0, plain + 1);
+            if plain == PLAIN {
+                plain = 0;
+                match memchr::memchr2(quote, b'\\', &bytes[at..]) {
+                    Some(next) => at += next,
+                    None => return Inside::GoesOn(bytes.len()),
+                }
+            }
+            continue;
+        }
+        plain = 0;
         let behind = slashes << 8 | escaped;
         let (ends, doubled) = (quotes & !behind, slashes & behind);
         if ends.trailing_zeros() < doubled.trailing_zeros() {
@@ -84,7 +100,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_end_is_the_first_quote_that_is_not_escaped(
-            text in "([a-z]{0,20}|\\\\.|\\\\\\\\|\\\\\"[a-z]{0,5}|\"|#|\u{e9}|\u{1}){0,20}",
+            text in "([a-z]{0,70}|\\\\.|\\\\\\\\|\\\\\"[a-z]{0,5}|\"|#|\u{e9}|\u{1}){0,20}",
             from in 0_usize..4,
         ) {
             let bytes = text.as_bytes();

@@ -42,7 +42,7 @@ def prove(client: Client, cache: Path, tidegate: Path) -> judge.Proof:
     with tempfile.TemporaryDirectory(prefix="tidegate-home-") as home:
         command = [str(tidegate), "run", "--server", SERVER, "--", *PROBE]
         gated, *after = runner.run(client, plan + [asked.step for asked in FOLLOWUPS], command, cache,
-                                   server=SERVER, environment=_environment(home))
+                                   server=SERVER, environment=environment(home))
     print(f"{client.name} {client.version}: directly {direct['seconds']} s, through tidegate {gated['seconds']} s",
           file=sys.stderr)
     proof = judge.Proof(client.name)
@@ -56,7 +56,7 @@ def prove(client: Client, cache: Path, tidegate: Path) -> judge.Proof:
     return proof
 
 
-def _environment(home: str) -> dict[str, str]:
+def environment(home: str) -> dict[str, str]:
     """The caller's environment with tidegate's own settings replaced by a throw-away data folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     return {**kept, "TIDEGATE_HOME": home}

@@ -4,6 +4,7 @@
 rig.py run --client NAME --plan plan.json --out out.jsonl -- SERVER COMMAND...
 rig.py check [--client NAME]... [--write]
 rig.py prove --tidegate PATH [--client NAME]...
+rig.py examples --tidegate PATH --examples FOLDER [--client NAME]...
 """
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 import check
+import examples
 import plan
 import prove
 import runner
@@ -37,7 +39,10 @@ def arguments() -> argparse.Namespace:
     facts.add_argument("--write", action="store_true", help="record what was seen as the new facts.json")
     proof = commands.add_parser("prove", help="run the clients with and without tidegate and compare")
     proof.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
-    for command in (facts, proof):
+    example = commands.add_parser("examples", help="run the example servers with and without tidegate and compare")
+    example.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
+    example.add_argument("--examples", type=Path, required=True, help="folder of the example servers' programs")
+    for command in (facts, proof, example):
         command.add_argument("--client", choices=CLIENTS, action="append", help="only this client; may be repeated")
     return parser.parse_args()
 
@@ -66,6 +71,9 @@ def main() -> int:
         names = options.client or list(CLIENTS)
         if options.command == "prove":
             return prove.run(names, cache_folder(), options.tidegate)
+        if options.command == "examples":
+            return examples.run(options.client or ["claude-code", "codex"], cache_folder(), options.tidegate,
+                                options.examples)
         return check.run(names, cache_folder(), write=options.write)
     except RigError as error:
         print(f"rig: {error}", file=sys.stderr)

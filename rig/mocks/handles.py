@@ -8,14 +8,15 @@ A server may keep a large result and name it in what it answers:
 
 A plan refers to that by the label of the earlier step. Inside a string, `{handle:LABEL}` becomes the handle and
 `{id:LABEL}` its last part (`3f9c2kq7m0xw`); arguments that are `"{next:LABEL}"` as a whole become the arguments
-of the call in the line that begins with `next:`.
+of the call in the line that begins with `next:`. Where the answer was a JSON object, `{value:LABEL:KEY}` becomes the
+string under that key.
 """
 from __future__ import annotations
 
 import json
 import re
 
-PLACEHOLDER = re.compile(r"\{(handle|id|next):([^{}]+)\}")
+PLACEHOLDER = re.compile(r"\{(handle|id|next|value):([^{}:]+)(?::([^{}]+))?\}")
 # A client that shows a failed result as JSON escapes the quotation marks.
 HANDLE = re.compile(r'Complete result: \\?"([^"\\]+)\\?"')
 NEXT = re.compile(r"(?m)^next: result_query (?=\{)")
@@ -27,7 +28,7 @@ class NotNamed(Exception):
 
 def labels(arguments: dict | list | str) -> set[str]:
     """The labels of the steps that the arguments refer to."""
-    return {label for _, label in PLACEHOLDER.findall(json.dumps(arguments, ensure_ascii=False))}
+    return {label for _, label, _ in PLACEHOLDER.findall(json.dumps(arguments, ensure_ascii=False))}
 
 
 def fill(arguments, seen: dict[str, str]):
@@ -41,10 +42,16 @@ def fill(arguments, seen: dict[str, str]):
     whole = PLACEHOLDER.fullmatch(arguments)
     if whole and whole[1] == "next":
         return _next_call(whole[2], seen)
-    return PLACEHOLDER.sub(lambda match: _name(match[1], match[2], seen), arguments)
+    return PLACEHOLDER.sub(lambda match: _name(match[1], match[2], match[3], seen), arguments)
 
 
-def _name(part: str, label: str, seen: dict[str, str]) -> str:
+def _name(part: str, label: str, key: str | None, seen: dict[str, str]) -> str:
+    if part == "value":
+        # Of what a client shows around the text, only this is certain: the key, and a string without quotes in it.
+        found = re.search(rf'\\?"{re.escape(key or "")}\\?": ?\\?"([^"\\]+)\\?"', seen.get(label, ""))
+        if not found:
+            raise NotNamed(f"what the model saw of {label} has no string {key}")
+        return found[1]
     found = HANDLE.search(seen.get(label, ""))
     if not found:
         raise NotNamed(f"what the model saw of {label} names no handle")

@@ -33,6 +33,7 @@
 //! - [`contract`]: an answer within hard limits, whatever the data.
 //! - [`page`] and [`keyset`]: lists in pages whose cursor survives inserts and deletes.
 //! - [`fields`]: only the fields a caller asked for.
+//! - [`Given`]: arguments whose mistakes the model gets to read.
 //! - [`output`], [`series`] and [`grid`]: a summary unless the caller asks for everything.
 //! - [`budget`]: an answer over its budget as an error that says what to do.
 //! - [`visit`]: a client in the same process, to test a server and to measure what its answers cost.
@@ -46,6 +47,7 @@ pub mod budget;
 pub mod contract;
 mod dispatcher;
 pub mod fields;
+mod given;
 pub mod grid;
 mod heavy;
 pub mod keyset;
@@ -63,6 +65,7 @@ pub use budget::{OverBudget, enforce_budget};
 pub use contract::{Contract, wrap_response};
 pub use dispatcher::Dispatcher;
 pub use fields::Fields;
+pub use given::Given;
 pub use grid::Grid;
 pub use heavy::Heavy;
 pub use keyset::{Keyset, Scope};

@@ -56,13 +56,19 @@ impl FollowUpError {
     /// Says why a result is not there.
     pub(crate) fn of_store(name: &str, error: &StoreError) -> Self {
         match error {
-            StoreError::NotFound => Self::Gone(format!(
-                "no result is kept under {name:?}; copy the id from the answer that named it, such as list_issues-3f9c2kq7m0xw"
-            )),
+            StoreError::NotFound => Self::Gone(not_kept(name)),
             StoreError::Expired { at } => Self::Gone(expired(name, *at)),
             other => Self::Store(format!("{name:?} cannot be read now ({}); try again", causes(other))),
         }
     }
+}
+
+/// Says that there is no result of a name, whether that is so or the caller may not know of it.
+pub fn not_kept(name: &str) -> String {
+    bounded(&format!(
+        "no result is kept under {name:?}; copy the id from the answer that named it, such as list_issues-3f9c2kq7m0xw, or \
+         call the tool for a new one"
+    ))
 }
 
 fn expired(name: &str, at: Millis) -> String {

@@ -24,7 +24,7 @@ mod tools;
 
 pub use caller::Caller;
 pub use capabilities::Capabilities;
-pub use error::{RpcError, causes};
+pub use error::{RpcError, causes, not_kept};
 pub use follow_up::kept_words;
 pub use gate::{Called, Gate, Setup, Untouched};
 pub use keep::{Keep, Opened, Place};

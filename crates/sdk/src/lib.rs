@@ -35,6 +35,7 @@
 //! - [`fields`]: only the fields a caller asked for.
 //! - [`Given`]: arguments whose mistakes the model gets to read.
 //! - [`output`], [`series`] and [`grid`]: a summary unless the caller asks for everything.
+//! - [`checked`]: mistakes in arguments as answers of the tool, with what is accepted.
 //! - [`budget`]: an answer over its budget as an error that says what to do.
 //! - [`visit`]: a client in the same process, to test a server and to measure what its answers cost.
 //! - [`tier`]: what a caller may do; asked at every call, and whenever a token is redeemed.
@@ -44,6 +45,7 @@
 
 mod artifact;
 pub mod budget;
+pub mod checked;
 pub mod contract;
 mod dispatcher;
 pub mod fields;
@@ -62,6 +64,7 @@ pub mod visit;
 
 pub use artifact::{Artifact, ArtifactError, Artifacts};
 pub use budget::{OverBudget, enforce_budget};
+pub use checked::{Checked, ToolError};
 pub use contract::{Contract, wrap_response};
 pub use dispatcher::Dispatcher;
 pub use fields::Fields;
@@ -74,6 +77,8 @@ pub use page::{Page, PageArguments, PageRequest, PageRules};
 pub use series::Series;
 pub use serve::{ServeError, serve};
 pub use server::Tidegate;
+pub use tidegate_core::Tokens;
+pub use tidegate_core::measure::Meter;
 pub use tidegate_gate::Place;
 pub use tidegate_gate::policy::Rules;
 pub use tidegate_gate::style::{ProbeWhen, Style};

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tidegate_core::measure;
 use tidegate_core::payload::Payload;
 use tidegate_gate::profile::OutputSchema;
-use tidegate_gate::{Called, Caller, Gate};
+use tidegate_gate::{Called, Caller, Gate, not_kept};
 
 use super::Tidegate;
 use crate::heavy::Marked;
@@ -127,7 +127,7 @@ impl<S: ServerHandler> Tidegate<S> {
             if let Some(name) = name
                 && !self.may_read(&asker, &name, &context).await
             {
-                return Ok(self.refused(&tool, format!("no result is kept under {name:?}. Nothing was run.")));
+                return Ok(self.refused(&tool, format!("{tool}: {}. Nothing was run.", not_kept(&name))));
             }
             let result = asker.apart(move |gate, caller| gate.query(caller, arguments.as_deref())).await?;
             return self.told(&tool, "view", &result);
@@ -146,7 +146,8 @@ impl<S: ServerHandler> Tidegate<S> {
         if !allowed {
             let tier = self.permission.tier_of(&asker.caller.who);
             let words = format!(
-                "{tool} needs the tier {}, and this caller has {tier}. Nothing was run.",
+                "{tool} needs the tier {}, and this caller has {tier}. Nothing was run. Use a tool from tools/list, or ask \
+                 whoever runs the server for the tier.",
                 marked.tier
             );
             return Ok(self.refused(&tool, words));
@@ -253,7 +254,7 @@ impl<S: ServerHandler> Tidegate<S> {
         }
         self.turn_to_own(&mut asker, uri).await;
         if !self.may_read(&asker, uri, context).await {
-            return Some(Err(ErrorData::resource_not_found("no result is kept there", None)));
+            return Some(Err(ErrorData::resource_not_found(not_kept(uri), None)));
         }
         let uri = uri.to_owned();
         let read = asker.apart(move |gate, caller| gate.read_resource(caller, &uri)).await;
@@ -278,7 +279,9 @@ impl Asker {
     ) -> Result<T, ErrorData> {
         let (gate, caller) = (Arc::clone(&self.gate), self.caller.clone());
         let done = tokio::task::spawn_blocking(move || work(&gate, &caller)).await;
-        done.map_err(|_| ErrorData::internal_error("the gate failed on this result", None))
+        let words = "tidegate failed on this result; if the tool was called, it did run: call it again only if it is safe to \
+                     repeat, with arguments that give a smaller result";
+        done.map_err(|_| ErrorData::internal_error(words, None))
     }
 }
 

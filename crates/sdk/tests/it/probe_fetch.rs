@@ -124,10 +124,38 @@ async fn tiers_are_asked_at_the_call_and_when_a_token_is_redeemed() {
         let refused = client.refused("inventory.audit", json!({})).await;
         assert_eq!(
             refused,
-            "inventory.audit needs the tier admin, and this caller has read. Nothing was run."
+            "inventory.audit needs the tier admin, and this caller has read. Nothing was run. Use a tool from tools/list, \
+             or ask whoever runs the server for the tier."
         );
         assert!(client.told("inventory.list_all", json!({})).await["continuation_token"].is_string());
         assert_eq!(shop.runs.load(Ordering::SeqCst), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_caller_sees_the_tools_of_its_tier() {
+    for era in ERAS {
+        let shop = Shop::new();
+        let trusted = Arc::new(AtomicBool::new(true));
+        let now = Arc::clone(&trusted);
+        let tiers = move |_: &str| if now.load(Ordering::SeqCst) { Tier::Admin } else { Tier::Read };
+        let dispatcher = Dispatcher::new("dispatch", "Calls any tool of the shop");
+        let client = Client::connect(gated(&shop).permission(tiers).dispatcher(dispatcher), era).await;
+        let all = ["dispatch", "inventory.audit", "inventory.list_all", "plain", "products.search"];
+        for (admin, expected) in [(true, all.to_vec()), (false, vec![all[0], all[2], all[3], all[4]])] {
+            trusted.store(admin, Ordering::SeqCst);
+            let tools = client.tools().await;
+            let mut names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+            names.retain(|name| !["result_query", "stock_list"].contains(name));
+            names.sort_unstable();
+            assert_eq!(names, expected, "admin: {admin}");
+            let dispatch = tools.iter().find(|tool| tool.name == "dispatch").unwrap();
+            let fronted = dispatch.input_schema["properties"]["tool"]["enum"].as_array().unwrap();
+            assert_eq!(fronted.contains(&json!("inventory.audit")), admin);
+        }
+        let through = client.refused("dispatch", json!({"tool": "inventory.audit", "arguments": {}})).await;
+        assert!(through.starts_with("inventory.audit needs the tier admin"), "{through}");
+        assert_eq!(shop.runs.load(Ordering::SeqCst), 0);
     }
 }
 

@@ -17,9 +17,13 @@ async fn a_large_result_is_kept_and_read_on() {
         assert!(overview.starts_with("plain returned 430 rows"), "{overview}");
         let id = overview.split('"').nth(1).unwrap().to_owned();
         let page = client.text("result_query", json!({"id": id, "page": 2, "fields": ["id"]})).await;
-        assert!(page.contains("rows 2") || page.contains("id"), "{page}");
+        let lines: Vec<&str> = page.lines().collect();
+        assert!(lines[0].starts_with(&format!("{id}: rows 21-40 of 430.")), "{page}");
+        let ids: Vec<String> = (21..=40).map(|id: u32| id.to_string()).collect();
+        assert_eq!(lines[2], "id");
+        assert_eq!(lines[3..23], ids, "every row, once and in order");
         let sql = client.text("result_query", json!({"id": id, "sql": "select count(*) from t"})).await;
-        assert!(sql.contains("430"), "{sql}");
+        assert!(sql.lines().any(|line| line == "430"), "{sql}");
         assert_eq!(shop.runs.load(Ordering::SeqCst), 1);
     }
 }
@@ -74,7 +78,9 @@ async fn what_a_tool_kept_is_read_only_by_those_who_may_call_it() {
         assert!(client.text("result_query", json!({"id": id, "page": 1})).await.contains("Widget"));
         trusted.store(false, Ordering::SeqCst);
         let refused = client.refused("result_query", json!({"id": id, "page": 1})).await;
-        assert!(refused.starts_with("no result is kept under"), "{refused}");
+        let unknown = client.refused("result_query", json!({"id": "inventory-audit-000000000000"})).await;
+        assert_eq!(refused, unknown.replace("inventory-audit-000000000000", &id), "as if it were not there");
+        assert!(refused.contains("or call the tool for a new one. Nothing was run."), "{refused}");
     }
 }
 

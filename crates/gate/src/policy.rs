@@ -208,14 +208,16 @@ pub const TOKEN_LIFE: Duration = Duration::from_secs(300);
 
 /// The bytes of an answer by what kind of tool it is: patterns of its name, narrowest first. What would be less than an
 /// answer needs is raised to that.
-const CATEGORIES: [(&str, u64); 13] = [
+const CATEGORIES: [(&str, u64); 15] = [
     ("session_status", 1536),
     ("trace_get", 1536),
     ("agent_run", 3072),
     ("workflow_run", 3072),
     ("config_*", 1536),
     ("memory_*", 1536),
+    ("guard_*", 1536),
     ("*_status", 1536),
+    ("*_analyze", 1536),
     ("*_list", 2048),
     ("list_*", 2048),
     ("*_scan", 2048),
@@ -324,6 +326,8 @@ mod tests {
             ("trace_get", 1536),
             ("config_get", 1536),
             ("memory_list", 1536),
+            ("trace_analyze", 1536),
+            ("guard_check", 1536),
             ("agent_list", 9000),
             ("echo", 10_240),
         ] {

@@ -30,7 +30,7 @@ pub use category::Category;
 pub use cut::truncate;
 pub use limits::ResponseLimits;
 pub use list::{List, ListError, paginated_list};
-pub use strict::{Contract, ContractBuilder, ContractError, Item, Severity};
+pub use strict::{Contract, ContractBuilder, ContractError, Item, Severity, UnknownSeverity};
 pub use summary::create_summary;
 pub use wrap::{NoRoom, Response, StoreError, Wrapped, wrap_or_store, wrap_response};
 

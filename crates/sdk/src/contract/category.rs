@@ -9,30 +9,34 @@ pub enum Category {
     Execution,
     /// It lists: `*_list`.
     List,
-    /// It tells how one thing stands: `session_status`, `trace_get`, `*_status`, `*_get`.
+    /// It tells how one thing stands: `session_status`, `trace_get`, `*_status`, `*_get`, `*_analyze`.
     Status,
     /// It looks through many things: `*_scan`.
     Scan,
-    /// It reads or sets what is configured or remembered: `config_*`, `memory_*`.
+    /// It reads, sets or checks what is configured or remembered: `config_*`, `memory_*`, `guard_*`.
     ConfigMemory,
 }
 
 /// The domain at the beginning of a name decides before the verb at its end, so `memory_list` is of the domain.
-const PREFIXES: [(&str, Category); 2] =
-    [("config_", Category::ConfigMemory), ("memory_", Category::ConfigMemory)];
+const PREFIXES: [(&str, Category); 3] = [
+    ("config_", Category::ConfigMemory),
+    ("memory_", Category::ConfigMemory),
+    ("guard_", Category::ConfigMemory),
+];
 
-const SUFFIXES: [(&str, Category); 5] = [
+const SUFFIXES: [(&str, Category); 6] = [
     ("_run", Category::Execution),
     ("_list", Category::List),
     ("_status", Category::Status),
     ("_get", Category::Status),
+    ("_analyze", Category::Status),
     ("_scan", Category::Scan),
 ];
 
 impl Category {
     /// Returns the category of a tool, or `None` where its name matches no pattern.
     ///
-    /// Where several match, `config_*` and `memory_*` win.
+    /// Where several match, `config_*`, `memory_*` and `guard_*` win.
     pub fn of_tool(name: &str) -> Option<Self> {
         let stands_before = |prefix: &str| name.len() > prefix.len() && name.starts_with(prefix);
         let stands_after = |suffix: &str| name.len() > suffix.len() && name.ends_with(suffix);
@@ -57,6 +61,18 @@ impl Category {
     }
 }
 
+impl std::fmt::Display for Category {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Execution => "execution",
+            Self::List => "list",
+            Self::Status => "status",
+            Self::Scan => "scan",
+            Self::ConfigMemory => "config/memory",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +88,8 @@ mod tests {
             ("refactor_scan", 2048),
             ("config_set", 1536),
             ("memory_search", 1536),
+            ("trace_analyze", 1536),
+            ("guard_check", 1536),
         ] {
             assert_eq!(Category::of_tool(name).map(Category::bytes), Some(bytes), "{name}");
         }
@@ -80,7 +98,7 @@ mod tests {
     #[test]
     fn the_domain_wins_and_other_names_have_none() {
         assert_eq!(Category::of_tool("memory_list"), Some(Category::ConfigMemory));
-        for name in ["", "_list", "list", "listing", "trace_analyze", "memory_", "reconfig_"] {
+        for name in ["", "_list", "list", "listing", "analyze", "memory_", "guard_", "reconfig_"] {
             assert_eq!(Category::of_tool(name), None, "{name}");
         }
     }

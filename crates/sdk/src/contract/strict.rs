@@ -3,6 +3,9 @@
 //! Summary and labels are cut. An eleventh item is left out and `hasMore` says so. What identifies something (`id`,
 //! `artifactRef`, `nextCursor`) would be useless when cut, so an answer in which they are too long is an error.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use super::{LABEL_CHARS, MAX_ITEMS, ResponseLimits, SUMMARY_CHARS, first_chars, result_bytes};
@@ -49,8 +52,8 @@ pub struct Item {
     severity: Option<Severity>,
 }
 
-/// How bad something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How bad something is; the gravest sorts first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// To be looked at first.
@@ -61,6 +64,44 @@ pub enum Severity {
     Medium,
     /// To be looked at last.
     Low,
+}
+
+/// A word that is no severity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("severity must be critical, high, medium or low, not {given:?}")]
+pub struct UnknownSeverity {
+    /// The beginning of what was given.
+    pub given: String,
+}
+
+impl Severity {
+    /// All of them, gravest first.
+    pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Medium, Self::Low];
+
+    /// Returns its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Severity {
+    type Err = UnknownSeverity;
+
+    fn from_str(text: &str) -> Result<Self, UnknownSeverity> {
+        let found = Self::ALL.into_iter().find(|severity| severity.as_str() == text);
+        found.ok_or_else(|| UnknownSeverity { given: crate::shown(text).to_owned() })
+    }
 }
 
 /// Why there is no answer in the strict shape.
@@ -198,6 +239,40 @@ impl ContractBuilder {
         }
         Ok(contract)
     }
+
+    /// Returns the answer with as many of its items as fit, so that long ones make fewer and not an error.
+    ///
+    /// `cursor` says how to go on behind the first so many items, and `None` where nothing follows them.
+    ///
+    /// ```
+    /// use tidegate_sdk::contract::{Contract, Item};
+    ///
+    /// let items = (0..10).map(|id| Item::new(id.to_string(), &"\u{1f30a}".repeat(50)));
+    /// let cursor = |shown: usize| (shown < 10).then(|| format!("from-{shown}"));
+    /// let answer = Contract::success("10 waves").items(items).max_bytes(1536).fit(cursor)?;
+    /// let answer = serde_json::to_value(&answer).unwrap();
+    /// assert_eq!(answer["items"].as_array().unwrap().len(), 4);
+    /// assert_eq!(answer["nextCursor"], "from-4");
+    /// # Ok::<(), tidegate_sdk::contract::ContractError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::build`], and where not even one item fits.
+    pub fn fit(mut self, cursor: impl Fn(usize) -> Option<String>) -> Result<Contract, ContractError> {
+        let given = self.contract.items.len();
+        loop {
+            let shown = self.contract.items.len();
+            self.contract.next_cursor = cursor(shown);
+            if shown < given || self.contract.next_cursor.is_some() {
+                self.contract.has_more = Some(true);
+            }
+            match self.clone().build() {
+                Err(ContractError::TooLarge { .. }) if shown > 1 => self.contract.items.pop(),
+                built => return built,
+            };
+        }
+    }
 }
 
 fn is_reference(text: &str) -> bool {
@@ -249,5 +324,32 @@ mod tests {
         let long = Contract::success("s").item(Item::new("i".repeat(11_000), "label"));
         assert!(matches!(long.build(), Err(ContractError::TooLarge { max_bytes: 10_240, .. })));
         assert!(Contract::success("s").max_bytes(80).build().is_err());
+    }
+
+    #[test]
+    fn as_many_items_as_fit_are_shown() {
+        let items = |chars: usize| (0..10).map(move |n| Item::new(n.to_string().repeat(chars), "label"));
+        let cursor = |shown: usize| (shown < 10).then(|| shown.to_string());
+        let fit = |chars| Contract::success("s").items(items(chars)).max_bytes(1536).fit(cursor);
+        let all = serde_json::to_value(fit(3).unwrap()).unwrap();
+        assert_eq!(all["items"].as_array().unwrap().len(), 10);
+        assert!(all.get("hasMore").is_none() && all.get("nextCursor").is_none(), "{all}");
+        let some = serde_json::to_value(fit(400).unwrap()).unwrap();
+        assert_eq!((&some["hasMore"], &some["nextCursor"]), (&json!(true), &json!("3")));
+        assert_eq!(some["items"].as_array().unwrap().len(), 3);
+        assert!(matches!(fit(2000), Err(ContractError::TooLarge { .. })));
+        assert_eq!(Contract::success("").fit(|_| None), Err(ContractError::NoSummary));
+    }
+
+    #[test]
+    fn a_severity_is_read_by_its_name() {
+        for severity in Severity::ALL {
+            assert_eq!(severity.to_string().parse(), Ok(severity));
+            assert_eq!(json!(severity), severity.as_str());
+        }
+        let error = "urgent".parse::<Severity>().unwrap_err();
+        assert_eq!(error.to_string(), r#"severity must be critical, high, medium or low, not "urgent""#);
+        assert!("x".repeat(900).parse::<Severity>().unwrap_err().given.len() < 100);
+        assert!(Severity::Critical < Severity::Low);
     }
 }

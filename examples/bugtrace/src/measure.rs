@@ -1,0 +1,126 @@
+//! A tour of all tools, with the gate and without, and what each answer costs.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tidegate_sdk::contract::Category;
+use tidegate_sdk::visit::Visitor;
+use tidegate_sdk::{Artifacts, Place};
+
+use crate::{Tree, plain, server};
+
+/// What one call costs.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What kind of tool it is.
+    pub category: Category,
+    /// The tool.
+    pub tool: &'static str,
+    /// Bytes of its result without the gate.
+    pub before: u64,
+    /// Bytes of its result with it.
+    pub after: u64,
+}
+
+/// What a tour of all tools costs; displays as a table.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// One row for each tool.
+    pub rows: Vec<Row>,
+}
+
+/// Returns a call of every tool, in an order in which each has something to tell.
+pub fn tour() -> Vec<(&'static str, Value)> {
+    let note = json!({"why": "the nightly run", "seen": [1, 2, 3]});
+    vec![
+        ("config_get", json!({})),
+        ("agent_list", json!({})),
+        ("workflow_list", json!({})),
+        ("refactor_scan", json!({})),
+        ("refactor_list", json!({})),
+        ("bugfix_scan", json!({})),
+        ("bugfix_list", json!({})),
+        ("trace_get", json!({})),
+        ("trace_analyze", json!({})),
+        ("agent_run", json!({"agent": "reviewer"})),
+        ("workflow_run", json!({"workflow": "nightly"})),
+        ("guard_check", json!({"guard": "release"})),
+        ("memory_store", json!({"key": "review/notes", "value": note})),
+        ("memory_retrieve", json!({"key": "review/notes"})),
+        ("memory_search", json!({"query": "nightly"})),
+        ("session_status", json!({})),
+        ("session_list", json!({})),
+    ]
+}
+
+/// Calls every tool on the tree below a folder, with the gate and without.
+///
+/// # Errors
+///
+/// Where there is no such folder, or a call fails.
+pub async fn measure(root: &Path) -> io::Result<Measured> {
+    let before = Visitor::to(plain(Tree::open(root)?)?).await.map_err(io::Error::other)?;
+    let gated = server(Tree::open(root)?, &Artifacts::kept_in(Place::Memory))?.quiet();
+    let after = Visitor::to(gated).await.map_err(io::Error::other)?;
+    let mut rows = Vec::new();
+    for (tool, arguments) in tour() {
+        let category =
+            Category::of_tool(tool).ok_or_else(|| io::Error::other(format!("{tool} has no category")))?;
+        let mut bytes = [0; 2];
+        for (visitor, bytes) in [&before, &after].into_iter().zip(&mut bytes) {
+            let seen = visitor.call(tool, &arguments).await.map_err(io::Error::other)?;
+            if seen.failed() {
+                return Err(io::Error::other(format!("{tool} failed: {}", seen.text())));
+            }
+            *bytes = seen.bytes();
+        }
+        let [before, after] = bytes;
+        rows.push(Row { category, tool, before, after });
+    }
+    // By category, as a budget is; a tour goes another way.
+    rows.sort_by_key(|row| (row.category.to_string(), row.tool));
+    Ok(Measured { rows })
+}
+
+impl Measured {
+    /// Returns the bytes of all results without the gate and with it.
+    pub fn totals(&self) -> (u64, u64) {
+        let sum = |of: fn(&Row) -> u64| self.rows.iter().map(of).sum();
+        (sum(|row| row.before), sum(|row| row.after))
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "| category | tool | before, bytes | after, bytes | budget, bytes |")?;
+        writeln!(formatter, "|---|---|---:|---:|---:|")?;
+        for Row { category, tool, before, after } in &self.rows {
+            let (before, after) = (grouped(*before), grouped(*after));
+            let budget = grouped(category.bytes() as u64);
+            writeln!(formatter, "| {category} | `{tool}` | {before} | {after} | {budget} |")?;
+        }
+        let (before, after) = self.totals();
+        writeln!(
+            formatter,
+            "| all | {} calls | {} | {} | 25,600 |",
+            self.rows.len(),
+            grouped(before),
+            grouped(after)
+        )
+    }
+}
+
+/// A number with a comma between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -40,6 +40,10 @@ class Visit:
         self.check(f"{tool}: at most 10,240 bytes", len(text.encode()) <= 10_240, len(text))
         return json.loads(text)
 
+    async def text(self, tool, /, **arguments):
+        """The text of an answer."""
+        return (await self.call(tool, arguments))["content"][0]["text"]
+
     async def failed(self, tool, /, **arguments):
         """What an error says, of the tool or of the protocol."""
         try:

@@ -1,8 +1,8 @@
 //! Mistakes in the arguments of a call, told by the tool itself.
 //!
 //! rmcp answers arguments that do not deserialize with an error of the protocol, which many clients do not show to their
-//! model. [`Checked`] always deserializes and tells the mistake where the tool looks, with everything that is accepted;
-//! [`ToolError`] turns it, and any other error, into a result that says `isError`.
+//! model. [`Checked`] always deserializes and tells the mistake where the tool looks, with the argument it is about and
+//! everything that is accepted; [`ToolError`] turns it, and any other error, into a result that says `isError`.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -60,7 +60,9 @@ impl<T> Checked<T> {
 
 impl<'de, T: DeserializeOwned + JsonSchema> Deserialize<'de> for Checked<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let given = Map::deserialize(deserializer)?;
+        let mut given = Map::deserialize(deserializer)?;
+        // Some models fill in all arguments there are; null is as good as absent.
+        given.retain(|_, value| !value.is_null());
         let schema = SchemaGenerator::default().into_root_schema_for::<T>();
         let empty = Map::new();
         let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
@@ -68,8 +70,25 @@ impl<'de, T: DeserializeOwned + JsonSchema> Deserialize<'de> for Checked<T> {
         if let Some(name) = given.keys().find(|name| !known.contains_key(*name)) {
             return Ok(Self(refused(format!("there is no argument {:?}", crate::shown(name)))));
         }
-        Ok(Self(T::deserialize(Value::Object(given)).or_else(|error| refused(error.to_string()))))
+        Ok(Self(read(&given).or_else(|mistake| match culprit::<T>(&given, &mistake) {
+            Some(name) => refused(format!("{name}: {mistake}")),
+            None => refused(mistake),
+        })))
     }
+}
+
+fn read<T: DeserializeOwned>(given: &Map<String, Value>) -> Result<T, String> {
+    T::deserialize(Value::Object(given.clone())).map_err(|error| error.to_string())
+}
+
+/// The argument that a mistake is about: the one without which it is not made.
+fn culprit<'g, T: DeserializeOwned>(given: &'g Map<String, Value>, mistake: &str) -> Option<&'g str> {
+    let makes_it = |name: &String| {
+        let rest = given.iter().filter(|(other, _)| *other != name);
+        let rest = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
+        read::<T>(&rest).err().as_deref() != Some(mistake)
+    };
+    given.keys().find(|name| makes_it(name)).map(String::as_str)
 }
 
 impl<T: JsonSchema> JsonSchema for Checked<T> {
@@ -182,7 +201,7 @@ mod tests {
         page: PageArguments,
     }
 
-    fn read(given: Value) -> Result<Listing, String> {
+    fn checked(given: Value) -> Result<Listing, String> {
         let checked: Checked<Listing> = serde_json::from_value(given).unwrap();
         checked.arguments().map_err(|error| error.to_string())
     }
@@ -192,7 +211,7 @@ mod tests {
 
     #[test]
     fn arguments_within_the_schema_are_read() {
-        let listing = read(json!({"slug": "tides", "site": null, "limit": 3})).unwrap();
+        let listing = checked(json!({"slug": "tides", "site": null, "limit": 3})).unwrap();
         assert_eq!((listing.slug.as_str(), &listing.site), ("tides", &None));
         assert_eq!(PageRules::default().resolve(&listing.page).unwrap().limit, 3);
     }
@@ -201,10 +220,10 @@ mod tests {
     fn every_mistake_says_what_is_accepted() {
         for (given, problem) in [
             (json!({}), "missing field `slug`"),
-            (json!({"slug": 3}), "invalid type: integer `3`, expected a string"),
+            (json!({"slug": 3}), "slug: invalid type: integer `3`, expected a string"),
             (json!({"slug": "a", "sluug": 1}), "there is no argument \"sluug\""),
         ] {
-            assert_eq!(read(given).unwrap_err(), format!("{problem}; {ACCEPTED}"));
+            assert_eq!(checked(given).unwrap_err(), format!("{problem}; {ACCEPTED}"));
         }
     }
 

@@ -33,7 +33,6 @@
 //! - [`contract`]: an answer within hard limits, whatever the data.
 //! - [`page`] and [`keyset`]: lists in pages whose cursor survives inserts and deletes.
 //! - [`fields`]: only the fields a caller asked for.
-//! - [`Given`]: arguments whose mistakes the model gets to read.
 //! - [`output`], [`series`] and [`grid`]: a summary unless the caller asks for everything.
 //! - [`checked`]: mistakes in arguments as answers of the tool, with what is accepted.
 //! - [`budget`]: an answer over its budget as an error that says what to do.
@@ -49,7 +48,6 @@ pub mod checked;
 pub mod contract;
 mod dispatcher;
 pub mod fields;
-mod given;
 pub mod grid;
 mod heavy;
 pub mod keyset;
@@ -68,7 +66,6 @@ pub use checked::{Checked, ToolError};
 pub use contract::{Contract, wrap_response};
 pub use dispatcher::Dispatcher;
 pub use fields::Fields;
-pub use given::Given;
 pub use grid::Grid;
 pub use heavy::Heavy;
 pub use keyset::{Keyset, Scope};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tidegate_example_orbit::{plain, server, table};
+use orbit::{plain, server, table};
 use tidegate_sdk::{Rules, serve};
 
 /// An MCP server for satellites (SGP4) and transfers from Earth to Mars (porkchop plots)

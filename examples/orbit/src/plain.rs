@@ -2,7 +2,7 @@
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{Json, ServerHandler, tool, tool_handler, tool_router};
-use tidegate_sdk::Given;
+use tidegate_sdk::{Checked, ToolError};
 
 use crate::porkchop::Window;
 use crate::satellite::Span;
@@ -17,15 +17,18 @@ impl Plain {
     #[tool(description = "Propagate a satellite with SGP4 from a TLE")]
     async fn sgp4_propagate(
         &self,
-        Parameters(given): Parameters<Given<Span>>,
-    ) -> Result<Json<AllStates>, String> {
-        let span = given.read()?;
+        Parameters(given): Parameters<Checked<Span>>,
+    ) -> Result<Json<AllStates>, ToolError> {
+        let span = given.arguments()?;
         Ok(Json(AllStates::of(apart(move || span.states()).await?)))
     }
 
     #[tool(description = "Porkchop plot of transfers from Earth to Mars")]
-    async fn porkchop(&self, Parameters(given): Parameters<Given<Window>>) -> Result<Json<AllCells>, String> {
-        let window = given.read()?;
+    async fn porkchop(
+        &self,
+        Parameters(given): Parameters<Checked<Window>>,
+    ) -> Result<Json<AllCells>, ToolError> {
+        let window = given.arguments()?;
         Ok(Json(AllCells::of(&apart(move || window.grid()).await?)))
     }
 }

@@ -4,7 +4,7 @@ use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{Json, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tidegate_sdk::{Given, Grid, OutputMode, Series, SummaryOr, heavy};
+use tidegate_sdk::{Checked, Grid, OutputMode, Series, SummaryOr, ToolError, heavy};
 
 use crate::porkchop::{Cell, Window};
 use crate::satellite::{Span, State};
@@ -78,9 +78,9 @@ impl Orbit {
     )]
     async fn sgp4_propagate(
         &self,
-        Parameters(given): Parameters<Given<Asked<Span>>>,
-    ) -> Result<Json<SummaryOr<SomeStates, AllStates>>, String> {
-        let Asked { what: span, output } = given.read()?;
+        Parameters(given): Parameters<Checked<Asked<Span>>>,
+    ) -> Result<Json<SummaryOr<SomeStates, AllStates>>, ToolError> {
+        let Asked { what: span, output } = given.arguments()?;
         let series = apart(move || span.states()).await?;
         Ok(Json(match output {
             OutputMode::Summary => SummaryOr::Summary(some_states(&series)),
@@ -94,9 +94,9 @@ impl Orbit {
     )]
     async fn porkchop(
         &self,
-        Parameters(given): Parameters<Given<Asked<Window>>>,
-    ) -> Result<Json<SummaryOr<BestCells, AllCells>>, String> {
-        let Asked { what: window, output } = given.read()?;
+        Parameters(given): Parameters<Checked<Asked<Window>>>,
+    ) -> Result<Json<SummaryOr<BestCells, AllCells>>, ToolError> {
+        let Asked { what: window, output } = given.arguments()?;
         let grid = apart(move || window.grid()).await?;
         Ok(Json(SummaryOr::choose(output, || best_cells(&grid), || AllCells::of(&grid))))
     }
@@ -109,14 +109,13 @@ impl Orbit {
 impl ServerHandler for Orbit {}
 
 /// Computes on a thread where that holds up nobody, and says in words why there is no result.
-pub(crate) async fn apart<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, String>
+pub(crate) async fn apart<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, ToolError>
 where
     T: Send + 'static,
     E: std::error::Error + Send + 'static,
 {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| "the computation failed; nothing is known of its result".to_owned())?
-        .map_err(|error| error.to_string())
+    Ok(done.map_err(|_| ToolError::new("the computation failed; nothing is known of its result"))??)
 }
 
 fn some_states(series: &Series<State>) -> SomeStates {

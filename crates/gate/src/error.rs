@@ -103,16 +103,34 @@ pub(crate) fn bounded(message: &str) -> String {
 /// Returns an error with what caused it, in words.
 pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
-    let mut last = text.clone();
     let mut source = error.source();
     while let Some(cause) = source {
         let words = cause.to_string();
         // Some repeat what they were caused by.
-        if !words.ends_with(&last) {
+        if !text.ends_with(&words) {
             text.push_str(&format!(": {words}"));
         }
-        last = words;
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the store: {0}")]
+    struct Repeating(#[source] std::io::Error);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the store cannot be used")]
+    struct Silent(#[source] Repeating);
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let gone = || Repeating(std::io::Error::other("gone"));
+        assert_eq!(causes(&gone()), "the store: gone");
+        assert_eq!(causes(&Silent(gone())), "the store cannot be used: the store: gone");
+    }
 }

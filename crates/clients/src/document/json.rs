@@ -1,0 +1,132 @@
+//! JSON as clients write it: with comments and trailing commas, and nothing looser.
+
+use jsonc_parser::ast;
+use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::{Broken, Member, Node, Splice, Style, Syntax, Value};
+
+/// The notation.
+pub(super) struct Json;
+
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+impl Syntax for Json {
+    fn parse(&self, text: &str) -> Result<Node, Broken> {
+        let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
+            let message = error.kind().to_string();
+            Broken::at(text, error.range().start, lower(&message))
+        })?;
+        match parsed.value {
+            Some(value @ ast::Value::Object(_)) => Ok(node(value)),
+            Some(other) => Err(Broken::at(text, other.range().start, "an object is expected here")),
+            // An empty file has no servers.
+            None => Ok(Node { span: 0..0, value: Value::Map(Vec::new()) }),
+        }
+    }
+
+    fn string(&self, value: &str) -> String {
+        serde_json::Value::from(value).to_string()
+    }
+
+    fn key(&self, name: &str) -> String {
+        self.string(name)
+    }
+
+    fn map(&self, members: &[(String, String)], style: Style) -> String {
+        let colon = if style == Style::Tight { ":" } else { ": " };
+        let members: Vec<String> =
+            members.iter().map(|(key, value)| format!("{key}{colon}{value}")).collect();
+        match style {
+            Style::Tight => format!("{{{}}}", members.join(",")),
+            Style::Wide => format!("{{ {} }}", members.join(", ")),
+        }
+    }
+
+    fn after(&self, text: &str, member: &Member, key: &str, value: &str) -> Splice {
+        let before = &text[..member.key.start];
+        let blank = &before[before.trim_end().len()..];
+        let colon = &text[member.key.end..member.value.span.start];
+        // What stands there may be a comment too; that belongs to the other member.
+        let colon = if colon.trim() == ":" { colon } else { ": " };
+        let end = member.value.span.end;
+        Splice::new(end..end, format!(",{blank}{key}{colon}{value}"))
+    }
+
+    fn without(&self, text: &str, members: &[Member], index: usize) -> Vec<Splice> {
+        let Some(member) = members.get(index) else { return Vec::new() };
+        let (start, end) = (member.key.start, member.value.span.end);
+        let gone = |at| Splice::new(at, "");
+        let following = comma(text, end);
+        match index.checked_sub(1).and_then(|previous| members.get(previous)) {
+            Some(previous) => {
+                let from = previous.value.span.end;
+                match (text[from..start].trim() == ",", following) {
+                    (true, _) => vec![gone(from..end)],
+                    // A comment stands before it, and stays.
+                    (false, Some(comma)) => vec![gone(start..comma + 1)],
+                    (false, None) => match comma(text, from) {
+                        Some(comma) => vec![gone(comma..comma + 1), gone(start..end)],
+                        None => vec![gone(start..end)],
+                    },
+                }
+            }
+            None => match (members.get(index + 1), following) {
+                (Some(next), Some(comma)) if text[comma + 1..next.key.start].trim().is_empty() => {
+                    vec![gone(start..next.key.start)]
+                }
+                (_, Some(comma)) => vec![gone(start..comma + 1)],
+                (_, None) => vec![gone(start..end)],
+            },
+        }
+    }
+}
+
+/// Where the comma after a value is, if there is one: only blanks and comments may come before it.
+fn comma(text: &str, mut at: usize) -> Option<usize> {
+    loop {
+        let rest = text.get(at..)?;
+        let blank = rest.len() - rest.trim_start().len();
+        let rest = &rest[blank..];
+        at += blank;
+        at += match rest.as_bytes() {
+            [b',', ..] => return Some(at),
+            [b'/', b'/', ..] => rest.find(['\n', '\r'])?,
+            [b'/', b'*', ..] => rest.find("*/")? + 2,
+            _ => return None,
+        };
+    }
+}
+
+fn lower(message: &str) -> String {
+    let mut letters = message.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn node(value: ast::Value<'_>) -> Node {
+    let Range { start, end } = value.range();
+    let value = match value {
+        ast::Value::StringLit(text) => Value::Text(text.value.into_owned()),
+        ast::Value::BooleanLit(flag) => Value::Flag(flag.value),
+        ast::Value::Array(array) => Value::List(array.elements.into_iter().map(node).collect()),
+        ast::Value::Object(object) => Value::Map(object.properties.into_iter().map(member).collect()),
+        ast::Value::NumberLit(_) | ast::Value::NullKeyword(_) => Value::Other,
+    };
+    Node { span: start..end, value }
+}
+
+fn member(property: ast::ObjectProp<'_>) -> Member {
+    let Range { start, end } = property.name.range();
+    Member { name: property.name.into_string(), key: start..end, value: node(property.value) }
+}

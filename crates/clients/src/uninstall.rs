@@ -1,0 +1,207 @@
+//! Undoes what was installed.
+//!
+//! A file that is as it was written gets its copy back, byte for byte. In any other, tidegate is taken away from in front
+//! of each server, and everything else stays as it is now.
+
+use std::path::PathBuf;
+
+use crate::client::Client;
+use crate::disk::Disk;
+use crate::document::Notation;
+use crate::install::{InstallError, Selection};
+use crate::manifest::{Layer, ManifestError, Record, Records, hash};
+use crate::text::{FileError, read, unmarked};
+use crate::wrap::{Undone, Wrapped, undo};
+
+/// What happens with a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The whole file is as it was before.
+    Restored,
+    /// Tidegate is taken away; what else was changed in the file stays.
+    TakenOut,
+    /// There is nothing to undo: it is gone, or was undone by hand.
+    Absent,
+    /// It is left as it is, for this reason.
+    Left(String),
+}
+
+/// A file that is to be changed back.
+#[derive(Debug)]
+pub struct Reversal {
+    /// The file.
+    pub file: PathBuf,
+    /// What is in it now; `None` if it is gone.
+    pub old: Option<String>,
+    /// What is to be in it.
+    pub new: Option<String>,
+    /// How it is written.
+    pub notation: Notation,
+    /// What happens with each server.
+    pub servers: Vec<(Wrapped, Outcome)>,
+    /// What stays recorded.
+    layers: Vec<Layer>,
+}
+
+/// What is to be undone.
+#[derive(Debug, Default)]
+pub struct UndoPlan {
+    /// The changes.
+    pub reversals: Vec<Reversal>,
+    /// The files that cannot be used.
+    pub problems: Vec<FileError>,
+    /// Whether anything is recorded at all.
+    pub is_empty: bool,
+}
+
+/// Looks at what was installed; changes nothing.
+///
+/// # Errors
+///
+/// A record that cannot be read.
+pub fn plan(records: &Records, selection: &Selection) -> Result<UndoPlan, ManifestError> {
+    let manifest = records.read()?;
+    let mut plan = UndoPlan { is_empty: manifest.files.is_empty(), ..UndoPlan::default() };
+    for record in &manifest.files {
+        let chosen = |wrapped: &Wrapped| {
+            selection.has_client(&wrapped.client)
+                && selection.has_scope(wrapped.scope)
+                && selection.has_server(wrapped.server())
+        };
+        if !record.layers.iter().flat_map(|layer| &layer.servers).any(chosen) {
+            continue;
+        }
+        match reverse(record, records, chosen) {
+            Ok(reversal) => plan.reversals.push(reversal),
+            Err(problem) => plan.problems.push(problem),
+        }
+    }
+    Ok(plan)
+}
+
+fn reverse(
+    record: &Record,
+    records: &Records,
+    chosen: impl Fn(&Wrapped) -> bool,
+) -> Result<Reversal, FileError> {
+    let old = read(&record.path)?;
+    let mut reversal = Reversal {
+        file: record.path.clone(),
+        old: old.clone(),
+        new: None,
+        notation: record.notation,
+        servers: Vec::new(),
+        layers: Vec::new(),
+    };
+    let Some(mut content) = old.clone() else {
+        let servers = record.layers.iter().flat_map(|layer| layer.servers.clone());
+        reversal.servers = servers.map(|wrapped| (wrapped, Outcome::Absent)).collect();
+        return Ok(reversal);
+    };
+    let syntax = record.notation.syntax();
+    syntax
+        .parse(unmarked(&content).1)
+        .map_err(|broken| FileError::Broken { path: record.path.clone(), broken })?;
+    for layer in record.layers.iter().rev() {
+        content = reversal.layer(layer, content, records, &chosen);
+    }
+    reversal.layers.reverse();
+    if old.as_ref() != Some(&content) {
+        if std::fs::metadata(&record.path).is_ok_and(|metadata| metadata.permissions().readonly()) {
+            return Err(FileError::ReadOnly(record.path.clone()));
+        }
+        reversal.new = Some(content);
+    }
+    Ok(reversal)
+}
+
+impl Reversal {
+    /// Undoes one layer; returns what the file holds without it.
+    fn layer(
+        &mut self,
+        layer: &Layer,
+        content: String,
+        records: &Records,
+        chosen: &impl Fn(&Wrapped) -> bool,
+    ) -> String {
+        let (take, keep): (Vec<&Wrapped>, Vec<&Wrapped>) =
+            layer.servers.iter().partition(|wrapped| chosen(wrapped));
+        if take.is_empty() {
+            self.layers.push(layer.clone());
+            return content;
+        }
+        let now = hash(content.as_bytes());
+        if now == layer.before {
+            // It was never written, or it was undone and a crash kept that from being recorded.
+            self.servers.extend(take.into_iter().map(|wrapped| (wrapped.clone(), Outcome::Absent)));
+            return content;
+        }
+        let backup =
+            std::fs::read(records.backup(&layer.backup)).ok().filter(|bytes| hash(bytes) == layer.before);
+        let backup = backup.and_then(|bytes| String::from_utf8(bytes).ok());
+        if let (true, true, Some(backup)) = (keep.is_empty(), now == layer.after, backup) {
+            self.servers.extend(take.into_iter().map(|wrapped| (wrapped.clone(), Outcome::Restored)));
+            return backup;
+        }
+        let mut keep: Vec<Wrapped> = keep.into_iter().cloned().collect();
+        let (mark, text) = unmarked(&content);
+        let mut text = text.to_owned();
+        for wrapped in take.into_iter().rev() {
+            let outcome = match Client::named(&wrapped.client) {
+                None => Outcome::Left(format!("the client {} is not known", wrapped.client)),
+                Some(client) => match undo(&text, self.notation, client, wrapped) {
+                    Undone::Absent => Outcome::Absent,
+                    Undone::Changed(why) => Outcome::Left(why),
+                    Undone::Done(new) => {
+                        text = new;
+                        Outcome::TakenOut
+                    }
+                },
+            };
+            if matches!(outcome, Outcome::Left(_)) {
+                keep.push(wrapped.clone());
+            }
+            self.servers.push((wrapped.clone(), outcome));
+        }
+        let content = format!("{mark}{text}");
+        if !keep.is_empty() {
+            // What is left can be restored as long as nobody else has changed the file.
+            let after = if now == layer.after { hash(content.as_bytes()) } else { layer.after.clone() };
+            self.layers.push(Layer { after, servers: keep, ..layer.clone() });
+        }
+        content
+    }
+}
+
+/// Writes a reversal: the file, the record, and then the copies that nobody needs any more are taken away.
+///
+/// # Errors
+///
+/// Where any of them cannot be written, or the file was changed since the plan was made; then it is as it was.
+pub fn apply(reversal: &Reversal, records: &Records, disk: &Disk) -> Result<(), InstallError> {
+    let path = &reversal.file;
+    if let Some(new) = &reversal.new {
+        if read(path)? != reversal.old {
+            return Err(FileError::Moved(path.clone()).into());
+        }
+        disk.replace(path, new.as_bytes())
+            .map_err(|source| FileError::Unusable { path: path.clone(), source })?;
+    }
+    let mut manifest = records.read()?;
+    let gone: Vec<String> = manifest
+        .record(path)
+        .into_iter()
+        .flat_map(|record| &record.layers)
+        .map(|layer| layer.backup.clone())
+        .collect();
+    for record in manifest.files.iter_mut().filter(|record| record.path == *path) {
+        record.layers.clone_from(&reversal.layers);
+    }
+    manifest.files.retain(|record| !record.layers.is_empty());
+    let unusable = |source| ManifestError::Unusable { path: records.path(), source };
+    records.write(&manifest, disk).map_err(unusable)?;
+    for backup in gone.iter().filter(|backup| !manifest.needs(backup)) {
+        disk.remove(&records.backup(backup)).map_err(unusable)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Files that are missing, empty, broken, linked or protected.
+
+use tidegate_clients::install::{self, InstallError};
+use tidegate_clients::{Disk, FileError, Records};
+
+use crate::home::{FIXTURES, Home, files};
+
+const FILE: &str = ".cursor/mcp.json";
+const ONE: &str = "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }";
+
+#[test]
+fn missing_and_empty_files_are_no_trouble() {
+    let home = Home::new();
+    let plan = home.plan();
+    assert!(plan.there.is_empty() && plan.found.is_empty() && plan.problems.is_empty());
+    assert!(plan.looked.contains(&home.path(FILE)), "{:?}", plan.looked);
+    for (name, _) in FIXTURES {
+        for nothing in ["", "\n \n", "\u{feff}"] {
+            let home = Home::with(name, nothing);
+            let plan = home.plan();
+            assert_eq!(
+                (plan.there.len(), plan.found.len(), plan.problems.len()),
+                (1, 0, 0),
+                "{name} {nothing:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_broken_file_is_told_with_its_place_and_left_alone() {
+    for (name, text) in FIXTURES {
+        let broken = format!("{}\n{{[", text.trim_end());
+        let home = Home::with(name, &broken);
+        home.write(
+            "project/.zed/settings.json",
+            b"{ \"context_servers\": { \"ok\": { \"command\": \"x\" } } }",
+        );
+        let plan = home.install();
+        let [problem @ FileError::Broken { path, broken: place }] = plan.problems.as_slice() else {
+            panic!("{name}: {:?}", plan.problems)
+        };
+        assert_eq!(*path, home.path(name));
+        assert_eq!(place.line, text.trim_end().lines().count() + 1, "{name}: {problem}");
+        assert_eq!(home.text(name), broken, "{name}");
+        assert_eq!(plan.changes.len(), 1, "the other file is wrapped all the same");
+    }
+    for (text, said) in [
+        ("{ \"mcpServers\": {\n  \"é\": } }", ":2:8: "),
+        ("[]", ":1:1: an object is expected here"),
+        ("{ \"a\": 'b' }", ":1:8: "),
+    ] {
+        let home = Home::with(FILE, text);
+        let problem = home.plan().problems[0].to_string();
+        assert!(problem.starts_with(&format!("{}{said}", home.path(FILE).display())), "{problem}");
+    }
+}
+
+#[test]
+fn text_that_is_not_utf_8_is_told() {
+    let home = Home::new();
+    home.write(FILE, b"{\n \"a\": \"\xff\"}");
+    assert!(home.plan().problems[0].to_string().ends_with("mcp.json:2:8: this is not UTF-8"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_and_what_it_points_to_changes() {
+    for (name, text) in FIXTURES {
+        let home = Home::with("dotfiles/real", text);
+        std::fs::create_dir_all(home.path(name).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(home.path("dotfiles/real"), home.path(name)).unwrap();
+        home.install();
+        assert!(home.path(name).is_symlink(), "{name}");
+        assert_ne!(home.text("dotfiles/real"), text, "{name}");
+        home.uninstall();
+        assert!(home.path(name).is_symlink(), "{name}");
+        assert_eq!(home.text("dotfiles/real"), text, "{name}");
+        assert_eq!(files(&home.path("dotfiles")), ["real"], "nothing is left beside it");
+    }
+}
+
+/// Two clients' files may be one by a link; it is changed once.
+#[cfg(unix)]
+#[test]
+fn one_file_by_two_names() {
+    let home = Home::with(FILE, ONE);
+    std::fs::create_dir_all(home.path(".codeium/windsurf")).unwrap();
+    std::os::unix::fs::symlink(home.path(FILE), home.path(".codeium/windsurf/mcp_config.json")).unwrap();
+    assert_eq!(home.install().changes.len(), 1);
+    home.uninstall();
+    assert_eq!(home.text(FILE), ONE);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_mode_stays_and_copies_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for wanted in [0o600, 0o644, 0o664, 0o755] {
+        let home = Home::with(FILE, ONE);
+        std::fs::set_permissions(home.path(FILE), std::fs::Permissions::from_mode(wanted)).unwrap();
+        home.install();
+        assert_eq!(mode(&home.path(FILE)), wanted);
+        for file in files(&home.data()).iter().filter(|file| *file != "install/lock") {
+            assert_eq!(mode(&home.data().join(file)), 0o600, "{file}");
+        }
+        assert_eq!(mode(&home.data().join("install")), 0o700);
+        home.uninstall();
+        assert_eq!(mode(&home.path(FILE)), wanted);
+    }
+}
+
+#[test]
+fn a_read_only_file_is_told_and_left_alone() {
+    for (name, text) in FIXTURES {
+        let home = Home::with(name, text);
+        let mut permissions = std::fs::metadata(home.path(name)).unwrap().permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(home.path(name), permissions).unwrap();
+        let plan = home.install();
+        assert!(
+            matches!(plan.problems.as_slice(), [FileError::ReadOnly(path)] if *path == home.path(name)),
+            "{name}"
+        );
+        assert!(plan.changes.is_empty(), "{name}");
+        assert_eq!(home.text(name), text, "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_changes_meanwhile_is_not_written_over() {
+    let home = Home::with(FILE, ONE);
+    let plan = home.plan();
+    home.write(FILE, b"{}");
+    let refused = home.install_with(&plan, &Disk::default());
+    assert!(matches!(refused, Err(InstallError::File(FileError::Moved(_)))), "{refused:?}");
+    assert_eq!(home.text(FILE), "{}");
+}
+
+#[test]
+fn two_at_a_time_do_not_meet() {
+    let home = Home::with(FILE, ONE);
+    let first = Records::open(&home.data()).unwrap();
+    assert_eq!(
+        Records::open(&home.data()).unwrap_err().to_string(),
+        "another tidegate install or uninstall is running"
+    );
+    drop(first);
+    Records::open(&home.data()).unwrap();
+}
+
+#[test]
+fn a_damaged_record_is_told_and_nothing_is_written() {
+    let home = Home::with(FILE, ONE);
+    home.write("data/install/installed.json", b"{");
+    let plan = home.plan();
+    let records = Records::open(&home.data()).unwrap();
+    let refused = install::apply(&plan.changes[0], &records, &Disk::default()).unwrap_err().to_string();
+    assert!(refused.contains("installed.json is damaged: "), "{refused}");
+    assert_eq!(home.text(FILE), ONE);
+}

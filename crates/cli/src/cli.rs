@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{demo, kept, query, run, shape};
+use crate::{demo, install, kept, query, run, shape, uninstall};
 
 /// Keep MCP tool results inside a token budget and lose nothing
 ///
@@ -20,6 +20,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<run::Arguments>),
+    Install(install::Arguments),
+    Uninstall(uninstall::Arguments),
     Shape(shape::Arguments),
     Query(Box<query::Arguments>),
     Ls(kept::Ls),

@@ -10,12 +10,14 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod input;
+mod install;
 mod keep;
 mod kept;
 mod query;
 mod run;
 mod shape;
 mod ui;
+mod uninstall;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,8 @@ pub fn main() -> ExitCode {
             Ok(code) => return ExitCode::from(code),
             Err(error) => Err(error),
         },
+        Command::Install(arguments) => install::run(&arguments),
+        Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Ls(arguments) => kept::ls(&arguments),

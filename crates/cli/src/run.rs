@@ -76,8 +76,8 @@ pub(crate) struct Arguments {
     /// Command that starts the server, and its arguments
     #[arg(
         trailing_var_arg = true,
-        required_unless_present = "url",
-        conflicts_with = "url",
+        required_unless_present = "address",
+        conflicts_with = "address",
         value_name = "COMMAND"
     )]
     command: Vec<OsString>,

@@ -1,6 +1,6 @@
 //! The one file that prints.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use crate::error::CommandError;
@@ -41,6 +41,19 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]], right: &[usize]) -> St
 pub(crate) fn note(line: &str) {
     // Nothing can be done about a stderr that is gone.
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Tells whether there is a person to ask.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a person on stderr whether to go on; anything but yes is no.
+pub(crate) fn ask(question: &str) -> bool {
+    let _ = write!(io::stderr(), "{question} [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// Prints a failure and returns its exit code.

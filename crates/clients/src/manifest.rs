@@ -132,6 +132,12 @@ impl Records {
         self.folder.join("backups").join(name)
     }
 
+    /// Takes the folder of the copies away, if it is empty.
+    pub(crate) fn tidy(&self) {
+        // One that is not empty stays.
+        let _ = std::fs::remove_dir(self.folder.join("backups"));
+    }
+
     pub(crate) fn read(&self) -> Result<Manifest, ManifestError> {
         let path = self.path();
         match std::fs::read(&path) {

@@ -146,6 +146,7 @@ impl Reversal {
         let mut keep: Vec<Wrapped> = keep.into_iter().cloned().collect();
         let (mark, text) = unmarked(&content);
         let mut text = text.to_owned();
+        let first = self.servers.len();
         for wrapped in take.into_iter().rev() {
             let outcome = match Client::named(&wrapped.client) {
                 None => Outcome::Left(format!("the client {} is not known", wrapped.client)),
@@ -161,7 +162,7 @@ impl Reversal {
             if matches!(outcome, Outcome::Left(_)) {
                 keep.push(wrapped.clone());
             }
-            self.servers.push((wrapped.clone(), outcome));
+            self.servers.insert(first, (wrapped.clone(), outcome));
         }
         let content = format!("{mark}{text}");
         if !keep.is_empty() {
@@ -203,5 +204,6 @@ pub fn apply(reversal: &Reversal, records: &Records, disk: &Disk) -> Result<(), 
     for backup in gone.iter().filter(|backup| !manifest.needs(backup)) {
         disk.remove(&records.backup(backup)).map_err(unusable)?;
     }
+    records.tidy();
     Ok(())
 }

@@ -21,12 +21,20 @@ use crate::ui;
 #[group(id = "http_arguments")]
 pub(super) struct Arguments {
     /// Address of a server that is reached over HTTP, instead of a command
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", group = "address")]
     url: Option<String>,
 
+    /// Variable of the environment with the address, where nobody else should see it
+    #[arg(long, value_name = "VARIABLE", group = "address")]
+    url_env: Option<String>,
+
     /// Header for the server, whose value is in a variable of the environment: Authorization=API_AUTH
-    #[arg(long, value_name = "NAME=VARIABLE", requires = "url")]
+    #[arg(long, value_name = "NAME=VARIABLE", requires = "address")]
     header_env: Vec<String>,
+
+    /// Variable of the environment with the token that the server wants to be borne
+    #[arg(long, value_name = "VARIABLE", requires = "address")]
+    bearer_env: Option<String>,
 
     /// Listen for clients over HTTP at this address, such as 127.0.0.1:8080, instead of stdin and stdout
     #[arg(long, value_name = "ADDRESS")]
@@ -37,7 +45,7 @@ pub(super) struct Arguments {
     auth_token_env: Option<String>,
 
     /// Pass the callers' own Authorization on to the server
-    #[arg(long, requires = "http", requires = "url")]
+    #[arg(long, requires = "http", requires = "address")]
     forward_auth: bool,
 
     /// Name that may stand in Host, with its port; may be repeated
@@ -52,12 +60,12 @@ pub(super) struct Arguments {
 impl Arguments {
     /// Whether HTTP is used on either side.
     pub(super) fn is_used(&self) -> bool {
-        self.url.is_some() || self.http.is_some()
+        self.url.is_some() || self.url_env.is_some() || self.http.is_some()
     }
 
     /// What a server is called by its address: its host.
     pub(super) fn server_name(&self) -> Option<String> {
-        let url = self.url.as_deref()?;
+        let url = self.address().ok()??;
         let host = url.split("//").nth(1)?.split(['/', ':']).next()?;
         Some(host.to_owned())
     }
@@ -70,7 +78,7 @@ impl Arguments {
             .build()
             .map_err(CommandError::failed)?;
         let outcome = runtime.block_on(async {
-            match (self.http, &self.url) {
+            match (self.http, self.address()?) {
                 (Some(address), None) => {
                     let bridge = Bridge::new(
                         program,
@@ -83,13 +91,13 @@ impl Arguments {
                     self.serve(address, Front::Bridge(Arc::new(bridge))).await
                 }
                 (Some(address), Some(url)) => {
-                    let remote = Remote::new(url, self.headers()?).map_err(CommandError::bad_input)?;
+                    let remote = Remote::new(&url, self.headers()?).map_err(CommandError::bad_input)?;
                     let reverse = Reverse::new(remote, self.forward_auth, move || link.fresh());
                     self.serve(address, Front::Reverse(Arc::new(reverse))).await
                 }
                 (None, url) => {
-                    let url = url.as_deref().unwrap_or_default();
-                    let remote = Remote::new(url, self.headers()?).map_err(CommandError::bad_input)?;
+                    let url = url.unwrap_or_default();
+                    let remote = Remote::new(&url, self.headers()?).map_err(CommandError::bad_input)?;
                     back(link, remote, |words| ui::note(&format!("tidegate: {words}"))).await;
                     Ok(())
                 }
@@ -114,6 +122,14 @@ impl Arguments {
         })
     }
 
+    /// The address of the server, if it has one.
+    fn address(&self) -> Result<Option<String>, CommandError> {
+        match &self.url_env {
+            Some(name) => variable(name).map(Some),
+            None => Ok(self.url.clone()),
+        }
+    }
+
     fn headers(&self) -> Result<hyper::HeaderMap, CommandError> {
         let mut headers = hyper::HeaderMap::new();
         for pair in &self.header_env {
@@ -122,6 +138,11 @@ impl Arguments {
                     .hint("write it like Authorization=API_AUTH")
             })?;
             let (name, value) = header_of(name, &variable(from)?).map_err(CommandError::bad_input)?;
+            headers.insert(name, value);
+        }
+        if let Some(from) = &self.bearer_env {
+            let token = format!("Bearer {}", variable(from)?);
+            let (name, value) = header_of("Authorization", &token).map_err(CommandError::bad_input)?;
             headers.insert(name, value);
         }
         Ok(headers)

@@ -7,6 +7,7 @@ mod faults;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;
+mod install;
 mod kept;
 mod large;
 #[cfg(target_os = "linux")]

@@ -173,10 +173,7 @@ fn check(entry: &Node, shape: &Shape, address: &str, options: &Options) -> Resul
     if has_headers || options.without_login || address::is_here(address) {
         return Ok(());
     }
-    left(
-        "it has no headers, so the client may have to log in, which tidegate cannot do for it; \
-         --without-login wraps it if it needs no login",
-    )
+    left("without headers it may need a login, which only the client can do; --without-login wraps it")
 }
 
 /// Makes a name of a variable for a header.

@@ -26,7 +26,7 @@ fn another_server_was_added() {
     let added = |text: &str| text.replace("\n  }\n}", ",\n    \"c\": { \"command\": \"c\" }\n  }\n}");
     home.write(FILE, added(&home.text(FILE)).as_bytes());
     let undone = home.uninstall();
-    assert_eq!(outcomes(&undone), [("b".into(), Outcome::TakenOut), ("a".into(), Outcome::TakenOut)]);
+    assert_eq!(outcomes(&undone), [("a".into(), Outcome::TakenOut), ("b".into(), Outcome::TakenOut)]);
     assert_eq!(home.text(FILE), added(TWO));
     home.assert_no_trace();
 }
@@ -72,7 +72,7 @@ fn what_is_gone_or_undone_by_hand_is_no_trouble() {
     home.install();
     home.write(FILE, br#"{ "mcpServers": { "a": { "command": "other" } } }"#);
     let undone = home.uninstall();
-    assert_eq!(outcomes(&undone), [("b".into(), Outcome::Absent), ("a".into(), Outcome::Absent)]);
+    assert_eq!(outcomes(&undone), [("a".into(), Outcome::Absent), ("b".into(), Outcome::Absent)]);
     assert_eq!(home.text(FILE), r#"{ "mcpServers": { "a": { "command": "other" } } }"#);
     home.assert_no_trace();
 
@@ -93,7 +93,7 @@ fn a_server_changed_beyond_recognition_is_left() {
     let wrapped = home.text(FILE);
     home.write(FILE, wrapped.replace(r#""--", "npx", "-y", "a""#, r#""npx", "-y", "a""#).as_bytes());
     let left = Outcome::Left("its command does not stand behind -- any more".into());
-    assert_eq!(outcomes(&home.uninstall()), [("b".into(), Outcome::TakenOut), ("a".into(), left)]);
+    assert_eq!(outcomes(&home.uninstall()), [("a".into(), left), ("b".into(), Outcome::TakenOut)]);
     home.write(FILE, wrapped.as_bytes());
     home.uninstall();
     assert_eq!(home.text(FILE), TWO);

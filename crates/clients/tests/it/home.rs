@@ -111,6 +111,7 @@ impl Home {
     /// Nothing is left in the data folder but the lock.
     pub(crate) fn assert_no_trace(&self) {
         assert_eq!(files(&self.data()), ["install/lock"]);
+        assert!(!self.data().join("install/backups").exists());
     }
 }
 

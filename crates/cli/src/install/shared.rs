@@ -1,0 +1,162 @@
+//! What install and uninstall share: which servers are meant, where files are, how changes are shown, and who says yes.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde_json::{Value, json};
+use similar::TextDiff;
+use tidegate_clients::install::Selection;
+use tidegate_clients::{FileError, Folders, Notation, Scope, System, masked};
+use tidegate_store::HomeError;
+
+use super::{client_names, line};
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::ui;
+
+/// Which servers are meant.
+#[derive(Debug, Args)]
+pub(crate) struct Chosen {
+    /// Only servers of this client; may be repeated
+    #[arg(long, value_name = "CLIENT", value_delimiter = ',', value_parser = client_names())]
+    client: Vec<String>,
+
+    /// Only servers of this name; may be repeated
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    server: Vec<String>,
+
+    /// Only servers of this scope: the user's, the project's, or the user's in one project
+    #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(Scope::NAMES))]
+    scope: Option<String>,
+}
+
+impl Chosen {
+    pub(crate) fn selection(&self) -> Selection {
+        Selection {
+            clients: self.client.clone(),
+            servers: self.server.clone(),
+            scope: self.scope.as_deref().and_then(Scope::named),
+        }
+    }
+
+    /// A name that no server has is a mistake.
+    pub(crate) fn check_servers<'s>(&self, found: impl Iterator<Item = &'s str>) -> Result<(), CommandError> {
+        let mut found: Vec<&str> = found.collect();
+        found.sort_unstable();
+        found.dedup();
+        match self.server.iter().find(|name| !found.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let error = CommandError::bad_input(format!("no server is called {name:?}"));
+                Err(match found.as_slice() {
+                    [] => error.hint("there are none"),
+                    found => error.hint(format!("there are: {}", found.join(", "))),
+                })
+            }
+        }
+    }
+}
+
+/// Where files are on this system, and how they are named in few letters.
+pub(crate) struct Names {
+    pub(crate) folders: Folders,
+    current: PathBuf,
+}
+
+impl Names {
+    pub(crate) fn of_system() -> Result<Self, CommandError> {
+        let home = dirs::home_dir()
+            .ok_or_else(|| CommandError::failed("no home folder is known").hint("set HOME to one"))?;
+        let current = std::env::current_dir()
+            .map_err(|error| CommandError::failed(format!("the current folder is gone: {error}")))?;
+        let root = current.ancestors().find(|folder| folder.join(".git").exists());
+        let mut projects = vec![current.clone()];
+        projects.extend(root.filter(|root| **root != *current).map(Path::to_owned));
+        let variables = Folders::VARIABLES
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), PathBuf::from(std::env::var_os(name)?))));
+        let variables = variables.collect();
+        let folders = Folders { home, projects, system: System::current(), variables };
+        Ok(Self { folders, current })
+    }
+
+    /// Returns a path as a person would write it here.
+    pub(crate) fn short(&self, path: &Path) -> String {
+        match (path.strip_prefix(&self.current), path.strip_prefix(&self.folders.home)) {
+            (Ok(below), _) if self.current != self.folders.home => below.display().to_string(),
+            (_, Ok(below)) => Path::new("~").join(below).display().to_string(),
+            _ => path.display().to_string(),
+        }
+    }
+}
+
+/// Returns what starts tidegate: its name, if that is this very program on the PATH, or else its path.
+pub(crate) fn program() -> Result<String, CommandError> {
+    let this = std::env::current_exe().map_err(CommandError::failed)?;
+    let name = format!("tidegate{}", std::env::consts::EXE_SUFFIX);
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let first = std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file());
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    if first.is_some_and(|first| real(&first).is_some() && real(&first) == real(&this)) {
+        return Ok("tidegate".into());
+    }
+    this.into_os_string().into_string().map_err(|path| {
+        CommandError::failed(format!("the path {} cannot be written into a file", path.display()))
+            .hint("put tidegate into a folder on the PATH")
+    })
+}
+
+/// Returns the folder where records and copies are, whether it is there or not.
+pub(crate) fn data_folder() -> Result<PathBuf, CommandError> {
+    let folder = Config::load(None)?.place().folder();
+    folder.ok_or_else(|| CommandError::out_of_reach(HomeError::Unknown))
+}
+
+/// Shows a change of a file; secrets are hidden.
+pub(crate) fn diff(name: &str, (old, new): (&str, &str), notation: Notation) -> String {
+    let (old, new) = (masked(old, notation), masked(new, notation));
+    TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(name, name).to_string()
+}
+
+/// Tells whether to go on: a person says so, or said so before.
+pub(crate) fn consent(question: &str, dry_run: bool, yes: bool) -> Result<bool, CommandError> {
+    if dry_run {
+        ui::note("nothing was changed: this was a dry run");
+        return Ok(false);
+    }
+    if yes {
+        return Ok(true);
+    }
+    if !ui::can_ask() {
+        return Err(CommandError::failed("nothing was changed: there is no terminal to ask on")
+            .hint("--yes goes on without asking"));
+    }
+    let agreed = ui::ask(question);
+    if !agreed {
+        ui::note("nothing was changed");
+    }
+    Ok(agreed)
+}
+
+/// Ends a command: files that were left alone are a failure.
+pub(crate) fn finish(problems: &[FileError]) -> Result<(), CommandError> {
+    match problems.len() {
+        0 => Ok(()),
+        many => Err(CommandError::failed(format!("{} left alone", count(many, "file")))),
+    }
+}
+
+/// A problem for a program.
+pub(crate) fn problem(problem: &FileError) -> Value {
+    let (line, column) = line(problem).unzip();
+    json!({"file": problem.path(), "line": line, "column": column, "message": problem.to_string()})
+}
+
+/// Says how many.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        many => format!("{many} {what}s"),
+    }
+}

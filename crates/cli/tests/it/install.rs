@@ -1,0 +1,346 @@
+//! `tidegate install` and `uninstall` in a home of their own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::http::Remote;
+use crate::session::{Session, upstream};
+
+/// A home, with a project in it where commands run.
+struct Home(tempfile::TempDir);
+
+const CLAUDE: &str = r#"{
+  "numStartups": 7,
+  "mcpServers": {
+    "github": {
+      "type": "stdio",
+      "command": "npx",
+      "args": ["-y", "@x/github-mcp"],
+      "env": { "GITHUB_TOKEN": "ghp_literal-secret" }
+    },
+    "sentry": {
+      "type": "http",
+      "url": "https://mcp.sentry.example/mcp",
+      "headers": { "Authorization": "Bearer literal-secret" }
+    },
+    "linear": { "type": "http", "url": "https://mcp.linear.example/mcp" }
+  },
+  "projects": { "/srv/shop": { "mcpServers": { "db": { "command": "db-server", "args": [] } } } }
+}
+"#;
+const CODEX: &str = "model = \"gpt-5.5\"\r\n\r\n[mcp_servers.github]\r\ncommand = \"npx\" # by node\r\nargs = [\"-y\", \"@x/github-mcp\"]\r\n";
+const SHARED: &str = "{\n\t\"servers\": { \"fetch\": { \"command\": \"uvx\", \"args\": [\"fetch\"] } }\n}\n";
+const FILES: [(&str, &str); 3] =
+    [(".claude.json", CLAUDE), (".codex/config.toml", CODEX), ("project/.vscode/mcp.json", SHARED)];
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(home.path("project/.git")).unwrap();
+        home
+    }
+
+    fn filled() -> Self {
+        let home = Self::new();
+        FILES.iter().for_each(|(name, text)| home.write(name, text));
+        home
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Runs `tidegate`, which is on the PATH here, without a terminal.
+    fn run(&self, arguments: &[&str]) -> Outcome {
+        let program = Path::new(env!("CARGO_BIN_EXE_tidegate"));
+        let output = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.0.path())
+            .env("PATH", program.parent().unwrap())
+            .env("TIDEGATE_HOME", self.path("data"))
+            .env("COLUMNS", "100")
+            .current_dir(self.path("project"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        Outcome {
+            code: output.status.code().unwrap(),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// All that a run gave, with the home under one name.
+    fn told(&self, arguments: &[&str]) -> String {
+        let outcome = self.run(arguments);
+        let told = format!(
+            "exit code {}\n--- stdout\n{}--- stderr\n{}",
+            outcome.code,
+            outcome.text(),
+            outcome.stderr
+        );
+        let home = self.0.path().to_str().unwrap();
+        told.replace(home, "/HOME").replace('\r', "<CR>")
+    }
+
+    fn assert_untouched(&self) {
+        FILES.iter().for_each(|(name, text)| assert_eq!(self.read(name), *text, "{name}"));
+    }
+}
+
+#[test]
+fn help_answers() {
+    let home = Home::new();
+    insta::assert_snapshot!("install_help", home.told(&["install", "--help"]));
+    insta::assert_snapshot!("uninstall_help", home.told(&["uninstall", "--help"]));
+}
+
+/// Every example in the help works. What would ask a person is told yes here.
+#[test]
+fn examples_of_the_help_run() {
+    for command in ["install", "uninstall"] {
+        let help = Home::new().run(&[command, "--help"]);
+        let examples = help.text().split("Examples:\n").nth(1).unwrap().to_owned();
+        let mut ran = 0;
+        for example in examples.lines().map(str::trim) {
+            let home = Home::filled();
+            if command == "uninstall" {
+                assert_eq!(home.run(&["install", "--yes"]).code, 0);
+            }
+            let mut words: Vec<&str> = example.split(' ').skip(1).collect();
+            let dry = words.contains(&"--dry-run");
+            if !dry && !words.contains(&"--yes") {
+                words.push("--yes");
+            }
+            let before = home.read(".claude.json");
+            let outcome = home.run(&words);
+            assert_eq!(outcome.code, 0, "{example}: {}", outcome.stderr);
+            assert_eq!(home.read(".claude.json") == before, dry, "{example}");
+            ran += 1;
+        }
+        assert_eq!(ran, 3);
+    }
+}
+
+#[test]
+fn nothing_configured_says_where_it_looked() {
+    let home = Home::new();
+    insta::assert_snapshot!("nothing", home.told(&["install", "--dry-run"]));
+    assert!(!home.path("data").exists(), "looking makes nothing");
+    assert_eq!(
+        home.told(&["uninstall"]),
+        "exit code 0\n--- stdout\n--- stderr\nnothing is installed; nothing was changed\n"
+    );
+    assert!(!home.path("data").exists(), "looking makes nothing");
+}
+
+#[test]
+fn there_and_back() {
+    let home = Home::filled();
+    insta::assert_snapshot!("dry_run", home.told(&["install", "--dry-run"]));
+    home.assert_untouched();
+    assert!(!home.path("data").exists());
+    insta::assert_snapshot!("installed", home.told(&["install", "--yes"]));
+    insta::assert_snapshot!("installed_again", home.told(&["install", "--yes"]));
+
+    // The client writes its file meanwhile.
+    let touched = |text: &str| text.replace("\"numStartups\": 7", "\"numStartups\": 8");
+    home.write(".claude.json", &touched(&home.read(".claude.json")));
+    insta::assert_snapshot!("uninstalled", home.told(&["uninstall", "--yes"]));
+    assert_eq!(home.read(".claude.json"), touched(CLAUDE));
+    assert_eq!(
+        (home.read(".codex/config.toml"), home.read("project/.vscode/mcp.json")),
+        (CODEX.into(), SHARED.into())
+    );
+    let left: Vec<_> = std::fs::read_dir(home.path("data/install"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["lock"]);
+}
+
+#[test]
+fn no_secret_is_shown() {
+    let home = Home::filled();
+    for arguments in
+        [&["install", "--dry-run"][..], &["install", "--yes", "--format", "json"], &["uninstall", "--yes"]]
+    {
+        let told = home.told(arguments);
+        assert!(told.contains("@x/github-mcp") && !told.contains("literal-secret"), "{told}");
+    }
+    home.assert_untouched();
+}
+
+#[test]
+fn without_a_terminal_nobody_said_yes() {
+    let home = Home::filled();
+    let outcome = home.run(&["install"]);
+    assert_eq!(
+        (outcome.code, outcome.stderr.as_str()),
+        (1, "tidegate: nothing was changed: there is no terminal to ask on; --yes goes on without asking\n")
+    );
+    home.assert_untouched();
+    home.run(&["install", "--yes"]);
+    let wrapped = home.read(".claude.json");
+    assert_eq!(home.run(&["uninstall"]).code, 1);
+    assert_eq!(home.read(".claude.json"), wrapped);
+}
+
+#[test]
+fn a_broken_file_is_told_and_the_others_are_wrapped() {
+    let home = Home::filled();
+    home.write(".claude.json", "{\n  \"mcpServers\": { \"a\": }\n}\n");
+    let outcome = home.run(&["install", "--yes"]);
+    assert_eq!(outcome.code, 1);
+    let first = outcome.stderr.lines().next().unwrap().replace(home.0.path().to_str().unwrap(), "");
+    assert_eq!(first, "tidegate: /.claude.json:2:24: unexpected close brace; it is left alone");
+    assert_eq!(outcome.stderr.lines().last().unwrap(), "tidegate: 1 file left alone");
+    assert_eq!(home.read(".claude.json"), "{\n  \"mcpServers\": { \"a\": }\n}\n");
+    assert!(home.read(".codex/config.toml").contains("command = \"tidegate\" # by node\r\n"));
+}
+
+#[test]
+fn what_is_chosen_and_what_is_not_there() {
+    let home = Home::filled();
+    let outcome = home.run(&["install", "--yes", "--server", "github", "--server", "nix"]);
+    assert_eq!(
+        (outcome.code, outcome.stderr.as_str()),
+        (2, "tidegate: no server is called \"nix\"; there are: db, fetch, github, linear, sentry\n")
+    );
+    home.assert_untouched();
+    assert_eq!(home.run(&["install", "--client", "notepad"]).code, 2);
+    assert_eq!(home.run(&["install", "--yes", "--scope", "local"]).code, 0);
+    assert!(home.read(".claude.json").contains(
+        r#""db": { "command": "tidegate", "args": ["run", "--server", "db", "--", "db-server"] }"#
+    ));
+    assert_eq!(home.read(".codex/config.toml"), CODEX);
+    assert_eq!(home.run(&["uninstall", "--yes", "--server", "github"]).code, 2, "it is not installed");
+    assert_eq!(home.run(&["uninstall", "--yes", "--server", "db"]).code, 0);
+    home.assert_untouched();
+}
+
+#[test]
+fn for_programs() {
+    let home = Home::filled();
+    let report = |arguments: &[&str]| -> Value {
+        let outcome = home.run(&[arguments, &["--yes", "--format", "json"]].concat());
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+        serde_json::from_slice(&outcome.stdout).unwrap()
+    };
+    let installed = report(&["install"]);
+    let servers: Vec<(&str, &str, &str)> = installed["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            (
+                one["client"].as_str().unwrap(),
+                one["server"].as_str().unwrap(),
+                one["action"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        servers,
+        [
+            ("claude-code", "github", "wrap"),
+            ("claude-code", "sentry", "wrap"),
+            ("claude-code", "linear", "leave"),
+            ("claude-code", "db", "wrap"),
+            ("vscode", "fetch", "wrap"),
+            ("codex", "github", "wrap"),
+        ]
+    );
+    assert_eq!(installed["servers"][3]["project"], "/srv/shop");
+    assert!(installed["changes"].as_array().unwrap().iter().all(|change| change["written"] == true));
+    let undone = report(&["uninstall"]);
+    assert!(undone["servers"].as_array().unwrap().iter().all(|one| one["action"] == "restore"));
+    home.assert_untouched();
+}
+
+/// The words of a wrapped command behind `run`, as the client's file has them.
+fn wrapped_words(entry: &Value) -> Vec<String> {
+    assert_eq!(entry["command"], "tidegate");
+    let words = entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned());
+    let words: Vec<String> = words.collect();
+    assert_eq!(words[0], "run");
+    words[1..].to_vec()
+}
+
+/// What is written really starts: the server's own tools answer through the rewritten entry.
+#[test]
+fn a_wrapped_command_starts() {
+    let home = Home::new();
+    let text = json!({"mcpServers": {"rows": {"command": "python3", "args": ["-S", upstream()]}}});
+    home.write(".cursor/mcp.json", &text.to_string());
+    assert_eq!(home.run(&["install", "--yes"]).code, 0);
+    let written: Value = serde_json::from_str(&home.read(".cursor/mcp.json")).unwrap();
+    let words = wrapped_words(&written["mcpServers"]["rows"]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut session = Session::command(&home.path("data"), &words, &[], &[]).greeted("cursor");
+    let text = session.text("rows", json!({"n": 400}));
+    assert!(text.starts_with("rows returned 400 rows"), "{text}");
+}
+
+/// A remote server gets the headers it got before, from variables; an address with a key in it is one as well.
+#[test]
+fn a_wrapped_address_is_reached_with_its_headers() {
+    let remote = Remote::start();
+    for key in ["", "?key=literal-secret"] {
+        let home = Home::new();
+        let url = format!("{}{key}", remote.url);
+        let headers = json!({"Authorization": "Bearer literal-secret", "X-Org": "acme"});
+        let text = json!({"mcpServers": {"far": {"url": url, "headers": headers}}});
+        home.write(".cursor/mcp.json", &text.to_string());
+        assert_eq!(home.run(&["install", "--yes"]).code, 0);
+        let written: Value = serde_json::from_str(&home.read(".cursor/mcp.json")).unwrap();
+        let entry = &written["mcpServers"]["far"];
+        let words = wrapped_words(entry);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert!(words.iter().all(|word| !word.contains("secret")), "{words:?}");
+        let variables: Vec<(&str, &str)> = entry["env"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
+            .collect();
+        let mut session = Session::command(&home.path("data"), &words, &variables, &[]).greeted("cursor");
+        let seen = session.request("headers", json!({}))["result"].take();
+        assert_eq!(
+            (&seen["authorization"], &seen["x-org"]),
+            (&json!("Bearer literal-secret"), &json!("acme"))
+        );
+    }
+}
+
+#[test]
+fn a_token_in_a_variable_is_borne() {
+    let remote = Remote::start();
+    let home = Home::new();
+    home.write(
+        ".codex/config.toml",
+        &format!("[mcp_servers.far]\nurl = \"{}\"\nbearer_token_env_var = \"FAR_TOKEN\"\n", remote.url),
+    );
+    assert_eq!(home.run(&["install", "--yes"]).code, 0);
+    let written: toml::Table = home.read(".codex/config.toml").parse().unwrap();
+    let entry = serde_json::to_value(&written["mcp_servers"]["far"]).unwrap();
+    assert_eq!(entry["env_vars"], json!(["FAR_TOKEN"]));
+    let words = wrapped_words(&entry);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut session =
+        Session::command(&home.path("data"), &words, &[("FAR_TOKEN", "t0ken")], &[]).greeted("codex");
+    assert_eq!(session.request("headers", json!({}))["result"]["authorization"], "Bearer t0ken");
+}

@@ -56,7 +56,7 @@ pub mod shape;
 pub mod source;
 pub mod text;
 pub mod view;
-mod visible;
+pub mod visible;
 mod write;
 
 pub use quantity::{Bytes, Tokens};

@@ -58,6 +58,16 @@ impl Meter {
         Self { encoding, factor }
     }
 
+    /// Returns the name of the vocabulary that is counted with.
+    pub fn vocabulary(&self) -> &'static str {
+        self.encoding.name()
+    }
+
+    /// Returns by how many percent counts are raised.
+    pub fn margin_percent(&self) -> u32 {
+        self.factor.0 - Factor::EXACT.0
+    }
+
     /// Returns whether counts are estimates, to be shown as `~`.
     pub fn is_estimate(&self) -> bool {
         self.factor != Factor::EXACT
@@ -201,6 +211,9 @@ pub struct Cost {
     /// The bytes, as the budget counts them.
     pub bytes: Bytes,
 }
+
+/// Bytes of a text above which its tokens are estimated from samples.
+pub const SAMPLED_ABOVE: u64 = estimate::EXACT;
 
 /// Returns what a whole result costs; a long one is estimated from samples spread over it.
 ///

@@ -72,6 +72,23 @@ pub enum View {
     Full,
 }
 
+impl View {
+    /// Returns what the view is called, as in the arguments that ask for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Page { .. } => "page",
+            Self::Path(_) => "path",
+            Self::Jq(_) => "jq",
+            Self::Sql(_) => "sql",
+            Self::Grep { .. } => "grep",
+            Self::Lines { .. } => "lines",
+            Self::Range { .. } => "range",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// A view, the fields it is narrowed to, and how far it has been read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {

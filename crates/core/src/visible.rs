@@ -34,7 +34,7 @@ pub(crate) fn text(text: &str) -> String {
 }
 
 /// Returns a text on one line: white space folded, hidden characters escaped.
-pub(crate) fn line(text: &str) -> String {
+pub fn line(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     self::text(&folded)
 }

@@ -129,14 +129,17 @@ pub(crate) struct Reader<'r> {
     pub(crate) engines: &'r dyn Engines,
 }
 
+/// A part that was read.
+pub(crate) struct Read {
+    pub(crate) artifact: Artifact,
+    pub(crate) answer: Answer,
+    /// The name of the view.
+    pub(crate) view: &'static str,
+}
+
 impl Reader<'_> {
     /// Answers a follow-up; `beside` is what stands beside the text of the answer and counts too.
-    pub(crate) fn answer(
-        &self,
-        caller: &Caller,
-        follow_up: FollowUp,
-        beside: &str,
-    ) -> Result<(Artifact, Answer), Refused> {
+    pub(crate) fn answer(&self, caller: &Caller, follow_up: FollowUp, beside: &str) -> Result<Read, Refused> {
         let name = follow_up.id.clone();
         let id = ArtifactId::parse(&name)
             .ok_or_else(|| Refused::of_store(&name, &tidegate_store::StoreError::NotFound))?;
@@ -169,7 +172,7 @@ impl Reader<'_> {
             seal: &seal,
         };
         let answer = answer(&asked)?;
-        Ok((artifact, answer))
+        Ok(Read { artifact, answer, view: query.view.name() })
     }
 }
 

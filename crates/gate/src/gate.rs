@@ -25,12 +25,12 @@ use tidegate_core::measure::{self, Cost, Fit, Meter};
 use tidegate_core::payload::{Form, Payload};
 use tidegate_core::source::Source;
 use tidegate_query::Queries;
-use tidegate_store::{ArtifactStore, Call, Clock, SystemClock};
+use tidegate_store::{ArtifactStore, Call, Clock, Counted, SystemClock};
 
 use crate::caller::Caller;
 use crate::capabilities::{self, Capabilities};
 use crate::error::{RpcError, bounded};
-use crate::follow_up::{FollowUp, Reader};
+use crate::follow_up::{FollowUp, Read, Reader};
 use crate::keep::Keep;
 use crate::negotiation::Offered;
 use crate::passage::Passage;
@@ -246,7 +246,9 @@ impl Gate {
             Some(_) => (shaped.step, shaped.sent),
             None => ("whole", shaped.raw),
         };
-        self.note(caller, &called.tool, step, (shaped.raw, sent), started, shaped.artifact);
+        let call = self.entry(caller, &called.tool, step, (shaped.raw, sent));
+        let (artifact, stored_bytes) = (shaped.artifact, shaped.stored_bytes);
+        self.note(Call { artifact, stored_bytes, ..call }, started);
         result
     }
 
@@ -276,10 +278,9 @@ impl Gate {
                 let message = format!("{}: {}. Nothing was run.", caller.reader, bounded(&message));
                 reply::text_result(caller, &message, true)
             }
-            Ok((artifact, answer)) => {
-                let name = Some(artifact.id.to_string());
-                self.note(caller, &artifact.tool, "view", (answer.cost, answer.cost), started, name);
-                let result = reply::text_result(caller, &answer.text, false);
+            Ok(part) => {
+                let result = reply::text_result(caller, &part.answer.text, false);
+                self.note_view(caller, &part, started);
                 self.count(result.len() as u64);
                 result
             }
@@ -297,9 +298,11 @@ impl Gate {
     ///
     /// A result that is not there, or a view of it that makes no sense.
     pub fn read_resource(&self, caller: &Caller, uri: &str) -> Result<Vec<u8>, RpcError> {
-        let answer = resources::follow_up(uri).and_then(|asked| self.reader().answer(caller, asked, uri));
-        let (_, answer) = answer.map_err(|error| resources::refused(caller, &error))?;
-        let contents = json!({ "uri": uri, "mimeType": "text/plain", "text": answer.text });
+        let started = Instant::now();
+        let part = resources::follow_up(uri).and_then(|asked| self.reader().answer(caller, asked, uri));
+        let part = part.map_err(|error| resources::refused(caller, &error))?;
+        self.note_view(caller, &part, started);
+        let contents = json!({ "uri": uri, "mimeType": "text/plain", "text": part.answer.text });
         Ok(reply::own_list(caller, json!({ "contents": [contents] })))
     }
 
@@ -349,43 +352,50 @@ impl Gate {
             .and_then(|payload| measure::cost(&payload, &untouched.caller.profile.meter).ok());
         let Some(cost) = cost else { return };
         let Untouched { caller, tool, step, added_micros, .. } = untouched;
-        let call = entry(&caller.client, &self.setup.server, &tool, step, (cost, cost));
+        let call = self.entry(&caller, &tool, step, (cost, cost));
         self.setup.keep.note(Call { added_micros, ..call });
     }
 
-    fn note(
-        &self,
-        caller: &Caller,
-        tool: &str,
-        step: &str,
-        costs: (Cost, Cost),
-        started: Instant,
-        artifact: Option<String>,
-    ) {
-        let call = entry(&caller.client, &self.setup.server, tool, step, costs);
+    /// Notes a part of a kept result that was answered.
+    fn note_view(&self, caller: &Caller, part: &Read, started: Instant) {
+        let call = self.entry(caller, &part.artifact.tool, "view", (part.answer.cost, part.answer.cost));
+        let (artifact, view) = (Some(part.artifact.id.to_string()), Some(part.view.to_owned()));
+        self.note(Call { artifact, view, ..call }, started);
+    }
+
+    fn note(&self, call: Call, started: Instant) {
         let added_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.setup.keep.note(Call { added_micros, artifact, ..call });
+        self.setup.keep.note(Call { added_micros, ..call });
+    }
+
+    /// What the ledger says of a call, as far as it is the same for all.
+    fn entry(&self, caller: &Caller, tool: &str, step: &str, (raw, sent): (Cost, Cost)) -> Call {
+        let meter = &caller.profile.meter;
+        Call {
+            at: SystemClock.now(),
+            client: caller.client.clone(),
+            server: self.setup.server.clone(),
+            tool: tool.chars().take(128).collect(),
+            step: step.to_owned(),
+            raw_bytes: raw.bytes.0,
+            raw_tokens: raw.tokens.0,
+            sent_bytes: sent.bytes.0,
+            sent_tokens: sent.tokens.0,
+            added_micros: 0,
+            artifact: None,
+            session: Some(self.setup.keep.session.as_str().to_owned()),
+            view: None,
+            stored_bytes: 0,
+            counted: Some(Counted {
+                vocabulary: meter.vocabulary().to_owned(),
+                margin_percent: meter.margin_percent(),
+            }),
+        }
     }
 
     fn reader(&self) -> Reader<'_> {
         let Setup { keep, policies, engines, .. } = &self.setup;
         Reader { keep, policies, engines }
-    }
-}
-
-fn entry(client: &str, server: &str, tool: &str, step: &str, (raw, sent): (Cost, Cost)) -> Call {
-    Call {
-        at: SystemClock.now(),
-        client: client.to_owned(),
-        server: server.to_owned(),
-        tool: tool.chars().take(128).collect(),
-        step: step.to_owned(),
-        raw_bytes: raw.bytes.0,
-        raw_tokens: raw.tokens.0,
-        sent_bytes: sent.bytes.0,
-        sent_tokens: sent.tokens.0,
-        added_micros: 0,
-        artifact: None,
     }
 }
 

@@ -186,6 +186,8 @@ pub(crate) struct Redeemed<'r> {
 pub(crate) struct Fetched {
     pub(crate) result: Vec<u8>,
     pub(crate) artifact: Option<String>,
+    /// What the part is called, as a view.
+    pub(crate) view: Option<&'static str>,
 }
 
 impl Redeemed<'_> {
@@ -219,7 +221,7 @@ impl Redeemed<'_> {
             Err(error) => Err(format!("the result cannot be read now ({}); try again", causes(&error))),
         };
         match part {
-            Ok(result) => Fetched { result, artifact: Some(id.to_string()) },
+            Ok(result) => Fetched { result, artifact: Some(id.to_string()), view: Some(fetch.view()) },
             Err(message) => self.refused(&message),
         }
     }
@@ -256,11 +258,15 @@ impl Redeemed<'_> {
 
     fn gone(&self) -> Fetched {
         let text = json!({ "error": GONE }).to_string();
-        Fetched { result: reply::text_result(self.caller, &text, true), artifact: None }
+        Fetched { result: reply::text_result(self.caller, &text, true), artifact: None, view: None }
     }
 
     fn refused(&self, message: &str) -> Fetched {
         let text = json!({ "error": format!("{}: {}. Nothing was run.", self.tool, bounded(message)) });
-        Fetched { result: reply::text_result(self.caller, &text.to_string(), true), artifact: None }
+        Fetched {
+            result: reply::text_result(self.caller, &text.to_string(), true),
+            artifact: None,
+            view: None,
+        }
     }
 }

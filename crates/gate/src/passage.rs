@@ -51,6 +51,8 @@ pub(crate) struct Answered {
     pub(crate) raw: Cost,
     pub(crate) sent: Cost,
     pub(crate) artifact: Option<String>,
+    /// Bytes that it takes in the store.
+    pub(crate) stored_bytes: u64,
 }
 
 /// What is larger is stored beside being read.
@@ -123,7 +125,7 @@ impl Passage<'_> {
         };
         let (prepared, raw, answered) = read?;
         match stored {
-            Ok(_) => Ok(answered),
+            Ok(kept) => Ok(Answered { stored_bytes: kept.stored_bytes, ..answered }),
             Err(error) => self.lost(&prepared, raw, &error),
         }
     }
@@ -199,7 +201,8 @@ impl Passage<'_> {
             estimated: raw.estimated,
             bytes: Bytes(result.len() as u64),
         };
-        Ok(Answered { result, step: self.style.name(), raw, sent, artifact: Some(id.to_string()) })
+        let (step, artifact) = (self.style.name(), Some(id.to_string()));
+        Ok(Answered { result, step, raw, sent, artifact, stored_bytes: 0 })
     }
 
     fn lost(&self, prepared: &Prepared<'_>, raw: Cost, error: &StoreError) -> std::io::Result<Answered> {
@@ -258,7 +261,7 @@ impl Passage<'_> {
             bytes: Bytes(result.len() as u64),
             ..shaped.shaped
         };
-        Ok(Answered { result, step, raw: shaped.raw, sent, artifact })
+        Ok(Answered { result, step, raw: shaped.raw, sent, artifact, stored_bytes: 0 })
     }
 
     /// What blocks beside the text cost; a budget too small for them goes without.
@@ -292,6 +295,6 @@ impl Answered {
             estimated: caller.profile.meter.is_estimate(),
             bytes: Bytes(result.len() as u64),
         };
-        Self { result, step: "error", raw: NOTHING, sent, artifact: None }
+        Self { result, step: "error", raw: NOTHING, sent, artifact: None, stored_bytes: 0 }
     }
 }

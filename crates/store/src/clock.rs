@@ -19,6 +19,58 @@ impl Millis {
     }
 }
 
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
+
+impl Millis {
+    /// Reads a day such as `2026-11-14`, or a second of it such as `2026-11-14T09:30:00Z`, both in UTC.
+    ///
+    /// ```
+    /// use tidegate_store::Millis;
+    ///
+    /// let time = Millis::read("2026-11-14T09:30:00Z").unwrap();
+    /// assert_eq!(time.to_string(), "2026-11-14T09:30:00Z");
+    /// assert_eq!(Millis::read("2026-11-14").map(Millis::day), Some("2026-11-14".into()));
+    /// assert_eq!(Millis::read("2026-02-30"), None);
+    /// ```
+    pub fn read(text: &str) -> Option<Self> {
+        let (day, time) = match text.split_once('T') {
+            Some((day, time)) => (day, time.strip_suffix('Z')?),
+            None => (text, "00:00:00"),
+        };
+        let [year, month, day] = numbers(day, '-', [4, 2, 2])?;
+        let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
+        if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        // The day number of a civil date, counting years from March.
+        let shifted = year - i64::from(month <= 2);
+        let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+        let year_of_era = shifted.rem_euclid(400);
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        let days = shifted.div_euclid(400) * 146_097 + day_of_era - 719_468;
+        let time = Self(days * DAY + (hour * 3600 + minute * 60 + second) * 1000);
+        // A day that the month does not have would be one of the next.
+        time.to_string().starts_with(&text[..10]).then_some(time)
+    }
+
+    /// Returns the day in UTC, such as `2026-11-14`.
+    pub fn day(self) -> String {
+        self.to_string().split('T').next().unwrap_or_default().to_owned()
+    }
+}
+
+/// Three numbers of so many digits.
+fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[i64; 3]> {
+    let mut parts = text.split(between);
+    let mut read = [0; 3];
+    for (number, digits) in read.iter_mut().zip(digits) {
+        let part = parts.next().filter(|part| part.len() == digits)?;
+        *number = part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())??;
+    }
+    parts.next().is_none().then_some(read)
+}
+
 /// As ISO 8601 in UTC, to the second.
 impl fmt::Display for Millis {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,5 +117,25 @@ mod tests {
         assert_eq!(Millis(0).to_string(), "1970-01-01T00:00:00Z");
         assert_eq!(Millis(1_794_706_222_835).to_string(), "2026-11-15T01:30:22Z");
         assert_eq!(Millis(951_782_400_000).to_string(), "2000-02-29T00:00:00Z");
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        // Every day of the calendar's cycle of 400 years, each at another time.
+        for day in 0..146_097 {
+            let time = Millis((day - 20_000) * DAY + day * 7919 % 86_400 * 1000);
+            assert_eq!(Millis::read(&time.to_string()), Some(time));
+            assert_eq!(Millis::read(&time.day()), Some(Millis(time.0.div_euclid(DAY) * DAY)));
+        }
+        for wrong in
+            ["", "2026", "2026-1-01", "2026-13-01", "2026-00-10", "2026-02-29", "2026-11-31", "2026-11-14T"]
+        {
+            assert_eq!(Millis::read(wrong), None, "{wrong}");
+        }
+        for wrong in
+            ["2026-11-14T10:00", "2026-11-14T24:00:00Z", "2026-11-14T10:60:00Z", "+026-11-14", "2026-11-14-1"]
+        {
+            assert_eq!(Millis::read(wrong), None, "{wrong}");
+        }
     }
 }

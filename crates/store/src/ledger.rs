@@ -4,6 +4,9 @@
 //! when the process is killed is allowed. The ledger is a file of its own, so that its writes never meet those of
 //! the artifacts.
 
+mod read;
+mod schema;
+
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +18,7 @@ use rusqlite::{Connection, params};
 use crate::clock::Millis;
 use crate::error::StoreError;
 use crate::home::make_private_file;
+pub use read::read_calls;
 
 /// How long notes wait for others to be written with them.
 const WAIT: Duration = Duration::from_millis(250);
@@ -34,7 +38,8 @@ pub struct Call {
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// What was done: `pass`, `lossless`, `overview`, `view`, `observe`.
+    /// What was done. With a result: `pass`, `whole` (for a program), `observe`, or a way to shape it: `lossless` or a
+    /// style. With a follow-up: `view`, or `fetch` where it came through the tool itself.
     pub step: String,
     /// Bytes of the whole result.
     pub raw_bytes: u64,
@@ -48,6 +53,23 @@ pub struct Call {
     pub added_micros: u64,
     /// The artifact, where one was made or read.
     pub artifact: Option<String>,
+    /// What shares a quota, such as a process; unknown in notes of version 0.1.0 and earlier.
+    pub session: Option<String>,
+    /// Which part a follow-up asked for: the name of the view.
+    pub view: Option<String>,
+    /// Bytes that the artifact takes in the store, where one was made.
+    pub stored_bytes: u64,
+    /// How its tokens were counted; unknown in notes of version 0.1.0 and earlier.
+    pub counted: Option<Counted>,
+}
+
+/// How tokens were counted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Counted {
+    /// The name of the vocabulary.
+    pub vocabulary: String,
+    /// By how many percent the count was raised.
+    pub margin_percent: u32,
 }
 
 /// Notes what calls cost.
@@ -85,15 +107,6 @@ pub struct SqliteLedger {
     path: std::path::PathBuf,
 }
 
-const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS call (
-        at INTEGER NOT NULL, client TEXT NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, step TEXT NOT NULL,
-        raw_bytes INTEGER NOT NULL, raw_tokens INTEGER NOT NULL, sent_bytes INTEGER NOT NULL,
-        sent_tokens INTEGER NOT NULL, added_micros INTEGER NOT NULL, artifact TEXT
-    );
-    CREATE INDEX IF NOT EXISTS call_by_time ON call (at);
-";
-
 impl SqliteLedger {
     /// Opens the file at a path, and makes it if there is none.
     ///
@@ -102,8 +115,8 @@ impl SqliteLedger {
     /// A file that cannot be used.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
-        let connection = connect(path)?;
-        connection.execute_batch(SCHEMA)?;
+        let mut connection = connect(path)?;
+        schema::prepare(&mut connection)?;
         let (sender, receiver) = channel();
         let waiting = Waiting::default();
         let noted = Arc::clone(&waiting);
@@ -147,28 +160,9 @@ impl Ledger for SqliteLedger {
 
     fn calls(&self, since: Millis, most: usize) -> Result<Vec<Call>, StoreError> {
         self.flush();
-        let connection = connect(&self.path)?;
-        let mut statement = connection.prepare(
-            "SELECT at, client, server, tool, step, raw_bytes, raw_tokens, sent_bytes, sent_tokens, added_micros, artifact
-             FROM call WHERE at >= ?1 ORDER BY at, rowid LIMIT ?2",
-        )?;
-        let rows = statement.query_map(params![since.0, i64::try_from(most).unwrap_or(i64::MAX)], |row| {
-            let number = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
-            Ok(Call {
-                at: Millis(row.get(0)?),
-                client: row.get(1)?,
-                server: row.get(2)?,
-                tool: row.get(3)?,
-                step: row.get(4)?,
-                raw_bytes: number(5)?,
-                raw_tokens: number(6)?,
-                sent_bytes: number(7)?,
-                sent_tokens: number(8)?,
-                added_micros: number(9)?,
-                artifact: row.get(10)?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let mut calls = Vec::new();
+        read::each(&connect(&self.path)?, since, most, &mut |call| calls.push(call))?;
+        Ok(calls)
     }
 }
 
@@ -206,9 +200,9 @@ fn write_batch(connection: &mut Connection, calls: &[Call]) -> rusqlite::Result<
     let Some(newest) = calls.iter().map(|call| call.at).max() else { return Ok(()) };
     let transaction = connection.transaction()?;
     {
-        let mut statement = transaction
-            .prepare_cached("INSERT INTO call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?;
+        let mut statement = transaction.prepare_cached(schema::INSERT)?;
         for call in calls {
+            let counted = call.counted.as_ref();
             statement.execute(params![
                 call.at.0,
                 call.client,
@@ -220,7 +214,12 @@ fn write_batch(connection: &mut Connection, calls: &[Call]) -> rusqlite::Result<
                 call.sent_bytes.cast_signed(),
                 call.sent_tokens.cast_signed(),
                 call.added_micros.cast_signed(),
-                call.artifact
+                call.artifact,
+                call.session,
+                call.view,
+                call.stored_bytes.cast_signed(),
+                counted.map(|counted| &counted.vocabulary),
+                counted.map(|counted| counted.margin_percent),
             ])?;
         }
     }

@@ -37,7 +37,7 @@ pub use clock::{Clock, Millis, SystemClock};
 pub use error::StoreError;
 pub use home::{Home, HomeError};
 pub use id::ArtifactId;
-pub use ledger::{Call, Ledger, SqliteLedger};
+pub use ledger::{Call, Counted, Ledger, SqliteLedger, read_calls};
 pub use seal::SealKey;
 pub use source::{StoredSource, open};
 pub use sqlite::SqliteStore;

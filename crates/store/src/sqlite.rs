@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use file::DatabaseFile;
+pub(crate) use file::open_unwritable;
 use reserve::Reserve;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
@@ -126,7 +127,7 @@ impl SqliteStore {
     }
 
     fn open_to_read(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let connection = file::open_unwritable(path)?;
+        let connection = open_unwritable(path)?;
         connection.busy_timeout(BUSY)?;
         connection.query_row("SELECT count(*) FROM artifact", [], |_| Ok(()))?;
         Ok(Self::of(connection, quotas, clock))

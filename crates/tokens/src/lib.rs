@@ -41,6 +41,14 @@ pub enum Encoding {
 }
 
 impl Encoding {
+    /// Returns the name of the vocabulary.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::O200k => "o200k",
+            Self::Cl100k => "cl100k",
+        }
+    }
+
     /// Returns the number of tokens of a text.
     pub fn count(self, text: &str) -> usize {
         self.count_up_to(text, usize::MAX).unwrap_or(usize::MAX)

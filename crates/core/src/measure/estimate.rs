@@ -8,7 +8,7 @@ use super::Meter;
 use crate::quantity::Tokens;
 use crate::text::Text;
 
-const EXACT: u64 = 64 * 1024;
+pub(super) const EXACT: u64 = 64 * 1024;
 const WINDOWS: u64 = 16;
 const WINDOW: u64 = 2048;
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tidegate_core::measure;
 use tidegate_core::payload::Payload;
-use tidegate_store::{ArtifactId, open};
+use tidegate_store::{ArtifactId, Call, open};
 
 use super::{Gate, KNOWN};
 use crate::caller::Caller;
@@ -89,7 +89,9 @@ impl Gate {
                 .ok()
                 .and_then(|payload| measure::cost(&payload, &caller.profile.meter).ok());
             if let Some(cost) = cost {
-                self.note(caller, tool, "fetch", (cost, cost), started, fetched.artifact);
+                let call = self.entry(caller, tool, "fetch", (cost, cost));
+                let (artifact, view) = (fetched.artifact, fetched.view.map(str::to_owned));
+                self.note(Call { artifact, view, ..call }, started);
             }
         }
         fetched.result

@@ -91,6 +91,16 @@ impl Fetch {
         })
     }
 
+    /// Returns what the part is called, as a view.
+    pub(crate) fn view(&self) -> &'static str {
+        match self.mode.as_deref() {
+            None | Some("summary") => "summary",
+            Some("full") => "full",
+            Some("filtered") => "fields",
+            Some(_) => "page",
+        }
+    }
+
     /// Returns the part that the mode asks for; `Err` inside says what is wrong with the request.
     pub(crate) fn part(&self, about: &About<'_>, room: Room<'_>) -> io::Result<Result<Part, String>> {
         let items = Items::new(about.data)?;

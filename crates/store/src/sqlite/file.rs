@@ -44,7 +44,7 @@ fn number(_: &Path) -> Option<(u64, u64)> {
 }
 
 /// Opens a database where nothing can be written, not even the files beside it.
-pub(super) fn open_unwritable(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn open_unwritable(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let mut log = OsString::from(path);
     log.push("-wal");

@@ -1,6 +1,9 @@
 //! The ledger.
 
-use tidegate_store::{Call, Ledger, Millis, SqliteLedger};
+use std::path::Path;
+
+use rusqlite::Connection;
+use tidegate_store::{Call, Counted, Ledger, Millis, SqliteLedger, read_calls};
 
 fn call(at: i64) -> Call {
     Call {
@@ -15,7 +18,42 @@ fn call(at: i64) -> Call {
         sent_tokens: 605,
         added_micros: 1800,
         artifact: (at % 2 == 0).then(|| "3f9c2kq7m0xw".into()),
+        session: Some("process:7:0".into()),
+        view: (at % 3 == 0).then(|| "full".into()),
+        stored_bytes: 31_000,
+        counted: Some(Counted { vocabulary: "o200k".into(), margin_percent: 30 }),
     }
+}
+
+/// A call as version 0.1.0 noted it.
+fn old_call(at: i64) -> Call {
+    Call { session: None, view: None, stored_bytes: 0, counted: None, ..call(at) }
+}
+
+/// Makes a ledger as version 0.1.0 did, with calls in it.
+fn make_old(path: &Path, times: std::ops::Range<i64>) {
+    let file = Connection::open(path).unwrap();
+    file.execute_batch(
+        "PRAGMA journal_mode = WAL;
+         CREATE TABLE call (
+            at INTEGER NOT NULL, client TEXT NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, step TEXT NOT NULL,
+            raw_bytes INTEGER NOT NULL, raw_tokens INTEGER NOT NULL, sent_bytes INTEGER NOT NULL,
+            sent_tokens INTEGER NOT NULL, added_micros INTEGER NOT NULL, artifact TEXT);
+         CREATE INDEX call_by_time ON call (at);",
+    )
+    .unwrap();
+    for at in times {
+        let artifact = old_call(at).artifact;
+        let words = "'claude-code', 'github', 'list_issues', 'overview'";
+        let insert = format!("INSERT INTO call VALUES (?1, {words}, 512340, 128040, 2100, 605, 1800, ?2)");
+        file.execute(&insert, (at, artifact)).unwrap();
+    }
+}
+
+fn read(path: &Path, since: i64) -> Vec<Call> {
+    let mut calls = Vec::new();
+    read_calls(path, Millis(since), &mut |call| calls.push(call)).unwrap();
+    calls
 }
 
 #[test]
@@ -55,4 +93,54 @@ fn several_processes_note_into_one_file() {
     });
     ledgers.iter().for_each(SqliteLedger::flush);
     assert_eq!(ledgers[0].calls(Millis(0), 10_000).unwrap().len(), 2000);
+}
+
+#[test]
+fn a_ledger_of_an_earlier_version_is_read_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    make_old(&path, 0..4);
+    let mut expected: Vec<Call> = (0..4).map(old_call).collect();
+    assert_eq!(read(&path, 0), expected, "as it is, without being brought up to date");
+
+    // Several processes may find it at once.
+    let opened: Vec<SqliteLedger> = std::thread::scope(|scope| {
+        let opening: Vec<_> = (0..4).map(|_| scope.spawn(|| SqliteLedger::open(&path).unwrap())).collect();
+        opening.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    opened[3].note(call(4));
+    expected.push(call(4));
+    opened[3].flush();
+    assert_eq!(opened[0].calls(Millis(0), 10).unwrap(), expected);
+    assert_eq!(read(&path, 3), expected[3..]);
+}
+
+#[test]
+fn reading_makes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    assert_eq!(read(&path, 0), []);
+    assert!(!path.exists());
+    std::fs::write(&path, "").unwrap();
+    assert_eq!(read(&path, 0), [], "a file without a table");
+    std::fs::write(&path, "not a ledger\n".repeat(500)).unwrap();
+    assert!(read_calls(&path, Millis(0), &mut |_| ()).is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_ledger_that_cannot_be_written_is_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    {
+        let ledger = SqliteLedger::open(&path).unwrap();
+        ledger.note(call(1));
+    }
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+    mode(&path, 0o400).unwrap();
+    mode(folder.path(), 0o500).unwrap();
+    let calls = read(&path, 0);
+    mode(folder.path(), 0o700).unwrap();
+    assert_eq!(calls, [call(1)]);
 }

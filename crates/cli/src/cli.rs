@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{demo, install, kept, query, run, shape, uninstall};
+use crate::{demo, kept, query, run, scan, shape, stats};
 
 /// Keep MCP tool results inside a token budget and lose nothing
 ///
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Export(kept::Export),
     Rm(kept::Rm),
     Gc(kept::Gc),
+    Stats(stats::Arguments),
+    Scan(Box<scan::Arguments>),
     Demo(demo::Arguments),
 }
 
@@ -39,4 +42,15 @@ pub(crate) enum Format {
     Text,
     /// For a program
     Json,
+}
+
+/// What to print where the data is a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// For a person
+    Text,
+    /// For a program
+    Json,
+    /// For a spreadsheet
+    Csv,
 }

@@ -3,8 +3,10 @@
 //! Everything is real: a server in a process of its own whose list tool returns some 800 fat rows, the proxy in front
 //! of it as any client would start it, and a client that speaks the protocol over pipes.
 
-mod client;
 pub(crate) mod server;
+
+use std::process::Command;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -13,9 +15,9 @@ use tidegate_core::measure::{Cost, Meter, cost};
 use tidegate_core::payload::Payload;
 
 use crate::cli::Format;
+use crate::client::Client;
 use crate::error::CommandError;
 use crate::ui;
-use client::Client;
 
 /// Show what tidegate does, with a real server and a real client
 ///
@@ -62,8 +64,8 @@ const LIST: &str = "list_issues";
 /// What the call costs without tidegate.
 fn direct() -> Result<Cost, CommandError> {
     let program = program()?;
-    let mut client = Client::start(&[&program, server::SUBCOMMAND])?;
-    let result = client.call(LIST, &json!({}))?.to_string();
+    let mut client = start(&[&program, server::SUBCOMMAND])?;
+    let result = call(&mut client, LIST, &json!({}))?.to_string();
     let source = result.as_bytes();
     let payload = Payload::read(&source).map_err(CommandError::failed)?;
     cost(&payload, &Meter::default()).map_err(CommandError::failed)
@@ -84,7 +86,7 @@ fn through() -> Result<(Vec<Exchange>, u64), CommandError> {
         &program,
         server::SUBCOMMAND,
     ];
-    let mut client = Client::start(&command)?;
+    let mut client = start(&command)?;
     let first = exchange(&mut client, LIST, json!({}))?;
     let handle = first.text.split('"').nth(1).unwrap_or_default().to_owned();
     let groups = "select author, count(*) as open, sum(comments) as comments from t where state = 'open' \
@@ -95,13 +97,35 @@ fn through() -> Result<(Vec<Exchange>, u64), CommandError> {
     for arguments in asked {
         exchanges.push(exchange(&mut client, "result_query", arguments)?);
     }
-    let calls =
-        client.call("calls", &json!({}))?["content"][0]["text"].as_str().and_then(|text| text.parse().ok());
+    let calls = call(&mut client, "calls", &json!({}))?["content"][0]["text"]
+        .as_str()
+        .and_then(|text| text.parse().ok());
     Ok((exchanges, calls.unwrap_or(0)))
 }
 
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn start(command: &[&str]) -> Result<Client, CommandError> {
+    let mut program = Command::new(command[0]);
+    program.args(&command[1..]);
+    // What is set for real servers is not meant for the demo.
+    let set = std::env::vars_os().map(|(name, _)| name);
+    set.filter(|name| name.to_string_lossy().starts_with("TIDEGATE_")).for_each(|name| {
+        program.env_remove(name);
+    });
+    let mut client = Client::start(program, "tidegate-demo", PATIENCE)?;
+    client.tools(PATIENCE)?;
+    Ok(client)
+}
+
+fn call(client: &mut Client, tool: &str, arguments: &Value) -> Result<Value, CommandError> {
+    let result = client.call(tool, arguments, PATIENCE).map_err(|why| why.of(tool))?;
+    serde_json::from_slice(&result).map_err(CommandError::failed)
+}
+
 fn exchange(client: &mut Client, tool: &'static str, arguments: Value) -> Result<Exchange, CommandError> {
-    let result = client.call(tool, &arguments)?;
+    let result = call(client, tool, &arguments)?;
     let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
     let bytes = result.to_string().into_bytes();
     let source = bytes.as_slice();

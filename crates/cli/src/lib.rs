@@ -3,6 +3,7 @@
 //! stdout is data, stderr is everything else; only `ui.rs` prints.
 
 mod cli;
+mod client;
 mod config;
 mod demo;
 mod error;
@@ -13,9 +14,13 @@ mod input;
 mod install;
 mod keep;
 mod kept;
+mod notes;
+mod percentile;
 mod query;
 mod run;
+mod scan;
 mod shape;
+mod stats;
 mod ui;
 mod uninstall;
 
@@ -46,6 +51,8 @@ pub fn main() -> ExitCode {
         Command::Export(arguments) => kept::export(&arguments),
         Command::Rm(arguments) => kept::rm(&arguments),
         Command::Gc(arguments) => kept::gc(&arguments),
+        Command::Stats(arguments) => stats::run(&arguments),
+        Command::Scan(arguments) => scan::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     };
     match outcome {

@@ -20,6 +20,7 @@ use tidegate_query::{Queries, Worker};
 
 use crate::config::{Config, LEAST_RESULT};
 use crate::error::CommandError;
+pub(crate) use http::host_name;
 
 /// Run an MCP server with its results kept inside a budget
 ///
@@ -153,7 +154,7 @@ const LAUNCHERS: [&str; 12] =
     ["npx", "bunx", "pnpx", "uvx", "node", "bun", "deno", "python", "python3", "uv", "docker", "sh"];
 
 /// What a server is called by its command: the program, or what a launcher is told to start.
-fn server_name(command: &[OsString]) -> String {
+pub(crate) fn server_name(command: &[OsString]) -> String {
     let mut words = command.iter().map(|word| word.to_string_lossy());
     let stem = |word: &str| {
         let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
@@ -170,7 +171,7 @@ fn server_name(command: &[OsString]) -> String {
 }
 
 /// Reads a time such as `90s`, `15m`, `24h`, `7d`, or a number of seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "ms" => 0.001,

@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use tidegate_core::{Tokens, visible};
+
 use crate::error::CommandError;
 
 /// Prints data to stdout.
@@ -22,12 +24,14 @@ pub(crate) fn json(value: &serde_json::Value) -> Result<(), CommandError> {
 }
 
 /// Lays rows out in columns; those named are aligned to the right.
-pub(crate) fn table<const N: usize>(rows: &[[String; N]], right: &[usize]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
+pub(crate) fn table<R: AsRef<[String]>>(rows: &[R], right: &[usize]) -> String {
+    let columns = rows.first().map_or(0, |row| row.as_ref().len());
+    let length = |row: &R, column: usize| row.as_ref().get(column).map_or(0, |cell| cell.chars().count());
+    let width = |column: usize| rows.iter().map(|row| length(row, column)).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut out = String::new();
     for row in rows {
-        let cells = row.iter().enumerate().map(|(column, cell)| {
+        let cells = row.as_ref().iter().enumerate().map(|(column, cell)| {
             let width = widths[column];
             if right.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
         });
@@ -35,6 +39,93 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]], right: &[usize]) -> St
         out.push('\n');
     }
     out
+}
+
+/// Lays rows out as CSV.
+pub(crate) fn csv(rows: &[Vec<String>]) -> String {
+    let cell = |cell: &String| match cell.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.clone(),
+    };
+    rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: u64) -> String {
+    Tokens(number).to_string()
+}
+
+/// A number of things.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// A number of bytes in the unit that suits it; 1 KB is 1,024 bytes.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = [("GB", 1_u64 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
+    match units.into_iter().find(|(_, size)| count >= *size) {
+        None if count == 1 => "1 byte".into(),
+        None => format!("{count} bytes"),
+        Some((unit, size)) => {
+            let number = format!("{:.1}", count as f64 / size as f64);
+            format!("{} {unit}", number.strip_suffix(".0").unwrap_or(&number))
+        }
+    }
+}
+
+/// A name that somebody else chose, as a terminal may show it.
+pub(crate) fn shown(name: &str) -> String {
+    if name.is_empty() { "-".into() } else { visible::line(name) }
+}
+
+/// The section of `tidegate.toml` that is about one tool.
+pub(crate) fn policy_section(server: &str, tool: &str) -> String {
+    format!("[server.{}.tool.{}]", toml_key(server), toml_key(tool))
+}
+
+/// A key as TOML has it.
+pub(crate) fn toml_key(name: &str) -> String {
+    let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    match !name.is_empty() && name.bytes().all(bare) {
+        true => name.to_owned(),
+        false => toml::Value::String(name.to_owned()).to_string(),
+    }
+}
+
+/// Says how far long work has come, on one line of stderr, where a person watches.
+pub(crate) struct Progress {
+    shown: bool,
+}
+
+impl Progress {
+    /// Returns one that shows nothing unless stderr is a terminal.
+    pub(crate) fn new() -> Self {
+        Self { shown: io::stderr().is_terminal() }
+    }
+
+    /// Says what is being done, and how many of how many things are done.
+    pub(crate) fn step(&self, done: usize, of: usize, what: &str) {
+        if self.shown {
+            let line = progress_line(done, of, what);
+            let _ = write!(io::stderr(), "\r\x1b[K{line}");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// The line, short enough for a narrow terminal.
+fn progress_line(done: usize, of: usize, what: &str) -> String {
+    const CELLS: usize = 20;
+    let filled = (done * CELLS).checked_div(of).unwrap_or(0).min(CELLS);
+    let what: String = what.chars().take(40).collect();
+    format!("[{}{}] {done}/{of} {what}", "=".repeat(filled), " ".repeat(CELLS - filled))
 }
 
 /// Prints a line for a person to stderr.
@@ -60,4 +151,37 @@ pub(crate) fn ask(question: &str) -> bool {
 pub(crate) fn fail(error: &CommandError) -> ExitCode {
     note(&format!("tidegate: {error}"));
     ExitCode::from(error.kind.exit_code())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let sizes = [0, 1, 1023, 1024, 3 << 10, 10_239, 10 << 20, (4 << 30) - 1, 4 << 30];
+        let words = ["0 bytes", "1 byte", "1023 bytes", "1 KB", "3 KB", "10 KB", "10 MB", "4 GB", "4 GB"];
+        assert_eq!(sizes.map(bytes), words);
+    }
+
+    #[test]
+    fn cells_of_csv() {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let text = csv(&[row(["a", "b,c", ""]), row(["say \"x\"", "two\nlines", "1"])]);
+        assert_eq!(text, "a,\"b,c\",\n\"say \"\"x\"\"\",\"two\nlines\",1\n");
+    }
+
+    #[test]
+    fn progress() {
+        assert_eq!(progress_line(0, 4, "start"), format!("[{}] 0/4 start", " ".repeat(20)));
+        assert_eq!(
+            progress_line(1, 4, "a tool"),
+            format!("[{}{}] 1/4 a tool", "=".repeat(5), " ".repeat(15))
+        );
+        assert_eq!(
+            progress_line(4, 4, &"x".repeat(99)),
+            format!("[{}] 4/4 {}", "=".repeat(20), "x".repeat(40))
+        );
+        assert_eq!(progress_line(0, 0, "list").len(), 22 + " 0/0 list".len());
+    }
 }

@@ -65,9 +65,7 @@ impl Arguments {
 
     /// What a server is called by its address: its host.
     pub(super) fn server_name(&self) -> Option<String> {
-        let url = self.address().ok()??;
-        let host = url.split("//").nth(1)?.split(['/', ':']).next()?;
-        Some(host.to_owned())
+        host_name(&self.address().ok()??)
     }
 
     /// Runs until told to end.
@@ -147,6 +145,11 @@ impl Arguments {
         }
         Ok(headers)
     }
+}
+
+/// The host of an address.
+pub(crate) fn host_name(url: &str) -> Option<String> {
+    Some(url.split("//").nth(1)?.split(['/', ':']).next()?.to_owned())
 }
 
 fn variable(name: &str) -> Result<String, CommandError> {

@@ -13,7 +13,7 @@ use crate::tidegate_in;
 /// `tidegate run --http`, listening.
 pub(crate) struct Listening {
     pub(crate) child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Listening {

@@ -14,9 +14,11 @@ mod large;
 mod leaks;
 mod place;
 mod run;
+mod scan;
 mod session;
 mod shape;
 mod soak;
+mod stats;
 mod styles;
 
 use std::io::Write;

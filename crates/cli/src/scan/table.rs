@@ -1,0 +1,292 @@
+//! What a scan found, as a table.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tidegate_core::budget::Budget;
+
+use crate::percentile::percentile;
+use crate::ui::{self, grouped};
+
+/// The results of each tool.
+#[derive(Debug, Default)]
+pub(super) struct Tools(BTreeMap<(String, String), Results>);
+
+#[derive(Debug, Default)]
+struct Results {
+    /// The tokens of each.
+    tokens: Vec<u64>,
+    /// How many were only looked at.
+    observed: usize,
+}
+
+impl Tools {
+    /// Adds a result.
+    pub(super) fn add(&mut self, server: &str, tool: &str, tokens: u64, observed: bool) {
+        let results = self.0.entry((server.to_owned(), tool.to_owned())).or_default();
+        results.tokens.push(tokens);
+        results.observed += usize::from(observed);
+    }
+}
+
+/// A tool as a server lists it.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) tool: String,
+    /// What it costs to be listed.
+    pub(super) tokens: u64,
+    /// Why it was not measured.
+    pub(super) why: Option<String>,
+}
+
+/// What is known of the results of one tool.
+#[derive(Debug)]
+struct Row {
+    server: String,
+    tool: String,
+    calls: usize,
+    observed: usize,
+    median: u64,
+    p95: u64,
+    max: u64,
+    sum: u64,
+}
+
+impl Row {
+    fn is_heavy(&self) -> bool {
+        self.p95 > Budget::DEFAULT_TOKENS.0
+    }
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Scanned {
+    rows: Vec<Row>,
+    /// The server that was probed, and its tools.
+    probed: Option<(String, Vec<Listed>)>,
+}
+
+impl Scanned {
+    /// What the ledger says.
+    pub(super) fn of_ledger(tools: Tools) -> Self {
+        Self { rows: rows(tools), probed: None }
+    }
+
+    /// What a server showed of itself.
+    pub(super) fn of_probe(server: String, tools: Tools, listed: Vec<Listed>) -> Self {
+        Self { rows: rows(tools), probed: Some((server, listed)) }
+    }
+
+    /// Returns whether there is nothing to show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.listed().is_empty()
+    }
+
+    fn listed(&self) -> &[Listed] {
+        self.probed.as_ref().map_or(&[], |(_, listed)| listed)
+    }
+
+    fn list_tokens(&self) -> u64 {
+        self.listed().iter().map(|listed| listed.tokens).sum()
+    }
+
+    fn listed_as(&self, row: &Row) -> Option<u64> {
+        self.listed().iter().find(|listed| listed.tool == row.tool).map(|listed| listed.tokens)
+    }
+
+    fn share(&self, row: &Row) -> f64 {
+        let all: u64 = self.rows.iter().map(|row| row.sum).sum();
+        (1000.0 * row.sum as f64 / all.max(1) as f64).round() / 10.0
+    }
+
+    /// Returns it for a program.
+    pub(super) fn json(&self) -> Value {
+        let tool = |row: &Row| {
+            json!({
+                "server": row.server,
+                "tool": row.tool,
+                "calls": row.calls,
+                "observed_calls": row.observed,
+                "median_tokens": row.median,
+                "p95_tokens": row.p95,
+                "max_tokens": row.max,
+                "total_tokens": row.sum,
+                "share_percent": self.share(row),
+                "heavy": row.is_heavy(),
+            })
+        };
+        let mut out = json!({
+            "heavy_above_tokens": Budget::DEFAULT_TOKENS.0,
+            "tools": self.rows.iter().map(tool).collect::<Vec<_>>(),
+        });
+        if let Some((server, listed)) = &self.probed {
+            let listed = listed.iter().map(
+                |listed| json!({ "tool": listed.tool, "tokens": listed.tokens, "not_measured": listed.why }),
+            );
+            out["server"] = server.as_str().into();
+            out["tools_list_tokens"] = self.list_tokens().into();
+            out["tools_list"] = listed.collect();
+        }
+        out
+    }
+
+    /// Returns it for a spreadsheet.
+    pub(super) fn csv(&self) -> String {
+        let names = [
+            "server",
+            "tool",
+            "listed_tokens",
+            "calls",
+            "median_tokens",
+            "p95_tokens",
+            "max_tokens",
+            "share_percent",
+        ];
+        let mut out = vec![names.map(str::to_owned).to_vec()];
+        out.extend(self.rows.iter().map(|row| {
+            let listed = self.listed_as(row).map_or_else(String::new, |tokens| tokens.to_string());
+            let numbers = [row.median, row.p95, row.max].map(|number| number.to_string());
+            let mut cells = vec![row.server.clone(), row.tool.clone(), listed, row.calls.to_string()];
+            cells.extend(numbers);
+            cells.push(self.share(row).to_string());
+            cells
+        }));
+        if let Some((server, listed)) = &self.probed {
+            for listed in listed.iter().filter(|listed| listed.why.is_some()) {
+                let mut cells =
+                    vec![server.clone(), listed.tool.clone(), listed.tokens.to_string(), "0".into()];
+                cells.resize(names.len(), String::new());
+                out.push(cells);
+            }
+        }
+        ui::csv(&out)
+    }
+
+    /// Returns it for a person.
+    pub(super) fn text(&self) -> String {
+        let mut out = self.list_words();
+        if !self.rows.is_empty() {
+            out.push_str(&self.table());
+            out.push('\n');
+        }
+        out.push_str(&self.not_measured());
+        out.push_str(&self.next());
+        out
+    }
+
+    fn list_words(&self) -> String {
+        let Some((server, listed)) = &self.probed else { return String::new() };
+        format!(
+            "{} lists {}, which costs {} tokens in every conversation (o200k); {} of them could be measured.\n\n",
+            ui::shown(server),
+            ui::count(listed.len() as u64, "tool"),
+            grouped(self.list_tokens()),
+            self.rows.len()
+        )
+    }
+
+    fn table(&self) -> String {
+        let probed = self.probed.is_some();
+        let mut head = vec!["SERVER", "TOOL", "CALLS", "MEDIAN", "P95", "MAX", "SHARE"];
+        if probed {
+            head.push("LISTED");
+        }
+        let mut out = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+        for row in &self.rows {
+            let mut cells = vec![ui::shown(&row.server), ui::shown(&row.tool)];
+            cells.extend([row.calls as u64, row.median, row.p95, row.max].map(grouped));
+            cells.push(format!("{:.1} %", self.share(row)));
+            if probed {
+                cells.push(self.listed_as(row).map(grouped).unwrap_or_default());
+            }
+            out.push(cells);
+        }
+        ui::table(&out, &[2, 3, 4, 5, 6, 7])
+    }
+
+    /// Tools that were not measured, those with the same reason together.
+    fn not_measured(&self) -> String {
+        let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for listed in self.listed() {
+            if let Some(why) = &listed.why {
+                let words = format!("{} ({})", ui::shown(&listed.tool), grouped(listed.tokens));
+                reasons.entry(why).or_default().push(words);
+            }
+        }
+        if reasons.is_empty() {
+            return String::new();
+        }
+        let mut out = String::from("Not measured (tokens of their listing in parentheses):\n");
+        for (why, tools) in reasons {
+            out.push_str(&format!("  {}: {why}\n", tools.join(", ")));
+        }
+        out.push('\n');
+        out
+    }
+
+    /// What to do next.
+    fn next(&self) -> String {
+        let heavy: Vec<&Row> = self.rows.iter().filter(|row| row.is_heavy()).collect();
+        let most = grouped(Budget::DEFAULT_TOKENS.0);
+        if self.rows.is_empty() {
+            return "None could be measured. Run the server with `tidegate run --observe --` in front of its command for \
+                    a while; then tidegate scan shows what it sends.\n"
+                .into();
+        }
+        if heavy.is_empty() {
+            return format!("None of these tools is heavy: 95 of 100 results have at most {most} tokens.\n");
+        }
+        let verb = if heavy.len() == 1 { "is" } else { "are" };
+        let tools = ui::count(self.rows.len() as u64, "tool");
+        let mut out = format!("{} of {tools} {verb} heavy, with a p95 above {most} tokens.\n", heavy.len());
+        let (watched, shaped): (Vec<&Row>, Vec<&Row>) =
+            heavy.into_iter().partition(|row| row.observed == row.calls);
+        if self.probed.is_some() {
+            out.push_str(
+                "Next: put tidegate in front of the server with tidegate install, or write `tidegate run --` in front \
+                 of its command.\n",
+            );
+        } else if !watched.is_empty() {
+            out.push_str(&format!(
+                "Only observed so far: {}.\n  Next: tidegate install, or take --observe out of the server's command.\n",
+                names(&watched)
+            ));
+        }
+        if let Some(row) = shaped.first() {
+            out.push_str(&format!(
+                "Shaped where they do not fit: {}.\n  tidegate stats --by tool shows what that saves; tidegate.toml can \
+                 set another budget:\n  {}\n  budget_tokens = 1000\n",
+                names(&shaped),
+                ui::policy_section(&row.server, &row.tool)
+            ));
+        }
+        out
+    }
+}
+
+/// Tools in words, with their servers.
+fn names(rows: &[&Row]) -> String {
+    let name = |row: &&Row| format!("{} of {}", ui::shown(&row.tool), ui::shown(&row.server));
+    rows.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// The rows of a table, the most expensive first.
+fn rows(tools: Tools) -> Vec<Row> {
+    let row = |((server, tool), mut results): ((String, String), Results)| {
+        results.tokens.sort_unstable();
+        let at = |percent| percentile(&results.tokens, percent).unwrap_or_default();
+        Row {
+            server,
+            tool,
+            calls: results.tokens.len(),
+            observed: results.observed,
+            median: at(50),
+            p95: at(95),
+            max: at(100),
+            sum: results.tokens.iter().sum(),
+        }
+    };
+    let mut rows: Vec<Row> = tools.0.into_iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.sum));
+    rows
+}

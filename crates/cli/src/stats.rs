@@ -1,0 +1,208 @@
+//! `tidegate stats`: what was saved, and at what price, from the ledger.
+
+mod advice;
+mod figures;
+mod graph;
+mod report;
+mod text;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use tidegate_core::measure::SAMPLED_ABOVE;
+use tidegate_gate::Place;
+use tidegate_store::{ArtifactStore, Call, Quotas, SqliteStore, Usage};
+
+use crate::cli::TableFormat;
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::keep::causes;
+use crate::notes::{Selection, ledger};
+use crate::ui;
+use figures::Figures;
+use report::Report;
+
+/// Show what was saved, and at what price
+///
+/// Adds up what tidegate run has noted of every call in the last 90 days: sizes and times, never what was said. Calls
+/// that were only observed are in no figure but their own; tidegate scan shows them.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tidegate stats\n  tidegate stats --by tool --since 7d\n  \
+    tidegate stats --graph\n  tidegate stats --by day --format csv")]
+pub(crate) struct Arguments {
+    /// Show the figures of each, too
+    #[arg(long, value_enum)]
+    by: Option<By>,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Draw a bar for each: tokens that were sent, and those that were saved [default: by day]
+    #[arg(long)]
+    graph: bool,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = TableFormat::Text)]
+    format: TableFormat,
+}
+
+/// What figures are given for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Each tool of each server
+    Tool,
+    /// Each server
+    Server,
+    /// Each client, by the name it gives itself
+    Client,
+    /// Each day, in UTC
+    Day,
+}
+
+impl By {
+    /// Returns the names of what makes up a key.
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Tool => &["server", "tool"],
+            Self::Server => &["server"],
+            Self::Client => &["client"],
+            Self::Day => &["day"],
+        }
+    }
+
+    fn key(self, call: &Call) -> Vec<String> {
+        match self {
+            Self::Tool => vec![call.server.clone(), call.tool.clone()],
+            Self::Server => vec![call.server.clone()],
+            Self::Client => vec![call.client.clone()],
+            Self::Day => vec![call.at.day()],
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    if arguments.graph && arguments.format != TableFormat::Text {
+        return Err(CommandError::bad_input("--graph draws for a person, and --format asks for data")
+            .hint("leave one of them out"));
+    }
+    let config = Config::load(None)?;
+    let place = config.place();
+    let by = arguments.by.or(arguments.graph.then_some(By::Day));
+    let mut report = Report::default();
+    arguments.selection.read(ledger(&place), |call| report.add(&call, by))?;
+    report.finish();
+    let usage = usage(&place)?;
+    let advice = report.habits.advice(&config.clients());
+    match arguments.format {
+        TableFormat::Csv => ui::data(csv(&report, by).as_bytes()),
+        TableFormat::Json => ui::json(&json(&report, by, usage, &advice)),
+        TableFormat::Text if report.span.is_none() => {
+            ui::note(text::nothing(arguments.selection.is_narrow()));
+            Ok(())
+        }
+        TableFormat::Text if arguments.graph => {
+            ui::data(graph::draw(&report, by.unwrap_or(By::Day)).as_bytes())
+        }
+        TableFormat::Text => ui::data(text::page(&report, by, usage, &advice).as_bytes()),
+    }
+}
+
+/// What the store holds; one that is not there holds nothing, and is not made.
+fn usage(place: &Place) -> Result<Usage, CommandError> {
+    let path = place.folder().map(|folder| folder.join("artifacts.db"));
+    let Some(path) = path.filter(|path| path.is_file()) else { return Ok(Usage::default()) };
+    let usage = SqliteStore::open(&path, Quotas::default()).and_then(|store| store.usage());
+    usage.map_err(|error| CommandError::out_of_reach(causes(&error)))
+}
+
+/// The figures by name, as programs get them.
+fn named(figures: &Figures) -> Vec<(&'static str, Value)> {
+    vec![
+        ("calls", figures.calls.into()),
+        ("shaped", figures.shaped.into()),
+        ("raw_tokens", figures.raw_tokens.into()),
+        ("raw_bytes", figures.raw_bytes.into()),
+        ("sent_tokens", figures.sent_tokens.into()),
+        ("sent_bytes", figures.sent_bytes.into()),
+        ("saved_percent", figures.saved_percent().into()),
+        ("follow_ups", figures.follow_ups.into()),
+        ("follow_up_tokens", figures.follow_up_tokens.into()),
+        ("follow_ups_per_shaped", figures.follow_ups_per_shaped().into()),
+        ("reruns_avoided", figures.reruns_avoided.into()),
+        ("added_micros_p50", figures.added_micros(50).into()),
+        ("added_micros_p99", figures.added_micros(99).into()),
+        ("mean_response_bytes", figures.mean_response_bytes().into()),
+        ("over_10_kb_before", figures.heavy.into()),
+        ("observed_calls", figures.observed.0.into()),
+        ("observed_tokens", figures.observed.1.into()),
+    ]
+}
+
+fn json(report: &Report, by: Option<By>, usage: Usage, advice: &[advice::Advice]) -> Value {
+    let object = |pairs: Vec<(&str, Value)>| -> Map<String, Value> {
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    };
+    let mut out = object(named(&report.total));
+    let (sessions, mean, most) = report.sessions();
+    let counted = report.counted.iter().map(|(counted, (notes, clients))| {
+        json!({
+            "vocabulary": counted.as_ref().map(|counted| &counted.vocabulary),
+            "margin_percent": counted.as_ref().map(|counted| counted.margin_percent),
+            "notes": notes,
+            "clients": clients,
+        })
+    });
+    let advised = advice.iter().map(|advice| {
+        json!({
+            "server": advice.server,
+            "tool": advice.tool,
+            "shaped": advice.shaped,
+            "read_whole": advice.read_whole,
+            "policy": advice.policy,
+            "why": advice.why,
+        })
+    });
+    out.extend(object(vec![
+        ("from", report.span.map(|(first, _)| first.to_string()).into()),
+        ("to", report.span.map(|(_, last)| last.to_string()).into()),
+        ("sessions", sessions.into()),
+        ("stored_bytes_per_session", mean.into()),
+        ("stored_bytes_of_largest_session", most.into()),
+        ("store_results", usage.artifacts.into()),
+        ("store_bytes", usage.stored_bytes.into()),
+        ("store_quota_bytes", Quotas::default().store_bytes.into()),
+        ("counted", counted.collect()),
+        ("sampled_above_bytes", SAMPLED_ABOVE.into()),
+        ("advice", advised.collect()),
+    ]));
+    if let Some(by) = by {
+        let group = |(key, figures): (&[String], &Figures)| {
+            let mut group: Map<String, Value> = Map::new();
+            for (name, value) in by.columns().iter().zip(key) {
+                group.insert((*name).to_owned(), value.clone().into());
+            }
+            group.extend(object(named(figures)));
+            Value::Object(group)
+        };
+        out.insert("by".into(), by.columns().last().copied().into());
+        out.insert("groups".into(), report.ordered(by).into_iter().map(group).collect());
+    }
+    Value::Object(out)
+}
+
+fn csv(report: &Report, by: Option<By>) -> String {
+    let columns = by.map_or(&[][..], By::columns).iter().copied();
+    let header: Vec<String> =
+        columns.chain(named(&report.total).iter().map(|(name, _)| *name)).map(str::to_owned).collect();
+    let row = |key: &[String], figures: &Figures| -> Vec<String> {
+        let cell =
+            |(_, value): (&str, Value)| if value.is_null() { String::new() } else { value.to_string() };
+        key.iter().cloned().chain(named(figures).into_iter().map(cell)).collect()
+    };
+    let mut rows = vec![header];
+    match by {
+        Some(by) => rows.extend(report.ordered(by).into_iter().map(|(key, figures)| row(key, figures))),
+        None => rows.push(row(&[], &report.total)),
+    }
+    ui::csv(&rows)
+}

@@ -1,0 +1,70 @@
+//! A plot in the terminal: a bar for each group, as long as its raw tokens, of which the first part was sent.
+
+use tidegate_store::Millis;
+
+use super::By;
+use super::figures::Figures;
+use super::report::Report;
+use crate::ui::{self, grouped};
+
+/// Cells of the longest bar.
+const WIDTH: u64 = 40;
+/// A cell of what was sent, and of what was saved.
+const SENT: &str = "█";
+const SAVED: &str = "░";
+
+const DAY: i64 = 86_400_000;
+
+/// Draws the groups of a report.
+pub(super) fn draw(report: &Report, by: By) -> String {
+    let nothing = Figures::default();
+    let mut bars: Vec<(String, &Figures)> = report
+        .ordered(by)
+        .into_iter()
+        .filter(|(_, figures)| !figures.is_empty())
+        .map(|(key, figures)| (ui::shown(&key.join(" ")), figures))
+        .collect();
+    if by == By::Day {
+        bars = every_day(&bars, &nothing);
+    }
+    let largest = bars.iter().map(|(_, figures)| longest(figures)).max().unwrap_or(0);
+    let rows: Vec<[String; 3]> = bars
+        .iter()
+        .map(|(name, figures)| {
+            let saved =
+                figures.saved_percent().map_or_else(String::new, |saved| format!(", {saved:.1} % saved"));
+            let tokens =
+                format!("{} of {}{saved}", grouped(figures.sent_tokens), grouped(figures.raw_tokens));
+            [name.clone(), bar(figures, largest), if figures.is_empty() { String::new() } else { tokens }]
+        })
+        .collect();
+    format!("{SENT} tokens that were sent, {SAVED} saved\n\n{}", ui::table(&rows, &[]))
+}
+
+fn longest(figures: &Figures) -> u64 {
+    figures.raw_tokens.max(figures.sent_tokens)
+}
+
+/// A bar; whatever is there at all takes a cell.
+fn bar(figures: &Figures, largest: u64) -> String {
+    let cells = |tokens: u64| match tokens {
+        0 => 0,
+        tokens => (tokens * WIDTH / largest.max(1)).max(1),
+    };
+    let (sent, whole) = (cells(figures.sent_tokens), cells(longest(figures)));
+    [SENT.repeat(sent as usize), SAVED.repeat(whole.saturating_sub(sent) as usize)].concat()
+}
+
+/// Days on which nothing was called are part of the picture.
+fn every_day<'f>(bars: &[(String, &'f Figures)], nothing: &'f Figures) -> Vec<(String, &'f Figures)> {
+    let day = |name: Option<&(String, &Figures)>| name.and_then(|(name, _)| Millis::read(name));
+    let (Some(mut time), Some(last)) = (day(bars.first()), day(bars.last())) else { return Vec::new() };
+    let mut days = Vec::new();
+    while time <= last {
+        let name = time.day();
+        let figures = bars.iter().find(|(day, _)| *day == name).map_or(nothing, |(_, figures)| figures);
+        days.push((name, figures));
+        time = Millis(time.0 + DAY);
+    }
+    days
+}

@@ -4,6 +4,7 @@ mod handler;
 mod requests;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::service::RequestContext;
@@ -55,11 +56,13 @@ impl Drop for Session {
 }
 
 impl<S: ServerHandler> Tidegate<S> {
-    /// Puts the gate around a server. Results are kept in the user's data folder.
+    /// Puts the gate around a server. Results are kept in `$TIDEGATE_HOME`, or else in the user's data folder, as those of
+    /// `tidegate run` are.
     pub fn wrap(server: S) -> Self {
+        let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty());
         Self {
             server,
-            artifacts: Artifacts::kept_in(Place::Folder(None)),
+            artifacts: Artifacts::kept_in(Place::Folder(home.map(PathBuf::from))),
             policies: Policies::default(),
             permission: Arc::new(AllowAll),
             who: Arc::new(|_| String::new()),

@@ -1,0 +1,75 @@
+//! What the tools cost before and after, measured on the spot: both servers, visited in this process.
+
+use std::error::Error;
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use tidegate_sdk::Place;
+use tidegate_sdk::visit::Visitor;
+
+use crate::library::Library;
+use crate::plain::Plain;
+use crate::server::Articles;
+
+/// A word that about one article in eight has.
+const QUERY: &str = "storm";
+/// One of the long articles.
+const LONG: u64 = 7;
+
+/// Returns the table of the README.
+///
+/// # Errors
+///
+/// A server that cannot be visited, or does not answer.
+pub async fn table(library: &Library, articles: &Articles) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let plain = Visitor::to(Plain::new(library.clone())).await?;
+    let gated = Visitor::to(crate::server(articles.clone()).kept_in(Place::Memory).quiet()).await?;
+    let slug = crate::text::article(LONG).slug;
+    let mut table = String::from("| call | before, tokens | after, tokens |\n|---|---:|---:|\n");
+    for (tool, arguments) in [
+        ("list_articles", json!({})),
+        ("search_articles", json!({"query": QUERY})),
+        ("get_article", json!({"slug": slug})),
+    ] {
+        let before = plain.call(tool, &arguments).await?.tokens();
+        let after = gated.call(tool, &arguments).await?.tokens();
+        writeln!(table, "| `{tool}` `{arguments}` | {} | {} |", grouped(before), grouped(after))?;
+    }
+    let (pages, largest) = walk(&gated).await?;
+    let opened = open_one(&gated).await?;
+    writeln!(table, "\nAll {pages} pages of `list_articles`: at most {largest} tokens each.")?;
+    writeln!(table, "To list and then open one article: 2 calls, {} tokens.", grouped(opened))?;
+    Ok(table)
+}
+
+/// Every page of the list: how many there are, and what the largest costs.
+async fn walk(visitor: &Visitor) -> Result<(u64, String), Box<dyn Error + Send + Sync>> {
+    let (mut pages, mut largest, mut cursor) = (0, 0, Value::Null);
+    loop {
+        let seen = visitor.call("list_articles", &json!({ "cursor": cursor })).await?;
+        (pages, largest) = (pages + 1, largest.max(seen.tokens()));
+        cursor = seen.json()["nextCursor"].clone();
+        if cursor.is_null() {
+            return Ok((pages, grouped(largest)));
+        }
+    }
+}
+
+/// The first page, and the first article on it.
+async fn open_one(visitor: &Visitor) -> Result<u64, Box<dyn Error + Send + Sync>> {
+    let page = visitor.call("list_articles", &json!({})).await?;
+    let slug = page.json()["items"][0]["slug"].clone();
+    Ok(page.tokens() + visitor.call("get_article", &json!({ "slug": slug })).await?.tokens())
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap_or_default())
+        .collect();
+    groups.join(",")
+}

@@ -69,8 +69,8 @@ fn helper() -> Option<u8> {
         worker::SUBCOMMAND => Some(u8::from(!worker::main())),
         // Watches over a server.
         guard::SUBCOMMAND => Some(guard::main(arguments)),
-        // Is the server of the demo.
-        demo::server::SUBCOMMAND => Some(demo::server::main()),
+        // Is a server of the demo.
+        demo::server::SUBCOMMAND => Some(demo::server::main(arguments)),
         _ => None,
     }
 }

@@ -194,10 +194,7 @@ async fn bad_input_is_told_with_what_is_accepted() {
     };
     let transfers = |arguments: Value| ("porkchop", arguments);
     let cases = [
-        (
-            ("sgp4_propagate", json!({})),
-            "missing field `tle`; accepted are duration_minutes (",
-        ),
+        (("sgp4_propagate", json!({})), "missing field `tle`; accepted are duration_minutes ("),
         (satellite(json!({"tle": "ISS"})), "tle: 1 lines are not enough. It takes the two lines of a TLE"),
         (
             satellite(json!({"tle": ISS.replace("51.6416", "51.6417")})),
@@ -226,10 +223,7 @@ async fn bad_input_is_told_with_what_is_accepted() {
             transfers(json!({"departure_start": "2029-01-01", "departure_end": "2029-02-01"})),
             "the last arrival, arrival_end 2028-01-19, is not after the first departure",
         ),
-        (
-            transfers(json!({"samples": 20})),
-            "there is no argument \"samples\"; accepted are arrival_end (",
-        ),
+        (transfers(json!({"samples": 20})), "there is no argument \"samples\"; accepted are arrival_end ("),
     ];
     for visitor in visitors(gated).await {
         for ((tool, arguments), expected) in &cases {

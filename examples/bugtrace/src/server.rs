@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use rmcp::handler::server::tool::{Extension, ToolCallContext, ToolRouter};
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorCode};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use serde_json::Value;
+use tidegate_sdk::contract::Item;
 
 use crate::answer::{Answer, Form, Refusal};
 use crate::finding::Kind;
@@ -19,6 +21,9 @@ use crate::workshop::Workshop;
 
 /// Characters of the arguments of a call that its session remembers.
 const ARGUMENTS: usize = 200;
+
+/// How the router begins what it says of arguments that it cannot read.
+const MISREAD: &str = "failed to deserialize parameters: ";
 
 /// Scans a source tree and tells what it found.
 #[derive(Clone)]
@@ -58,6 +63,22 @@ impl Bugtrace {
         let parts = context.extensions.get::<http::request::Parts>();
         let header = parts.and_then(|parts| parts.headers.get("mcp-session-id")?.to_str().ok());
         SessionId(self.workshop.journal().session_of(&client, header.unwrap_or_default()))
+    }
+
+    /// The refusal of arguments that could not be read, with those that there are.
+    fn misread(&self, tool: &str, result: &CallToolResult) -> Option<Refusal> {
+        let text = result
+            .content
+            .first()
+            .and_then(ContentBlock::as_text)
+            .filter(|_| result.is_error == Some(true))?;
+        let words = text.text.strip_prefix(MISREAD)?;
+        let schema = self.router.get(tool).map(|tool| Arc::clone(&tool.input_schema));
+        let properties = schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+        let about = |property: &Value| property["description"].as_str().unwrap_or("argument").to_owned();
+        let accepted =
+            properties.into_iter().flatten().map(|(name, property)| Item::new(name, &about(property)));
+        Some(Refusal::new(words).accepting(accepted))
     }
 
     fn note(
@@ -188,16 +209,12 @@ impl ServerHandler for Bugtrace {
     ) -> Result<CallToolResponse, ErrorData> {
         let (began, session) = (Instant::now(), self.session(&context));
         context.extensions.insert(session.clone());
-        let known = self.router.get(&request.name).is_some();
         let called = ToolCallContext::new(self, request.clone(), context);
-        let response = match self.router.call(called).await {
-            Err(error) if known && error.code == ErrorCode::INVALID_PARAMS => {
-                let words = error.message.trim_start_matches("failed to deserialize parameters: ");
-                Refusal::new(words).told(&request.name, self.form).into()
+        let mut response = self.router.call(called).await?;
+        if let CallToolResponse::Complete(result) = &mut response {
+            if let Some(refusal) = self.misread(&request.name, result) {
+                *result = refusal.told(&request.name, self.form);
             }
-            other => other?,
-        };
-        if let CallToolResponse::Complete(result) = &response {
             self.note(&session, &request, began, result);
         }
         Ok(response)

@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The arguments of `*_scan` and `workflow_run`.
+/// The arguments of `bugfix_scan` and `refactor_scan`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScanArguments {
-    /// A file or folder below the root; all of it if absent
+    /// A file or folder below the root, or all of it
     pub(crate) path: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct TraceArguments {
 pub(crate) struct AgentArguments {
     /// A name from agent_list
     pub(crate) agent: String,
-    /// A file or folder below the root; all of it if absent
+    /// A file or folder below the root, or all of it
     pub(crate) path: Option<String>,
     /// For the explainer: the id of a finding
     pub(crate) finding: Option<String>,
@@ -68,7 +68,7 @@ pub(crate) struct AgentArguments {
 pub(crate) struct WorkflowArguments {
     /// A name from workflow_list
     pub(crate) workflow: String,
-    /// A file or folder below the root; all of it if absent
+    /// A file or folder below the root, or all of it
     pub(crate) path: Option<String>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct KeyArguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchArguments {
-    /// A part of the key or the value; everything if absent
+    /// A part of the key or the value, or everything
     pub(crate) query: Option<String>,
     /// At most 10
     pub(crate) limit: Option<u64>,
@@ -114,7 +114,7 @@ pub(crate) struct SearchArguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConfigArguments {
-    /// One key of the configuration; all of them if absent
+    /// One key of the configuration, or all of them
     pub(crate) key: Option<String>,
 }
 
@@ -124,6 +124,6 @@ pub(crate) struct ConfigArguments {
 pub(crate) struct GuardArguments {
     /// release (the default), size or strict
     pub(crate) guard: Option<String>,
-    /// A file or folder below the root; all of it if absent
+    /// A file or folder below the root, or all of it
     pub(crate) path: Option<String>,
 }

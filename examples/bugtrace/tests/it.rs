@@ -220,7 +220,7 @@ async fn what_is_kept_is_read_in_parts_and_as_a_resource() {
         assert!(seen.text().contains(last.as_str().unwrap()) && bytes(&seen) < 10_240, "{}", seen.text());
         let sql = json!({"id": id, "sql": "select count(*) as n from t"});
         let seen = bench.visitor.call("result_query", &sql).await.unwrap();
-        assert!(seen.text().contains(&count.to_string()), "{}", seen.text());
+        assert!(seen.text().contains(&format!("\nn\n{count}\n")), "{}", seen.text());
         let read = serde_json::to_value(bench.visitor.read(id).await.unwrap()).unwrap();
         assert_eq!(read["contents"][0]["uri"], id, "{read}");
         assert!(read.to_string().len() < 11_000);
@@ -268,7 +268,7 @@ async fn lists_go_on_until_everything_was_shown() {
         assert_eq!(seen.len(), 51);
         // A page of the scan that was listed, though there is a later one.
         let first = first.unwrap();
-        bench.told("bugfix_scan", json!({"path": "deep.rs", "path": "many.rs"})).await;
+        bench.told("bugfix_scan", json!({"path": "many.rs"})).await;
         let next = json!({"severity": "high", "cursor": first["nextCursor"]});
         assert_eq!(bench.told("bugfix_list", next).await["artifactRef"], first["artifactRef"]);
     }
@@ -373,9 +373,12 @@ async fn memory_holds_whatever_is_stored() {
             let read = bench.told("memory_retrieve", json!({"key": key})).await;
             match read.get("artifactRef") {
                 Some(_) => assert_eq!(bench.kept(&read), *value),
-                None => assert_eq!(read["value"], *value),
+                None => match read.get("json").and_then(Value::as_str) {
+                    Some(text) => assert_eq!(serde_json::from_str::<Value>(text).unwrap(), *value),
+                    None => assert_eq!(read["value"], *value),
+                },
             }
-            assert_eq!(read.get("artifactRef").is_some(), !matches!(index, 0 | 5), "{read}");
+            assert_eq!(read.get("artifactRef").is_some(), !matches!(index, 0 | 2 | 5), "{read}");
         }
         let mut arguments = json!({"query": "CASE/"});
         let mut keys = Vec::new();
@@ -436,6 +439,8 @@ async fn bad_names_are_refused_with_what_is_accepted() {
             assert!(summary.ends_with(words), "{tool}: {summary}");
             assert!(ids.iter().any(|id| id == accepted), "{tool}: {ids:?}");
         }
+        let (summary, ids) = bench.refused("bugfix_scan", json!({long.as_str(): 1})).await;
+        assert!(summary.starts_with("unknown field `") && ids == ["path"], "{summary} {ids:?}");
         let (summary, ids) =
             bench.refused("agent_run", json!({"agent": "explainer", "finding": "b-0"})).await;
         assert_eq!(summary, "no finding \"b-0\"; ids are in bugfix_list and refactor_list");
@@ -545,7 +550,7 @@ async fn what_it_costs_is_a_table() {
     sample(folder.path()).unwrap();
     let measured = measure(folder.path()).await.unwrap();
     let (before, after) = measured.totals();
-    assert!(before > 500_000 && after < 25 * 1024, "{before} {after}");
+    assert!(before > 20 * after && after < 25 * 1024, "{before} {after}");
     let table = measured.to_string();
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let shape = |text: &str| {

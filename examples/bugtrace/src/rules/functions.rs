@@ -13,7 +13,7 @@ pub(crate) struct Function {
     pub(crate) line: usize,
     pub(crate) lines: usize,
     pub(crate) parameters: usize,
-    /// Braces inside its body, at the deepest.
+    /// Braces inside its body, at the deepest; those of a function inside it are that one's.
     pub(crate) depth: usize,
 }
 
@@ -235,7 +235,7 @@ mod tests {
         let text = "fn a<F: Fn(u8) -> u8>(&self, b: Map<u8, u8>, c: [u8; 4],) -> [u8; 2]\nwhere F: X {\n  if x {\n    loop {}\n  }\n}\ntype T = fn(u8);\ntrait X { fn only(&self); }\nfn outer() { fn inner(x: u8) {} }";
         assert_eq!(
             found(text, Language::Rust),
-            [("a".into(), 1, 6, 2, 2), ("inner".into(), 9, 1, 1, 0), ("outer".into(), 9, 1, 0, 1),]
+            [("a".into(), 1, 6, 2, 2), ("inner".into(), 9, 1, 1, 0), ("outer".into(), 9, 1, 0, 0),]
         );
     }
 

@@ -29,13 +29,13 @@ impl Workshop {
                 Refusal::new(format!("no key {}; some of those that are stored:", shown(key))).accepting(some)
             });
         };
-        // What would be cut inside is shown as text, so that it is seen where it ends.
-        let value_shown = match json!({ "value": value }) {
-            figures if is_shown_whole(&figures, &limits("memory_retrieve")) => value.clone(),
-            _ => as_text(value).into(),
-        };
         let summary = format!("{}: {} bytes", shown(key), value.to_string().len());
-        let figures = json!({"key": key, "value": value_shown});
+        let mut figures = json!({"key": key, "value": value});
+        if !is_shown_whole(&figures, &limits("memory_retrieve")) {
+            // What would be cut somewhere inside is shown as text, so that it is seen where it ends.
+            let name = if value.is_string() { "value" } else { "json" };
+            figures = json!({"key": key, name: as_text(value)});
+        }
         Ok(Answer::figures(summary, figures).whole("memory", value.clone()))
     }
 

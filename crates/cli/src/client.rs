@@ -20,6 +20,8 @@ const WAITING: usize = 64;
 /// Lines of what the server said on stderr that are remembered, and bytes of each.
 const REMEMBERED: usize = 10;
 const LINE: u64 = 4096;
+/// How long a server may take to end.
+const GRACE: Duration = Duration::from_secs(2);
 /// Pages of a list that are read; a server may always name a next one.
 const PAGES: usize = 200;
 
@@ -65,7 +67,14 @@ impl Client {
         let mut client = Self { child, stdin, lines, said, next_id: 0 };
         let info = json!({ "name": name, "version": env!("CARGO_PKG_VERSION") });
         let greeting = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
-        client.request("initialize", &greeting, patience).map_err(|why| why.of("initialize"))?;
+        match client.request("initialize", &greeting, patience) {
+            Ok(_) => {}
+            Err(Failure::Refused(message)) => {
+                let said = client.end();
+                return Err(CommandError::out_of_reach(format!("{message}{said}")));
+            }
+            Err(why) => return Err(why.of("initialize")),
+        }
         client
             .send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
             .map_err(|why| why.of("initialize"))?;
@@ -116,7 +125,7 @@ impl Client {
                     );
                     return Err(Failure::Late);
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+                Err(RecvTimeoutError::Disconnected) => return Err(Failure::Ended(self.end())),
             };
             let Some(whole) = raw::whole(&line) else { continue };
             let member = |name: &str| raw::member(&line, &whole, name).map(|place| &line[place]);
@@ -149,26 +158,30 @@ impl Client {
         let sent = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{message}").and_then(|()| stdin.flush()));
         match sent {
             Some(Ok(())) => Ok(()),
-            _ => Err(self.ended()),
+            _ => Err(Failure::Ended(self.end())),
         }
     }
 
-    /// Waits for a server whose side is closed, and returns what it said last.
-    fn ended(&mut self) -> Failure {
+    /// Ends the server, and returns what it said last.
+    fn end(&mut self) -> String {
         self.stdin = None;
+        // Nobody reads on, so it must not wait for that.
+        self.lines = sync_channel(1).1;
+        // It ends by itself at the end of its input, unless it waits for something that nobody wants any more.
+        let until = Instant::now() + GRACE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
         let _ = self.child.wait();
         let said = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
-        Failure::Ended(said.iter().map(|line| format!("\n  {line}")).collect())
+        said.iter().map(|line| format!("\n  {line}")).collect()
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.stdin = None;
-        // Nobody reads on, so it must not wait for that.
-        self.lines = sync_channel(1).1;
-        // It ends by itself at the end of its input.
-        let _ = self.child.wait();
+        self.end();
     }
 }
 

@@ -68,8 +68,9 @@ fn lines(report: &Report, usage: Usage) -> Vec<[String; 2]> {
         format!("{}, {goal} the goal of {}", bytes(mean), bytes(MEAN_BYTES))
     });
     let added = total.added_micros(50).zip(total.added_micros(99));
-    let stored = mean.zip(most).map(|(mean, most)| {
-        format!("{} for each of {}, {} at most", bytes(mean), count(sessions, "session"), bytes(most))
+    let stored = mean.zip(most).map(|(mean, most)| match sessions {
+        1 => format!("{} in 1 session", bytes(most)),
+        _ => format!("{} for each of {sessions} sessions, {} at most", bytes(mean), bytes(most)),
     });
     let line = |name: &str, value: String| [name.to_owned(), value];
     vec![

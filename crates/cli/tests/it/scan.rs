@@ -157,6 +157,19 @@ fn servers_that_cannot_be_measured() {
     let missing = scan(&place, &["--probe", "--", "no-such-program"], &[]);
     assert_eq!((missing.code, missing.text()), (3, ""));
     assert!(missing.stderr.contains("there is no such program on the PATH"), "{}", missing.stderr);
+    let ends = scan(&place, &["--probe", "--", "sh", "-c", "echo no luck >&2; exit 3"], &[]);
+    assert_eq!((ends.code, ends.text()), (3, ""));
+    assert!(
+        ends.stderr.starts_with(
+            "tidegate: the server (sh) ended with exit code 3 before it answered the greeting\n"
+        ),
+        "{}",
+        ends.stderr
+    );
+    assert!(ends.stderr.contains("\n  no luck\n"), "{}", ends.stderr);
+    let closed = scan(&place, &["--probe", "--url", "http://127.0.0.1:1/mcp"], &[]);
+    assert_eq!((closed.code, closed.text()), (3, ""));
+    assert!(closed.stderr.contains("http://127.0.0.1:1/mcp cannot be reached"), "{}", closed.stderr);
     let program = hostile_program();
     for mode in [Mode::TextLogs, Mode::OwnRequests, Mode::StderrFlood, Mode::NeverCloses] {
         let server = [program.to_str().unwrap(), mode.name(), &place.mark()];

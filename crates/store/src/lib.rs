@@ -22,6 +22,7 @@
 mod artifact;
 mod clock;
 mod error;
+mod health;
 mod home;
 mod id;
 pub mod ledger;
@@ -35,6 +36,7 @@ pub use artifact::{
 };
 pub use clock::{Clock, Millis, SystemClock};
 pub use error::StoreError;
+pub use health::{Health, can_write, check, health};
 pub use home::{Home, HomeError};
 pub use id::ArtifactId;
 pub use ledger::{Call, Counted, Ledger, SqliteLedger, read_calls};

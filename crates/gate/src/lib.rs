@@ -6,9 +6,11 @@
 
 mod caller;
 mod capabilities;
+pub mod conflict;
 mod error;
 mod follow_up;
 mod gate;
+mod habits;
 mod keep;
 mod negotiation;
 mod output;
@@ -27,5 +29,6 @@ pub use capabilities::Capabilities;
 pub use error::{RpcError, causes, not_kept};
 pub use follow_up::kept_words;
 pub use gate::{Called, Gate, Setup, Untouched};
+pub use habits::Habits;
 pub use keep::{Keep, Opened, Place};
 pub use reply::{error_response, response};

@@ -16,12 +16,16 @@ const CHOICES: [&str; 2] = ["summary", "full"];
 
 /// What offers it in a schema.
 pub(crate) fn offered() -> String {
-    let schema = json!({
+    format!("\"{NAME}\":{}", schema())
+}
+
+/// The schema of the argument.
+pub(crate) fn schema() -> Value {
+    json!({
         "type": "string",
         "enum": CHOICES,
         "description": "summary if absent; full: all of the result, attached where it is too large",
-    });
-    format!("\"{NAME}\":{schema}")
+    })
 }
 
 /// What the arguments of a call say.

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::Notation;
 use crate::folders::Folders;
+use crate::launch::References;
 
 /// Every client that is known.
 pub static CLIENTS: [Client; 9] = [
@@ -40,6 +41,8 @@ pub struct Client {
     pub name: &'static str,
     /// What people call it.
     pub title: &'static str,
+    /// What it calls itself when it greets a server.
+    pub greets_as: &'static str,
     /// How it takes note of a changed file.
     pub reload: &'static str,
     pub(crate) places: fn(&Folders) -> Vec<Place>,
@@ -127,6 +130,8 @@ pub(crate) struct Shape {
     pub(crate) login: &'static [&'static str],
     /// Where a client keeps names of variables instead of headers.
     pub(crate) by_variable: Option<&'static ByVariable>,
+    /// How it writes references to values that are elsewhere.
+    pub(crate) references: References,
 }
 
 impl Shape {
@@ -139,6 +144,7 @@ impl Shape {
         started: "stdio",
         login: &["oauth", "auth"],
         by_variable: None,
+        references: References::None,
     };
 }
 

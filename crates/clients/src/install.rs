@@ -49,6 +49,8 @@ pub struct Found {
     pub scope: Scope,
     /// The file.
     pub file: PathBuf,
+    /// How it is written.
+    pub notation: Notation,
     /// The path to the entry; the last part is the server's name.
     pub path: Vec<String>,
     /// Whether it is switched off.
@@ -171,8 +173,8 @@ impl Plan {
                     }
                 };
                 let off = root.at(&entry).is_some_and(is_off);
-                let (scope, file) = (place.scope, path.to_owned());
-                self.found.push(Found { client, scope, file, path: entry, off, verdict });
+                let (scope, file, notation) = (place.scope, path.to_owned(), *notation);
+                self.found.push(Found { client, scope, file, notation, path: entry, off, verdict });
             }
         }
         if servers.is_empty() {

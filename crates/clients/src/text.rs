@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::document::Broken;
+use crate::document::{Broken, Notation};
 
 const MARK: &str = "\u{feff}";
 
@@ -73,6 +73,26 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
         }
         Err(source) => Err(FileError::Unusable { path: path.to_owned(), source }),
     }
+}
+
+/// What a file says at one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The value as it is written.
+    pub written: String,
+    /// The line, counted from 1.
+    pub line: usize,
+}
+
+/// Returns what a file has at the end of a path of keys; `None` where it cannot be read or has nothing there.
+pub fn setting(path: &Path, notation: Notation, keys: &[&str]) -> Option<Setting> {
+    let content = read(path).ok()??;
+    let (_, text) = unmarked(&content);
+    let root = notation.syntax().parse(text).ok()?;
+    let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+    let value = root.at(&keys)?;
+    let line = text.get(..value.span.start)?.matches('\n').count() + 1;
+    Some(Setting { written: text.get(value.span.clone())?.to_owned(), line })
 }
 
 /// Splits a byte order mark from what follows it.

@@ -5,6 +5,7 @@ use super::{Client, Place, Shape};
 pub(super) const CLIENT: Client = Client {
     name: "claude-desktop",
     title: "Claude Desktop",
+    greets_as: "claude-ai",
     reload: "quit and start it again",
     places: |folders| {
         let path = folders.applications().join("Claude").join("claude_desktop_config.json");

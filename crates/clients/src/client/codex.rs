@@ -8,6 +8,7 @@ use crate::document::Notation;
 pub(super) const CLIENT: Client = Client {
     name: "codex",
     title: "Codex",
+    greets_as: "codex-mcp-client",
     reload: "start a new session",
     places: |folders| {
         let file = |scope: Scope, folder: PathBuf| Place {

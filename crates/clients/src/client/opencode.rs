@@ -1,12 +1,14 @@
 //! opencode: a command is one list, and servers stand in `mcp` or, newer, in `mcp.servers`.
 
 use super::{Client, CommandShape, Place, Shape};
+use crate::launch::References;
 
 const KEYS: [&[&str]; 2] = [&["mcp"], &["mcp", "servers"]];
 
 pub(super) const CLIENT: Client = Client {
     name: "opencode",
     title: "opencode",
+    greets_as: "opencode",
     reload: "start a new session",
     places: |folders| {
         let mut places = Vec::new();
@@ -29,6 +31,7 @@ pub(super) const CLIENT: Client = Client {
         environment: "environment",
         started: "local",
         login: &["oauth"],
+        references: References::Bare,
         ..Shape::COMMON
     },
 };

@@ -1,6 +1,7 @@
 //! VS Code and what is built of its source. Servers are in `mcp.json`; until 2025 they were in the settings.
 
 use super::{Client, Place, Shape};
+use crate::launch::References;
 
 const EDITIONS: [&str; 3] = ["Code", "Code - Insiders", "VSCodium"];
 const OWN: &[&str] = &["servers"];
@@ -9,6 +10,7 @@ const SETTINGS: &[&str] = &["mcp", "servers"];
 pub(super) const CLIENT: Client = Client {
     name: "vscode",
     title: "VS Code",
+    greets_as: "Visual Studio Code",
     reload: "restart the server with `MCP: List Servers`",
     places: |folders| {
         let user = EDITIONS.iter().flat_map(|edition| {
@@ -19,5 +21,5 @@ pub(super) const CLIENT: Client = Client {
         let settings = Place::project(folders, ".vscode/settings.json", SETTINGS);
         user.chain(project).chain(settings).collect()
     },
-    shape: Shape::COMMON,
+    shape: Shape { references: References::Named, ..Shape::COMMON },
 };

@@ -6,6 +6,7 @@ use crate::folders::System;
 pub(super) const CLIENT: Client = Client {
     name: "zed",
     title: "Zed",
+    greets_as: "Zed",
     reload: "it starts the server again by itself",
     places: |folders| {
         let folder = match folders.system {

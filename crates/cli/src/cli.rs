@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{demo, install, kept, query, run, scan, shape, stats, uninstall};
+use crate::{demo, doctor, install, kept, query, run, shape, uninstall};
 
 /// Keep MCP tool results inside a token budget and lose nothing
 ///
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Run(Box<run::Arguments>),
     Install(install::Arguments),
     Uninstall(uninstall::Arguments),
+    Doctor(doctor::Arguments),
     Shape(shape::Arguments),
     Query(Box<query::Arguments>),
     Ls(kept::Ls),

@@ -33,10 +33,7 @@ pub(crate) struct Config {
 impl Config {
     /// Reads the file named, or else the project's and the user's.
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, CommandError> {
-        let paths: Vec<PathBuf> = match named {
-            Some(path) => vec![path.to_owned()],
-            None => project_file().into_iter().chain(user_file()).collect(),
-        };
+        let paths = paths(named);
         let mut files = Vec::new();
         let mut mistakes = Vec::new();
         for path in &paths {
@@ -89,6 +86,14 @@ impl Config {
     /// Returns the largest result that is taken, if a file says.
     pub(crate) fn max_result_bytes(&self) -> Option<u64> {
         self.files.iter().find_map(|file| file.store.max_result_bytes)
+    }
+}
+
+/// The files that hold here, the one that wins first: the one named, or else the project's and the user's.
+pub(crate) fn paths(named: Option<&Path>) -> Vec<PathBuf> {
+    match named {
+        Some(path) => vec![path.to_owned()],
+        None => project_file().into_iter().chain(user_file()).collect(),
     }
 }
 

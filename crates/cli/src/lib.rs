@@ -6,6 +6,7 @@ mod cli;
 mod client;
 mod config;
 mod demo;
+mod doctor;
 mod error;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -44,6 +45,7 @@ pub fn main() -> ExitCode {
         },
         Command::Install(arguments) => install::run(&arguments),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Ls(arguments) => kept::ls(&arguments),

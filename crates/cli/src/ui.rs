@@ -134,6 +134,13 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// Tells whether stdout is a terminal that shows colours to somebody who wants them.
+pub(crate) fn is_coloured() -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let plain = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdout().is_terminal() && !unwanted && !plain
+}
+
 /// Tells whether there is a person to ask.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()

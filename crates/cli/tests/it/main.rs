@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod doctor;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]

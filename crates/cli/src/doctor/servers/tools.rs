@@ -1,0 +1,207 @@
+//! The tools of a server that answers: how many, what listing them costs, and what is in conflict with ours.
+
+use serde_json::{Value, json};
+use tidegate_clients::Launch;
+use tidegate_clients::install::Found;
+use tidegate_core::Tokens;
+use tidegate_core::envelope::Handle;
+use tidegate_core::measure::Meter;
+use tidegate_gate::Habits;
+use tidegate_gate::conflict::{Conflict, conflicts, has_output_schema};
+use tidegate_gate::policy::{Policies, Rules};
+use tidegate_gate::style::Style;
+
+use super::super::check::Check;
+use super::super::configuration::Configuration;
+use super::super::limits;
+
+/// Names that are told of several; there may be hundreds.
+const TOLD: usize = 3;
+
+pub(super) fn checks(
+    subject: &str,
+    found: &Found,
+    launch: &Launch,
+    tools: &[Value],
+    configuration: &Configuration,
+) -> Vec<Check> {
+    let entry = Entry(launch);
+    let observes = entry.is_set("--observe", "TIDEGATE_OBSERVE");
+    let name = entry.value("--server", "TIDEGATE_SERVER").unwrap_or_else(|| found.server().to_owned());
+    let policies = configuration.config.policies(&name, entry.rules());
+    let renamed = tools.iter().any(|tool| conflicts(tool, &policies.of_tool("")).iter().any(is_reader));
+    let ours = |tool: &Value| !observes && !renamed && tool["name"] == Handle::READER;
+    let theirs = tools.iter().filter(|tool| !ours(tool)).count() - usize::from(renamed);
+    let cost: Tokens = tools.iter().map(listed).sum();
+    let words = match theirs {
+        1 => "1 tool".to_owned(),
+        count => format!("{count} tools"),
+    };
+    let with = if observes { ", only observed" } else { " with ours" };
+    let mut checks = vec![
+        Check::fine(subject, format!("starts, {words}, {cost} tokens to list them{with}"))
+            .with("tools", theirs)
+            .with("list_tokens", cost.0),
+    ];
+    if observes {
+        return checks;
+    }
+    checks.extend(in_conflict(subject, tools, &policies));
+    checks.extend(checked_schemas(subject, found, tools, configuration));
+    if policies.server.budget_tokens.or(policies.run.budget_tokens).is_some() {
+        checks.extend(limits::narrow(subject, &name, &policies, found.client, configuration));
+    }
+    checks
+}
+
+fn is_reader(conflict: &Conflict) -> bool {
+    matches!(conflict, Conflict::Reader(_))
+}
+
+/// What a model is told of a tool in every conversation.
+fn listed(tool: &Value) -> Tokens {
+    let told = json!({
+        "name": tool["name"],
+        "description": tool["description"],
+        "parameters": tool["inputSchema"],
+    });
+    Meter::default().count(&told.to_string())
+}
+
+/// Names that both would use. All of these are got along with; who reads the list should know.
+fn in_conflict(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let (mut prefixed, mut outputs) = (Vec::new(), Vec::new());
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap_or_default();
+        for conflict in conflicts(tool, &policies.of_tool(name)) {
+            match conflict {
+                Conflict::Reader(other) => checks.push(Check::note(
+                    subject,
+                    format!("has a tool {} of its own; ours is called {other} there", Handle::READER),
+                )),
+                Conflict::Arguments(names) => prefixed.push(format!("{name} ({})", names.join(", "))),
+                Conflict::Output => outputs.push(name.to_owned()),
+            }
+        }
+    }
+    if !prefixed.is_empty() {
+        let text =
+            format!("tools with arguments that we add, too, so ours begin with tg_: {}", several(&prefixed));
+        checks.push(Check::note(subject, text));
+    }
+    if !outputs.is_empty() {
+        let text = format!(
+            "tools with an argument output of their own, which is heeded and passed on: {}",
+            several(&outputs)
+        );
+        checks.push(Check::note(subject, text));
+    }
+    checks
+}
+
+/// A shaped answer has no `structuredContent`, which some clients take for an error where a schema was listed.
+fn checked_schemas(
+    subject: &str,
+    found: &Found,
+    tools: &[Value],
+    configuration: &Configuration,
+) -> Option<Check> {
+    let client = found.client;
+    let kept =
+        limits::profile(client, configuration).output_schema == tidegate_gate::profile::OutputSchema::Keep;
+    if !kept || !Habits::of_client(client.greets_as).checks_schemas {
+        return None;
+    }
+    let names: Vec<String> = tools
+        .iter()
+        .filter(|tool| has_output_schema(tool))
+        .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "{} checks results against outputSchema, so shaped ones become errors: {}",
+        client.title,
+        several(&names)
+    );
+    let line = configuration.line_of_client(client.greets_as, "output_schema").unwrap_or_default();
+    Some(Check::failure(subject, text).fix(format!("set output_schema = \"strip\" or \"union\" at {line}")))
+}
+
+fn several(names: &[String]) -> String {
+    let told = names.iter().take(TOLD).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(TOLD) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
+}
+
+/// What an entry tells tidegate, by flags or variables.
+struct Entry<'l>(&'l Launch);
+
+impl Entry<'_> {
+    /// The words for tidegate itself.
+    fn flags(&self) -> &[String] {
+        let words = &self.0.words;
+        let from = words.iter().position(|word| word == "run").map_or(words.len(), |at| at + 1);
+        let flags = &words[from..];
+        &flags[..flags.iter().position(|word| word == "--").unwrap_or(flags.len())]
+    }
+
+    fn value(&self, flag: &str, variable: &str) -> Option<String> {
+        let flags = self.flags();
+        let written = flags.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(flag)? {
+            "" => flags.get(at + 1).cloned(),
+            rest => rest.strip_prefix('=').map(str::to_owned),
+        });
+        written.or_else(|| self.variable(variable))
+    }
+
+    fn variable(&self, variable: &str) -> Option<String> {
+        let own = self.0.variables.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone());
+        let passed = self.0.passed.as_ref().is_none_or(|passed| passed.iter().any(|name| name == variable));
+        own.or_else(|| std::env::var(variable).ok().filter(|_| passed))
+    }
+
+    fn is_set(&self, flag: &str, variable: &str) -> bool {
+        let falsey = ["", "0", "false", "f", "no", "n", "off"];
+        self.flags().iter().any(|word| word == flag)
+            || self.variable(variable).is_some_and(|value| !falsey.contains(&value.to_lowercase().as_str()))
+    }
+
+    fn rules(&self) -> Rules {
+        let number = |flag, variable| self.value(flag, variable)?.replace('_', "").parse().ok();
+        Rules {
+            budget_tokens: number("--budget", "TIDEGATE_BUDGET"),
+            max_bytes: number("--max-bytes", "TIDEGATE_MAX_BYTES"),
+            style: self.value("--style", "TIDEGATE_STYLE").as_deref().and_then(Style::named),
+            ..Rules::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_entry_says() {
+        let words = ["tidegate", "run", "--server=a", "--budget", "3_000", "--", "x", "--style", "probe"];
+        let launch = Launch {
+            words: words.map(str::to_owned).to_vec(),
+            variables: vec![
+                ("TIDEGATE_OBSERVE".into(), "off".into()),
+                ("TIDEGATE_MAX_BYTES".into(), "9000".into()),
+            ],
+            passed: Some(Vec::new()),
+            folder: None,
+        };
+        let entry = Entry(&launch);
+        assert_eq!(entry.value("--server", "TIDEGATE_SERVER").as_deref(), Some("a"));
+        let rules = entry.rules();
+        assert_eq!((rules.budget_tokens, rules.max_bytes, rules.style), (Some(3000), Some(9000), None));
+        assert!(!entry.is_set("--observe", "TIDEGATE_OBSERVE"));
+    }
+}

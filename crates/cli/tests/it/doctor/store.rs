@@ -1,0 +1,144 @@
+//! A store that others can read, that is damaged, held, full, or cannot be made.
+
+use std::path::Path;
+
+use super::{Home, healthy};
+
+/// A home with a result in its store.
+fn filled() -> Home {
+    let home = Home::new();
+    home.write("big.json", &format!("[{}0]", "\"some words\",".repeat(5000)));
+    let script = format!("{} shape --keep --tool words < ../big.json", env!("CARGO_BIN_EXE_tidegate"));
+    let outcome = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(home.path("project"))
+        .env("TIDEGATE_HOME", home.path("data"))
+        .output()
+        .unwrap();
+    assert!(outcome.status.success());
+    home
+}
+
+fn database(home: &Home) -> rusqlite::Connection {
+    rusqlite::Connection::open(home.path("data/artifacts.db")).unwrap()
+}
+
+#[test]
+fn what_is_kept_is_told() {
+    let home = filled();
+    let told = home.about("store", &[]);
+    assert!(told.starts_with("✓ store  ~/data, 1 result, ") && told.ends_with(", SOME free\n"), "{told}");
+    database(&home).execute("UPDATE artifact SET expires = 1", []).unwrap();
+    let told = home.about("store", &[]);
+    assert!(told.ends_with("\n! store  1 result expired and still there\n    fix: tidegate gc\n"), "{told}");
+    assert_eq!(home.run(&["gc"]).code, 0);
+    assert_eq!(home.about("store", &[]), "✓ store  ~/data, 0 results, 0 bytes, SOME free\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn others_can_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = filled();
+    let set = |name: &str, mode: u32| {
+        std::fs::set_permissions(home.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set("data", 0o755);
+    set("data/artifacts.db", 0o644);
+    let told = home.told(&[]);
+    let expected = "✗ store          others can get into ~/data (mode 755)\n    fix: chmod 700 /HOME/data\n✗ store          \
+                    others can read artifacts.db in ~/data\n    fix: chmod 600 /HOME/data/artifacts.db\n✓ store ";
+    assert!(told.starts_with("exit code 1\n") && told.contains(expected), "{told}");
+    // Every fix that is told is one.
+    for line in told.lines().filter_map(|line| line.strip_prefix("    fix: ")) {
+        let line = line.replace("/HOME", home.folder.path().to_str().unwrap());
+        assert!(std::process::Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    }
+    assert_eq!(home.run(&["doctor"]).code, 0);
+}
+
+#[test]
+fn its_file_is_damaged() {
+    let home = filled();
+    let path = home.path("data/artifacts.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let length = bytes.len();
+    bytes[4096..length / 2].fill(0xa5);
+    std::fs::write(&path, bytes).unwrap();
+    std::fs::write(home.path("data/ledger.db"), "no database").unwrap();
+    let set = |path: &Path| {
+        let mut permissions = std::fs::metadata(path).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o600);
+        std::fs::set_permissions(path, permissions).unwrap();
+    };
+    set(&home.path("data/ledger.db"));
+    assert_eq!(
+        home.about("store", &[]),
+        "✗ store  ~/data/artifacts.db is damaged\n    fix: mv /HOME/data/artifacts.db /HOME/data/artifacts.db.damaged; a \
+         new one is made, and what was in it is lost\n✗ store  ~/data/ledger.db is damaged\n    fix: mv /HOME/data/ledger.db \
+         /HOME/data/ledger.db.damaged; a new one is made, and what was in it is lost\n"
+    );
+}
+
+#[test]
+fn another_process_holds_it() {
+    let home = filled();
+    let other = database(&home);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let told = home.about("store", &[]);
+    let expected = "\n✗ store  another process holds it, and nothing can be kept\n    fix: find it and end it: fuser \
+                    /HOME/data/artifacts.db\n";
+    assert!(told.starts_with("✓ store  ~/data, 1 result, ") && told.ends_with(expected), "{told}");
+}
+
+#[test]
+fn it_is_full() {
+    let home = filled();
+    database(&home).execute("UPDATE body SET stored = 4 << 30", []).unwrap();
+    let told = home.about("store", &[]);
+    let expected = "\n✗ store  4 GB of 4 GB are in use; a full store keeps no more\n    fix: tidegate gc takes away what has \
+                    expired, tidegate rm what you name\n";
+    assert!(told.ends_with(expected), "{told}");
+}
+
+#[test]
+fn its_folder_is_none() {
+    let home = healthy();
+    home.write("data", "a file");
+    assert_eq!(
+        home.about("store", &["--no-start"]),
+        "✗ store  ~/data is not a folder\n    fix: move it away, or set TIDEGATE_HOME to a folder\n"
+    );
+}
+
+/// Where nothing can be written, what is kept can still be told.
+#[cfg(target_os = "linux")]
+#[test]
+fn its_disk_can_only_be_read() {
+    let home = filled();
+    let data = home.path("data");
+    let data = data.to_str().unwrap();
+    let script = format!(
+        "mount --bind {data} {data} && mount -o remount,bind,ro {data} && cd {} && exec {} doctor",
+        home.path("project").display(),
+        env!("CARGO_BIN_EXE_tidegate")
+    );
+    let output = std::process::Command::new("unshare")
+        .args(["-r", "-m", "sh", "-c", &script])
+        .env("HOME", home.folder.path())
+        .env("TIDEGATE_HOME", data)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    if told.is_empty() {
+        let words = "NOT TESTED: its_disk_can_only_be_read: this machine does not allow unshare\n";
+        std::io::Write::write_all(&mut std::io::stderr(), words.as_bytes()).unwrap();
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true: nothing may be skipped");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(1));
+    let expected = "~/data: Read-only file system (os error 30); no result can be kept\n    fix: make it writable, or set \
+                    TIDEGATE_HOME to another folder\n";
+    assert!(told.contains(expected) && told.contains("✓ store          ~/data, 1 result, "), "{told}");
+}

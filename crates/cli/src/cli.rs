@@ -2,8 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{demo, install, kept, query, run, scan, shape, stats, uninstall};
-use crate::{demo, doctor, install, kept, query, run, shape, uninstall};
+use crate::{demo, doctor, install, kept, query, run, scan, shape, stats, uninstall};
 
 /// Keep MCP tool results inside a token budget and lose nothing
 ///

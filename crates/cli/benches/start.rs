@@ -14,8 +14,8 @@ const RUNS: usize = 40;
 
 fn main() {
     let program = env!("CARGO_BIN_EXE_tidegate");
-    let direct = [program, "__demo-server"];
-    let through = [program, "run", "--", program, "__demo-server"];
+    let direct = [program, "__demo-server", "orbit", "--plain"];
+    let through = [program, "run", "--", program, "__demo-server", "orbit", "--plain"];
     let (mut without, mut with) = (Vec::new(), Vec::new());
     let mut resident = (0, 0);
     for _ in 0..RUNS {
@@ -45,9 +45,10 @@ fn first_list(command: &[&str], idle: impl FnOnce(&Child)) -> Duration {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     for request in [
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
-        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
+        &format!("{initialized}\n{}", r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#),
     ] {
         writeln!(stdin, "{request}").unwrap();
         stdin.flush().unwrap();

@@ -59,9 +59,10 @@ mod tests {
     fn the_sentences_that_share_most_words_stay_in_their_order() {
         let body = "# Boats and ropes\n\nBoats carry ropes. Sailors splice ropes with patience. Nothing.\n\nWinter \
                     weather splits ropes! Boats carry old ropes. Sailors wait for weather and boats.";
+        // "Boats carry old ropes" shares as many words as the first, and says nothing new.
         assert_eq!(
             summary(body),
-            "Sailors splice ropes with patience. Winter weather splits ropes! Boats carry old ropes."
+            "Boats carry ropes. Sailors splice ropes with patience. Sailors wait for weather and boats."
         );
         assert_eq!(summary("One."), "One.");
         assert_eq!(summary(""), "");

@@ -251,8 +251,8 @@ impl ContractBuilder {
     /// let cursor = |shown: usize| (shown < 10).then(|| format!("from-{shown}"));
     /// let answer = Contract::success("10 waves").items(items).max_bytes(1536).fit(cursor)?;
     /// let answer = serde_json::to_value(&answer).unwrap();
-    /// assert_eq!(answer["items"].as_array().unwrap().len(), 4);
-    /// assert_eq!(answer["nextCursor"], "from-4");
+    /// assert_eq!(answer["items"].as_array().unwrap().len(), 5);
+    /// assert_eq!(answer["nextCursor"], "from-5");
     /// # Ok::<(), tidegate_sdk::contract::ContractError>(())
     /// ```
     ///

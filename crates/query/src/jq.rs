@@ -56,7 +56,11 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn();
-        let mut child = spawned?;
+        let mut child = spawned.map_err(|error| {
+            ViewError::Engine(format!(
+                "jq is run by the program tidegate, which could not be started: {error}. Use path, fields, sql or grep"
+            ))
+        })?;
         let (mut stdin, stdout) = match (child.stdin.take(), child.stdout.take()) {
             (Some(stdin), Some(stdout)) => (stdin, stdout),
             _ => return Err(ViewError::Engine("the jq process could not be talked to".into())),

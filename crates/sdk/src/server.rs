@@ -5,6 +5,7 @@ mod requests;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::service::RequestContext;
@@ -150,7 +151,7 @@ impl<S: ServerHandler> Tidegate<S> {
         let gate = Arc::new(Gate::new(Setup {
             keep,
             policies,
-            engines: Queries::new(Limits::default(), Worker::new(WORKER.into())),
+            engines: Queries::new(Limits::default(), Worker::new(installed(WORKER))),
             server,
         }));
         if gates.len() >= GATES
@@ -161,4 +162,11 @@ impl<S: ServerHandler> Tidegate<S> {
         gates.insert(who.to_owned(), Arc::clone(&gate));
         gate
     }
+}
+
+/// Where a program is installed. It is started without our environment, and so without our PATH.
+fn installed(program: &str) -> PathBuf {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    paths.into_iter().find(|path| path.is_file()).unwrap_or_else(|| program.into())
 }

@@ -79,8 +79,8 @@ pub(super) const TOURS: [Tour; 4] = [
         next: [
             |_| call("porkchop", json!({ "samples_per_axis": 30, "output": "full" })),
             |seen| {
-                let jq = "[.grid[] | select(.tof_days < 220)] | sort_by(.total_dv) | .[:3]";
-                call("result_query", json!({ "id": seen.handle(1), "jq": jq }))
+                let sql = "select departure, arrival, tof_days, total_dv from t where tof_days < 220 order by total_dv limit 3";
+                call("result_query", json!({ "id": seen.handle(1), "sql": sql }))
             },
         ],
     },

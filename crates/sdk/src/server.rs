@@ -5,7 +5,6 @@ mod requests;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::service::RequestContext;
@@ -167,6 +166,6 @@ impl<S: ServerHandler> Tidegate<S> {
 /// Where a program is installed. It is started without our environment, and so without our PATH.
 fn installed(program: &str) -> PathBuf {
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let paths = std::env::split_paths(&folders).map(|folder| folder.join(program));
-    paths.into_iter().find(|path| path.is_file()).unwrap_or_else(|| program.into())
+    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    paths.find(|path| path.is_file()).unwrap_or_else(|| program.into())
 }

@@ -2,6 +2,7 @@
 //!
 //! An artifact is read like any result that was kept: as the resource `ax://<domain>/<id>`, or with `result_query`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,15 @@ pub enum ArtifactError {
     /// The store cannot be used.
     #[error("the artifact could not be kept or read: {0}")]
     Store(String),
+}
+
+impl Default for Artifacts {
+    /// Artifacts in `$TIDEGATE_HOME`, or else in the user's data folder, as results of `tidegate run` are: what one of the
+    /// two keeps, the other can read.
+    fn default() -> Self {
+        let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty());
+        Self::kept_in(Place::Folder(home.map(PathBuf::from)))
+    }
 }
 
 impl Artifacts {

@@ -59,10 +59,9 @@ impl<S: ServerHandler> Tidegate<S> {
     /// Puts the gate around a server. Results are kept in `$TIDEGATE_HOME`, or else in the user's data folder, as those of
     /// `tidegate run` are.
     pub fn wrap(server: S) -> Self {
-        let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty());
         Self {
             server,
-            artifacts: Artifacts::kept_in(Place::Folder(home.map(PathBuf::from))),
+            artifacts: Artifacts::default(),
             policies: Policies::default(),
             permission: Arc::new(AllowAll),
             who: Arc::new(|_| String::new()),

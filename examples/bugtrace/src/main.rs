@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use bugtrace::{Tree, measure, plain, server};
 use clap::Parser;
-use tidegate_sdk::{Artifacts, Place, serve};
+use tidegate_sdk::{Artifacts, serve};
 
 /// Scan a source tree and answer by the response contract
 ///
@@ -40,7 +40,7 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
     }
     match is_plain {
         true => serve(http, plain(tree)?).await?,
-        false => serve(http, server(tree, &Artifacts::kept_in(Place::Folder(None)))?).await?,
+        false => serve(http, server(tree, &Artifacts::default())?).await?,
     }
     Ok(())
 }

@@ -1,23 +1,31 @@
 //! `tidegate.toml`: what is set for everything, for a server, for a tool and for a client.
 //!
-//! Two stages: `file.rs` reads what was written and notes every mistake with its line; here the files are put together
-//! and become policies. What the command line or the environment says wins over the project's file, that over the
-//! user's, and that over the defaults.
+//! `keys.rs` has every key there is. Two stages: `file.rs` reads what was written and notes every mistake with its
+//! place; here the files are put together and become policies. What the command line or the environment says wins over
+//! the project's file, that over the user's, and that over the defaults.
 
+pub(crate) mod command;
 mod file;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod init;
+pub(crate) mod keys;
 mod mistake;
+#[cfg(test)]
+pub(crate) mod reference;
+mod schema;
+mod show;
+mod template;
+pub(crate) mod value;
 
 use std::path::{Path, PathBuf};
 
 use tidegate_gate::Place;
-use tidegate_gate::policy::{Policies, Rules, specificity};
+use tidegate_gate::policy::{Policies, Rules, matches, specificity};
 use tidegate_gate::profile::ProfileRules;
 
 use crate::error::CommandError;
-use file::File;
-pub(crate) use file::LEAST_RESULT;
+use file::{File, Section, Whose};
 use mistake::Mistake;
 
 /// The name of the file.
@@ -33,34 +41,79 @@ pub(crate) struct Config {
 impl Config {
     /// Reads the file named, or else the project's and the user's.
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, CommandError> {
-        let paths = paths(named);
+        match Self::read(&paths(named)) {
+            (config, mistakes) if mistakes.is_empty() => Ok(config),
+            (_, mistakes) => Err(refused(&mistakes)),
+        }
+    }
+
+    /// Reads files, the one that wins first, and returns every mistake in them.
+    fn read(paths: &[PathBuf]) -> (Self, Vec<Mistake>) {
         let mut files = Vec::new();
         let mut mistakes = Vec::new();
-        for path in &paths {
+        for path in paths {
             match std::fs::read_to_string(path) {
                 Ok(text) => files.push(File::read(path, &text, &mut mistakes)),
                 Err(error) => mistakes.push(Mistake::of_file(path, &error)),
             }
         }
-        mistakes.sort_by_key(|mistake| (paths.iter().position(|path| mistake.is_in(path)), mistake.line()));
+        let order = |mistake: &Mistake| paths.iter().position(|path| mistake.path() == path);
+        mistakes.sort_by_key(|mistake| (order(mistake), mistake.place()));
         mistakes.dedup_by_key(|mistake| mistake.to_string());
-        match mistakes.as_slice() {
-            [] => Ok(Self { files }),
-            mistakes => Err(refused(mistakes)),
-        }
+        (Self { files }, mistakes)
+    }
+
+    /// All sections, those of the file that wins first.
+    fn sections(&self) -> impl Iterator<Item = (&File, &Section)> {
+        self.files.iter().flat_map(|file| file.sections.iter().map(move |section| (file, section)))
+    }
+
+    /// The sections that hold for a tool, those that win first; without a tool, for all tools of the server.
+    fn of_tool(&self, server: Option<&str>, tool: Option<&str>) -> Vec<(&File, &Section)> {
+        // What is narrower wins, whatever the file.
+        let width = |section: &Section| match &section.whose {
+            Whose::Tools { server: of, pattern }
+                if server == Some(of) && tool.is_some_and(|tool| matches(pattern, tool)) =>
+            {
+                let (plain, length) = specificity(pattern);
+                Some((0, !plain, usize::MAX - length))
+            }
+            Whose::Server(name) if server == Some(name) => Some((1, false, 0)),
+            Whose::Defaults => Some((2, false, 0)),
+            _ => None,
+        };
+        let mut found: Vec<_> = self.sections().filter(|(_, section)| width(section).is_some()).collect();
+        found.sort_by_key(|(_, section)| width(section));
+        found
+    }
+
+    /// The sections that hold for a client, those that win first.
+    fn of_client(&self, client: &str) -> Vec<(&File, &Section)> {
+        let pattern = |section: &Section| match &section.whose {
+            Whose::Client(pattern) if matches(pattern, client) => Some(specificity(pattern)),
+            _ => None,
+        };
+        let mut found: Vec<_> = self.sections().filter(|(_, section)| pattern(section).is_some()).collect();
+        found.sort_by_key(|(_, section)| std::cmp::Reverse(pattern(section)));
+        found
     }
 
     /// Returns the rules for the tools of a server; `run` was set for this run and wins.
     pub(crate) fn policies(&self, server: &str, run: Rules) -> Policies {
         let mut policies = Policies::default();
         policies.run = run;
-        for file in &self.files {
-            policies.defaults = std::mem::take(&mut policies.defaults).over(&file.defaults);
-            if let Some(of_server) = file.servers.get(server) {
-                policies.server = std::mem::take(&mut policies.server).over(&of_server.rules);
-                for (pattern, rules) in &of_server.tools {
-                    policies.add_tools(pattern, rules.clone());
+        for (_, section) in self.sections() {
+            match &section.whose {
+                Whose::Defaults => {
+                    policies.defaults = std::mem::take(&mut policies.defaults).over(&section.rules());
                 }
+                Whose::Server(name) if name == server => {
+                    policies.server = std::mem::take(&mut policies.server).over(&section.rules());
+                }
+                Whose::Tools { server: of, pattern } if of == server => {
+                    policies.add_tools(pattern, section.rules());
+                }
+                _ => {}
             }
         }
         policies
@@ -68,32 +121,54 @@ impl Config {
 
     /// Returns what is set for clients, by pattern of their name; what wins comes first.
     pub(crate) fn clients(&self) -> Vec<(String, ProfileRules)> {
-        let mut set: Vec<(String, ProfileRules)> =
-            self.files.iter().flat_map(|file| file.clients.clone()).collect();
+        let of_client = |(_, section): (&File, &Section)| match &section.whose {
+            Whose::Client(pattern) => Some((pattern.clone(), section.client())),
+            _ => None,
+        };
+        let mut set: Vec<(String, ProfileRules)> = self.sections().filter_map(of_client).collect();
         set.sort_by_key(|(pattern, _)| std::cmp::Reverse(specificity(pattern)));
         set
     }
 
+    /// Returns what is set for the store.
+    fn of_store(&self, name: &str) -> Option<(&File, &file::Setting)> {
+        let stores = self.sections().filter(|(_, section)| section.whose == Whose::Store);
+        stores.filter_map(|(file, section)| Some((file, section.get(name)?))).next()
+    }
+
     /// Returns where results are kept. `TIDEGATE_HOME` wins over a file.
     pub(crate) fn place(&self) -> Place {
-        let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-        match (Place::Folder(home), self.files.iter().find_map(|file| file.store.path.clone())) {
-            (Place::Folder(None), Some(path)) => Place::Folder(Some(path)),
-            (place, _) => place,
-        }
+        let set = || {
+            let (file, setting) = self.of_store("path")?;
+            Some(expand(&file.path, setting.value.text()?))
+        };
+        Place::Folder(variable("TIDEGATE_HOME").or_else(set))
     }
 
     /// Returns the largest result that is taken, if a file says.
     pub(crate) fn max_result_bytes(&self) -> Option<u64> {
-        self.files.iter().find_map(|file| file.store.max_result_bytes)
+        self.of_store("max_result_bytes")?.1.value.number()
     }
+}
+
+/// A path in a variable of the environment; an empty one is none.
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// The files that hold here, the one that wins first: the one named, or else the project's and the user's.
 pub(crate) fn paths(named: Option<&Path>) -> Vec<PathBuf> {
-    match named {
-        Some(path) => vec![path.to_owned()],
-        None => project_file().into_iter().chain(user_file()).collect(),
+    match named.map(Path::to_owned).or_else(|| variable("TIDEGATE_CONFIG")) {
+        Some(path) => vec![path],
+        None => project_file().into_iter().chain(user_file().filter(|path| path.is_file())).collect(),
+    }
+}
+
+/// Reads `~/` as the user's home, and what is relative from the folder of the file.
+fn expand(file: &Path, path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), dirs::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => file.parent().unwrap_or(Path::new("")).join(path),
     }
 }
 
@@ -112,9 +187,9 @@ fn project_file() -> Option<PathBuf> {
     None
 }
 
+/// Where the user's file is, or would be.
 fn user_file() -> Option<PathBuf> {
-    let path = dirs::config_dir()?.join("tidegate").join(NAME);
-    path.is_file().then_some(path)
+    Some(dirs::config_dir()?.join("tidegate").join(NAME))
 }
 
 fn refused(mistakes: &[Mistake]) -> CommandError {
@@ -122,8 +197,8 @@ fn refused(mistakes: &[Mistake]) -> CommandError {
         1 => "1 mistake".to_owned(),
         many => format!("{many} mistakes"),
     };
-    let lines: Vec<String> = mistakes.iter().map(|mistake| format!("\n  {mistake}")).collect();
-    CommandError::bad_input(format!("{count} in the configuration:{}", lines.concat()))
+    let drawn: Vec<String> = mistakes.iter().map(|mistake| format!("\n{}", mistake.drawn())).collect();
+    CommandError::bad_input(format!("{count} in the configuration:{}", drawn.concat()))
 }
 
 #[cfg(test)]
@@ -142,7 +217,7 @@ mod tests {
     fn a_name_of_too_many_parts_has_its_line() {
         let text = format!("[defaults]\nrows = \"a.b.c\"\na{} = 1\n[store]\n", ".a".repeat(90));
         let said = config(&[&text]).unwrap_err();
-        assert!(said.contains("t.toml:3: a name has too many parts"), "{said}");
+        assert!(said.contains("t.toml:3:1: a name has too many parts"), "{said}");
     }
 
     #[test]
@@ -187,15 +262,25 @@ mod tests {
         let message = config(&[text]).unwrap_err();
         for line in [
             "6 mistakes in the configuration:",
-            "t.toml:2: [defaults] has no key budget_token; did you mean budget_tokens?",
-            "t.toml:3: max_bytes is 10, but must be at least 1536",
-            "t.toml:6: kind is \"logs\"",
-            "t.toml:7: fields should be a list of strings",
-            "t.toml:8: there is no section clients; did you mean client?",
-            "t.toml:10: path should be a string",
+            "t.toml:2:1: [defaults] has no key budget_token; did you mean budget_tokens?",
+            "t.toml:3:13: max_bytes is 10, but must be at least 1536",
+            "t.toml:6:8: kind is \"logs\"",
+            "t.toml:7:10: fields should be a list of strings",
+            "t.toml:8:2: there is no section clients; did you mean client?",
+            "t.toml:10:8: path should be a string",
         ] {
             assert!(message.contains(line), "{line}\n{message}");
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_column() {
+        let said = config(&["\u{feff}[default]\r\nrows = \".a\"\r\n"]).unwrap_err();
+        assert_eq!(
+            said,
+            "1 mistake in the configuration:\n\
+             t.toml:1:2: there is no section default; did you mean defaults?\n 1 | [default]\n   |  ^^^^^^^"
+        );
     }
 
     #[test]

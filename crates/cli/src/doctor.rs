@@ -22,7 +22,7 @@ use tidegate_clients::{CLIENTS, Client, Options, Verdict};
 use crate::cli::Format;
 use crate::error::CommandError;
 use crate::install::{Chosen, Names};
-use crate::run::duration;
+use crate::overrides::duration;
 use crate::ui;
 use check::{Check, Status};
 use configuration::Configuration;

@@ -16,6 +16,7 @@ use crate::ui;
 
 /// List the results that are kept, newest first
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tidegate ls\n  tidegate ls --limit 5 --format json")]
 pub(crate) struct Ls {
     /// Most results to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
@@ -28,6 +29,7 @@ pub(crate) struct Ls {
 
 /// Show what is known of a kept result
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tidegate show list_issues-3f9c2kq7m0xw")]
 pub(crate) struct Show {
     /// Name of the result
     id: String,
@@ -39,6 +41,8 @@ pub(crate) struct Show {
 
 /// Write out a kept result, byte for byte as it came
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tidegate export list_issues-3f9c2kq7m0xw --output issues.json\n  \
+    tidegate export list_issues-3f9c2kq7m0xw | wc -c")]
 pub(crate) struct Export {
     /// Name of the result
     id: String,
@@ -50,6 +54,7 @@ pub(crate) struct Export {
 
 /// Remove kept results
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tidegate rm list_issues-3f9c2kq7m0xw")]
 pub(crate) struct Rm {
     /// Names of the results
     #[arg(required = true)]
@@ -62,6 +67,7 @@ pub(crate) struct Rm {
 
 /// Remove what has expired and give the space back
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tidegate gc")]
 pub(crate) struct Gc {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text)]

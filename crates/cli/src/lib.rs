@@ -4,6 +4,7 @@
 
 mod cli;
 mod client;
+mod completions;
 mod config;
 mod demo;
 mod doctor;
@@ -15,9 +16,13 @@ mod input;
 mod install;
 mod keep;
 mod kept;
+mod man;
 mod notes;
+mod overrides;
 mod percentile;
 mod query;
+#[cfg(test)]
+mod reference;
 mod run;
 mod scan;
 mod shape;
@@ -55,6 +60,9 @@ pub fn main() -> ExitCode {
         Command::Gc(arguments) => kept::gc(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Scan(arguments) => scan::run(&arguments),
+        Command::Config(arguments) => config::command::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     };
     match outcome {

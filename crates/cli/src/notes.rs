@@ -10,7 +10,7 @@ use tidegate_store::{Call, Clock, Millis, SystemClock, read_calls};
 
 use crate::error::CommandError;
 use crate::keep::causes;
-use crate::run::duration;
+use crate::overrides::duration;
 
 /// Which notes are meant.
 #[derive(Debug, Args)]

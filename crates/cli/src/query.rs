@@ -24,10 +24,10 @@ use crate::ui;
 /// Takes the arguments that a model gives to result_query: at most one view, and its answer fits the budget. Without
 /// any it prints the summary.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  tidegate query ID --page 2\n  tidegate query ID --jq '.[] | select(.state == \"open\") | .title'\n  \
-    tidegate query ID --sql 'select author, count(*) from t group by 1 order by 2 desc'\n  tidegate query ID --grep timeout --context 2"
-)]
+#[command(after_help = "Examples:\n  tidegate query list_issues-3f9c2kq7m0xw --page 2\n  \
+    tidegate query list_issues-3f9c2kq7m0xw --jq '.[] | select(.state == \"open\") | .title'\n  \
+    tidegate query list_issues-3f9c2kq7m0xw --sql 'select author, count(*) from t group by 1'\n  \
+    tidegate query list_issues-3f9c2kq7m0xw --grep timeout --context 2")]
 pub(crate) struct Arguments {
     /// Name of the result, such as list_issues-3f9c2kq7m0xw
     id: String,

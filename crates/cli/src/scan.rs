@@ -13,7 +13,7 @@ use crate::cli::TableFormat;
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::notes::{Kind, Selection, ledger};
-use crate::run::duration;
+use crate::overrides::duration;
 use crate::ui;
 use table::{Scanned, Tools};
 

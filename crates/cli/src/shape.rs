@@ -23,7 +23,9 @@ use crate::ui;
 /// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints the answer that
 /// fits the budget. A result that fits comes out unchanged.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: tidegate shape --tool list_issues --budget 1000 < result.json")]
+#[command(
+    after_help = "Examples:\n  tidegate shape --tool list_issues --budget 1000 < result.json\n  tidegate shape --keep --stats < result.json"
+)]
 pub(crate) struct Arguments {
     /// Name of the tool the result came from
     #[arg(long, value_name = "NAME", default_value = "tool")]

@@ -32,3 +32,4 @@ pub use gate::{Called, Gate, Setup, Untouched};
 pub use habits::Habits;
 pub use keep::{Keep, Opened, Place};
 pub use reply::{error_response, response};
+pub use tools::reader_definition;

@@ -20,6 +20,17 @@ pub enum OnStoreFailure {
     Error,
 }
 
+impl OnStoreFailure {
+    /// The names, as they are set.
+    pub const NAMES: [&'static str; 2] = ["overview", "error"];
+
+    /// Returns what a name means.
+    pub fn named(name: &str) -> Option<Self> {
+        let choices = [Self::Overview, Self::Error];
+        Self::NAMES.iter().position(|known| *known == name).map(|at| choices[at])
+    }
+}
+
 /// Rules as they were set: what is absent is taken from the next wider ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {

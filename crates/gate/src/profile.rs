@@ -18,6 +18,22 @@ pub enum OutputSchema {
     Union,
 }
 
+impl OutputSchema {
+    /// The names, as they are set.
+    pub const NAMES: [&'static str; 3] = ["strip", "keep", "union"];
+
+    /// Returns what a name means.
+    pub fn named(name: &str) -> Option<Self> {
+        let choices = [Self::Strip, Self::Keep, Self::Union];
+        Self::NAMES.iter().position(|known| *known == name).map(|at| choices[at])
+    }
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
 /// What one client can digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {

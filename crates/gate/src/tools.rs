@@ -123,6 +123,11 @@ pub(crate) fn make_private(json: &[u8], whole: &Place, edits: &mut Edits) {
     }
 }
 
+/// Returns the definition of our tool `result_query`, as JSON.
+pub fn reader_definition() -> String {
+    definition(Handle::READER).into_owned()
+}
+
 /// Returns the definition of our tool.
 fn definition(name: &str) -> Cow<'static, str> {
     DEFINITION.replacen("NAME", name, 1).into()

@@ -1,107 +1,135 @@
-//! One `tidegate.toml` as it was written.
+//! One `tidegate.toml` as it was written: its sections, each with what is set in it and in which line.
 
-use std::collections::BTreeMap;
-use std::ops::{Range, RangeInclusive};
+use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tidegate_core::budget::Budget;
-use tidegate_core::hints::Hints;
 use tidegate_core::view::nearest;
-use tidegate_gate::policy::{OnStoreFailure, Rules};
-use tidegate_gate::profile::{OutputSchema, ProfileRules};
-use tidegate_gate::style::{ProbeWhen, Style};
+use tidegate_gate::policy::Rules;
+use tidegate_gate::profile::ProfileRules;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::keys::{Group, Key, Kind, SECTIONS};
 use super::mistake::Mistake;
+use super::value::{Value, quoted, set_client, set_rule};
 
 /// What one file says.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct File {
-    pub(super) defaults: Rules,
-    pub(super) servers: BTreeMap<String, Server>,
-    pub(super) clients: BTreeMap<String, ProfileRules>,
-    pub(super) store: Store,
+    pub(super) path: PathBuf,
+    pub(super) sections: Vec<Section>,
 }
 
-/// What is set for the store.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Store {
-    pub(super) path: Option<PathBuf>,
-    pub(super) max_result_bytes: Option<u64>,
+/// What is set under one heading.
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) whose: Whose,
+    pub(super) settings: Vec<Setting>,
 }
 
-/// What is set for one server.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Server {
-    pub(super) rules: Rules,
-    /// By pattern of the tool's name.
-    pub(super) tools: Vec<(String, Rules)>,
+/// What a section is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Everything.
+    Defaults,
+    /// All tools of a server.
+    Server(String),
+    /// The tools of a server whose name matches a pattern.
+    Tools { server: String, pattern: String },
+    /// The clients whose name matches a pattern.
+    Client(String),
+    /// The store.
+    Store,
 }
 
-const SECTIONS: [&str; 4] = ["defaults", "server", "client", "store"];
-const RULES: [&str; 22] = [
-    "budget_tokens",
-    "max_bytes",
-    "cap_tokens",
-    "ttl_seconds",
-    "page_size",
-    "fields",
-    "rows",
-    "kind",
-    "on_store_failure",
-    "style",
-    "probe_when",
-    "token_seconds",
-    "auto_negotiate_bytes",
-    "domain",
-    "category_budgets",
-    "max_items",
-    "max_string",
-    "max_lines",
-    "max_depth",
-    "offer_output",
-    "full_cap_tokens",
-    "session_max_bytes",
-];
-const CLIENT: [&str; 6] =
-    ["budget_tokens", "max_bytes", "cap_tokens", "output_schema", "resource_link", "count_percent"];
+/// One key that is set.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) key: &'static Key,
+    pub(super) value: Value,
+    /// From 1.
+    pub(super) line: usize,
+}
 
-type Value<'t> = Spanned<DeValue<'t>>;
+impl Section {
+    /// Returns the rules for tools that are set here.
+    pub(super) fn rules(&self) -> Rules {
+        let mut rules = Rules::default();
+        for setting in &self.settings {
+            set_rule(&mut rules, setting.key.name, &setting.value);
+        }
+        rules
+    }
+
+    /// Returns how clients are to be treated.
+    pub(super) fn client(&self) -> ProfileRules {
+        let mut rules = ProfileRules::default();
+        for setting in &self.settings {
+            set_client(&mut rules, setting.key.name, &setting.value);
+        }
+        rules
+    }
+
+    /// Returns what a key is set to here.
+    pub(super) fn get(&self, name: &str) -> Option<&Setting> {
+        self.settings.iter().find(|setting| setting.key.name == name)
+    }
+}
+
+impl Whose {
+    fn group(&self) -> Group {
+        match self {
+            Self::Defaults | Self::Server(_) | Self::Tools { .. } => Group::Rules,
+            Self::Client(_) => Group::Client,
+            Self::Store => Group::Store,
+        }
+    }
+}
+
+/// As it is written between brackets.
+impl fmt::Display for Whose {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Defaults => formatter.write_str("defaults"),
+            Self::Server(name) => write!(formatter, "server.{}", part(name)),
+            Self::Tools { server, pattern } => {
+                write!(formatter, "server.{}.tool.{}", part(server), part(pattern))
+            }
+            Self::Client(pattern) => write!(formatter, "client.{}", part(pattern)),
+            Self::Store => formatter.write_str("store"),
+        }
+    }
+}
+
+/// A part of a heading.
+fn part(name: &str) -> String {
+    let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !name.is_empty() && name.bytes().all(bare) { name.to_owned() } else { quoted(name) }
+}
+
+type Written<'t> = Spanned<DeValue<'t>>;
 
 impl File {
     /// Reads a file; what is wrong in it is added to the mistakes, all of it.
     pub(super) fn read(path: &Path, text: &str, mistakes: &mut Vec<Mistake>) -> Self {
+        // Some editors begin a file with this mark, which is no column.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
             // One error is told without its place: that a name has too many parts.
             let (place, message) = match error.span() {
-                Some(place) => (place, error.message().trim()),
+                Some(place) => (place, error.message()),
                 None => (most_dots(text), "a name has too many parts"),
             };
-            mistakes.push(Mistake::at(path, text, Some(place), message));
+            mistakes.push(Mistake::at(path, text, &place, message));
         }
-        let mut file = Self::default();
-        if !errors.is_empty() {
-            // What follows a broken line is not to be trusted.
-            return file;
+        let mut reader = Reader { path, text, mistakes, sections: Vec::new() };
+        // What follows a broken line is not to be trusted.
+        if errors.is_empty() {
+            reader.document(table.get_ref());
         }
-        let mut reader = Reader { path, text, mistakes };
-        for (name, value) in table.get_ref() {
-            let known = name.get_ref().as_ref();
-            if !SECTIONS.contains(&known) {
-                reader.unknown_section(name.span(), known);
-                continue;
-            }
-            let Some(section) = reader.table(known, value) else { continue };
-            match known {
-                "defaults" => file.defaults = reader.rules("defaults", section, &[]),
-                "server" => file.servers = reader.each(section, Reader::server),
-                "client" => file.clients = reader.each(section, Reader::client),
-                _ => file.store = reader.store(section),
-            }
-        }
-        file
+        Self { path: path.to_owned(), sections: reader.sections }
     }
 }
 
@@ -119,236 +147,167 @@ struct Reader<'r> {
     path: &'r Path,
     text: &'r str,
     mistakes: &'r mut Vec<Mistake>,
+    sections: Vec<Section>,
 }
 
 impl Reader<'_> {
-    fn wrong(&mut self, place: Range<usize>, message: impl Into<String>) {
-        self.mistakes.push(Mistake::at(self.path, self.text, Some(place), message));
+    fn wrong(&mut self, place: &Range<usize>, message: &str) {
+        self.mistakes.push(Mistake::at(self.path, self.text, place, message));
     }
 
-    fn unknown_section(&mut self, place: Range<usize>, name: &str) {
-        if RULES.contains(&name) {
-            return self.wrong(place, format!("{name} belongs to a section; put it under [defaults]"));
+    fn document(&mut self, table: &DeTable<'_>) {
+        for (name, value) in table {
+            let known = name.get_ref().as_ref();
+            match known {
+                "defaults" => self.named_section(Whose::Defaults, value),
+                "store" => self.named_section(Whose::Store, value),
+                "server" => self.each(known, Group::Rules, value, |reader, name, value| {
+                    reader.server(name, value);
+                }),
+                "client" => self.each(known, Group::Client, value, |reader, name, value| {
+                    reader.named_section(Whose::Client(name.to_owned()), value);
+                }),
+                _ => self.unknown_section(&name.span(), known),
+            }
+        }
+    }
+
+    fn unknown_section(&mut self, place: &Range<usize>, name: &str) {
+        if Key::named(Group::Rules, name).is_some() {
+            return self.wrong(place, &format!("{name} belongs to a section; put it under [defaults]"));
         }
         let meant = meant(name, &SECTIONS);
-        self.wrong(place, format!("there is no section {name}{meant}"));
+        self.wrong(place, &format!("there is no section {name}{meant}"));
     }
 
-    fn unknown(&mut self, section: &str, place: Range<usize>, key: &str, known: &[&str]) {
-        let meant = meant(key, known);
-        self.wrong(place, format!("[{section}] has no key {key}{meant}"));
-    }
-
-    fn table<'t>(&mut self, key: &str, value: &'t Value<'t>) -> Option<&'t DeTable<'t>> {
+    fn table<'t>(&mut self, heading: &str, value: &'t Written<'t>) -> Option<&'t DeTable<'t>> {
         match value.get_ref() {
             DeValue::Table(table) => Some(table),
             _ => {
-                self.wrong(value.span(), format!("{key} should be a section, such as [{key}.name]"));
+                self.wrong(&value.span(), &format!("{heading} should be a section, [{heading}]"));
                 None
             }
         }
     }
 
     /// Reads the sections below one, by name.
-    fn each<T>(
+    fn each(
         &mut self,
-        section: &DeTable<'_>,
-        read: fn(&mut Self, &str, &DeTable<'_>) -> T,
-    ) -> BTreeMap<String, T> {
-        let mut found = BTreeMap::new();
-        for (name, value) in section {
-            let name = name.get_ref().as_ref();
-            if let Some(table) = self.table(name, value) {
-                found.insert(name.to_owned(), read(self, name, table));
-            }
-        }
-        found
-    }
-
-    fn server(&mut self, name: &str, section: &DeTable<'_>) -> Server {
-        let rules = self.rules(&format!("server.{name}"), section, &["tool"]);
-        let mut tools = Vec::new();
-        let below = section.iter().find(|(key, _)| key.get_ref().as_ref() == "tool");
-        if let Some((_, value)) = below
-            && let Some(section) = self.table("tool", value)
-        {
-            for (tool, value) in section {
-                let tool = tool.get_ref().as_ref();
-                if let Some(table) = self.table(tool, value) {
-                    tools.push((
-                        tool.to_owned(),
-                        self.rules(&format!("server.{name}.tool.{tool}"), table, &[]),
-                    ));
-                }
-            }
-        }
-        Server { rules, tools }
-    }
-
-    fn rules(&mut self, section: &str, table: &DeTable<'_>, besides: &[&str]) -> Rules {
-        let mut rules = Rules::default();
-        for (name, value) in table {
+        heading: &str,
+        group: Group,
+        value: &Written<'_>,
+        read: impl Fn(&mut Self, &str, &Written<'_>),
+    ) {
+        let Some(below) = self.table(&format!("{heading}.NAME"), value) else { return };
+        for (name, value) in below {
             let key = name.get_ref().as_ref();
-            match key {
-                "budget_tokens" => rules.budget_tokens = self.tokens(key, value),
-                "max_bytes" => rules.max_bytes = self.bytes(key, value),
-                "cap_tokens" => rules.cap_tokens = self.tokens(key, value),
-                "ttl_seconds" => rules.ttl_seconds = self.number(key, value, 1..=MOST),
-                "page_size" => rules.page_size = self.number(key, value, 1..=1000),
-                "fields" => rules.fields = self.strings(key, value),
-                "rows" => rules.rows = self.string(key, value).map(str::to_owned),
-                "kind" => {
-                    rules.kind = self.one_of(key, value, &Hints::KINDS).map(|at| Hints::KINDS[at].to_owned());
-                }
-                "on_store_failure" => {
-                    let choices = [OnStoreFailure::Overview, OnStoreFailure::Error];
-                    rules.on_store_failure =
-                        self.one_of(key, value, &["overview", "error"]).map(|at| choices[at]);
-                }
-                "style" => {
-                    rules.style =
-                        self.one_of(key, value, &Style::NAMES).and_then(|at| Style::named(Style::NAMES[at]));
-                }
-                "probe_when" => {
-                    let named = self.one_of(key, value, &ProbeWhen::NAMES);
-                    rules.probe_when = named.and_then(|at| ProbeWhen::named(ProbeWhen::NAMES[at]));
-                }
-                "token_seconds" => rules.token_seconds = self.number(key, value, 1..=MOST),
-                "auto_negotiate_bytes" => rules.auto_negotiate_bytes = self.number(key, value, 1..=MOST),
-                "domain" => rules.domain = self.string(key, value).map(str::to_owned),
-                "category_budgets" => rules.category_budgets = self.boolean(key, value),
-                "max_items" => rules.max_items = self.number(key, value, 1..=1000),
-                "max_string" => rules.max_string = self.number(key, value, 1..=100_000),
-                "max_lines" => rules.max_lines = self.number(key, value, 2..=1000),
-                "max_depth" => rules.max_depth = self.number(key, value, 1..=64),
-                "offer_output" => rules.offer_output = self.boolean(key, value),
-                "full_cap_tokens" => rules.full_cap_tokens = self.tokens(key, value),
-                "session_max_bytes" => rules.session_max_bytes = self.number(key, value, 1..=MOST),
-                _ if besides.contains(&key) => {}
-                _ => self.unknown(section, name.span(), key, &[&RULES[..], besides].concat()),
+            if Key::named(group, key).is_some() && !matches!(value.get_ref(), DeValue::Table(_)) {
+                self.wrong(&name.span(), &format!("{key} needs a name; put it under [{heading}.NAME]"));
+            } else {
+                read(self, key, value);
             }
         }
-        rules
     }
 
-    fn client(&mut self, client: &str, table: &DeTable<'_>) -> ProfileRules {
-        let mut rules = ProfileRules::default();
+    fn server(&mut self, name: &str, value: &Written<'_>) {
+        let whose = Whose::Server(name.to_owned());
+        let heading = whose.to_string();
+        let Some(table) = self.table(&heading, value) else { return };
+        self.section(whose, table, &["tool"]);
+        let tools = table.iter().find(|(key, _)| key.get_ref().as_ref() == "tool");
+        if let Some((_, tools)) = tools {
+            self.each(&format!("{heading}.tool"), Group::Rules, tools, |reader, pattern, value| {
+                let whose = Whose::Tools { server: name.to_owned(), pattern: pattern.to_owned() };
+                reader.named_section(whose, value);
+            });
+        }
+    }
+
+    fn named_section(&mut self, whose: Whose, value: &Written<'_>) {
+        if let Some(table) = self.table(&whose.to_string(), value) {
+            self.section(whose, table, &[]);
+        }
+    }
+
+    fn section(&mut self, whose: Whose, table: &DeTable<'_>, besides: &[&str]) {
+        let mut settings = Vec::new();
         for (name, value) in table {
-            let key = name.get_ref().as_ref();
-            match key {
-                "budget_tokens" => rules.budget_tokens = self.tokens(key, value),
-                "max_bytes" => rules.max_bytes = self.bytes(key, value),
-                "cap_tokens" => rules.cap_tokens = self.tokens(key, value),
-                "count_percent" => {
-                    let percent = self.number(key, value, 100..=1000);
-                    rules.count_percent = percent.and_then(|percent| u32::try_from(percent).ok());
+            let written = name.get_ref().as_ref();
+            match Key::named(whose.group(), written) {
+                Some(key) => {
+                    let line = self.line(name.span().start);
+                    let read = self.value(key, value);
+                    settings.extend(read.map(|value| Setting { key, value, line }));
                 }
-                "resource_link" => rules.resource_link = self.boolean(key, value),
-                "output_schema" => {
-                    let choices = [OutputSchema::Strip, OutputSchema::Keep, OutputSchema::Union];
-                    rules.output_schema =
-                        self.one_of(key, value, &["strip", "keep", "union"]).map(|at| choices[at]);
+                None if besides.contains(&written) => {}
+                None => {
+                    let known: Vec<&str> = Key::of(whose.group()).map(|key| key.name).collect();
+                    let meant = meant(written, &[&known[..], besides].concat());
+                    self.wrong(&name.span(), &format!("[{whose}] has no key {written}{meant}"));
                 }
-                _ => self.unknown(&format!("client.{client}"), name.span(), key, &CLIENT),
             }
         }
-        rules
+        self.sections.push(Section { whose, settings });
     }
 
-    fn store(&mut self, table: &DeTable<'_>) -> Store {
-        let mut store = Store::default();
-        for (name, value) in table {
-            match name.get_ref().as_ref() {
-                "path" => store.path = self.string("path", value).map(|path| expand(self.path, path)),
-                key @ "max_result_bytes" => {
-                    store.max_result_bytes = self.number(key, value, LEAST_RESULT..=MOST);
-                }
-                key => self.unknown("store", name.span(), key, &["path", "max_result_bytes"]),
-            }
-        }
-        store
+    fn line(&self, place: usize) -> usize {
+        self.text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
     }
 
-    fn tokens(&mut self, key: &str, value: &Value<'_>) -> Option<u64> {
-        self.number(key, value, Budget::LEAST_TOKENS.0..=MOST)
-    }
-
-    fn bytes(&mut self, key: &str, value: &Value<'_>) -> Option<u64> {
-        self.number(key, value, Budget::LEAST_BYTES.0..=MOST)
-    }
-
-    fn number(&mut self, key: &str, value: &Value<'_>, range: RangeInclusive<u64>) -> Option<u64> {
-        let DeValue::Integer(integer) = value.get_ref() else {
-            self.wrong(value.span(), format!("{key} should be a whole number"));
-            return None;
+    /// Reads a value as its key wants it; what it should be is told where it is not.
+    fn value(&mut self, key: &Key, value: &Written<'_>) -> Option<Value> {
+        let read = match key.kind {
+            Kind::Number { least, most } => number(value.get_ref(), least, most).map(Value::Number),
+            Kind::Flag => value.get_ref().as_bool().map(Value::Flag).ok_or("should be true or false".into()),
+            Kind::Text => text(value.get_ref()).map(|text| Value::Text(text.to_owned())),
+            Kind::Texts => texts(value.get_ref()).map(Value::Texts),
+            Kind::Choice(choices) => one_of(value.get_ref(), choices).map(Value::Text),
         };
-        let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok();
-        let within = number.filter(|number| range.contains(number));
-        if within.is_none() {
-            let bound = match number {
-                Some(number) if number > *range.end() => format!("at most {}", range.end()),
-                _ => format!("at least {}", range.start()),
-            };
-            self.wrong(value.span(), format!("{key} is {}, but must be {bound}", integer.as_str()));
-        }
-        within
-    }
-
-    fn string<'v>(&mut self, key: &str, value: &'v Value<'_>) -> Option<&'v str> {
-        let text = value.get_ref().as_str().filter(|text| !text.is_empty());
-        if text.is_none() {
-            self.wrong(value.span(), format!("{key} should be a string that is not empty"));
-        }
-        text
-    }
-
-    fn boolean(&mut self, key: &str, value: &Value<'_>) -> Option<bool> {
-        let read = value.get_ref().as_bool();
-        if read.is_none() {
-            self.wrong(value.span(), format!("{key} should be true or false"));
-        }
-        read
-    }
-
-    fn strings(&mut self, key: &str, value: &Value<'_>) -> Option<Vec<String>> {
-        let list = match value.get_ref() {
-            DeValue::Array(list) => {
-                list.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
-            }
-            _ => None,
-        };
-        if list.is_none() {
-            self.wrong(value.span(), format!("{key} should be a list of strings, such as [\"id\"]"));
-        }
-        list
-    }
-
-    fn one_of(&mut self, key: &str, value: &Value<'_>, choices: &[&str]) -> Option<usize> {
-        let text = self.string(key, value)?;
-        let found = choices.iter().position(|choice| *choice == text);
-        if found.is_none() {
-            self.wrong(value.span(), format!("{key} is {text:?}, but can be {}", choices.join(", ")));
-        }
-        found
+        read.map_err(|wrong| self.wrong(&value.span(), &format!("{} {wrong}", key.name))).ok()
     }
 }
 
-/// A result must be able to be larger than what is passed on without a look.
-pub(crate) const LEAST_RESULT: u64 = 1 << 20;
-/// Larger numbers are no limits.
-const MOST: u64 = 1 << 40;
+fn number(value: &DeValue<'_>, least: u64, most: u64) -> Result<u64, String> {
+    let DeValue::Integer(integer) = value else { return Err("should be a whole number".into()) };
+    match u64::from_str_radix(integer.as_str(), integer.radix()) {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        Err(_) if !integer.as_str().starts_with('-') => {
+            Err(format!("is {}, but must be at most {most}", integer.as_str()))
+        }
+        Ok(number) if number > most => Err(format!("is {number}, but must be at most {most}")),
+        _ => Err(format!("is {}, but must be at least {least}", integer.as_str())),
+    }
+}
+
+fn text<'v>(value: &'v DeValue<'_>) -> Result<&'v str, String> {
+    let text = value.as_str().filter(|text| !text.is_empty());
+    text.ok_or_else(|| "should be a string that is not empty".into())
+}
+
+fn texts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let list = match value {
+        DeValue::Array(list) => list.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect(),
+        _ => None,
+    };
+    list.ok_or_else(|| "should be a list of strings, such as [\"id\"]".into())
+}
+
+fn one_of(value: &DeValue<'_>, choices: &[&str]) -> Result<String, String> {
+    let text = text(value)?;
+    if choices.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("is {text:?}, but can be {}{}", choices.join(", "), near(text, choices)))
+}
 
 fn meant(wrong: &str, known: &[&str]) -> String {
-    match nearest(wrong, known.iter().copied()).first() {
-        Some(near) => format!("; did you mean {near}?"),
-        None => format!("; there are {}", known.join(", ")),
+    match near(wrong, known) {
+        near if near.is_empty() => format!("; there are {}", known.join(", ")),
+        near => near,
     }
 }
 
-/// Reads `~/` as the user's home, and what is relative from the folder of the file.
-fn expand(file: &Path, path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), dirs::home_dir()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => file.parent().unwrap_or(Path::new("")).join(path),
-    }
+fn near(wrong: &str, known: &[&str]) -> String {
+    let near = nearest(wrong, known.iter().copied());
+    near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LOCKED = 294
+LOCKED = 307
 DIRECT = {"tidegate-core": 8}
 
 

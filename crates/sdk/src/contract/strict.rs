@@ -335,8 +335,10 @@ mod tests {
         assert_eq!(all["items"].as_array().unwrap().len(), 10);
         assert!(all.get("hasMore").is_none() && all.get("nextCursor").is_none(), "{all}");
         let some = serde_json::to_value(fit(400).unwrap()).unwrap();
-        assert_eq!((&some["hasMore"], &some["nextCursor"]), (&json!(true), &json!("3")));
-        assert_eq!(some["items"].as_array().unwrap().len(), 3);
+        assert_eq!((&some["hasMore"], &some["nextCursor"]), (&json!(true), &json!("2")));
+        assert_eq!(some["items"].as_array().unwrap().len(), 2);
+        let more = Contract::success("s").items(items(400).take(3)).next_cursor("3").max_bytes(1536).build();
+        assert!(matches!(more, Err(ContractError::TooLarge { .. })), "{more:?}");
         assert!(matches!(fit(2000), Err(ContractError::TooLarge { .. })));
         assert_eq!(Contract::success("").fit(|_| None), Err(ContractError::NoSummary));
     }

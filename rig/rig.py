@@ -4,6 +4,7 @@
 rig.py run --client NAME --plan plan.json --out out.jsonl -- SERVER COMMAND...
 rig.py check [--client NAME]... [--write]
 rig.py prove --tidegate PATH [--client NAME]...
+rig.py installed --tidegate PATH
 rig.py examples --tidegate PATH --examples FOLDER [--client NAME]...
 """
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import check
 import examples
+import installed
 import plan
 import prove
 import runner
@@ -39,6 +41,8 @@ def arguments() -> argparse.Namespace:
     facts.add_argument("--write", action="store_true", help="record what was seen as the new facts.json")
     proof = commands.add_parser("prove", help="run the clients with and without tidegate and compare")
     proof.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
+    rewritten = commands.add_parser("installed", help="run the clients from a configuration that `tidegate install` rewrote")
+    rewritten.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
     example = commands.add_parser("examples", help="run the example servers with and without tidegate and compare")
     example.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
     example.add_argument("--examples", type=Path, required=True, help="folder of the example servers' programs")
@@ -68,6 +72,8 @@ def main() -> int:
     try:
         if options.command == "run":
             return run(options)
+        if options.command == "installed":
+            return installed.run(cache_folder(), options.tidegate)
         names = options.client or list(CLIENTS)
         if options.command == "prove":
             return prove.run(names, cache_folder(), options.tidegate)

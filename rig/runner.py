@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import plan as plans
@@ -31,14 +31,17 @@ RUN_SECONDS = 80  # with the time to end processes, a run stays below 90
 SHOWN = 3  # names in a list of what is missing
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 GAPS = {"not_offered": "not offered to the model", "not_played": "not played", "unanswered": "no answer"}
+Configured = Callable[[Path, dict[str, str]], None]
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 def run(client: Client, plan: list[dict], command: list[str], cache: Path, *, server: str = "probe",
-        environment: Mapping[str, str] = os.environ, seconds: float = RUN_SECONDS, keep: bool = False) -> list[dict]:
+        environment: Mapping[str, str] = os.environ, seconds: float = RUN_SECONDS, keep: bool = False,
+        configured: Configured = lambda *_: None) -> list[dict]:
     """Runs the client once over the plan; returns the record of the run and those of its steps.
 
-    `command` starts the MCP server, in the caller's folder and in `environment` with a throw-away home.
+    `command` starts the MCP server, in the caller's folder and in `environment` with a throw-away home. `configured` is
+    called when the client's configuration is written, with the folder of the run and the client's environment.
     """
     if not shutil.which(command[0]):
         raise RigError(f"the server's command {command[0]} is not a program")
@@ -46,7 +49,7 @@ def run(client: Client, plan: list[dict], command: list[str], cache: Path, *, se
     folder = Path(tempfile.mkdtemp(prefix="tidegate-rig-")).resolve()
     try:
         tap = _prepare(folder, command, environment)
-        return _run_in(folder, client, program, plan, tap, server, min(seconds, RUN_SECONDS))
+        return _run_in(folder, client, program, plan, tap, server, min(seconds, RUN_SECONDS), configured)
     finally:
         if keep:
             print(f"kept {folder}", file=sys.stderr)
@@ -66,13 +69,14 @@ def _prepare(folder: Path, command: list[str], environment: Mapping[str, str]) -
     return [sys.executable, str(RIG / "tap.py"), str(spec)]
 
 
-def _run_in(folder, client, program, plan, tap, server, seconds) -> list[dict]:
+def _run_in(folder, client, program, plan, tap, server, seconds, configured) -> list[dict]:
     home, work = folder / "home", folder / "work"
     model = client.model(plans.calls(client, server, plan))
     started = time.monotonic()
     with serving(model) as api:
         arguments, environment = client.prepare(Sandbox(home, work, api, server, tap))
         environment = {**_client_environment(folder, api), **environment}
+        configured(folder, environment)
         exit_code = _spawn(program + arguments, work, environment, folder, seconds)
     traffic = [json.loads(line) for line in (folder / "tap.jsonl").read_text().splitlines()]
     _end_taps(traffic)

@@ -19,7 +19,7 @@ SERVER = "probe"
 PLAN = [
     {"tool": "text", "label": "small"},
     {"tool": "text_60k", "label": "large"},
-    {"tool": "result_query", "label": "line", "arguments": {"id": "{handle:large}", "grep": "line 777"}},
+    {"tool": "result_query", "label": "line", "arguments": {"id": "{handle:large}", "grep": "line 000777"}},
 ]
 
 
@@ -78,7 +78,7 @@ def prove(client: Client, cache: Path, tidegate: Path) -> list[str]:
     if not head["complete"]:
         wrong.append(f"did not finish: {runner.gaps(head)}; {runner.last_words(head)[-300:]}")
     seen = {plans.label(step): "\n".join(record["model_saw"]) for step, record in zip(PLAN, steps)}
-    expected = {"large": "Complete result: ", "line": "line 777"}
+    expected = {"large": "Complete result: ", "line": "line 000777"}
     wrong += [f"{label}: the model saw {seen[label][:200]!r}" for label, words in expected.items()
               if words not in seen[label]]
     if "Complete result" in seen["small"] or not seen["small"].strip():

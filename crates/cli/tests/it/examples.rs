@@ -89,8 +89,8 @@ fn examples(home: &Path, command: &str, found: &mut Vec<String>) {
     }
 }
 
-#[test]
-fn every_example_runs() {
+/// Runs every example that needs nothing but this machine, each in a home of its own, behind what `around` makes of it.
+fn each_example(around: impl Fn(&Path, &str) -> String, check: impl Fn(&Path, &str, &Output)) {
     let (first, _) = home();
     let mut found = Vec::new();
     examples(first.path(), "tidegate", &mut found);
@@ -110,13 +110,47 @@ fn every_example_runs() {
         let asks = ASK.iter().any(|command| example.starts_with(command));
         let answer = asks && !ANSWERS.iter().any(|answer| example.contains(answer));
         let script = example.replace(NAME, &kept) + if answer { " --yes" } else { "" };
-        let output = shell(home.path(), &script);
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{example}\n{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let output = shell(home.path(), &around(home.path(), &script));
+        check(home.path(), example, &output);
     }
+}
+
+#[test]
+fn every_example_runs() {
+    each_example(
+        |_, script| script.to_owned(),
+        |_, example, output| {
+            let said = [&output.stdout[..], &output.stderr].concat();
+            let said = String::from_utf8_lossy(&said);
+            assert_eq!(output.status.code(), Some(0), "{example}\n{said}");
+        },
+    );
+}
+
+/// No telemetry, no look for updates: whatever is run, sockets lead to this machine or nowhere.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_leaves_the_machine() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "strace is not installed");
+        return;
+    }
+    each_example(
+        |home, script| {
+            let script = script.replace('\'', "'\\''");
+            format!("strace -f -e trace=%network -o {}/trace sh -c '{script}'", home.display())
+        },
+        |home, example, _| {
+            let trace = std::fs::read_to_string(home.join("trace")).unwrap();
+            assert!(trace.contains("exited with"), "{example} was not traced: {trace}");
+            let leaves = |line: &&str| {
+                line.contains("sa_family=AF_INET")
+                    && !line.contains("127.0.0.1")
+                    && !line.contains("\"::1\"")
+                    && !line.contains("getsockname(")
+            };
+            let found: Vec<&str> = trace.lines().filter(leaves).collect();
+            assert!(found.is_empty(), "{example} speaks to others: {found:#?}");
+        },
+    );
 }

@@ -17,6 +17,7 @@ mod kept;
 mod large;
 #[cfg(target_os = "linux")]
 mod leaks;
+mod outcomes;
 mod place;
 mod run;
 mod scan;

@@ -27,7 +27,7 @@ pub(crate) fn push(text: &str, out: &mut String) {
 }
 
 /// Returns a text with hidden characters escaped; line feeds and tabs stay.
-pub(crate) fn text(text: &str) -> String {
+pub fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     push(text, &mut out);
     out

@@ -116,7 +116,8 @@ impl Check {
         let subject = visible::line(&self.subject);
         let mut out = format!("{mark} {subject:<column$}  {}\n", visible::line(&self.text));
         for line in &self.said {
-            out.push_str(&format!("    | {}\n", visible::line(line)));
+            // As it stands: a mark under a place is to stay there.
+            out.push_str(&format!("    | {}\n", visible::text(line.trim_end())));
         }
         if let Some(fix) = &self.fix {
             out.push_str(&format!("    fix: {}\n", visible::line(fix)));

@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from install import DEFAULT_CACHE, LabError, install
+from install import DEFAULT_CACHE, enter
 
 GONE = ("Continuation token expired or not found. Re-invoke without continuation_token to start a new negotiation.")
 MODES = ("legacy", "auto")
@@ -155,19 +155,14 @@ async def visit_all(options, report):
                         await walk(Visit(client, where, report))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Visits the servers of the SDK with the official Python client.")
-    parser.add_argument("--servers", type=Path, required=True, help="the example `conventions`")
+def visit_with(description: str, programs: tuple[str, str], visit_all) -> int:
+    """The command line of a script that visits servers: reads its options, walks through all, tells how it went."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(f"--{programs[0]}", type=Path, required=True, help=programs[1])
     parser.add_argument("--tidegate", type=Path, required=True, help="the binary under test")
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the installed packages")
     options = parser.parse_args()
-    try:
-        lab = install(options.cache)
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return 1
-    if Path(sys.prefix) != lab.python.parent.parent:
-        os.execv(lab.python, [str(lab.python), *sys.argv])
+    enter(options.cache)
     import anyio
 
     from servers.report import Report
@@ -179,4 +174,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(visit_with("Visits the servers of the SDK with the official Python client.",
+                        ("servers", "the example `conventions`"), visit_all))

@@ -7,17 +7,14 @@ FOLDER has the programs orbit, inventory, articles and bugtrace. Each is visited
 HTTP, directly and behind `tidegate run`, which must add nothing to answers that are small already. Exits with 1 when a
 check fails.
 """
-import argparse
 import json
 import os
 import re
 import sys
 import tempfile
-import warnings
 from pathlib import Path
 
-from conventions import GONE, MODES, Visit
-from install import DEFAULT_CACHE, LabError, install
+from conventions import GONE, MODES, Visit, visit_with
 from listeners import Listener
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -149,28 +146,6 @@ async def visit_all(options, report):
                         await walk(Visit(client, f"{where}, HTTP)", report))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Visits the example servers with the official Python client.")
-    parser.add_argument("--examples", type=Path, required=True, help="folder of the programs")
-    parser.add_argument("--tidegate", type=Path, required=True, help="the binary under test")
-    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the installed packages")
-    options = parser.parse_args()
-    try:
-        lab = install(options.cache)
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return 1
-    if Path(sys.prefix) != lab.python.parent.parent:
-        os.execv(lab.python, [str(lab.python), *sys.argv])
-    import anyio
-
-    from servers.report import Report
-    warnings.filterwarnings("ignore")
-    report = Report()
-    anyio.run(visit_all, options, report)
-    print(f"{report.passed} checks passed, {report.failed} failed")
-    return 1 if report.failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(visit_with("Visits the example servers with the official Python client.",
+                        ("examples", "folder of the programs"), visit_all))

@@ -181,3 +181,14 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+def enter(cache: Path) -> Lab:
+    """Installs the lab and goes on in its Python; where that fails, says why and ends the program."""
+    try:
+        lab = install(cache)
+    except LabError as error:
+        sys.exit(str(error))
+    if Path(sys.prefix) != lab.python.parent.parent:
+        os.execv(lab.python, [str(lab.python), *sys.argv])
+    return lab

@@ -10,27 +10,19 @@ a check failed.
 """
 import argparse
 import importlib
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from install import DEFAULT_CACHE, Lab, LabError, install
+from install import DEFAULT_CACHE, Lab, enter
 
 NAMES = ["everything", "filesystem", "memory", "git", "sql", "playwright"]
 
 
 def main() -> int:
     options = read_options()
-    try:
-        lab = install(options.cache)
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return 1
-    if Path(sys.prefix) != lab.python.parent.parent:
-        os.execv(lab.python, [str(lab.python), *sys.argv])
-    return run(options, lab)
+    return run(options, enter(options.cache))
 
 
 def read_options() -> argparse.Namespace:

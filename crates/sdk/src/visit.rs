@@ -30,6 +30,7 @@ use rmcp::model::{
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
 use rmcp::{RoleClient, ServerHandler, ServiceExt};
 use serde_json::Value;
+use tidegate_core::Tokens;
 use tidegate_core::measure::{self, Cost, Meter};
 use tidegate_core::payload::Payload;
 
@@ -123,6 +124,11 @@ impl Visitor {
     pub async fn read(&self, uri: &str) -> Result<ReadResourceResult, VisitError> {
         self.client.read_resource(ReadResourceRequestParams::new(uri)).await.map_err(failed)
     }
+}
+
+/// Returns a number with its thousands apart, for a table.
+pub fn thousands(number: u64) -> String {
+    Tokens(number).to_string()
 }
 
 impl Seen {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use tidegate_sdk::Place;
-use tidegate_sdk::visit::Visitor;
+use tidegate_sdk::visit::{Visitor, thousands};
 
 use crate::library::Library;
 use crate::plain::Plain;
@@ -33,12 +33,12 @@ pub async fn table(library: &Library, articles: &Articles) -> Result<String, Box
     ] {
         let before = plain.call(tool, &arguments).await?.tokens();
         let after = gated.call(tool, &arguments).await?.tokens();
-        writeln!(table, "| `{tool}` `{arguments}` | {} | {} |", grouped(before), grouped(after))?;
+        writeln!(table, "| `{tool}` `{arguments}` | {} | {} |", thousands(before), thousands(after))?;
     }
     let (pages, largest) = walk(&gated).await?;
     let opened = open_one(&gated).await?;
     writeln!(table, "\nAll {pages} pages of `list_articles`: at most {largest} tokens each.")?;
-    writeln!(table, "To list and then open one article: 2 calls, {} tokens.", grouped(opened))?;
+    writeln!(table, "To list and then open one article: 2 calls, {} tokens.", thousands(opened))?;
     Ok(table)
 }
 
@@ -50,7 +50,7 @@ async fn walk(visitor: &Visitor) -> Result<(u64, String), Box<dyn Error + Send +
         (pages, largest) = (pages + 1, largest.max(seen.tokens()));
         cursor = seen.json()["nextCursor"].clone();
         if cursor.is_null() {
-            return Ok((pages, grouped(largest)));
+            return Ok((pages, thousands(largest)));
         }
     }
 }
@@ -60,16 +60,4 @@ async fn open_one(visitor: &Visitor) -> Result<u64, Box<dyn Error + Send + Sync>
     let page = visitor.call("list_articles", &json!({})).await?;
     let slug = page.json()["items"][0]["slug"].clone();
     Ok(page.tokens() + visitor.call("get_article", &json!({ "slug": slug })).await?.tokens())
-}
-
-/// A number with its thousands apart.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).unwrap_or_default())
-        .collect();
-    groups.join(",")
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidegate_sdk::contract::Category;
-use tidegate_sdk::visit::Visitor;
+use tidegate_sdk::visit::{Visitor, thousands};
 use tidegate_sdk::{Artifacts, Place};
 
 use crate::{Tree, plain, server};
@@ -97,8 +97,8 @@ impl fmt::Display for Measured {
         writeln!(formatter, "| category | tool | before, bytes | after, bytes | budget, bytes |")?;
         writeln!(formatter, "|---|---|---:|---:|---:|")?;
         for Row { category, tool, before, after } in &self.rows {
-            let (before, after) = (grouped(*before), grouped(*after));
-            let budget = grouped(category.bytes() as u64);
+            let (before, after) = (thousands(*before), thousands(*after));
+            let budget = thousands(category.bytes() as u64);
             writeln!(formatter, "| {category} | `{tool}` | {before} | {after} | {budget} |")?;
         }
         let (before, after) = self.totals();
@@ -106,21 +106,8 @@ impl fmt::Display for Measured {
             formatter,
             "| all | {} calls | {} | {} | 25,600 |",
             self.rows.len(),
-            grouped(before),
-            grouped(after)
+            thousands(before),
+            thousands(after)
         )
     }
-}
-
-/// A number with a comma between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tidegate_sdk::visit::Visitor;
+use tidegate_sdk::visit::{Visitor, thousands};
 use tidegate_sdk::{Place, Tier};
 
 use crate::access::Access;
@@ -38,7 +38,7 @@ pub async fn table(stock: &Stock) -> Result<String, Box<dyn Error + Send + Sync>
     let rows = ["the whole result", "probe", "summary", "paginated, 25 a page", "filtered, two keys", "full"];
     for (at, row) in rows.into_iter().enumerate() {
         write!(table, "| {row} |")?;
-        columns.iter().try_for_each(|column| write!(table, " {} |", grouped(column[at])))?;
+        columns.iter().try_for_each(|column| write!(table, " {} |", thousands(column[at])))?;
         table.push('\n');
     }
     Ok(table)
@@ -65,11 +65,4 @@ async fn exchange(
         costs.push(gated.call(tool, &fetch).await?.tokens());
     }
     Ok(costs)
-}
-
-/// A number with its thousands apart.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group).into_owned());
-    groups.collect::<Vec<_>>().join(",")
 }

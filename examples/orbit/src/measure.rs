@@ -1,7 +1,7 @@
 //! The table of before and after, measured in this process.
 
 use serde_json::{Value, json};
-use tidegate_sdk::visit::{Seen, VisitError, Visitor};
+use tidegate_sdk::visit::{Seen, VisitError, Visitor, thousands};
 use tidegate_sdk::{Place, Rules};
 
 use crate::ISS;
@@ -56,23 +56,4 @@ fn size(seen: &Seen) -> (String, String) {
         false => thousands(count),
     };
     (told(seen.bytes(), BUDGET.0), told(seen.tokens(), BUDGET.1))
-}
-
-/// A number with its thousands apart.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let parts: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|part| str::from_utf8(part).ok()).collect();
-    parts.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_apart() {
-        let written = [0, 999, 1_000, 63_045, 1_000_000].map(thousands);
-        assert_eq!(written, ["0", "999", "1,000", "63,045", "1,000,000"]);
-    }
 }

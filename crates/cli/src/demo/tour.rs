@@ -110,9 +110,9 @@ pub(super) const TOURS: [Tour; 4] = [
         shows: "chosen fields, pages that survive changes, links instead of contents",
         behind: false,
         raw: || call("list_articles", json!({})),
-        first: || call("list_articles", json!({ "site": "harbour" })),
+        first: || call("list_articles", json!({})),
         next: [
-            |seen| call("list_articles", json!({ "site": "harbour", "cursor": seen.value(0, "nextCursor") })),
+            |seen| call("list_articles", json!({ "cursor": seen.value(0, "nextCursor") })),
             |_| call("search_articles", json!({ "query": "tide", "fields": ["slug", "author"], "limit": 5 })),
         ],
     },

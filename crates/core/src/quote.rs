@@ -1,11 +1,15 @@
 //! The end of a JSON string.
 //!
 //! JSON inside a JSON string has an escape every few bytes, where a search that stops at each costs more than what it
-//! searches. So sixteen bytes are looked at in one word, and a word is passed without a branch as long as every quote in
-//! it comes behind a backslash and no backslash behind another. Where words have neither, a search is quicker.
+//! searches. So many bytes are looked at together, and passed without a branch as long as every quote among them comes
+//! behind a backslash and no backslash behind another: first in chunks, each byte beside the one before it, which the
+//! compiler turns into vectors, and where one has something to stop at, in words of sixteen. Where words have neither
+//! quotes nor backslashes, a search is quicker.
 
 /// How many bytes are looked at together.
 pub(crate) const WORD: usize = 16;
+/// How many bytes make a chunk: the compiler makes vectors of 64 but not of 32.
+const CHUNK: usize = 64;
 const ONES: u128 = u128::from_ne_bytes([1; WORD]);
 /// After how many words without quotes and backslashes the next of them is searched for.
 const PLAIN: u32 = 2;
@@ -30,7 +34,21 @@ pub fn closing(bytes: &[u8], from: usize, quote: u8, escapes: &mut bool) -> Insi
     let mut escaped = 0;
     // Words in a row with neither.
     let mut plain = 0;
-    while let Some(window) = bytes.get(at..at + WORD) {
+    loop {
+        // What the first byte of a chunk means is told by the one before it, if that means what it looks like.
+        if at > from && (escaped != 0) == (bytes[at - 1] == b'\\') {
+            let start = at;
+            while let Some(chunk) = bytes.get(at - 1..at + CHUNK)
+                && passes(chunk, quote)
+            {
+                at += CHUNK;
+            }
+            if at > start {
+                (*escapes, plain) = (true, 0);
+                escaped = if bytes[at - 1] == b'\\' { 0x80 } else { 0 };
+            }
+        }
+        let Some(window) = bytes.get(at..at + WORD) else { break };
         let word = word(window);
         let (quotes, slashes) = (equal(word, quote), equal(word, b'\\'));
         if quotes | slashes == 0 {
@@ -64,6 +82,21 @@ pub fn closing(bytes: &[u8], from: usize, quote: u8, escapes: &mut bool) -> Insi
         at += WORD;
     }
     one_by_one(bytes, at, escaped != 0, quote, escapes)
+}
+
+/// Whether a chunk, behind the byte before it, has escapes, but no quote that is not escaped nor an escaped backslash.
+#[inline]
+fn passes(chunk: &[u8], quote: u8) -> bool {
+    let (Some(before), Some(chunk)) = (chunk.first_chunk::<CHUNK>(), chunk.last_chunk::<CHUNK>()) else {
+        return false;
+    };
+    let (mut stops, mut slashes) = (false, false);
+    for (byte, before) in chunk.iter().zip(before) {
+        let (slash, behind) = (*byte == b'\\', *before == b'\\');
+        stops |= (slash & behind) | ((*byte == quote) & !behind);
+        slashes |= slash;
+    }
+    slashes & !stops
 }
 
 fn one_by_one(bytes: &[u8], from: usize, escaped: bool, quote: u8, escapes: &mut bool) -> Inside {

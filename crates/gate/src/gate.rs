@@ -96,15 +96,15 @@ pub struct Called {
 }
 
 /// What was done with a result that crossed as it came, for the ledger.
-pub struct Untouched {
+pub struct Untouched<'u> {
     /// Who called.
-    pub caller: Arc<Caller>,
+    pub caller: &'u Caller,
     /// The tool.
-    pub tool: String,
+    pub tool: &'u str,
     /// `pass` or `observe`.
-    pub step: &'static str,
+    pub step: &'u str,
     /// The result.
-    pub result: Box<dyn Source + Send + Sync>,
+    pub result: &'u dyn Source,
     /// Microseconds that were added to the call.
     pub added_micros: u64,
 }
@@ -346,13 +346,13 @@ impl Gate {
     }
 
     /// Notes a result that crossed as it came. Counts its tokens, so it is not for the path of an answer.
-    pub fn note_untouched(&self, untouched: Untouched) {
-        let cost = Payload::read_result(&*untouched.result)
+    pub fn note_untouched(&self, untouched: &Untouched<'_>) {
+        let &Untouched { caller, tool, step, result, added_micros } = untouched;
+        let cost = Payload::read_result(&result)
             .ok()
-            .and_then(|payload| measure::cost(&payload, &untouched.caller.profile.meter).ok());
+            .and_then(|payload| measure::cost(&payload, &caller.profile.meter).ok());
         let Some(cost) = cost else { return };
-        let Untouched { caller, tool, step, added_micros, .. } = untouched;
-        let call = self.entry(&caller, &tool, step, (cost, cost));
+        let call = self.entry(caller, tool, step, (cost, cost));
         self.setup.keep.note(Call { added_micros, ..call });
     }
 

@@ -28,11 +28,17 @@ pub struct Member<'j> {
 
 /// Returns the members of the object at a place; `None` where there is no object.
 pub fn members<'j>(json: &'j [u8], place: &Place) -> Option<Vec<Member<'j>>> {
+    let mut members = Vec::new();
+    each_member(json, place, |member| members.push(member)).map(|()| members)
+}
+
+/// Hands out the members of the object at a place, one after the other; `None` where there is no object, which may turn
+/// out only after some were handed out.
+pub fn each_member<'j>(json: &'j [u8], place: &Place, mut each: impl FnMut(Member<'j>)) -> Option<()> {
     let mut reader = Reader { json: json.get(..place.end)?, at: place.start };
     reader.open(b'{')?;
-    let mut members = Vec::new();
     if reader.closes(b'}')? {
-        return reader.ends().then_some(members);
+        return reader.ends().then_some(());
     }
     loop {
         reader.space();
@@ -45,11 +51,11 @@ pub fn members<'j>(json: &'j [u8], place: &Place) -> Option<Vec<Member<'j>>> {
         // A name that cannot be decoded is none that anybody looks for.
         let name =
             text(json, &key).unwrap_or_else(|| String::from_utf8_lossy(&json[key]).into_owned().into());
-        members.push(Member { key: name, whole: start..value.end, value });
+        each(Member { key: name, whole: start..value.end, value });
         reader.space();
         match reader.next()? {
             b',' => {}
-            b'}' => return reader.ends().then_some(members),
+            b'}' => return reader.ends().then_some(()),
             _ => return None,
         }
     }
@@ -257,6 +263,11 @@ impl Edits {
     pub fn in_order(mut self) -> Vec<(Place, Vec<u8>)> {
         self.changes.sort_by_key(|(place, _)| (place.start, place.end));
         self.changes
+    }
+
+    /// Returns the bytes with all changes made; the same bytes where there are none.
+    pub fn applied<'j>(self, json: Cow<'j, [u8]>) -> Cow<'j, [u8]> {
+        if self.is_empty() { json } else { self.apply(&json).into() }
     }
 
     /// Returns the bytes with all changes made.

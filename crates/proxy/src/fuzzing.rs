@@ -28,7 +28,7 @@ pub fn lines<'p>(pieces: impl Iterator<Item = &'p [u8]>, limits: Limits) -> (Vec
     let mut lines = Lines::new(Arc::new(limits));
     let (mut found, mut held) = (Vec::new(), 0);
     for piece in pieces {
-        lines.push(piece, |framed| found.push(framed.into()));
+        lines.push(piece, |cut| found.push(Framed::from(cut).into()));
         held = held.max(lines.held());
     }
     found.extend(lines.rest().map(Found::from));

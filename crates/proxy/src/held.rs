@@ -14,7 +14,7 @@ use tidegate_core::source::{Part, Source, Span};
 use tidegate_gate::raw::{Edits, Place, skim};
 
 pub(crate) use intake::{Framed, Intake, TooLong};
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Cut, Lines};
 
 /// How large messages are dealt with.
 #[derive(Debug, Clone)]

@@ -12,9 +12,11 @@ mod held;
 pub mod http;
 mod link;
 mod message;
+mod notes;
 mod pending;
 pub mod stdio;
 mod task;
 
 pub use held::{Limits, Message, Spooled};
 pub use link::{FromClient, FromServer, Later, Link, Mode, Order};
+pub use notes::Chores;

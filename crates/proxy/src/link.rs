@@ -17,11 +17,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
 use tidegate_gate::raw::{self, Edits, Member, Place};
-use tidegate_gate::{Called, Caller, Capabilities, Gate, RpcError, Untouched, error_response, response};
+use tidegate_gate::{Called, Caller, Capabilities, Gate, RpcError, error_response, response};
 
 use crate::held::Limits;
 use crate::message::{Envelope, Kind, messages};
+use crate::notes::{Chores, Notes};
 use crate::pending::{Asked, Pending, Request};
 use crate::task::Tasks;
 
@@ -92,6 +94,7 @@ pub struct Link {
     timeout: Option<Duration>,
     limits: Arc<Limits>,
     state: Arc<Mutex<State>>,
+    notes: Arc<Notes>,
     pending: Mutex<Pending>,
 }
 
@@ -106,8 +109,8 @@ impl Link {
             answered: false,
             unreadable: false,
         };
-        let (limits, state) = (Arc::default(), Arc::new(Mutex::new(state)));
-        Self { gate, mode, timeout, limits, state, pending: Mutex::default() }
+        let (limits, state, notes) = (Arc::default(), Arc::new(Mutex::new(state)), Arc::default());
+        Self { gate, mode, timeout, limits, state, notes, pending: Mutex::default() }
     }
 
     /// Returns the conversation with other limits for large messages.
@@ -128,6 +131,7 @@ impl Link {
             timeout: self.timeout,
             limits: self.limits(),
             state: Arc::clone(&self.state),
+            notes: Arc::clone(&self.notes),
             pending: Mutex::default(),
         }
     }
@@ -136,7 +140,12 @@ impl Link {
     pub fn fresh(&self) -> Self {
         let caller = self.state().caller.forgotten();
         let new = Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout);
-        Self { limits: self.limits(), ..new }
+        Self { limits: self.limits(), notes: Arc::clone(&self.notes), ..new }
+    }
+
+    /// Starts what is done beside this conversation and those that come of it: counting what crossed, tidying up.
+    pub fn start_chores(&self) -> Chores {
+        Chores::start(Arc::clone(&self.gate), Arc::clone(&self.notes))
     }
 
     /// Returns the conversation with nothing changed that crosses.
@@ -161,13 +170,25 @@ impl Link {
 
     /// Takes a line from the client.
     pub fn from_client(&self, line: Vec<u8>) -> FromClient {
+        let (forward, orders) = self.take_request(line.into());
+        FromClient { forward: forward.map(Cow::into_owned), orders }
+    }
+
+    /// Takes a line from the client, adds what to send to the server, and returns what to answer ourselves.
+    pub(crate) fn pass_to_server(&self, line: &[u8], forward: &mut Vec<u8>) -> Vec<Order> {
+        let (line, orders) = self.take_request(line.into());
+        add_line(forward, line.as_deref());
+        orders
+    }
+
+    fn take_request<'l>(&self, line: Cow<'l, [u8]>) -> (Option<Cow<'l, [u8]>>, Vec<Order>) {
         let mut state = self.state();
         let Some(places) = messages(&line) else {
             state.unreadable |= !line.trim_ascii().is_empty();
-            return FromClient { forward: Some(line), ..FromClient::default() };
+            return (Some(line), Vec::new());
         };
         let mut orders = Vec::new();
-        let mut kept: Vec<&Place> = Vec::new();
+        let mut kept: SmallVec<[&Place; 1]> = SmallVec::new();
         let mut edits = Edits::new();
         for place in &places {
             let envelope = Envelope::read(&line, place);
@@ -181,16 +202,16 @@ impl Link {
             }
         }
         let forward = match kept.len() {
-            count if count == places.len() => Some(if edits.is_empty() { line } else { edits.apply(&line) }),
+            count if count == places.len() => Some(edits.applied(line)),
             0 => None,
             // A batch without what is ours.
             _ => {
                 let elements: Vec<Member<'_>> = places.iter().map(element).collect();
                 edits.remove(&elements, |element| !kept.contains(&&element.whole));
-                Some(edits.apply(&line))
+                Some(edits.applied(line))
             }
         };
-        FromClient { forward, orders }
+        (forward, orders)
     }
 
     /// Looks at a message of the client; `None` where it crosses.
@@ -344,20 +365,6 @@ impl Link {
         self.state().answered
     }
 
-    /// Notes what crossed.
-    pub fn note(&self, untouched: Untouched) {
-        self.gate.note_untouched(untouched);
-    }
-
-    /// Writes what was noted so far.
-    pub fn flush(&self) {
-        self.gate.keep().flush();
-    }
-
-    /// Takes away what has expired.
-    pub fn sweep(&self) {
-        self.gate.keep().sweep();
-    }
 }
 
 /// A message that is no business of the server's.
@@ -428,6 +435,15 @@ impl State {
 /// A message of a batch, as something that can be taken out of it.
 fn element(place: &Place) -> Member<'static> {
     Member { key: Cow::Borrowed(""), value: place.clone(), whole: place.clone() }
+}
+
+/// Adds a line to others, with its end.
+fn add_line(lines: &mut Vec<u8>, line: Option<&[u8]>) {
+    let Some(line) = line else { return };
+    lines.extend_from_slice(line);
+    if line.last() != Some(&b'\n') {
+        lines.push(b'\n');
+    }
 }
 
 fn line_of(mut message: Vec<u8>) -> Vec<u8> {

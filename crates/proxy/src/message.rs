@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::iter;
 
+use smallvec::SmallVec;
 use tidegate_gate::raw::{self, Place};
 
 /// Where the parts of one message stand.
@@ -29,16 +30,14 @@ impl<'j> Envelope<'j> {
     /// Reads the message at a place; `None` where there is no JSON object.
     pub(crate) fn read(json: &'j [u8], place: &Place) -> Option<Self> {
         let mut envelope = Self::default();
-        for member in raw::members(json, place)? {
-            match member.key.as_ref() {
-                "id" => envelope.id = Some(member.value),
-                "method" => envelope.method = raw::text(json, &member.value),
-                "params" => envelope.params = Some(member.value),
-                "result" => envelope.result = Some(member.value),
-                "error" => envelope.error = Some(member.value),
-                _ => {}
-            }
-        }
+        raw::each_member(json, place, |member| match member.key.as_ref() {
+            "id" => envelope.id = Some(member.value),
+            "method" => envelope.method = raw::text(json, &member.value),
+            "params" => envelope.params = Some(member.value),
+            "result" => envelope.result = Some(member.value),
+            "error" => envelope.error = Some(member.value),
+            _ => {}
+        })?;
         Some(envelope)
     }
 
@@ -53,13 +52,13 @@ impl<'j> Envelope<'j> {
 }
 
 /// Returns the messages of a line: one, or those of a batch. `None` where the line is not JSON of either form.
-pub(crate) fn messages(line: &[u8]) -> Option<Vec<Place>> {
+pub(crate) fn messages(line: &[u8]) -> Option<SmallVec<[Place; 1]>> {
     // Some write a byte order mark first; what follows is a message all the same.
     let rest = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii_start();
     let start = line.len() - rest.len();
     match rest.first()? {
         b'{' => Some(iter::once(start..line.trim_ascii_end().len()).collect()),
-        b'[' => raw::elements(line, &(start..line.len())),
+        b'[' => raw::elements(line, &(start..line.len())).map(SmallVec::from_vec),
         _ => None,
     }
 }

@@ -23,10 +23,9 @@ use child::Child;
 use input::Input;
 use log::Log;
 use orders::Orders;
-pub(crate) use orders::aside;
 
 use crate::guard::GRACE;
-use crate::held::{Framed, Lines, Message};
+use crate::held::{Cut, Framed, Lines, Message};
 use crate::link::{FromServer, Link};
 
 /// How to run.
@@ -70,10 +69,8 @@ const LAST_ANSWERS: Duration = Duration::from_secs(10);
 const LAST_WORK: Duration = Duration::from_secs(60);
 /// Lines up to this many bytes are sent together.
 const SMALL: usize = 16 * 1024;
-/// How often what has expired is taken away.
-const SWEEP: Duration = Duration::from_secs(600);
-/// When it is taken away first: a client that only asks what the server can do is gone by then.
-const FIRST_SWEEP: Duration = Duration::from_secs(10);
+/// How long nothing has to be looked at, unless something happens.
+const LONG: Duration = Duration::from_secs(600);
 
 /// Carries a conversation until it is over, and returns the exit code.
 ///
@@ -95,6 +92,7 @@ pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
             .log
             .say("waiting for an MCP client on stdin; clients start this command themselves, Ctrl-C ends it");
     }
+    let chores = front.link.start_chores();
     let orders = Orders::start(&front);
     let (sender, events) = channel();
     front.spawn("client", {
@@ -112,7 +110,7 @@ pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
         }
     });
     let code = front.attend(&mut Ends::new(events), &child, &orders);
-    orders.finish();
+    chores.finish();
     front.log.finish();
     Ok(code)
 }
@@ -160,7 +158,8 @@ impl Front {
 
     fn read_client(&self, orders: &Orders, events: &Sender<Event>) {
         let mut input = io::stdin().lock();
-        let mut line = Vec::new();
+        // Lines that came together go on together.
+        let (mut line, mut forward) = (Vec::new(), Vec::new());
         loop {
             let read = match input.fill_buf() {
                 Ok([]) => break,
@@ -168,47 +167,42 @@ impl Front {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => break,
             };
-            // What came together goes on together.
-            let mut forward = Vec::new();
-            for piece in read.split_inclusive(|byte| *byte == b'\n') {
-                line.extend_from_slice(piece);
-                if piece.last() == Some(&b'\n') {
-                    self.hear_client(std::mem::take(&mut line), orders, &mut forward);
+            let mut rest = read;
+            while let Some(end) = memchr::memchr(b'\n', rest).map(|end| end + 1) {
+                let (piece, behind) = rest.split_at(end);
+                rest = behind;
+                if line.is_empty() {
+                    self.hear_client(piece, orders, &mut forward);
+                } else {
+                    line.extend_from_slice(piece);
+                    self.hear_client(&std::mem::take(&mut line), orders, &mut forward);
                 }
             }
+            line.extend_from_slice(rest);
             let count = read.len();
             input.consume(count);
-            self.to_server(forward);
+            self.to_server(&mut forward);
         }
-        let mut forward = Vec::new();
         if !line.is_empty() {
-            self.hear_client(line, orders, &mut forward);
+            self.hear_client(&line, orders, &mut forward);
         }
-        self.to_server(forward);
+        self.to_server(&mut forward);
         let _ = events.send(Event::ClientGone);
     }
 
     /// Takes a line of the client's, and adds what to pass on.
-    fn hear_client(&self, line: Vec<u8>, orders: &Orders, forward: &mut Vec<u8>) {
-        let from = self.link.from_client(line);
-        for order in from.orders {
+    fn hear_client(&self, line: &[u8], orders: &Orders, forward: &mut Vec<u8>) {
+        for order in self.link.pass_to_server(line, forward) {
             orders.carry_out(order);
-        }
-        let Some(line) = from.forward else { return };
-        if forward.is_empty() {
-            *forward = line;
-        } else {
-            forward.extend_from_slice(&line);
-        }
-        if forward.last() != Some(&b'\n') {
-            forward.push(b'\n');
         }
     }
 
-    fn to_server(&self, lines: Vec<u8>) {
+    fn to_server(&self, lines: &mut Vec<u8>) {
         if !lines.is_empty() {
             // A server that no longer reads is about to end, and its end answers what is open.
             let _ = self.server.send(lines);
+            lines.clear();
+            lines.shrink_to(SMALL);
         }
     }
 
@@ -222,12 +216,12 @@ impl Front {
             let count = output.read(&mut buffer).unwrap_or(0);
             self.busy.store(true, Ordering::SeqCst);
             let mut sent = Ok(());
-            let mut hear = |framed| {
-                let heard = self.hear_server(framed, orders, &mut small);
+            let mut hear = |cut: Cut<'_>| {
+                let heard = self.hear_server(cut, orders, &mut small);
                 sent = std::mem::replace(&mut sent, Ok(())).and(heard);
             };
             match count {
-                0 => lines.rest().into_iter().for_each(&mut hear),
+                0 => lines.rest().map(Cut::Framed).into_iter().for_each(&mut hear),
                 count => lines.push(&buffer[..count], &mut hear),
             }
             if sent.and_then(|()| self.send_small(&mut small)).is_err() {
@@ -242,22 +236,16 @@ impl Front {
     }
 
     /// Does what is to be done with a message of the server's; small lines are only put with others.
-    fn hear_server(&self, framed: Framed, orders: &Orders, small: &mut Vec<u8>) -> io::Result<()> {
-        let from = match framed {
+    fn hear_server(&self, cut: Cut<'_>, orders: &Orders, small: &mut Vec<u8>) -> io::Result<()> {
+        if let Some(line) = cut.line().filter(|line| line.len() <= SMALL) {
+            self.attend_to(self.link.pass_to_client(line, small), orders);
+            return Ok(());
+        }
+        let from = match cut.into() {
             Framed::Message(message) => self.link.from_server(message),
             Framed::TooLong(too_long) => self.link.refuse(&too_long),
         };
-        match &from.forward {
-            Some(Message::Memory(line)) if line.len() <= SMALL => {
-                small.extend_from_slice(line);
-                if line.last() != Some(&b'\n') {
-                    small.push(b'\n');
-                }
-                self.attend_to(FromServer { forward: None, ..from }, orders);
-                Ok(())
-            }
-            _ => self.send_small(small).and_then(|()| self.pass_on(from, orders)),
-        }
+        self.send_small(small).and_then(|()| self.pass_on(from, orders))
     }
 
     fn send_small(&self, small: &mut Vec<u8>) -> io::Result<()> {
@@ -283,20 +271,12 @@ impl Front {
         if let Some(later) = from.later {
             orders.shape(later);
         }
-        for note in from.notes {
-            orders.note(note);
-        }
     }
 
     /// Waits for the end, and sees to it that it is a good one.
     fn attend(&self, ends: &mut Ends, child: &Child, orders: &Orders) -> u8 {
-        let mut sweep = Instant::now() + FIRST_SWEEP;
-        while !ends.wait(self.next_wake(sweep), Ends::has_begun) {
+        while !ends.wait(self.next_wake(), Ends::has_begun) {
             self.answer_overdue(orders);
-            if Instant::now() >= sweep {
-                orders.sweep();
-                sweep = Instant::now() + SWEEP;
-            }
         }
         if ends.client_gone {
             self.client_is_gone(ends, child, orders)
@@ -308,16 +288,16 @@ impl Front {
     fn answer_overdue(&self, orders: &Orders) {
         for (answer, cancel) in self.link.overdue() {
             orders.send(answer);
-            let _ = self.server.send(cancel);
+            let _ = self.server.send(&cancel);
         }
     }
 
     /// How long nothing has to be looked at, unless something happens.
-    fn next_wake(&self, sweep: Instant) -> Duration {
-        let deadline = self.link.next_deadline().map_or(sweep, |deadline| deadline.min(sweep));
+    fn next_wake(&self) -> Duration {
         // A request that comes in meanwhile may have an earlier deadline.
-        let most = if self.link.has_timeout() { Duration::from_millis(50) } else { SWEEP };
-        deadline.saturating_duration_since(Instant::now()).min(most)
+        let most = if self.link.has_timeout() { Duration::from_millis(50) } else { LONG };
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()).min(most);
+        self.link.next_deadline().map_or(most, left)
     }
 
     /// The client has closed its side. What it still waits for may come, as long as somebody could read it; then the

@@ -75,6 +75,7 @@ impl Arguments {
             .enable_all()
             .build()
             .map_err(CommandError::failed)?;
+        let chores = link.start_chores();
         let outcome = runtime.block_on(async {
             match (self.http, self.address()?) {
                 (Some(address), None) => {
@@ -102,6 +103,7 @@ impl Arguments {
             }
         });
         runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+        chores.finish();
         outcome
     }
 

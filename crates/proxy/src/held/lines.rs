@@ -4,29 +4,63 @@ use std::sync::Arc;
 
 use super::{Framed, Intake, Limits};
 
+/// What was cut out of a stream.
+#[derive(Debug)]
+pub(crate) enum Cut<'b> {
+    /// A line that came in one piece, where it stands in it.
+    Whole(&'b [u8]),
+    Framed(Framed),
+}
+
+impl Cut<'_> {
+    /// Returns the line, where it is in memory.
+    pub(crate) fn line(&self) -> Option<&[u8]> {
+        match self {
+            Self::Whole(line) => Some(line),
+            Self::Framed(Framed::Message(message)) => message.as_bytes(),
+            Self::Framed(Framed::TooLong(_)) => None,
+        }
+    }
+}
+
+impl From<Cut<'_>> for Framed {
+    fn from(cut: Cut<'_>) -> Self {
+        match cut {
+            Cut::Whole(line) => Self::Message(line.to_vec().into()),
+            Cut::Framed(framed) => framed,
+        }
+    }
+}
+
 /// Cuts lines out of a stream.
 #[derive(Debug)]
 pub(crate) struct Lines {
+    limits: Arc<Limits>,
     intake: Intake,
 }
 
 impl Lines {
     /// Returns a stream of which nothing has come.
     pub(crate) fn new(limits: Arc<Limits>) -> Self {
-        Self { intake: Intake::new(limits) }
+        Self { intake: Intake::new(Arc::clone(&limits)), limits }
     }
 
     /// Takes bytes, and hands out what they complete; lines keep their end.
-    pub(crate) fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Framed)) {
+    pub(crate) fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Cut<'_>)) {
         let mut rest = bytes;
         while let Some(end) = memchr::memchr(b'\n', rest).map(|end| end + 1) {
-            self.intake.push(&rest[..end]);
-            rest = &rest[end..];
-            self.intake.finish().map(&mut each);
+            let (line, behind) = rest.split_at(end);
+            rest = behind;
+            if self.intake.is_empty() && line.len() as u64 <= self.limits.in_memory() {
+                each(Cut::Whole(line));
+                continue;
+            }
+            self.intake.push(line);
+            self.intake.finish().map(Cut::Framed).map(&mut each);
         }
         if !rest.is_empty() {
             self.intake.push(rest);
-            self.intake.overflow().map(Framed::TooLong).map(&mut each);
+            self.intake.overflow().map(Framed::TooLong).map(Cut::Framed).map(&mut each);
         }
     }
 
@@ -58,12 +92,12 @@ mod tests {
             let limits = Arc::new(Limits { spool_above, most: 1000, folder: None });
             let mut lines = Lines::new(limits);
             let mut found = Vec::new();
-            let mut each = |framed| match framed {
+            let mut each = |cut: Cut<'_>| match cut.into() {
                 Framed::Message(message) => found.push(message.into_bytes().unwrap()),
                 Framed::TooLong(_) => panic!("nothing is that long"),
             };
             text.as_bytes().chunks(step).for_each(|piece| lines.push(piece, &mut each));
-            lines.rest().map(each);
+            lines.rest().map(Cut::Framed).map(each);
             let expected: Vec<Vec<u8>> = text.split_inclusive('\n').map(|line| line.as_bytes().to_vec()).collect();
             prop_assert_eq!(found, expected);
         }

@@ -1,16 +1,14 @@
 //! One message of a client over HTTP, as far as it is the same whatever stands behind: read, looked into, and answered
 //! where it is ours.
 
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
-use tidegate_gate::{RpcError, Untouched, error_response};
+use tidegate_gate::{RpcError, error_response};
 
 use super::body::{Body, full};
 use super::modern;
@@ -81,7 +79,6 @@ pub(super) async fn from_server(link: &Arc<Link>, message: impl Into<Message>) -
         let link = Arc::clone(link);
         from = apart(move || link.finish(*later)).await?;
     }
-    note(link, from.notes);
     from.forward
 }
 
@@ -89,15 +86,13 @@ pub(super) async fn from_server(link: &Arc<Link>, message: impl Into<Message>) -
 pub(super) fn pass_on(link: Arc<Link>, message: Message, then: impl FnOnce(Message) + Send + 'static) {
     if !message.is_larger_than(LARGE) {
         let from = link.from_server(message);
-        note(&link, from.notes);
         match (from.later, from.forward) {
             (None, Some(forward)) => then(forward),
             (None, None) => {}
             (Some(later), _) => {
                 tokio::task::spawn_blocking(move || {
                     let from = link.finish(*later);
-                    note(&link, from.notes);
-                    from.forward.map(then)
+                                from.forward.map(then)
                 });
             }
         }
@@ -108,31 +103,6 @@ pub(super) fn pass_on(link: Arc<Link>, message: Message, then: impl FnOnce(Messa
             then(forward);
         }
     });
-}
-
-/// Notes that wait to be counted; more are not taken, since counting must never hold up a message.
-const NOTES: usize = 4096;
-/// How long notes are gathered: waking a thread for each would cost more than the notes do.
-const GATHERED: Duration = Duration::from_millis(20);
-
-/// Notes what crossed, on a thread that does nothing else.
-fn note(link: &Arc<Link>, notes: Vec<Untouched>) {
-    static NOTED: OnceLock<SyncSender<(Arc<Link>, Untouched)>> = OnceLock::new();
-    let noted = NOTED.get_or_init(|| {
-        let (sender, waiting) = sync_channel::<(Arc<Link>, Untouched)>(NOTES);
-        std::thread::spawn(move || {
-            crate::stdio::aside();
-            while let Ok((link, first)) = waiting.recv() {
-                link.note(first);
-                waiting.try_iter().for_each(|(link, note)| link.note(note));
-                std::thread::sleep(GATHERED);
-            }
-        });
-        sender
-    });
-    for note in notes {
-        let _ = noted.try_send((Arc::clone(link), note));
-    }
 }
 
 /// Answers what is ours: one answer, or a batch of them.

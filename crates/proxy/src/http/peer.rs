@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::exchange::pass_on;
 use crate::guard;
-use crate::held::{Framed, Limits, Lines, Message, Spooled, TooLong};
+use crate::held::{Cut, Framed, Limits, Lines, Message, Spooled, TooLong};
 use crate::link::Link;
 use crate::message::{Envelope, Kind, behind_text, messages};
 
@@ -226,7 +226,10 @@ impl Peer {
         let mut lines = Lines::new(limits);
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
-            lines.push(&buffer[..count], |framed| self.hear(framed, &hearers));
+            lines.push(&buffer[..count], |cut| match cut {
+                Cut::Whole(line) => self.hear_line(line, &hearers),
+                Cut::Framed(framed) => self.hear(framed, &hearers),
+            });
         }
         if let Some(framed) = lines.rest() {
             self.hear(framed, &hearers);

@@ -3,16 +3,19 @@
 //! Most lines are decided on at once. A result that must be stored and shaped is handed out as [`Later`] work, so that
 //! whoever reads the server need not wait for the disk; its request stays open until that is done.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use smallvec::SmallVec;
 use tidegate_core::source::Source;
 use tidegate_gate::raw::{self, Edits, Place};
-use tidegate_gate::{Called, Caller, RpcError, Untouched, error_response};
+use tidegate_gate::{Called, Caller, RpcError, error_response};
 
-use super::{Link, Mode, line_of};
+use super::{Link, Mode, add_line, line_of};
 use crate::held::{Message, TooLong};
 use crate::message::{BYTE_ORDER_MARK, Envelope, Kind, behind_text, messages};
+use crate::notes::Crossed;
 use crate::pending::Asked;
 
 /// What to do with a message from the server.
@@ -20,8 +23,6 @@ use crate::pending::Asked;
 pub struct FromServer {
     /// What to send to the client.
     pub forward: Option<Message>,
-    /// What to note once it is sent.
-    pub notes: Vec<Untouched>,
     /// Why something was left out, for the log.
     pub left_out: Vec<String>,
     /// What to work on before there is something to send; then there is nothing else.
@@ -56,49 +57,61 @@ impl Link {
     /// Takes a message from the server.
     pub fn from_server(&self, message: impl Into<Message>) -> FromServer {
         match message.into() {
-            Message::Memory(line) => self.take_line(line),
+            Message::Memory(line) => {
+                let (forward, out) = self.take_line(line.into());
+                FromServer { forward: forward.map(|line| line.into_owned().into()), ..out }
+            }
             Message::Disk(spooled) => self.take_spooled(*spooled),
         }
     }
 
-    fn take_line(&self, mut line: Vec<u8>) -> FromServer {
+    /// Takes a line from the server, adds what to send to the client, and returns the rest of what to do.
+    pub(crate) fn pass_to_client(&self, line: &[u8], lines: &mut Vec<u8>) -> FromServer {
+        let (forward, out) = self.take_line(line.into());
+        add_line(lines, forward.as_deref());
+        out
+    }
+
+    fn take_line<'l>(&self, mut line: Cow<'l, [u8]>) -> (Option<Cow<'l, [u8]>>, FromServer) {
         if line.starts_with(BYTE_ORDER_MARK) && self.mode == Mode::Shape {
             // Clients that read JSON as it is defined would refuse it.
-            line.drain(..BYTE_ORDER_MARK.len());
+            line.to_mut().drain(..BYTE_ORDER_MARK.len());
         }
         let Some(places) = messages(&line) else {
             return match behind_text(&line).filter(|_| self.mode == Mode::Shape) {
                 Some(start) => {
-                    let mut out = self.take_line(line[start..].to_vec());
+                    let (forward, mut out) = self.take_line(line[start..].to_vec().into());
                     out.left_out.push(left_out(&line[..start], "not JSON"));
-                    out
+                    (forward, out)
                 }
                 None => self.leave_out(line, "not JSON", FromServer::default()),
             };
         };
         let alone = places.len() == 1;
         let mut passing = Passing { line: &line, edits: Edits::new(), out: FromServer::default(), alone };
-        let mut kept = Vec::new();
+        let mut kept: SmallVec<[&Place; 1]> = SmallVec::new();
         for place in &places {
             let crosses = match Envelope::read(&line, place) {
                 Some(envelope) => self.server_message(&envelope, place, &mut passing),
                 None => self.mode == Mode::Observe,
             };
             if crosses {
-                kept.push(place.clone());
+                kept.push(place);
             }
         }
         let Passing { edits, mut out, .. } = passing;
         if let Some(later) = &mut out.later {
-            (later.message, later.edits) = (line.into(), edits);
-        } else if self.mode == Mode::Observe || (kept.len() == places.len() && !kept.is_empty()) {
-            out.forward = Some(if edits.is_empty() { line } else { edits.apply(&line) }.into());
-        } else if kept.is_empty() {
-            return if out.left_out.is_empty() { self.leave_out(line, "no message", out) } else { out };
-        } else {
-            out.forward = Some(batch_of(&kept, &places, edits, &line).into());
+            (later.message, later.edits) = (line.into_owned().into(), edits);
+            return (None, out);
         }
-        out
+        if self.mode == Mode::Observe || (kept.len() == places.len() && !kept.is_empty()) {
+            return (Some(edits.applied(line)), out);
+        }
+        match kept.as_slice() {
+            [] if out.left_out.is_empty() => self.leave_out(line, "no message", out),
+            [] => (None, out),
+            kept => (Some(batch_of(kept, &places, edits, &line).into()), out),
+        }
     }
 
     /// Does the work that was put off; `None` where the request was answered otherwise meanwhile.
@@ -120,7 +133,7 @@ impl Link {
         }
         match shaped {
             Some(shaped) => edits.replace(place, shaped),
-            None => out.notes.push(untouched(&caller, &called, "pass", owned(&message, &place), started)),
+            None => self.note(&caller, &called, "pass", crossed(&message, &place), started),
         }
         message = match message {
             Message::Memory(line) if edits.is_empty() => line.into(),
@@ -200,8 +213,7 @@ impl Link {
             let started = Instant::now();
             if self.gate.fits(&caller, called, &line[place.clone()]) {
                 if envelope.result.is_some() {
-                    let result = Box::new(line[place.clone()].to_vec());
-                    passing.out.notes.push(untouched(&caller, called, "pass", result, started));
+                    self.note(&caller, called, "pass", Crossed::Memory(&line[place.clone()]), started);
                 }
                 return true;
             }
@@ -239,8 +251,7 @@ impl Link {
         let result = &passing.line[place.clone()];
         if self.mode == Mode::Observe {
             if let Asked::Call(called) | Asked::TaskResult(called) = asked {
-                let result = Box::new(result.to_vec());
-                passing.out.notes.push(untouched(&caller, called, "observe", result, Instant::now()));
+                self.note(&caller, called, "observe", Crossed::Memory(result), Instant::now());
             }
             return;
         }
@@ -263,8 +274,7 @@ impl Link {
                 let started = Instant::now();
                 let shaped = self.gate.result(&caller, called, &result);
                 if shaped.is_none() {
-                    let result = Box::new(result.to_vec());
-                    passing.out.notes.push(untouched(&caller, called, "pass", result, started));
+                    self.note(&caller, called, "pass", Crossed::Memory(result), started);
                 }
                 shaped
             }
@@ -320,13 +330,31 @@ impl Link {
         }
     }
 
-    fn leave_out(&self, line: Vec<u8>, why: &str, mut out: FromServer) -> FromServer {
+    fn leave_out<'l>(
+        &self,
+        line: Cow<'l, [u8]>,
+        why: &str,
+        mut out: FromServer,
+    ) -> (Option<Cow<'l, [u8]>>, FromServer) {
         if self.mode == Mode::Observe {
-            out.forward = Some(line.into());
-        } else if !line.trim_ascii().is_empty() {
+            return (Some(line), out);
+        }
+        if !line.trim_ascii().is_empty() {
             out.left_out.push(left_out(&line, why));
         }
-        out
+        (None, out)
+    }
+
+    /// Notes a result that crosses as it came.
+    pub(super) fn note(
+        &self,
+        caller: &Arc<Caller>,
+        called: &Called,
+        step: &'static str,
+        result: Crossed<'_>,
+        started: Instant,
+    ) {
+        self.notes.add(caller, &called.tool, step, result, started);
     }
 }
 
@@ -337,10 +365,10 @@ fn left_out(line: &[u8], why: &str) -> String {
 }
 
 /// A batch without those that are left out.
-fn batch_of(kept: &[Place], places: &[Place], mut edits: Edits, line: &[u8]) -> Vec<u8> {
+fn batch_of(kept: &[&Place], places: &[Place], mut edits: Edits, line: &[u8]) -> Vec<u8> {
     let mut first = true;
     for place in places {
-        if !kept.contains(place) {
+        if !kept.contains(&place) {
             edits.replace(place.clone(), b"null".to_vec());
         }
     }
@@ -366,26 +394,10 @@ fn part<'m>(message: &'m Message, place: &Place) -> Box<dyn Source + Sync + 'm> 
     }
 }
 
-/// The bytes at a place of a message, to outlive it.
-fn owned(message: &Message, place: &Place) -> Box<dyn Source + Send + Sync> {
+/// The bytes at a place of a message, to be noted.
+fn crossed<'m>(message: &'m Message, place: &Place) -> Crossed<'m> {
     match message {
-        Message::Memory(line) => Box::new(line[place.clone()].to_vec()),
-        Message::Disk(spooled) => Box::new(spooled.part(place)),
-    }
-}
-
-pub(super) fn untouched(
-    caller: &Arc<Caller>,
-    called: &Called,
-    step: &'static str,
-    result: Box<dyn Source + Send + Sync>,
-    started: Instant,
-) -> Untouched {
-    Untouched {
-        caller: Arc::clone(caller),
-        tool: called.tool.clone(),
-        step,
-        result,
-        added_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        Message::Memory(line) => Crossed::Memory(&line[place.clone()]),
+        Message::Disk(spooled) => Crossed::Disk(spooled.part(place)),
     }
 }

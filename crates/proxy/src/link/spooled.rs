@@ -7,9 +7,9 @@ use tidegate_gate::Called;
 use tidegate_gate::raw::skim::{self, Message as Skimmed};
 use tidegate_gate::raw::{Edits, Member, Place};
 
-use super::server::untouched;
 use super::{FromServer, Later, Link, Mode, element};
 use crate::held::{Message, Spooled};
+use crate::notes::Crossed;
 use crate::pending::Asked;
 
 /// What becomes of one message.
@@ -27,7 +27,7 @@ impl Link {
         let mut edits = Edits::new();
         let mut gone = Vec::new();
         for message in &messages {
-            match self.spooled_message(message, messages.len() == 1, &spooled, &mut edits, &mut out) {
+            match self.spooled_message(message, messages.len() == 1, &spooled, &mut edits) {
                 Fate::Crosses => {}
                 Fate::Gone(why) => gone.push((message.place.clone(), why)),
                 Fate::Later(later) => {
@@ -60,7 +60,6 @@ impl Link {
         alone: bool,
         spooled: &Spooled,
         edits: &mut Edits,
-        out: &mut FromServer,
     ) -> Fate {
         if message.member("method").is_some() {
             self.task_notified(message, spooled, edits);
@@ -82,8 +81,8 @@ impl Link {
         let caller = self.state().caller.clone();
         match &request.asked {
             Asked::Call(called) | Asked::TaskResult(called) if self.mode == Mode::Observe => {
-                let result = Box::new(spooled.part(&answer.value));
-                out.notes.push(untouched(&caller, called, "observe", result, Instant::now()));
+                let result = Crossed::Disk(spooled.part(&answer.value));
+                self.note(&caller, called, "observe", result, Instant::now());
             }
             Asked::Call(called) | Asked::TaskResult(called) if alone => {
                 let later = Later {
@@ -106,9 +105,7 @@ impl Link {
                 };
                 match shaped {
                     Some(shaped) => edits.replace(answer.value.clone(), shaped),
-                    None => {
-                        out.notes.push(untouched(&caller, called, "pass", Box::new(body), Instant::now()));
-                    }
+                    None => self.note(&caller, called, "pass", Crossed::Disk(body), Instant::now()),
                 }
             }
             Asked::TaskState(called) => self.task_result(called, &answer.value, spooled, edits),

@@ -49,7 +49,7 @@ impl Input {
     }
 
     /// Writes a line, or lets it wait behind others.
-    pub(super) fn send(&self, line: Vec<u8>) -> io::Result<()> {
+    pub(super) fn send(&self, line: &[u8]) -> io::Result<()> {
         let mut state = self.lock();
         while state.bytes > WAITING && state.pipe.is_some() {
             state = self.state.1.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ impl Input {
         if state.closing || state.pipe.is_none() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let written = if state.waiting.is_empty() { state.write(&line)? } else { 0 };
+        let written = if state.waiting.is_empty() { state.write(line)? } else { 0 };
         if written < line.len() {
             state.bytes += line.len() - written;
             state.waiting.push_back(line[written..].to_vec());

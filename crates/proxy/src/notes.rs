@@ -1,0 +1,202 @@
+//! Results that crossed as they came, until they are counted and noted in the ledger.
+//!
+//! Counting takes longer than carrying a message, so it is a chore: done apart, by a thread that lets all others run
+//! first. What waits for it is copied into one piece of memory that is used again and again: a piece for each would cost
+//! more than looking into the message does, most of it for memory that was never touched before.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tidegate_core::source::{Part, Source};
+use tidegate_gate::raw::Place;
+use tidegate_gate::{Caller, Gate, Untouched};
+
+use crate::held::Spool;
+
+/// Notes that wait to be counted; more are not taken, since counting must never hold up a message.
+const MOST: usize = 4096;
+/// Bytes that wait to be counted, unless one result alone has more.
+const MOST_BYTES: usize = 16 << 20;
+/// Bytes of memory that stay for the next results.
+const STAYS: usize = 2 << 20;
+/// How long notes are gathered: waking a thread for each would cost more than the notes do, and while calls come in quick
+/// succession there is no core to spare for counting.
+const GATHERED: Duration = Duration::from_millis(20);
+/// How long the last notes may take; losing them is allowed.
+const LAST: Duration = Duration::from_secs(1);
+/// How often what has expired is taken away.
+const SWEEP: Duration = Duration::from_secs(600);
+/// When it is taken away first: a client that only asks what the server can do is gone by then.
+const FIRST_SWEEP: Duration = Duration::from_secs(10);
+
+/// A result, wherever it is held.
+pub(crate) enum Crossed<'r> {
+    Memory(&'r [u8]),
+    Disk(Part<Spool>),
+}
+
+enum Held {
+    /// Among the bytes of the batch.
+    Here(Place),
+    Disk(Part<Spool>),
+}
+
+struct Note {
+    caller: Arc<Caller>,
+    /// The tool's name, among the bytes of the batch.
+    tool: Place,
+    result: Held,
+    step: &'static str,
+    added_micros: u64,
+}
+
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    notes: Vec<Note>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Batch,
+    /// Whether somebody waits for the end.
+    ending: bool,
+}
+
+/// What waits to be counted.
+#[derive(Default)]
+pub(crate) struct Notes {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Batch {
+    fn put(&mut self, bytes: &[u8]) -> Place {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+
+    fn is_full(&self, more: usize) -> bool {
+        self.notes.len() >= MOST || (!self.notes.is_empty() && self.bytes.len() + more > MOST_BYTES)
+    }
+
+    /// Counts all, and is empty then.
+    fn count(&mut self, gate: &Gate) {
+        for Note { caller, tool, result, step, added_micros } in self.notes.drain(..) {
+            let tool = String::from_utf8_lossy(&self.bytes[tool]);
+            let (here, disk);
+            let result: &dyn Source = match result {
+                Held::Here(place) => {
+                    here = &self.bytes[place];
+                    &here
+                }
+                Held::Disk(part) => {
+                    disk = part;
+                    &disk
+                }
+            };
+            gate.note_untouched(&Untouched { caller: &caller, tool: &tool, step, result, added_micros });
+        }
+        self.bytes.clear();
+        self.bytes.shrink_to(STAYS);
+    }
+}
+
+impl Notes {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of a result, as long as there is room.
+    pub(crate) fn add(
+        &self,
+        caller: &Arc<Caller>,
+        tool: &str,
+        step: &'static str,
+        result: Crossed<'_>,
+        started: Instant,
+    ) {
+        let added_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let mut state = self.lock();
+        let batch = &mut state.waiting;
+        let bytes = if let Crossed::Memory(bytes) = result { bytes } else { b"" };
+        if batch.is_full(bytes.len() + tool.len()) {
+            return;
+        }
+        let is_first = batch.notes.is_empty();
+        let tool = batch.put(tool.as_bytes());
+        let result = match result {
+            Crossed::Memory(bytes) => Held::Here(batch.put(bytes)),
+            Crossed::Disk(part) => Held::Disk(part),
+        };
+        batch.notes.push(Note { caller: Arc::clone(caller), tool, result, step, added_micros });
+        drop(state);
+        if is_first {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until there is something to do, some time longer for more of it, and takes it; returns whether it is the last.
+    fn take(&self, batch: &mut Batch, until: Instant) -> bool {
+        let wait = |state, time, so: fn(&mut State) -> bool| {
+            self.changed.wait_timeout_while(state, time, so).unwrap_or_else(PoisonError::into_inner).0
+        };
+        let idle = until.saturating_duration_since(Instant::now());
+        let mut state = wait(self.lock(), idle, |state| state.waiting.notes.is_empty() && !state.ending);
+        if !state.waiting.notes.is_empty() {
+            state = wait(state, GATHERED, |state| !state.ending);
+        }
+        std::mem::swap(&mut state.waiting, batch);
+        state.ending
+    }
+}
+
+/// The thread that counts and tidies up.
+pub struct Chores {
+    notes: Arc<Notes>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Chores {
+    /// Starts it.
+    pub(crate) fn start(gate: Arc<Gate>, notes: Arc<Notes>) -> Self {
+        let own = Arc::clone(&notes);
+        let work = move || {
+            aside();
+            let mut batch = Batch::default();
+            let mut sweep = Instant::now() + FIRST_SWEEP;
+            loop {
+                let is_last = own.take(&mut batch, sweep);
+                batch.count(&gate);
+                if is_last {
+                    return gate.keep().flush();
+                }
+                if Instant::now() >= sweep {
+                    gate.keep().sweep();
+                    sweep = Instant::now() + SWEEP;
+                }
+            }
+        };
+        // Without the thread nothing is counted, and everything else goes on.
+        Self { notes, thread: thread::Builder::new().name("tidegate-chores".into()).spawn(work).ok() }
+    }
+
+    /// Ends it once every note is written, or after a while.
+    pub fn finish(self) {
+        self.notes.lock().ending = true;
+        self.notes.changed.notify_all();
+        let until = Instant::now() + LAST;
+        while Instant::now() < until && self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Lets every other thread run first: counting must never hold up a message.
+fn aside() {
+    // On Linux this is about the calling thread alone. Where it is refused it only takes its turn as others do.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, 19);
+}

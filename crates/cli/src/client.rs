@@ -202,7 +202,7 @@ impl Failure {
 fn message(error: &[u8]) -> String {
     let error: Value = serde_json::from_slice(error).unwrap_or_default();
     let message = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-    message.chars().take(200).collect()
+    tidegate_core::visible::cut(&message, 300)
 }
 
 /// Returns the last lines of a stream.

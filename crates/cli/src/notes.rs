@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tidegate_gate::Place;
+use tidegate_gate::{LIST, MORE_OF_LIST, Place};
 use tidegate_store::{Call, Clock, Millis, SystemClock, read_calls};
 
 use crate::error::CommandError;
@@ -50,6 +50,10 @@ pub(crate) enum Kind {
     Lost,
     /// A part of a kept result.
     FollowUp,
+    /// A list of tools, or its first page.
+    List,
+    /// A further page of a list of tools.
+    MoreOfList,
 }
 
 impl Kind {
@@ -59,6 +63,8 @@ impl Kind {
             "pass" | "whole" => Self::Passed,
             "observe" => Self::Observed,
             "view" | "fetch" => Self::FollowUp,
+            LIST => Self::List,
+            MORE_OF_LIST => Self::MoreOfList,
             // The style `error` keeps the result.
             "error" if call.artifact.is_none() => Self::Lost,
             _ => Self::Shaped,

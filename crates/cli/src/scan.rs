@@ -4,6 +4,7 @@ mod arguments;
 mod probe;
 mod table;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -41,8 +42,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL", requires = "probe", conflicts_with = "command")]
     url: Option<String>,
 
+    /// Variable of the environment that holds the address
+    #[arg(long, value_name = "VARIABLE", requires = "probe", conflicts_with_all = ["command", "url"])]
+    url_env: Option<String>,
+
     /// Header for the server, whose value is in a variable of the environment: Authorization=API_AUTH
-    #[arg(long, value_name = "NAME=VARIABLE", requires = "url")]
+    #[arg(long, value_name = "NAME=VARIABLE", requires = "probe", conflicts_with = "command")]
     header_env: Vec<String>,
 
     /// What to print
@@ -84,11 +89,24 @@ fn nothing(arguments: &Arguments) -> &'static str {
 /// What the ledger says.
 fn noted(selection: &Selection) -> Result<Scanned, CommandError> {
     let place = Config::load(None)?.place();
-    let mut tools = Tools::default();
-    selection.read(ledger(&place), |call| match Kind::of(&call) {
-        // Of these the size of the result is not known, or is no matter of the tool's.
-        Kind::Lost | Kind::FollowUp => {}
-        kind => tools.add(&call.server, &call.tool, call.raw_tokens, kind == Kind::Observed),
+    let (mut tools, mut lists, mut vocabularies) = (Tools::default(), BTreeMap::new(), BTreeSet::new());
+    selection.read(ledger(&place), |call| {
+        // Some clients count with a margin; without it the results of all are comparable.
+        let (vocabulary, margin) = match &call.counted {
+            Some(counted) => (Some(counted.vocabulary.clone()), counted.margin_percent),
+            None => (None, 0),
+        };
+        let tokens = call.raw_tokens * 100 / (100 + u64::from(margin));
+        match Kind::of(&call) {
+            // Of these the size of the result is not known, or is no matter of the tool's.
+            Kind::Lost | Kind::FollowUp => return,
+            // The latest list is what the server has now.
+            Kind::List => drop(lists.insert(call.server.clone(), tokens)),
+            Kind::MoreOfList => *lists.entry(call.server.clone()).or_default() += tokens,
+            kind => tools.add(&call.server, &call.tool, tokens, kind == Kind::Observed),
+        }
+        vocabularies.insert(vocabulary);
     })?;
-    Ok(Scanned::of_ledger(tools))
+    let known = vocabularies.into_iter().map(|name| name.unwrap_or_else(|| "an unknown vocabulary".into()));
+    Ok(Scanned::of_ledger(tools, lists, known.collect()))
 }

@@ -1,5 +1,6 @@
 //! The one file that prints.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -76,6 +77,16 @@ pub(crate) fn bytes(count: u64) -> String {
 /// A name that somebody else chose, as a terminal may show it.
 pub(crate) fn shown(name: &str) -> String {
     if name.is_empty() { "-".into() } else { visible::line(name) }
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.into_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 /// The section of `tidegate.toml` that is about one tool.
@@ -163,6 +174,13 @@ pub(crate) fn fail(error: &CommandError) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_for_a_shell() {
+        assert_eq!(quoted("/a/b-1.db"), "/a/b-1.db");
+        assert_eq!(quoted("/it's here"), r"'/it'\''s here'");
+        assert_eq!(quoted(""), "''");
+    }
 
     #[test]
     fn sizes() {

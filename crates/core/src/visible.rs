@@ -40,7 +40,7 @@ pub fn line(text: &str) -> String {
 }
 
 /// Returns a text on one line of at most `limit` characters; what is cut is marked with `…`.
-pub(crate) fn cut(text: &str, limit: usize) -> String {
+pub fn cut(text: &str, limit: usize) -> String {
     // The beginning is enough: folding only ever shortens.
     let head: String = text.chars().take(limit * 4 + 64).collect();
     let shown = line(&head);

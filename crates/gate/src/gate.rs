@@ -95,13 +95,18 @@ pub struct Called {
     pub by_program: bool,
 }
 
+/// The step of a list of tools, or of its first page.
+pub const LIST: &str = "list";
+/// The step of a further page of a list of tools.
+pub const MORE_OF_LIST: &str = "list-more";
+
 /// What was done with a result that crossed as it came, for the ledger.
 pub struct Untouched<'u> {
     /// Who called.
     pub caller: &'u Caller,
     /// The tool.
     pub tool: &'u str,
-    /// `pass` or `observe`.
+    /// `pass`, `observe`, [`LIST`] or [`MORE_OF_LIST`].
     pub step: &'u str,
     /// The result.
     pub result: &'u dyn Source,
@@ -276,7 +281,13 @@ impl Gate {
         match answer {
             Err(message) => {
                 let message = format!("{}: {}. Nothing was run.", caller.reader, bounded(&message));
-                reply::text_result(caller, &message, true)
+                let result = reply::text_result(caller, &message, true);
+                let tokens = caller.profile.meter.count(&message);
+                let sent = Cost { tokens, estimated: false, bytes: Bytes(result.len() as u64) };
+                let call = self.entry(caller, caller.reader, "view", (sent, sent));
+                self.note(Call { view: Some("refused".into()), ..call }, started);
+                self.count(result.len() as u64);
+                result
             }
             Ok(part) => {
                 let result = reply::text_result(caller, &part.answer.text, false);
@@ -348,9 +359,11 @@ impl Gate {
     /// Notes a result that crossed as it came. Counts its tokens, so it is not for the path of an answer.
     pub fn note_untouched(&self, untouched: &Untouched<'_>) {
         let &Untouched { caller, tool, step, result, added_micros } = untouched;
-        let cost = Payload::read_result(&result)
-            .ok()
-            .and_then(|payload| measure::cost(&payload, &caller.profile.meter).ok());
+        let meter = &caller.profile.meter;
+        let cost = match step {
+            LIST | MORE_OF_LIST => tools::cost(result, meter),
+            _ => Payload::read_result(&result).ok().and_then(|payload| measure::cost(&payload, meter).ok()),
+        };
         let Some(cost) = cost else { return };
         let call = self.entry(caller, tool, step, (cost, cost));
         self.setup.keep.note(Call { added_micros, ..call });

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Value, json};
 use tidegate_core::envelope::Handle;
+use tidegate_core::measure::{Cost, Meter};
+use tidegate_core::source::{Source, Span};
+use tidegate_core::{Bytes, Tokens};
 
 use crate::caller::Caller;
 use crate::profile::OutputSchema;
@@ -52,6 +56,24 @@ pub(crate) const ARGUMENTS: [&str; 14] = [
     "mode",
     "max_tokens",
 ];
+
+/// What a page of a list of tools costs in every conversation, whether they are called or not; `None` if it is none.
+pub(crate) fn cost(result: &dyn Source, meter: &Meter) -> Option<Cost> {
+    let whole = Span { start: 0, end: result.len() };
+    let page: Value = serde_json::from_slice(&whole.read(result).ok()?).ok()?;
+    let tokens = page["tools"].as_array()?.iter().map(|tool| listed_tokens(tool, meter)).sum();
+    Some(Cost { tokens: Tokens(tokens), estimated: meter.is_estimate(), bytes: Bytes(result.len()) })
+}
+
+/// Returns what a tool costs by being listed: a model is told its name, description and arguments.
+pub fn listed_tokens(tool: &Value, meter: &Meter) -> u64 {
+    let told = json!({
+        "name": tool["name"],
+        "description": tool["description"],
+        "parameters": tool["inputSchema"],
+    });
+    meter.count(&told.to_string()).0
+}
 
 /// A list of tools, as it is handed on.
 pub(crate) struct Listed {

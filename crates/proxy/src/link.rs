@@ -364,7 +364,6 @@ impl Link {
     pub fn has_answered(&self) -> bool {
         self.state().answered
     }
-
 }
 
 /// A message that is no business of the server's.

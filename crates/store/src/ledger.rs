@@ -39,7 +39,8 @@ pub struct Call {
     /// The tool.
     pub tool: String,
     /// What was done. With a result: `pass`, `whole` (for a program), `observe`, or a way to shape it: `lossless` or a
-    /// style. With a follow-up: `view`, or `fetch` where it came through the tool itself.
+    /// style. With a follow-up: `view`, or `fetch` where it came through the tool itself. With a list of tools: `list`, or
+    /// `list-more` for further pages of it.
     pub step: String,
     /// Bytes of the whole result.
     pub raw_bytes: u64,
@@ -55,7 +56,7 @@ pub struct Call {
     pub artifact: Option<String>,
     /// What shares a quota, such as a process; unknown in notes of version 0.1.0 and earlier.
     pub session: Option<String>,
-    /// Which part a follow-up asked for: the name of the view.
+    /// Which part a follow-up asked for: the name of the view, or `refused` where it made no sense.
     pub view: Option<String>,
     /// Bytes that the artifact takes in the store, where one was made.
     pub stored_bytes: u64,

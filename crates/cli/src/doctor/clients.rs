@@ -9,6 +9,7 @@ use super::check::Check;
 use super::configuration::Configuration;
 use super::limits;
 use crate::install::{Names, count};
+use crate::ui;
 
 /// Returns the checks of one client that was looked for; none if it has no file here.
 pub(super) fn checks(
@@ -50,8 +51,9 @@ pub(super) fn checks(
 pub(super) fn unwrapped(found: &Found, names: &Names) -> Option<Check> {
     let subject = subject(found, names);
     let check = match &found.verdict {
-        Verdict::WrapCommand | Verdict::WrapAddress => Check::warning(subject, "is not wrapped")
-            .fix(format!("tidegate install --client {} --server {}", found.client.name, found.server())),
+        Verdict::WrapCommand | Verdict::WrapAddress => {
+            Check::warning(subject, "is not wrapped").fix(format!("tidegate install {}", chosen(found)))
+        }
         Verdict::Left(why) => Check::note(subject, format!("is not wrapped: {why}")),
         Verdict::AlreadyWrapped if found.off => {
             Check::note(subject, "is wrapped; it is switched off, so it was not started")
@@ -59,6 +61,11 @@ pub(super) fn unwrapped(found: &Found, names: &Names) -> Option<Check> {
         _ => return None,
     };
     Some(named(check, found))
+}
+
+/// The words of a command that mean one server.
+pub(super) fn chosen(found: &Found) -> String {
+    format!("--client {} --server {}", found.client.name, ui::quoted(ui::shown(found.server())))
 }
 
 /// What a server is called in a line.
@@ -108,9 +115,12 @@ fn broken(client: &Client, problem: &FileError, names: &Names) -> Check {
         }
         FileError::Unusable { source, .. } => Check::failure(client.name, format!("{name}: {source}"))
             .fix("see that it is a file that you own and may read"),
-        FileError::ReadOnly(_) => {
+        FileError::ReadOnly(path) => {
+            // A shell puts the home folder in place of ~, but not between quotes.
+            let rest = name.trim_start_matches('~');
+            let word = if ui::quoted(rest) == rest { name.clone() } else { ui::quoted(path) };
             Check::warning(client.name, format!("{name} is read-only, so nothing in it is wrapped"))
-                .fix(format!("chmod u+w {name}, then tidegate install --client {}", client.name))
+                .fix(format!("chmod u+w {word}, then tidegate install --client {}", client.name))
         }
         other => Check::failure(client.name, other.to_string()).fix(format!("see {name}")),
     };

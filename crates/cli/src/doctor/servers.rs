@@ -16,7 +16,7 @@ use tidegate_clients::install::Found;
 use tidegate_clients::{Launch, LaunchError, Surroundings, launch};
 
 use super::check::Check;
-use super::clients::{named, subject};
+use super::clients::{chosen, named, subject};
 use super::configuration::Configuration;
 use super::said::Said;
 use crate::client::Client;
@@ -74,9 +74,8 @@ impl<'f> Server<'f> {
         }
         let program = launch.words.first().map_or("", String::as_str);
         if !is_there(program, &launch) {
-            let (client, server) = (self.found.client.name, self.found.server());
             let text = format!("is wrapped by {program}, which is not there");
-            let chosen = format!("--client {client} --server {server}");
+            let chosen = chosen(self.found);
             return Err(Box::new(Check::failure(&self.subject, text).fix(format!(
                 "put it there again, or: tidegate uninstall {chosen} && tidegate install {chosen}"
             ))));

@@ -83,7 +83,7 @@ impl Folder<'_> {
         let mut checks = Vec::new();
         if let Some(mode) = open_to_others(self.path) {
             let text = format!("others can get into {name} (mode {mode:o})");
-            checks.push(Check::failure(SUBJECT, text).fix(format!("chmod 700 {}", quoted(self.path))));
+            checks.push(Check::failure(SUBJECT, text).fix(format!("chmod 700 {}", ui::quoted(self.path))));
         }
         let entries = std::fs::read_dir(self.path).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> =
@@ -93,7 +93,7 @@ impl Folder<'_> {
         if !open.is_empty() {
             let names = open.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy());
             let text = format!("others can read {} in {name}", names.collect::<Vec<_>>().join(", "));
-            let files: Vec<String> = open.iter().map(|path| quoted(path)).collect();
+            let files: Vec<String> = open.iter().map(ui::quoted).collect();
             checks.push(Check::failure(SUBJECT, text).fix(format!("chmod 600 {}", files.join(" "))));
         }
         checks
@@ -123,7 +123,7 @@ impl Folder<'_> {
             checks.push(match error {
                 StoreError::Busy => {
                     Check::failure(SUBJECT, "another process holds it, and nothing can be kept")
-                        .fix(format!("find it and end it: fuser {}", quoted(path)))
+                        .fix(format!("find it and end it: fuser {}", ui::quoted(path)))
                 }
                 other => self.unusable(path, &other),
             });
@@ -149,7 +149,7 @@ impl Folder<'_> {
         match error {
             StoreError::DamagedFile => Check::failure(SUBJECT, format!("{name} is damaged")).fix(format!(
                 "mv {0} {0}.damaged; a new one is made, and what was in it is lost",
-                quoted(path)
+                ui::quoted(path)
             )),
             other => Check::failure(SUBJECT, format!("{name} cannot be used: {}", causes(other)))
                 .fix("see that you own it and may read and write it"),
@@ -166,15 +166,6 @@ impl Folder<'_> {
             if free < NOTHING { Check::failure(SUBJECT, text) } else { Check::warning(SUBJECT, text) }
                 .fix(fix),
         )
-    }
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    match text.chars().all(|c| c.is_alphanumeric() || "/._-+:@".contains(c)) {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 
@@ -221,15 +212,4 @@ fn free(folder: &Path) -> (Option<u64>, String) {
 #[cfg(not(unix))]
 fn free(_: &Path) -> (Option<u64>, String) {
     (None, String::new())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_for_a_shell() {
-        assert_eq!(quoted(Path::new("/a/b-1.db")), "/a/b-1.db");
-        assert_eq!(quoted(Path::new("/it's here")), r"'/it'\''s here'");
-    }
 }

@@ -7,9 +7,10 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tidegate_core::measure::{Meter, cost};
 use tidegate_core::payload::Payload;
+use tidegate_gate::listed_tokens;
 
 use super::Arguments;
 use super::arguments::safe;
@@ -28,13 +29,20 @@ const NOTHING: &str = "/dev/null";
 
 /// Starts the server and measures it.
 pub(super) fn run(arguments: &Arguments) -> Result<Scanned, CommandError> {
-    let server = match (&arguments.selection.server, &arguments.url, arguments.command.as_slice()) {
+    let address = match &arguments.url_env {
+        Some(name) => Some(std::env::var(name).map_err(|_| {
+            CommandError::bad_input(format!("the variable {name} is not set"))
+                .hint("set it in the environment")
+        })?),
+        None => arguments.url.clone(),
+    };
+    let server = match (&arguments.selection.server, &address, arguments.command.as_slice()) {
         (_, None, []) => {
             return Err(CommandError::bad_input("--probe needs a server")
                 .hint("give its command: tidegate scan --probe -- COMMAND, or its address: --url URL"));
         }
         (Some(name), _, _) => name.clone(),
-        (None, Some(url), _) => host_name(url).unwrap_or_else(|| url.clone()),
+        (None, Some(url), _) => host_name(url).unwrap_or_else(|| "the server".into()),
         (None, None, command) => server_name(command),
     };
     let progress = Progress::new();
@@ -62,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Scanned, CommandError> {
                 Some(why)
             }
         };
-        lists.push(Listed { tool: name.to_owned(), tokens: list_cost(tool, &meter), why });
+        lists.push(Listed { tool: name.to_owned(), tokens: listed_tokens(tool, &meter), why });
     }
     Ok(Scanned::of_probe(server, tools, lists))
 }
@@ -101,22 +109,13 @@ fn measured(
     cost(&payload, meter).map(|cost| cost.tokens.0).map_err(|error| unreadable(error.to_string()))
 }
 
-/// What a tool costs in every conversation, called or not: a model is told its name, description and arguments.
-fn list_cost(tool: &Value, meter: &Meter) -> u64 {
-    let told = json!({
-        "name": tool["name"],
-        "description": tool["description"],
-        "parameters": tool["inputSchema"],
-    });
-    meter.count(&told.to_string()).0
-}
-
 fn command(arguments: &Arguments) -> Result<Command, CommandError> {
     let mut command = Command::new(std::env::current_exe().map_err(CommandError::failed)?);
     command.args(["run", "--observe", "--ephemeral", "--config", NOTHING]);
     command.args(["--max-result-bytes", &MOST_BYTES.to_string()]);
-    if let Some(url) = &arguments.url {
-        command.args(["--url", url]);
+    if arguments.url.is_some() || arguments.url_env.is_some() {
+        command.args(arguments.url.iter().flat_map(|url| ["--url", url]));
+        command.args(arguments.url_env.iter().flat_map(|name| ["--url-env", name]));
         arguments.header_env.iter().for_each(|pair| {
             command.args(["--header-env", pair]);
         });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tidegate_core::budget::Budget;
+use tidegate_core::measure::Meter;
 
 use crate::percentile::percentile;
 use crate::ui::{self, grouped};
@@ -64,22 +65,27 @@ pub(super) struct Scanned {
     rows: Vec<Row>,
     /// The server that was probed, and its tools.
     probed: Option<(String, Vec<Listed>)>,
+    /// What the lists of servers that were used cost.
+    lists: BTreeMap<String, u64>,
+    /// What tokens were counted with.
+    counted_with: Vec<String>,
 }
 
 impl Scanned {
     /// What the ledger says.
-    pub(super) fn of_ledger(tools: Tools) -> Self {
-        Self { rows: rows(tools), probed: None }
+    pub(super) fn of_ledger(tools: Tools, lists: BTreeMap<String, u64>, counted_with: Vec<String>) -> Self {
+        Self { rows: rows(tools), probed: None, lists, counted_with }
     }
 
     /// What a server showed of itself.
     pub(super) fn of_probe(server: String, tools: Tools, listed: Vec<Listed>) -> Self {
-        Self { rows: rows(tools), probed: Some((server, listed)) }
+        let counted_with = vec![Meter::default().vocabulary().to_owned()];
+        Self { rows: rows(tools), probed: Some((server, listed)), lists: BTreeMap::new(), counted_with }
     }
 
     /// Returns whether there is nothing to show.
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.listed().is_empty()
+        self.rows.is_empty() && self.listed().is_empty() && self.lists.is_empty()
     }
 
     fn listed(&self) -> &[Listed] {
@@ -117,8 +123,12 @@ impl Scanned {
         };
         let mut out = json!({
             "heavy_above_tokens": Budget::DEFAULT_TOKENS.0,
+            "counted_with": self.counted_with,
             "tools": self.rows.iter().map(tool).collect::<Vec<_>>(),
         });
+        if self.probed.is_none() {
+            out["tools_list_tokens"] = json!(self.lists);
+        }
         if let Some((server, listed)) = &self.probed {
             let listed = listed.iter().map(
                 |listed| json!({ "tool": listed.tool, "tokens": listed.tokens, "not_measured": listed.why }),
@@ -170,17 +180,33 @@ impl Scanned {
             out.push('\n');
         }
         out.push_str(&self.not_measured());
+        out.push_str(&self.lists());
         out.push_str(&self.next());
         out
+    }
+
+    /// What lists cost, of servers that were used, and how tokens were counted.
+    fn lists(&self) -> String {
+        if self.probed.is_some() {
+            return String::new();
+        }
+        let of = |(server, tokens): (&String, &u64)| format!("{} {}", ui::shown(server), grouped(*tokens));
+        let lists: Vec<String> = self.lists.iter().map(of).collect();
+        let lists = match lists.as_slice() {
+            [] => String::new(),
+            lists => format!("Lists of tools, in every conversation: {}. ", lists.join(", ")),
+        };
+        format!("{lists}Tokens are counted with {}.\n", self.counted_with.join(" and "))
     }
 
     fn list_words(&self) -> String {
         let Some((server, listed)) = &self.probed else { return String::new() };
         format!(
-            "{} lists {}, which costs {} tokens in every conversation (o200k); {} of them could be measured.\n\n",
+            "{} lists {}, which costs {} tokens in every conversation ({}); {} of them could be measured.\n\n",
             ui::shown(server),
             ui::count(listed.len() as u64, "tool"),
             grouped(self.list_tokens()),
+            self.counted_with.join(" and "),
             self.rows.len()
         )
     }
@@ -248,7 +274,8 @@ impl Scanned {
             );
         } else if !watched.is_empty() {
             out.push_str(&format!(
-                "Only observed so far: {}.\n  Next: tidegate install, or take --observe out of the server's command.\n",
+                "Only observed so far: {}.\n  Next: take --observe out of the server's command, or TIDEGATE_OBSERVE out of its \
+                 env.\n",
                 names(&watched)
             ));
         }

@@ -24,6 +24,9 @@ const WHOLE: u64 = 90;
 /// The most tokens that are advised for an answer: what a caller can ask for by default.
 const MOST_TOKENS: u64 = 10_000;
 
+/// Which fields are needed nobody but the user knows, so the line is one that does nothing until they are named.
+const FIELDS: &str = "# fields = [\"...\"]";
+
 /// A kept result, and what was read of it.
 #[derive(Debug)]
 struct Kept {
@@ -55,7 +58,7 @@ pub(super) struct Advice {
     pub(super) tool: String,
     /// Its results that were shaped.
     pub(super) shaped: usize,
-    /// Those that were then read whole.
+    /// Those that were then read or asked for whole.
     pub(super) read_whole: usize,
     /// What to set in `tidegate.toml`.
     pub(super) policy: String,
@@ -130,7 +133,7 @@ fn policy(server: &str, tool: &str, kept: &[&Kept], clients: &[(String, ProfileR
         let why = format!(
             "results of {tokens} tokens are too large to be sent whole; name the fields that are needed"
         );
-        return (format!("{section}\nfields = [\"...\"]"), why);
+        return (format!("{section}\n{FIELDS}"), why);
     }
     let budget = Budget::of_tokens(Tokens(tokens.div_ceil(100) * 100));
     let mut lines = format!("{section}\nbudget_tokens = {}", budget.tokens.0);
@@ -144,7 +147,7 @@ fn policy(server: &str, tool: &str, kept: &[&Kept], clients: &[(String, ProfileR
     if profile(client).max_bytes != Profile::strictest().max_bytes {
         let why =
             format!("{client} cuts off what is longer than {most} bytes; name the fields that are needed");
-        return (format!("{section}\nfields = [\"...\"]"), why);
+        return (format!("{section}\n{FIELDS}"), why);
     }
     lines.push_str(&format!("\n\n[client.{}]\nmax_bytes = {wanted}", ui::toml_key(client)));
     (lines, "its results then come whole at once, if the client shows so much".into())

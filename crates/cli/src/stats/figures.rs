@@ -53,8 +53,8 @@ impl Figures {
         if kind == Kind::FollowUp {
             self.follow_ups += 1;
             self.follow_up_tokens += call.sent_tokens;
-            // A summary says again what the first answer said.
-            self.reruns_avoided += u64::from(call.view.as_deref() != Some("summary"));
+            // A summary says again what the first answer said, and a refusal says nothing of a result.
+            self.reruns_avoided += u64::from(!matches!(call.view.as_deref(), Some("summary" | "refused")));
             return;
         }
         self.calls += 1;

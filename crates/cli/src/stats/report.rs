@@ -27,6 +27,9 @@ pub(super) struct Report {
 impl Report {
     /// Adds a note.
     pub(super) fn add(&mut self, call: &Call, by: Option<By>) {
+        if matches!(Kind::of(call), Kind::List | Kind::MoreOfList) {
+            return;
+        }
         let first = self.span.map_or(call.at, |(first, _)| first);
         self.span = Some((first, call.at));
         self.total.add(call);

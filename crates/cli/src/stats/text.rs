@@ -70,7 +70,11 @@ fn lines(report: &Report, usage: Usage) -> Vec<[String; 2]> {
     let added = total.added_micros(50).zip(total.added_micros(99));
     let stored = mean.zip(most).map(|(mean, most)| match sessions {
         1 => format!("{} in 1 session", bytes(most)),
-        _ => format!("{} for each of {sessions} sessions, {} at most", bytes(mean), bytes(most)),
+        _ => format!(
+            "{} for each of {sessions} sessions, {} at most; equal results count in each",
+            bytes(mean),
+            bytes(most)
+        ),
     });
     let line = |name: &str, value: String| [name.to_owned(), value];
     vec![
@@ -88,7 +92,7 @@ fn lines(report: &Report, usage: Usage) -> Vec<[String; 2]> {
         line("follow-ups", format!("{}{}", grouped(total.follow_ups), follow_ups.unwrap_or_default())),
         line(
             "re-runs avoided",
-            format!("{}: answered from the store, and not said before", grouped(total.reruns_avoided)),
+            format!("{}: parts of results, answered from the store", grouped(total.reruns_avoided)),
         ),
         line(
             "added latency",
@@ -178,7 +182,7 @@ fn told(advice: &Advice) -> String {
     let policy: String =
         policy.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect();
     format!(
-        "\n{} of {}: {read_whole} of {shaped} shaped results were then read whole. In tidegate.toml ({why}):\n{policy}",
+        "\n{} of {}: {read_whole} of {shaped} shaped results were then read or asked for whole. In tidegate.toml ({why}):\n{policy}",
         ui::shown(tool),
         ui::shown(server)
     )

@@ -379,17 +379,20 @@ fn a_client_on_stdio_of_a_server_over_http() {
     let broken = session.request("tools/call", json!({"name": "broken", "arguments": {}}));
     assert!(broken["error"]["message"].as_str().unwrap().contains("a tool may have run"), "{broken}");
     let redirected = session.request("tools/call", json!({"name": "elsewhere", "arguments": {}}));
-    assert!(
-        redirected["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("redirects to http://127.0.0.1:1/elsewhere"),
-        "{redirected}"
-    );
+    let words = redirected["error"]["message"].as_str().unwrap();
+    assert!(words.contains("says that it has another address (status 30"), "{redirected}");
     drop(remote);
     let gone = session.request("tools/call", json!({"name": "rows", "arguments": {}}));
     assert!(gone["error"]["message"].as_str().unwrap().contains("could not be reached"), "{gone}");
     assert_eq!(session.end().0, 0);
+    // An address may hold secrets before and behind the host, and what went wrong is told to the model.
+    let environment = [("ADDRESS", "http://me:SECRET@127.0.0.1:1/s/SECRET/mcp?key=SECRET")];
+    let mut hidden =
+        Session::command(&home.path().join("home"), &["--url-env", "ADDRESS"], &environment, &[]);
+    let refused = hidden.request("tools/list", json!({})).to_string();
+    assert!(refused.contains("http://127.0.0.1:1 cannot be reached"), "{refused}");
+    let (_, said) = hidden.end();
+    assert!(!refused.contains("SECRET") && !said.contains("SECRET"), "{refused} {said}");
     let timed =
         tidegate_in(Some(home.path()), &["run", "--timeout", "1s", "--url", "http://127.0.0.1:1/mcp"], b"");
     assert_eq!(timed.code, 2);

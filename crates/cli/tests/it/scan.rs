@@ -62,6 +62,7 @@ fn what_was_called_is_measured() {
         .map(|count| Meter::default().count(&session.text("rows", json!({"n": 2 * count}))).0)
         .collect();
     session.text("given", json!({}));
+    let listed = session.request("tools/list", json!({}))["result"]["tools"].take();
     session.end();
     let mut session = place.start(&["--server", "other"]);
     let id = session.keep_rows(400);
@@ -88,6 +89,13 @@ fn what_was_called_is_measured() {
     }
     assert_eq!(rows["heavy"], true);
     assert_eq!((&of("hub", "given")["heavy"], &of("other", "rows")["calls"]), (&json!(false), &json!(1)));
+    let told = |tool: &Value| {
+        let (name, description, parameters) = (&tool["name"], &tool["description"], &tool["inputSchema"]);
+        json!({"name": name, "description": description, "parameters": parameters}).to_string()
+    };
+    let list: u64 = listed.as_array().unwrap().iter().map(|tool| Meter::default().count(&told(tool)).0).sum();
+    assert_eq!(found["tools_list_tokens"]["hub"], list);
+    assert_eq!(found["counted_with"], json!(["o200k"]));
     let shares: f64 = tools.iter().map(|row| row["share_percent"].as_f64().unwrap()).sum();
     assert!((shares - 100.0).abs() < 0.2, "{shares}");
 
@@ -169,7 +177,12 @@ fn servers_that_cannot_be_measured() {
     assert!(ends.stderr.contains("\n  no luck\n"), "{}", ends.stderr);
     let closed = scan(&place, &["--probe", "--url", "http://127.0.0.1:1/mcp"], &[]);
     assert_eq!((closed.code, closed.text()), (3, ""));
-    assert!(closed.stderr.contains("http://127.0.0.1:1/mcp cannot be reached"), "{}", closed.stderr);
+    assert!(closed.stderr.contains("http://127.0.0.1:1 cannot be reached"), "{}", closed.stderr);
+    let secret = [("ADDRESS", "http://127.0.0.1:1/mcp?key=SECRET")];
+    let closed = scan(&place, &["--probe", "--url-env", "ADDRESS"], &secret);
+    assert!(closed.code == 3 && !closed.stderr.contains("SECRET"), "{}", closed.stderr);
+    let unset = scan(&place, &["--probe", "--url-env", "NOT_SET"], &[]);
+    assert!(unset.code == 2 && unset.stderr.contains("NOT_SET is not set"), "{}", unset.stderr);
     let program = hostile_program();
     for mode in [Mode::TextLogs, Mode::OwnRequests, Mode::StderrFlood, Mode::NeverCloses] {
         let server = [program.to_str().unwrap(), mode.name(), &place.mark()];

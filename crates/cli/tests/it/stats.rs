@@ -184,14 +184,20 @@ fn follow_ups_of_every_kind_are_noted() {
     // Through another server: the result is still that of the first.
     let mut other = place.start(&["--server", "second"]);
     other.text("result_query", json!({"id": id, "mode": "full"}));
+    let refused = other.text("result_query", json!({"id": id, "jq": "]"}));
     other.end();
     let found = figures(&place.home(), &["--by", "server"]);
     assert_eq!(
         (&found["follow_ups"], &found["reruns_avoided"]),
-        (&json!(3), &json!(2)),
-        "a summary is no news"
+        (&json!(4), &json!(2)),
+        "a summary is no news, nor is a refusal"
     );
-    assert_eq!(found["groups"].as_array().unwrap().len(), 1, "{found:#}");
+    assert_eq!(found["groups"].as_array().unwrap().len(), 2, "{found:#}");
+    let second = &found["groups"][1];
+    assert_eq!(
+        (&second["server"], &second["sent_tokens"]),
+        (&json!("second"), &json!(Meter::default().count(&refused).0))
+    );
     assert_eq!((&found["groups"][0]["server"], &found["sessions"]), (&json!("first"), &json!(2)));
 }
 

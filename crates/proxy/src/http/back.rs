@@ -255,8 +255,12 @@ impl Back {
             return Ok(());
         }
         if parts.status.is_redirection() {
-            let to = parts.headers.get("location").and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
-            return Err(format!("the server at {} redirects to {to}; use that address", self.remote.url()));
+            // Where to is not told: what is a secret in our address is likely one in that, too.
+            return Err(format!(
+                "the server at {} says that it has another address (status {}); use that one",
+                self.remote.host(),
+                parts.status.as_u16()
+            ));
         }
         let said = match framed {
             Framed::Message(Message::Memory(body)) => {

@@ -92,7 +92,7 @@ pub(super) fn pass_on(link: Arc<Link>, message: Message, then: impl FnOnce(Messa
             (Some(later), _) => {
                 tokio::task::spawn_blocking(move || {
                     let from = link.finish(*later);
-                                from.forward.map(then)
+                    from.forward.map(then)
                 });
             }
         }

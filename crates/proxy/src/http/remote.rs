@@ -18,16 +18,16 @@ use hyper_util::rt::TokioExecutor;
 #[non_exhaustive]
 pub enum RemoteError {
     /// The address makes no sense.
-    #[error("{0:?} is not an address of a server; it looks like https://example.com/mcp")]
-    Address(String),
+    #[error("what was given is not an address of a server; one looks like https://example.com/mcp")]
+    Address,
     /// The system's certificates cannot be read.
     #[error("the certificates of this system cannot be read")]
     Certificates(#[source] io::Error),
     /// The server cannot be reached.
-    #[error("{url} cannot be reached")]
+    #[error("the server at {host} cannot be reached")]
     Unreachable {
-        /// Where.
-        url: String,
+        /// Where; the rest of an address may be a secret.
+        host: String,
         /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -56,8 +56,7 @@ impl Remote {
     ///
     /// An address that makes no sense.
     pub fn new(url: &str, headers: HeaderMap) -> Result<Self, RemoteError> {
-        let wrong = || RemoteError::Address(url.to_owned());
-        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        let uri: Uri = url.parse().map_err(|_| RemoteError::Address)?;
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT));
@@ -72,14 +71,16 @@ impl Remote {
                 let connector = builder.https_only().enable_http1().wrap_connector(connector);
                 Transport::Tls(Client::builder(TokioExecutor::new()).build(connector))
             }
-            _ => return Err(wrong()),
+            _ => return Err(RemoteError::Address),
         };
         Ok(Self { transport, url: uri, headers })
     }
 
-    /// Returns the address.
-    pub(super) fn url(&self) -> &Uri {
-        &self.url
+    /// Returns the address as far as it can be told: what is behind the host may be a secret, as may be what is before it.
+    pub(super) fn host(&self) -> String {
+        let scheme = self.url.scheme_str().unwrap_or_default();
+        let port = self.url.port().map_or_else(String::new, |port| format!(":{port}"));
+        format!("{scheme}://{}{port}", self.url.host().unwrap_or_default())
     }
 
     /// Sends a request and returns the head of its response; the body follows.
@@ -100,7 +101,7 @@ impl Remote {
             Transport::Plain(client) => client.request(request).await,
             Transport::Tls(client) => client.request(request).await,
         };
-        sent.map_err(|error| RemoteError::Unreachable { url: self.url.to_string(), source: Box::new(error) })
+        sent.map_err(|error| RemoteError::Unreachable { host: self.host(), source: Box::new(error) })
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use tidegate_core::source::Source;
 use tidegate_gate::raw::{self, Edits, Place};
-use tidegate_gate::{Called, Caller, RpcError, error_response};
+use tidegate_gate::{Called, Caller, LIST, MORE_OF_LIST, RpcError, error_response};
 
 use super::{Link, Mode, add_line, line_of};
 use crate::held::{Message, TooLong};
@@ -249,6 +249,10 @@ impl Link {
             return;
         };
         let result = &passing.line[place.clone()];
+        if let Asked::Tools { first_page } = asked {
+            let step = if *first_page { LIST } else { MORE_OF_LIST };
+            self.notes.add(&caller, "tools/list", step, Crossed::Memory(result), Instant::now());
+        }
         if self.mode == Mode::Observe {
             if let Asked::Call(called) | Asked::TaskResult(called) = asked {
                 self.note(&caller, called, "observe", Crossed::Memory(result), Instant::now());

@@ -54,13 +54,7 @@ impl Link {
         out
     }
 
-    fn spooled_message(
-        &self,
-        message: &Skimmed,
-        alone: bool,
-        spooled: &Spooled,
-        edits: &mut Edits,
-    ) -> Fate {
+    fn spooled_message(&self, message: &Skimmed, alone: bool, spooled: &Spooled, edits: &mut Edits) -> Fate {
         if message.member("method").is_some() {
             self.task_notified(message, spooled, edits);
             return Fate::Crosses;

@@ -17,11 +17,11 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use tidegate_clients::install::{self, Found, Plan, Selection};
-use tidegate_clients::{CLIENTS, Client, Options, Verdict};
+use tidegate_clients::{CLIENTS, Client, Options, Records, Scope, Verdict};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::install::{Chosen, Names};
+use crate::install::{Chosen, Names, data_folder};
 use crate::overrides::duration;
 use crate::ui;
 use check::{Check, Status};
@@ -31,7 +31,8 @@ use servers::{Server, Start};
 /// Check that everything works, and say how to fix what does not
 ///
 /// Looks at the program, the configuration, the store, and the files of every client it knows, and starts each wrapped
-/// server as its client would, to see that it answers and what its tools cost. Nothing is changed and nothing is kept. Lines
+/// server as its client would, to see that it answers and what its tools cost. What a project's file says is run only if
+/// tidegate install wrote that file, or the server is named with --server. Nothing is changed and nothing is kept. Lines
 /// begin with ✓ (fine), · (worth knowing), ! (could be better) or ✗ (does not work); the exit code is 1 if anything does
 /// not work.
 #[derive(Debug, Args)]
@@ -107,8 +108,18 @@ fn of_clients(
     };
     let is_started = |found: &Found| found.verdict == Verdict::AlreadyWrapped && !found.off;
     let found = || plans.iter().flat_map(|(_, plan)| &plan.found);
-    let wrapped: Vec<Server<'_>> =
-        found().filter(|found| is_started(found)).map(|found| Server::new(found, names)).collect();
+    // What a project's file says comes from whoever wrote the project, so it is run only once somebody here said so.
+    let records = data_folder().ok().map(|folder| Records::look(&folder));
+    let is_known = |found: &Found| {
+        let wrote = |records: &Records| records.wrote(&found.file);
+        found.scope != Scope::Project
+            || arguments.chosen.names(found.server())
+            || records.as_ref().is_some_and(wrote)
+    };
+    let wrapped: Vec<Server<'_>> = found()
+        .filter(|found| is_started(found))
+        .map(|found| Server::new(found, names, is_known(found)))
+        .collect();
     let mut visited = servers::checks(&wrapped, configuration, &start, names).into_iter();
     let mut checks = Vec::new();
     for (client, plan) in plans {

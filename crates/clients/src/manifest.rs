@@ -128,6 +128,15 @@ impl Records {
         self.folder.join("installed.json")
     }
 
+    /// Returns whether a file is as it was last written by install, to the byte.
+    pub fn wrote(&self, file: &Path) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let (Ok(manifest), Ok(bytes)) = (self.read(), std::fs::read(file)) else { return false };
+        let record = manifest.files.iter().find(|record| real(&record.path) == real(file));
+        let last = record.and_then(|record| record.layers.last());
+        last.is_some_and(|layer| layer.after == hash(&bytes))
+    }
+
     pub(crate) fn backup(&self, name: &str) -> PathBuf {
         self.folder.join("backups").join(name)
     }

@@ -40,17 +40,20 @@ pub(super) struct Server<'f> {
     found: &'f Found,
     subject: String,
     file: String,
+    /// Whether somebody here has said that it may be run.
+    is_known: bool,
 }
 
 impl<'f> Server<'f> {
-    pub(super) fn new(found: &'f Found, names: &Names) -> Self {
-        Self { found, subject: subject(found, names), file: names.short(&found.file) }
+    pub(super) fn new(found: &'f Found, names: &Names, is_known: bool) -> Self {
+        Self { found, subject: subject(found, names), file: names.short(&found.file), is_known }
     }
 
     /// Looks at the server; `Err` where it cannot be started, or not from here.
     fn checks(&self, configuration: &Configuration, start: &Start, names: &Names) -> Vec<Check> {
         let checks = match self.prepare(names) {
             Err(check) => vec![*check],
+            Ok(_) if !self.is_known => vec![self.unknown()],
             Ok(launch) => match start {
                 Start::No(why) => vec![Check::note(&self.subject, format!("is wrapped; not started: {why}"))],
                 Start::Within(patience) => match self.visit(&launch, *patience) {
@@ -81,6 +84,15 @@ impl<'f> Server<'f> {
             ))));
         }
         Ok(launch)
+    }
+
+    /// A server that nobody here has put there.
+    fn unknown(&self) -> Check {
+        let text = format!("is wrapped; not started: {} is not as tidegate install wrote it here", self.file);
+        Check::note(&self.subject, text).fix(format!(
+            "see what it runs; if that is as it should be: tidegate doctor {}",
+            chosen(self.found)
+        ))
     }
 
     fn cannot(&self, error: &LaunchError) -> Box<Check> {

@@ -40,6 +40,11 @@ impl Chosen {
         }
     }
 
+    /// Returns whether a server is meant by its name.
+    pub(crate) fn names(&self, server: &str) -> bool {
+        self.server.iter().any(|name| name == server)
+    }
+
     /// A name that no server has is a mistake.
     pub(crate) fn check_servers<'s>(&self, found: impl Iterator<Item = &'s str>) -> Result<(), CommandError> {
         let mut found: Vec<&str> = found.collect();

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Home, scripted, wrapped};
+use crate::session::upstream;
 
 /// A server of a few lines of Python.
 fn python(name: &str, program: &str) -> serde_json::Value {
@@ -66,8 +67,37 @@ fn started_as_the_client_does() {
          (python3) ended with exit code 1 before it answered anything; run the command alone to see why\n    fix: put right \
          what it says, in ~/.claude.json or where it is installed\n"
     );
-    let told = home.about("codex", &[]);
+    let told = home.about("codex", &["--server", "env"]);
     assert!(told.contains("\n    | ${KEY} passed - - sub\n"), "{told}");
+}
+
+/// Whoever is in the folder of a project that somebody else wrote has not said that its commands may be run.
+#[test]
+fn what_a_project_says_is_not_run_unasked() {
+    let home = Home::new();
+    let mark = home.path("ran");
+    let command = ["sh", "-c", "touch \"$0\"; exit 1", mark.to_str().unwrap()];
+    let servers = json!({"theirs": wrapped("theirs", &command)});
+    home.write("project/.mcp.json", &json!({"mcpServers": servers}).to_string());
+    let told = home.about("claude-code", &[]);
+    assert!(
+        told.contains("is wrapped; not started: .mcp.json is not as tidegate install wrote it here"),
+        "{told}"
+    );
+    assert!(told.contains("tidegate doctor --client claude-code --server theirs"), "{told}");
+    assert!(!mark.exists());
+    let told = home.about("claude-code", &["--server", "theirs"]);
+    assert!(told.contains("ended with exit code 1"), "{told}");
+    assert!(mark.exists());
+    // What install has written is known, until it is changed.
+    let server = json!({"command": "python3", "args": ["-S", upstream().to_str().unwrap()]});
+    home.write("project/.mcp.json", &json!({"mcpServers": {"ours": server}}).to_string());
+    assert_eq!(home.run(&["install", "--yes"]).code, 0);
+    assert!(home.about("claude-code", &[]).contains("✓ claude-code ours  starts"));
+    let text = std::fs::read_to_string(home.path("project/.mcp.json")).unwrap();
+    home.write("project/.mcp.json", &format!("{text} "));
+    let told = home.about("claude-code", &[]);
+    assert!(told.contains("claude-code ours  is wrapped; not started"), "{told}");
 }
 
 #[test]

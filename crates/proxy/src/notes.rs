@@ -200,3 +200,59 @@ fn aside() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, 19);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(notes: &Notes, caller: &Arc<Caller>, result: &[u8]) -> usize {
+        notes.add(caller, "rows", "pass", Crossed::Memory(result), Instant::now());
+        notes.lock().waiting.notes.len()
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let (notes, caller) = (Notes::default(), Arc::new(Caller::unknown(Vec::new())));
+        for count in 1..=MOST {
+            assert_eq!(add(&notes, &caller, b"{}"), count);
+        }
+        assert_eq!(add(&notes, &caller, b"{}"), MOST, "no more than that");
+        let notes = Notes::default();
+        let half = vec![b' '; MOST_BYTES / 2];
+        let counts: Vec<usize> =
+            [&half[..], &half, b"{}"].map(|result| add(&notes, &caller, result)).to_vec();
+        assert_eq!(counts, [1, 1, 2], "one that has room is taken behind one that has none");
+        let (notes, larger) = (Notes::default(), vec![b' '; MOST_BYTES + 1]);
+        assert_eq!(
+            (add(&notes, &caller, &larger), add(&notes, &caller, b"{}")),
+            (1, 1),
+            "one alone may be larger"
+        );
+    }
+
+    #[test]
+    fn what_was_taken_is_what_came_and_its_memory_is_used_again() {
+        let (notes, caller) = (Notes::default(), Arc::new(Caller::unknown(Vec::new())));
+        let mut batch = Batch::default();
+        for round in 0..3_u8 {
+            let results: Vec<Vec<u8>> =
+                (0..50).map(|index| vec![index + round; usize::from(index)]).collect();
+            for result in &results {
+                add(&notes, &caller, result);
+            }
+            assert!(!notes.take(&mut batch, Instant::now()));
+            let found: Vec<&[u8]> = batch
+                .notes
+                .iter()
+                .map(|note| match &note.result {
+                    Held::Here(place) => &batch.bytes[place.clone()],
+                    Held::Disk(_) => panic!("nothing is on disk"),
+                })
+                .collect();
+            assert_eq!(found, results);
+            assert!(batch.notes.iter().all(|note| batch.bytes[note.tool.clone()] == *b"rows"));
+            batch.notes.clear();
+            batch.bytes.clear();
+        }
+    }
+}

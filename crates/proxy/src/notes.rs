@@ -1,9 +1,11 @@
 //! Results that crossed as they came, until they are counted and noted in the ledger.
 //!
 //! Counting takes longer than carrying a message, so it is a chore: done apart, by a thread that lets all others run
-//! first. What waits for it is copied into one piece of memory that is used again and again: a piece for each would cost
-//! more than looking into the message does, most of it for memory that was never touched before.
+//! first. Small results wait for it in one piece of memory that is used again and again: a piece for each would cost more
+//! than looking into the message does, most of it for memory that was never touched before. For large ones that is little,
+//! and making room for them among the others would be much.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +20,8 @@ use crate::held::Spool;
 const MOST: usize = 4096;
 /// Bytes that wait to be counted, unless one result alone has more.
 const MOST_BYTES: usize = 16 << 20;
+/// The most bytes of a result that waits among others.
+const SMALL: usize = 16 * 1024;
 /// Bytes of memory that stay for the next results.
 const STAYS: usize = 2 << 20;
 /// How long notes are gathered: waking a thread for each would cost more than the notes do, and while calls come in quick
@@ -39,6 +43,7 @@ pub(crate) enum Crossed<'r> {
 enum Held {
     /// Among the bytes of the batch.
     Here(Place),
+    Apart(Vec<u8>),
     Disk(Part<Spool>),
 }
 
@@ -54,6 +59,8 @@ struct Note {
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
+    /// Bytes of results that are held apart.
+    apart: usize,
     notes: Vec<Note>,
 }
 
@@ -79,26 +86,25 @@ impl Batch {
     }
 
     fn is_full(&self, more: usize) -> bool {
-        self.notes.len() >= MOST || (!self.notes.is_empty() && self.bytes.len() + more > MOST_BYTES)
+        self.notes.len() >= MOST
+            || (!self.notes.is_empty() && self.bytes.len() + self.apart + more > MOST_BYTES)
     }
 
     /// Counts all, and is empty then.
     fn count(&mut self, gate: &Gate) {
         for Note { caller, tool, result, step, added_micros } in self.notes.drain(..) {
             let tool = String::from_utf8_lossy(&self.bytes[tool]);
-            let (here, disk);
-            let result: &dyn Source = match result {
-                Held::Here(place) => {
-                    here = &self.bytes[place];
-                    &here
-                }
-                Held::Disk(part) => {
-                    disk = part;
-                    &disk
-                }
+            let note = |result: &dyn Source| {
+                gate.note_untouched(&Untouched { caller: &caller, tool: &tool, step, result, added_micros });
             };
-            gate.note_untouched(&Untouched { caller: &caller, tool: &tool, step, result, added_micros });
+            // One that the engine cannot handle must not take the others with it.
+            let _ = catch_unwind(AssertUnwindSafe(|| match &result {
+                Held::Here(place) => note(&&self.bytes[place.clone()]),
+                Held::Apart(bytes) => note(bytes),
+                Held::Disk(part) => note(part),
+            }));
         }
+        self.apart = 0;
         self.bytes.clear();
         self.bytes.shrink_to(STAYS);
     }
@@ -128,6 +134,10 @@ impl Notes {
         let is_first = batch.notes.is_empty();
         let tool = batch.put(tool.as_bytes());
         let result = match result {
+            Crossed::Memory(bytes) if bytes.len() > SMALL => {
+                batch.apart += bytes.len();
+                Held::Apart(bytes.to_vec())
+            }
             Crossed::Memory(bytes) => Held::Here(batch.put(bytes)),
             Crossed::Disk(part) => Held::Disk(part),
         };
@@ -236,7 +246,7 @@ mod tests {
         let mut batch = Batch::default();
         for round in 0..3_u8 {
             let results: Vec<Vec<u8>> =
-                (0..50).map(|index| vec![index + round; usize::from(index)]).collect();
+                (0..50).map(|index| vec![index + round; usize::from(index) * 500]).collect();
             for result in &results {
                 add(&notes, &caller, result);
             }
@@ -246,6 +256,7 @@ mod tests {
                 .iter()
                 .map(|note| match &note.result {
                     Held::Here(place) => &batch.bytes[place.clone()],
+                    Held::Apart(bytes) => bytes,
                     Held::Disk(_) => panic!("nothing is on disk"),
                 })
                 .collect();

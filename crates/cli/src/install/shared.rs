@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 use tidegate_clients::install::Selection;
 use tidegate_clients::{FileError, Folders, Notation, Scope, System, masked};
-use tidegate_store::HomeError;
+use tidegate_store::{Home, HomeError};
 
 use super::{client_names, line};
-use crate::config::Config;
 use crate::error::CommandError;
 use crate::ui;
 
@@ -108,9 +107,16 @@ pub(crate) fn program() -> Result<String, CommandError> {
 }
 
 /// Returns the folder where records and copies are, whether it is there or not.
+///
+/// It is the person's, and the same from wherever a command runs. So no `tidegate.toml` has a say in it: that of a project
+/// would get copies of files with secrets in them, and one with a mistake would stand in the way of undoing.
 pub(crate) fn data_folder() -> Result<PathBuf, CommandError> {
-    let folder = Config::load(None)?.place().folder();
-    folder.ok_or_else(|| CommandError::out_of_reach(HomeError::Unknown))
+    let named = std::env::var_os("TIDEGATE_HOME").filter(|named| !named.is_empty()).map(PathBuf::from);
+    if let Some(relative) = named.as_deref().filter(|named| named.is_relative()) {
+        let text = format!("TIDEGATE_HOME is {:?}, another folder wherever tidegate runs", relative.display());
+        return Err(CommandError::bad_input(text).hint("set it to a path from the root"));
+    }
+    Home::find(named).ok_or_else(|| CommandError::out_of_reach(HomeError::Unknown))
 }
 
 /// Shows a change of a file; secrets are hidden.

@@ -64,8 +64,14 @@ impl Home {
 
     /// Runs `tidegate`, which is on the PATH here, without a terminal.
     fn run(&self, arguments: &[&str]) -> Outcome {
+        self.run_with(arguments, |command| command)
+    }
+
+    /// The same with something else about it.
+    fn run_with(&self, arguments: &[&str], change: impl Fn(&mut Command) -> &mut Command) -> Outcome {
         let program = Path::new(env!("CARGO_BIN_EXE_tidegate"));
-        let output = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .env_clear()
             .env("HOME", self.0.path())
@@ -73,9 +79,8 @@ impl Home {
             .env("TIDEGATE_HOME", self.path("data"))
             .env("COLUMNS", "100")
             .current_dir(self.path("project"))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+            .stdin(Stdio::null());
+        let output = change(&mut command).output().unwrap();
         Outcome {
             code: output.status.code().unwrap(),
             stdout: output.stdout,
@@ -180,6 +185,39 @@ fn no_secret_is_shown() {
     {
         let told = home.told(arguments);
         assert!(told.contains("@x/github-mcp") && !told.contains("literal-secret"), "{told}");
+    }
+    home.assert_untouched();
+}
+
+/// Copies of a person's files go where the person keeps them, whatever a project says, and are found from anywhere.
+#[test]
+fn a_project_has_no_say_in_where_copies_go() {
+    let home = Home::filled();
+    home.write("project/tidegate.toml", "[store]\npath = \"kept\"\n");
+    home.write("elsewhere/tidegate.toml", "this is a mistake");
+    assert_eq!(home.run_with(&["install", "--yes"], |command| command.env_remove("TIDEGATE_HOME")).code, 0);
+    assert!(!home.path("project/kept").exists());
+    let elsewhere = home.path("elsewhere");
+    let undone = home.run_with(&["uninstall", "--yes"], |command| {
+        command.env_remove("TIDEGATE_HOME").current_dir(&elsewhere)
+    });
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    home.assert_untouched();
+}
+
+#[test]
+fn a_relative_data_folder_is_refused() {
+    let home = Home::filled();
+    for command in [&["install", "--yes"][..], &["uninstall", "--yes"]] {
+        let outcome = home.run_with(command, |command| command.env("TIDEGATE_HOME", "data"));
+        assert_eq!(outcome.code, 2);
+        assert!(
+            outcome.stderr.ends_with(
+                "TIDEGATE_HOME is \"data\", another folder wherever tidegate runs; set it to a path from the root\n"
+            ),
+            "{}",
+            outcome.stderr
+        );
     }
     home.assert_untouched();
 }

@@ -147,10 +147,8 @@ fn report(plan: &Plan, names: &Names) -> String {
             happens(found),
         ]
     }));
-    let diffs = plan.changes.iter().map(|change| {
-        let name = names.short(&change.file);
-        format!("\n{}", diff(&name, (&change.old, &change.new), change.notation))
-    });
+    let diffs =
+        plan.changes.iter().map(|change| format!("\n{}", diff(&names.short(&change.file), change.shown())));
     [ui::table(&rows, &[])].into_iter().chain(diffs).collect()
 }
 
@@ -192,7 +190,7 @@ fn as_json(plan: &Plan, written: &[&Change], names: &Names) -> Value {
         })
     };
     let change = |change: &Change| {
-        let diff = diff(&names.short(&change.file), (&change.old, &change.new), change.notation);
+        let diff = diff(&names.short(&change.file), change.shown());
         let is_written = written.iter().any(|other| other.file == change.file);
         json!({"file": change.file, "diff": diff, "written": is_written})
     };

@@ -133,8 +133,7 @@ fn report(plan: &UndoPlan, names: &Names) -> String {
 }
 
 fn change(reversal: &Reversal, names: &Names) -> Option<String> {
-    let texts = (reversal.old.as_deref()?, reversal.new.as_deref()?);
-    Some(diff(&names.short(&reversal.file), texts, reversal.notation))
+    Some(diff(&names.short(&reversal.file), reversal.shown()?))
 }
 
 fn happens(outcome: &Outcome) -> String {

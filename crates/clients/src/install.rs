@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::client::{ANY, CLIENTS, Client, Place, Scope};
 use crate::disk::Disk;
+use crate::display::masked;
 use crate::document::{Node, Notation, Value};
 use crate::entry::is_off;
 use crate::folders::Folders;
@@ -84,6 +85,14 @@ pub struct Change {
     pub notation: Notation,
     /// The servers that are wrapped by it.
     pub servers: Vec<Wrapped>,
+}
+
+impl Change {
+    /// Returns what is in the file and what is to be in it, as it may be shown: secrets are hidden.
+    pub fn shown(&self) -> (String, String) {
+        let clients = || self.servers.iter().map(|wrapped| wrapped.client.as_str());
+        (masked(&self.old, self.notation, clients()), masked(&self.new, self.notation, clients()))
+    }
 }
 
 /// What was found, and what is to be done.

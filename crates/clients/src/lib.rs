@@ -23,7 +23,6 @@ mod wrap;
 
 pub use client::{CLIENTS, Client, Scope};
 pub use disk::Disk;
-pub use display::masked;
 pub use document::{Broken, Notation};
 pub use folders::{Folders, System};
 pub use launch::{Launch, LaunchError, Surroundings, launch};

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::client::Client;
 use crate::disk::Disk;
+use crate::display::masked;
 use crate::document::Notation;
 use crate::install::{InstallError, Selection};
 use crate::manifest::{Layer, ManifestError, Record, Records, hash};
@@ -116,6 +117,13 @@ fn reverse(
 }
 
 impl Reversal {
+    /// Returns what is in the file and what is to be in it, as it may be shown: secrets are hidden. `None` if it stays.
+    pub fn shown(&self) -> Option<(String, String)> {
+        let clients = || self.servers.iter().map(|(wrapped, _)| wrapped.client.as_str());
+        let shown = |text: &str| masked(text, self.notation, clients());
+        Some((shown(self.old.as_deref()?), shown(self.new.as_deref()?)))
+    }
+
     /// Undoes one layer; returns what the file holds without it.
     fn layer(
         &mut self,

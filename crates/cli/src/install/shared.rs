@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 use similar::TextDiff;
 use tidegate_clients::install::Selection;
-use tidegate_clients::{FileError, Folders, Notation, Scope, System, masked};
+use tidegate_clients::{FileError, Folders, Scope, System};
 use tidegate_store::{Home, HomeError};
 
 use super::{client_names, line};
@@ -113,15 +113,15 @@ pub(crate) fn program() -> Result<String, CommandError> {
 pub(crate) fn data_folder() -> Result<PathBuf, CommandError> {
     let named = std::env::var_os("TIDEGATE_HOME").filter(|named| !named.is_empty()).map(PathBuf::from);
     if let Some(relative) = named.as_deref().filter(|named| named.is_relative()) {
-        let text = format!("TIDEGATE_HOME is {:?}, another folder wherever tidegate runs", relative.display());
+        let text =
+            format!("TIDEGATE_HOME is {:?}, another folder wherever tidegate runs", relative.display());
         return Err(CommandError::bad_input(text).hint("set it to a path from the root"));
     }
     Home::find(named).ok_or_else(|| CommandError::out_of_reach(HomeError::Unknown))
 }
 
-/// Shows a change of a file; secrets are hidden.
-pub(crate) fn diff(name: &str, (old, new): (&str, &str), notation: Notation) -> String {
-    let (old, new) = (masked(old, notation), masked(new, notation));
+/// Shows a change of a file, of texts that may be shown.
+pub(crate) fn diff(name: &str, (old, new): (String, String)) -> String {
     TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(name, name).to_string()
 }
 

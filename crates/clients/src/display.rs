@@ -1,9 +1,10 @@
 //! A file's text as it may be shown: what can be a secret is hidden behind `…`.
 //!
 //! Text is shown only where it is known to be harmless: what a server is and how it is started, arguments that name no
-//! secret ([`words`]), open addresses, and references to values that are elsewhere. All other text of the file is hidden,
-//! whatever its key is called; numbers and flags are shown, except where secrets are expected.
+//! secret ([`words`]), open addresses, references to values that are elsewhere, and [`comments`] in prose. All other text of
+//! the file is hidden, whatever its key is called; numbers and flags are shown, except where secrets are expected.
 
+mod comments;
 mod words;
 
 use crate::address;
@@ -71,6 +72,7 @@ pub(crate) fn masked<'c>(text: &str, notation: Notation, clients: impl Iterator<
     let mut mask =
         Mask { syntax, references: clients.map(|client| client.shape.references).collect(), splices: vec![] };
     mask.node(&root, Trust::Unknown);
+    mask.splices.extend(comments::hidden(text, &root, notation));
     splice(text, mask.splices).unwrap_or_default()
 }
 

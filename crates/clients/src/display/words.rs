@@ -38,6 +38,11 @@ fn shown_after(before: &str, word: &str, is_reference: &dyn Fn(&str) -> bool) ->
     }
 }
 
+/// Tells whether a word by itself is a secret, or tells of one.
+pub(super) fn is_suspect(word: &str) -> bool {
+    is_telling(word) || is_key(word)
+}
+
 /// Tells whether an option wants the name of a variable, as `--header-env Authorization=NAME` does, and gets one.
 fn names_variable(option: &str, word: &str) -> bool {
     let name = word.rsplit('=').next().unwrap_or(word);

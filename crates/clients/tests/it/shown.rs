@@ -56,7 +56,7 @@ fn other_places_for_secrets_are_hidden_too() {
         ),
         (
             ".config/zed/settings.json",
-            r#"{ "context_servers": { "a": { "command": { "path": "x", "args": ["--port", "80"], "env": { "K": "hidden" } } } } }"#,
+            r#"{ /* "K": "hidden" */ "context_servers": { "a": { "command": { "path": "x", "args": ["--port", "80"], "env": { "K": "hidden" } } } } }"#,
         ),
         (
             ".claude.json",

@@ -17,6 +17,7 @@ mod folders;
 pub mod install;
 mod launch;
 mod manifest;
+mod places;
 mod text;
 pub mod uninstall;
 mod wrap;

@@ -14,7 +14,8 @@ use tidegate_store::Home;
 use crate::cli::Format;
 use crate::error::CommandError;
 use crate::ui;
-pub(crate) use shared::{Chosen, Names, consent, count, data_folder, diff, finish, problem};
+use shared::Program;
+pub(crate) use shared::{Chosen, Names, consent, count, data_folder, diff, finish, problem, row};
 
 /// Put tidegate in front of the MCP servers of your clients
 ///
@@ -49,24 +50,48 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let names = Names::of_system()?;
-    let options = Options { program: shared::program()?, without_login: arguments.without_login };
+    let program = Program::of_system()?;
+    let options = Options { program: program.path.clone(), without_login: arguments.without_login };
     let plan = install::plan(&names.folders, &arguments.chosen.selection(), &options);
     arguments.chosen.check_servers(plan.found.iter().map(Found::server))?;
+    let notes = notes(&plan, &program);
     if arguments.format == Format::Text {
         ui::data(report(&plan, &names).as_bytes())?;
         plan.problems.iter().for_each(|problem| ui::note(&format!("tidegate: {problem}; it is left alone")));
+        notes.iter().for_each(|note| ui::note(note));
         if plan.found.is_empty() && plan.problems.is_empty() {
             nothing_found(&plan, &names);
         }
     }
-    let written = match wanted(arguments, &plan)? {
-        true => write(&plan.changes, arguments.format)?,
-        false => Vec::new(),
-    };
+    let mut written = Vec::new();
+    let done = wanted(arguments, &plan).and_then(|wanted| match wanted {
+        true => write(&plan.changes, arguments.format, &mut written),
+        false => Ok(()),
+    });
+    // A program learns of the plan also where nobody said yes, or a file could not be written.
     if arguments.format == Format::Json {
-        ui::json(&as_json(&plan, &written, &names))?;
+        ui::json(&as_json(&plan, &written, &notes, &names))?;
     }
+    done?;
     finish(&plan.problems)
+}
+
+/// What a person has to know or do besides.
+fn notes(plan: &Plan, program: &Program) -> Vec<String> {
+    let of_server = |found: &Found, remark: &String| {
+        format!("{} {}: {remark}", found.client.name, ui::shown(found.server()))
+    };
+    let remarks = plan.found.iter().flat_map(|found| found.remarks.iter().map(move |remark| (found, remark)));
+    let mut notes: Vec<String> = remarks.map(|(found, remark)| of_server(found, remark)).collect();
+    let mut servers = plan.changes.iter().flat_map(|change| &change.servers);
+    if !program.is_on_path && servers.any(|server| server.scope == Scope::Project) {
+        let folder = Path::new(&program.path).parent().unwrap_or(Path::new(&program.path)).display();
+        notes.push(format!(
+            "tidegate is not on the PATH, but entries in files of the project start it by its name, for everybody: \
+             put {folder} on the PATH"
+        ));
+    }
+    notes
 }
 
 /// Tells whether to write: there is something to write, and a person wants it.
@@ -83,11 +108,14 @@ fn wanted(arguments: &Arguments, plan: &Plan) -> Result<bool, CommandError> {
 }
 
 /// Writes every change; what cannot be written is told, and the rest is written all the same.
-fn write(changes: &[Change], format: Format) -> Result<Vec<&Change>, CommandError> {
+fn write<'c>(
+    changes: &'c [Change],
+    format: Format,
+    written: &mut Vec<&'c Change>,
+) -> Result<(), CommandError> {
     let home = Home::open(Some(data_folder()?)).map_err(CommandError::out_of_reach)?;
     let records = Records::open(home.path()).map_err(CommandError::out_of_reach)?;
     let disk = Disk::default();
-    let mut written = Vec::new();
     for change in changes {
         match install::apply(change, &records, &disk) {
             Ok(()) => written.push(change),
@@ -95,10 +123,10 @@ fn write(changes: &[Change], format: Format) -> Result<Vec<&Change>, CommandErro
         }
     }
     if format == Format::Text && !written.is_empty() {
-        after(&written);
+        after(written);
     }
     match written.len() == changes.len() {
-        true => Ok(written),
+        true => Ok(()),
         false => Err(CommandError::failed("not every file could be written")
             .hint("what was written is recorded: tidegate uninstall undoes it")),
     }
@@ -139,18 +167,11 @@ fn report(plan: &Plan, names: &Names) -> String {
     }
     let mut rows = vec![["CLIENT", "SCOPE", "SERVER", "FILE", "WHAT HAPPENS"].map(str::to_owned)];
     rows.extend(chosen.iter().map(|found| {
-        [
-            found.client.name.to_owned(),
-            found.scope.to_string(),
-            found.server().to_owned(),
-            place(found, names),
-            happens(found),
-        ]
+        let (scope, place, happens) = (found.scope.to_string(), place(found, names), happens(found));
+        row([found.client.name, &scope, found.server(), &place, &happens])
     }));
-    let diffs = plan.changes.iter().map(|change| {
-        let name = names.short(&change.file);
-        format!("\n{}", diff(&name, (&change.old, &change.new), change.notation))
-    });
+    let diffs =
+        plan.changes.iter().map(|change| format!("\n{}", diff(&names.short(&change.file), change.shown())));
     [ui::table(&rows, &[])].into_iter().chain(diffs).collect()
 }
 
@@ -172,7 +193,7 @@ fn happens(found: &Found) -> String {
     }
 }
 
-fn as_json(plan: &Plan, written: &[&Change], names: &Names) -> Value {
+fn as_json(plan: &Plan, written: &[&Change], notes: &[String], names: &Names) -> Value {
     let server = |found: &Found| {
         let (action, reason) = match &found.verdict {
             Verdict::WrapCommand | Verdict::WrapAddress => ("wrap", None),
@@ -189,10 +210,11 @@ fn as_json(plan: &Plan, written: &[&Change], names: &Names) -> Value {
             "off": found.off,
             "action": action,
             "reason": reason,
+            "remarks": found.remarks,
         })
     };
     let change = |change: &Change| {
-        let diff = diff(&names.short(&change.file), (&change.old, &change.new), change.notation);
+        let diff = diff(&names.short(&change.file), change.shown());
         let is_written = written.iter().any(|other| other.file == change.file);
         json!({"file": change.file, "diff": diff, "written": is_written})
     };
@@ -200,6 +222,7 @@ fn as_json(plan: &Plan, written: &[&Change], names: &Names) -> Value {
         "looked_at": plan.looked,
         "servers": plan.found.iter().map(server).collect::<Vec<_>>(),
         "changes": plan.changes.iter().map(change).collect::<Vec<_>>(),
+        "notes": notes,
         "problems": plan.problems.iter().map(problem).collect::<Vec<Value>>(),
     })
 }

@@ -7,13 +7,15 @@ use tidegate_clients::{Disk, Records};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::install::{Chosen, Names, consent, count, data_folder, diff, finish, problem};
+use crate::install::{Chosen, Names, consent, count, data_folder, diff, finish, problem, row};
 use crate::ui;
 
 /// Take tidegate away from in front of servers again
 ///
 /// A file that was not changed since `tidegate install` becomes what it was before, byte for byte. In any other, tidegate
-/// is taken out of each server, and everything else stays as it is now.
+/// is taken out of each server, and everything else stays as it is now. Servers that it stands in front of without a record,
+/// since they were renamed or the data folder is lost, are undone by what their entries say. What is recorded of a file that
+/// is not there stays recorded.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate uninstall --dry-run\n  tidegate uninstall --server github\n  \
     tidegate uninstall --yes")]
@@ -38,7 +40,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let names = Names::of_system()?;
     let records = records()?;
-    let plan = uninstall::plan(&records, &arguments.chosen.selection()).map_err(CommandError::failed)?;
+    let plan = uninstall::plan(&records, &names.folders, &arguments.chosen.selection())
+        .map_err(CommandError::failed)?;
     if plan.is_empty && arguments.format == Format::Text {
         ui::note("nothing is installed; nothing was changed");
         return Ok(());
@@ -50,14 +53,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     if arguments.format == Format::Text {
         ui::data(report(&plan, &names).as_bytes())?;
         plan.problems.iter().for_each(|problem| ui::note(&format!("tidegate: {problem}; it is left alone")));
+        if plan.reversals.is_empty() && plan.problems.is_empty() {
+            ui::note("nothing of these is installed; nothing was changed");
+        }
     }
-    let written = !plan.reversals.is_empty() && wanted(arguments, &plan)?;
-    if written {
-        write(&plan, &records, arguments.format)?;
-    }
+    let mut written = Vec::new();
+    let done = match plan.reversals.is_empty() {
+        true => Ok(()),
+        false => wanted(arguments, &plan).and_then(|wanted| match wanted {
+            true => write(&plan, &records, arguments.format, &mut written),
+            false => Ok(()),
+        }),
+    };
     if arguments.format == Format::Json {
-        ui::json(&as_json(&plan, written, &names))?;
+        ui::json(&as_json(&plan, &written, &names))?;
     }
+    done?;
     let left = servers().filter(|(_, outcome)| matches!(outcome, Outcome::Left(_))).count();
     match left {
         0 => finish(&plan.problems),
@@ -85,23 +96,32 @@ fn wanted(arguments: &Arguments, plan: &UndoPlan) -> Result<bool, CommandError> 
     consent(&format!("Change {}?", count(files, "file")), arguments.dry_run, arguments.yes)
 }
 
-fn write(plan: &UndoPlan, records: &Records, format: Format) -> Result<(), CommandError> {
+fn write<'p>(
+    plan: &'p UndoPlan,
+    records: &Records,
+    format: Format,
+    written: &mut Vec<&'p Reversal>,
+) -> Result<(), CommandError> {
     let disk = Disk::default();
-    let mut undone = 0;
-    let mut failed = 0;
     for reversal in &plan.reversals {
         match uninstall::apply(reversal, records, &disk) {
-            Ok(()) => undone += reversal.servers.iter().filter(|(_, outcome)| is_undone(outcome)).count(),
-            Err(error) => {
-                failed += 1;
-                ui::note(&format!("tidegate: {error}"));
-            }
+            Ok(()) => written.push(reversal),
+            Err(error) => ui::note(&format!("tidegate: {error}")),
         }
     }
     if format == Format::Text {
-        ui::note(&format!("{} undone; clients take note when they start again", count(undone, "server")));
+        let servers = written.iter().flat_map(|reversal| &reversal.servers);
+        match servers.filter(|(_, outcome)| is_undone(outcome)).count() {
+            0 => ui::note("no file was changed"),
+            undone => {
+                ui::note(&format!(
+                    "{} undone; clients take note when they start again",
+                    count(undone, "server")
+                ));
+            }
+        }
     }
-    match failed {
+    match plan.reversals.len() - written.len() {
         0 => Ok(()),
         failed => Err(CommandError::failed(format!("{} could not be written", count(failed, "file")))
             .hint("run this again")),
@@ -119,13 +139,8 @@ fn report(plan: &UndoPlan, names: &Names) -> String {
     let mut rows = vec![["CLIENT", "SCOPE", "SERVER", "FILE", "WHAT HAPPENS"].map(str::to_owned)];
     for reversal in &plan.reversals {
         rows.extend(reversal.servers.iter().map(|(wrapped, outcome)| {
-            [
-                wrapped.client.clone(),
-                wrapped.scope.to_string(),
-                wrapped.server().to_owned(),
-                names.short(&reversal.file),
-                happens(outcome),
-            ]
+            let (scope, file) = (wrapped.scope.to_string(), names.short(&reversal.file));
+            row([&wrapped.client, &scope, wrapped.server(), &file, &happens(outcome)])
         }));
     }
     let diffs = plan.reversals.iter().filter_map(|reversal| Some(format!("\n{}", change(reversal, names)?)));
@@ -133,8 +148,7 @@ fn report(plan: &UndoPlan, names: &Names) -> String {
 }
 
 fn change(reversal: &Reversal, names: &Names) -> Option<String> {
-    let texts = (reversal.old.as_deref()?, reversal.new.as_deref()?);
-    Some(diff(&names.short(&reversal.file), texts, reversal.notation))
+    Some(diff(&names.short(&reversal.file), reversal.shown()?))
 }
 
 fn happens(outcome: &Outcome) -> String {
@@ -142,17 +156,19 @@ fn happens(outcome: &Outcome) -> String {
         Outcome::Restored => "as it was, byte for byte".into(),
         Outcome::TakenOut => "taken out; other changes of the file stay".into(),
         Outcome::Absent => "nothing to undo: it is gone, or undone by hand".into(),
+        Outcome::Away => "its file is not there; it stays recorded".into(),
         Outcome::Left(why) => format!("left as it is: {why}"),
     }
 }
 
-fn as_json(plan: &UndoPlan, written: bool, names: &Names) -> Value {
+fn as_json(plan: &UndoPlan, written: &[&Reversal], names: &Names) -> Value {
     let servers = plan.reversals.iter().flat_map(|reversal| {
         reversal.servers.iter().map(|(wrapped, outcome)| {
             let (action, reason) = match outcome {
                 Outcome::Restored => ("restore", None),
                 Outcome::TakenOut => ("take_out", None),
                 Outcome::Absent => ("nothing", None),
+                Outcome::Away => ("keep", None),
                 Outcome::Left(why) => ("leave", Some(why)),
             };
             json!({
@@ -166,7 +182,8 @@ fn as_json(plan: &UndoPlan, written: bool, names: &Names) -> Value {
         })
     });
     let changes = plan.reversals.iter().filter_map(|reversal| {
-        Some(json!({"file": reversal.file, "diff": change(reversal, names)?, "written": written}))
+        let is_written = written.iter().any(|other| other.file == reversal.file);
+        Some(json!({"file": reversal.file, "diff": change(reversal, names)?, "written": is_written}))
     });
     json!({
         "servers": servers.collect::<Vec<_>>(),

@@ -1,17 +1,25 @@
 //! What an address of a remote server tells.
 
-/// Tells whether an address may stand in arguments, where every user of the machine can read it: nothing in it looks like
-/// a secret, and nothing in it is a reference that may become one.
+/// Tells whether an address may stand in arguments, where every user of the machine can read it: it is a host, and a path
+/// of short plain words such as `/api/v1/mcp`. Whatever is more may be a secret, or a reference that becomes one.
 pub(crate) fn is_open(url: &str) -> bool {
-    let Some((_, rest)) = url.split_once("://") else { return false };
-    !rest.contains(['@', '?', '#', '$', '{', '%']) && rest.split('/').skip(1).all(|part| !is_token(part))
+    let path = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let Some((host, segments)) = path.map(|path| path.split_once('/').unwrap_or((path, ""))) else {
+        return false;
+    };
+    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    host.bytes().all(is_of_host) && segments.split('/').all(is_plain)
 }
 
-/// A long part with letters and digits may be a key.
-fn is_token(part: &str) -> bool {
-    let letters = part.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let digits = part.bytes().any(|byte| byte.is_ascii_digit());
-    part.len() >= 16 && letters && digits
+/// Tells whether a part of a path is nobody's secret: at most two words of a few letters, or a number of a version.
+fn is_plain(segment: &str) -> bool {
+    let is_word = |word: &str| word.len() <= 10 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_version = |word: &str| {
+        let number = word.strip_prefix('v').unwrap_or(word);
+        number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut words = segment.splitn(3, ['-', '_', '.']);
+    words.clone().count() <= 2 && words.all(|word| is_word(word) || is_version(word))
 }
 
 /// Tells whether an address is of HTTP, as far as it is written out.
@@ -45,7 +53,8 @@ mod tests {
         for open in [
             "https://mcp.example.com/mcp",
             "http://localhost:8080/v1/mcp",
-            "https://h/some-long-name-of-it/mcp",
+            "https://h/mcp-server/v2.1/sse/",
+            "http://[::1]:80",
         ] {
             assert!(is_open(open), "{open}");
         }
@@ -53,7 +62,15 @@ mod tests {
             "https://user:pass@h/mcp",
             "https://h/mcp?key=1",
             "https://h/s/ZDk2ZjA1YjItMWQ0/mcp",
+            "https://mcp.ex.com/s/abcdefghijSECRETxyz/mcp",
+            "https://h/s/abcdefghijklmnop/mcp",
+            "https://h/correct-horse-battery-staple/mcp",
+            "https://h/hunter2/mcp",
+            "https://h/4711471147/mcp",
+            "https://h/%61/mcp",
+            "https://h/mcp#a",
             "https://h/${TENANT}/mcp",
+            "https://${TENANT}.h/mcp",
             "{env:URL}",
         ] {
             assert!(!is_open(secret), "{secret}");

@@ -126,12 +126,16 @@ pub(crate) struct Shape {
     pub(crate) headers: &'static str,
     /// What `type` says of a server that is started, if a remote one has a `type`.
     pub(crate) started: &'static str,
+    /// What `type` says of a server that is reached at an address.
+    pub(crate) reached: &'static str,
     /// What shows that the client logs in at a remote server by itself.
     pub(crate) login: &'static [&'static str],
     /// Where a client keeps names of variables instead of headers.
     pub(crate) by_variable: Option<&'static ByVariable>,
     /// How it writes references to values that are elsewhere.
     pub(crate) references: References,
+    /// The list of tools that are allowed, where there can be one.
+    pub(crate) allowed: Option<&'static str>,
 }
 
 impl Shape {
@@ -142,9 +146,11 @@ impl Shape {
         url: &["url"],
         headers: "headers",
         started: "stdio",
+        reached: "http",
         login: &["oauth", "auth"],
         by_variable: None,
         references: References::None,
+        allowed: None,
     };
 }
 

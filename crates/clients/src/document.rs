@@ -143,8 +143,8 @@ pub(crate) trait Syntax {
     fn map(&self, members: &[(String, String)], style: Style) -> String;
     /// Adds a member after another one, in its manner.
     fn after(&self, text: &str, member: &Member, key: &str, value: &str) -> Splice;
-    /// Takes the member at `index` away; undoes `after`, if nothing was moved since.
-    fn without(&self, text: &str, members: &[Member], index: usize) -> Vec<Splice>;
+    /// Takes members that stand side by side away; undoes `after`, if nothing was moved since.
+    fn without(&self, text: &str, members: &[Member], gone: Range<usize>) -> Vec<Splice>;
 }
 
 /// Whether there are blanks between things on one line.

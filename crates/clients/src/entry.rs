@@ -73,10 +73,10 @@ impl<'n> Way<'n> {
     /// Tells what tidegate has to do with the command.
     pub(crate) fn gate(&self) -> Gate {
         let words: Vec<&str> = self.words().iter().map(|word| word.text().unwrap_or_default()).collect();
-        match words.iter().position(|word| is_tidegate(word)) {
-            // A launcher such as npx may come before it.
-            Some(at) if words.get(at + 1) == Some(&"run") => Gate::InFront,
-            Some(0) => Gate::Itself,
+        let at = program(&words);
+        match words.get(at..) {
+            Some([word, "run", ..]) if is_tidegate(word) => Gate::InFront(at),
+            Some([word, ..]) if is_tidegate(word) => Gate::Itself,
             _ => Gate::Absent,
         }
     }
@@ -87,17 +87,47 @@ impl<'n> Way<'n> {
 pub(crate) enum Gate {
     /// Nothing.
     Absent,
-    /// It stands in front of it.
-    InFront,
+    /// It stands in front of it; it is this word of the command.
+    InFront(usize),
     /// It is the server.
     Itself,
 }
 
-/// Tells whether a word of a command is the name of our program.
-pub(crate) fn is_tidegate(word: &str) -> bool {
+/// Where the program stands that a command comes to: behind launchers such as npx, and what they are given.
+fn program(words: &[&str]) -> usize {
+    let mut at = 0;
+    while let Some((launcher, rest)) = words.get(at..).and_then(<[&str]>::split_first) {
+        let given = |from: usize| from + options(rest.get(from..).unwrap_or_default());
+        at += 1 + match (name(launcher), rest.first().copied().unwrap_or_default()) {
+            ("env", _) => rest.iter().take_while(|word| word.starts_with('-') || word.contains('=')).count(),
+            ("npx" | "bunx" | "pnpx" | "uvx", _) => given(0),
+            ("npm" | "pnpm" | "yarn" | "bun", "exec" | "dlx" | "x") => given(1),
+            ("cmd", "/c" | "/C") => 1,
+            _ => return at,
+        };
+    }
+    at
+}
+
+/// How many of the words are options of a launcher.
+fn options(words: &[&str]) -> usize {
+    let mut count = 0;
+    while let Some(option) = words.get(count).filter(|word| word.starts_with('-')) {
+        let has_value = matches!(*option, "-p" | "--package" | "--from" | "--with");
+        count += if has_value { 2 } else { 1 };
+    }
+    count
+}
+
+/// The name of a program, without its folder and what a system adds to it.
+fn name(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    let name = name.split('@').next().unwrap_or(name);
-    name.strip_suffix(".exe").unwrap_or(name) == "tidegate"
+    name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).unwrap_or(name)
+}
+
+/// Tells whether a word of a command is our program; a launcher may name its version.
+fn is_tidegate(word: &str) -> bool {
+    name(word).split('@').next() == Some("tidegate")
 }
 
 /// Tells whether a server is switched off.
@@ -107,4 +137,41 @@ pub(crate) fn is_off(entry: &Node) -> bool {
         _ => None,
     };
     flag("disabled") == Some(true) || flag("enabled") == Some(false)
+}
+
+/// Tells whether a server's own environment sets where programs are looked for.
+pub(crate) fn sets_path(entry: &Node, shape: &Shape) -> bool {
+    let holder = entry.get("command").map(|command| &command.value);
+    let variables = entry.get(shape.environment).or_else(|| holder?.get(shape.environment));
+    let variables = variables.map(|variables| variables.value.members()).unwrap_or_default();
+    variables.iter().any(|variable| variable.name.eq_ignore_ascii_case("PATH"))
+}
+
+/// Tells whether a server has a list of tools that are allowed, and ours is not in it; returns the name of the list.
+pub(crate) fn forbids_query(entry: &Node, shape: &Shape) -> Option<&'static str> {
+    let tools = entry.get(shape.allowed?)?.value.list()?;
+    (!tools.iter().any(|tool| tool.text() == Some("result_query"))).then_some(shape.allowed?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behind_launchers() {
+        for (words, at) in [
+            (&["tidegate", "run"][..], 0),
+            (&["/usr/bin/env", "-i", "A=b", "tidegate", "run"], 3),
+            (&["npx", "-y", "tidegate@1", "run"], 2),
+            (&["npx", "-p", "tidegate", "tidegate", "run"], 3),
+            (&["cmd", "/c", "npx.cmd", "-y", "tidegate", "run"], 4),
+            (&["npm", "exec", "--", "tidegate", "run"], 3),
+            (&["npx"], 1),
+            (&["npm", "run", "tidegate"], 0),
+            (&["-y", "fs", "/work/tidegate", "run"], 0),
+            (&["sh", "-c", "tidegate run", "tidegate", "run"], 0),
+        ] {
+            assert_eq!(program(words), at, "{words:?}");
+        }
+    }
 }

@@ -6,12 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::client::{ANY, CLIENTS, Client, Place, Scope};
+use crate::client::{Client, Scope};
 use crate::disk::Disk;
-use crate::document::{Node, Notation, Value};
-use crate::entry::is_off;
+use crate::display::masked;
+use crate::document::{Node, Notation};
+use crate::entry::{Gate, Way, forbids_query, is_off, sets_path};
 use crate::folders::Folders;
 use crate::manifest::{Layer, ManifestError, Records, hash};
+use crate::places::{ClientFile, files, real, server_names};
 use crate::text::{FileError, read, unmarked};
 use crate::wrap::{Options, Verdict, Wrapped, wrap};
 
@@ -38,6 +40,20 @@ impl Selection {
     pub(crate) fn has_server(&self, name: &str) -> bool {
         self.servers.is_empty() || self.servers.iter().any(|server| server == name)
     }
+
+    /// Returns the same with names between commas apart, unless they are the name of one server.
+    pub(crate) fn resolved(&self, names: impl Fn() -> Vec<String>) -> Self {
+        let mut selection = self.clone();
+        if self.servers.iter().any(|server| server.contains(',')) {
+            let names = names();
+            let apart = |server: &String| match names.contains(server) {
+                true => vec![server.clone()],
+                false => server.split(',').map(str::to_owned).collect(),
+            };
+            selection.servers = self.servers.iter().flat_map(apart).collect();
+        }
+        selection
+    }
 }
 
 /// A server that was found.
@@ -57,6 +73,8 @@ pub struct Found {
     pub off: bool,
     /// What happens with it.
     pub verdict: Verdict,
+    /// What a person has to know or do besides, where it is wrapped.
+    pub remarks: Vec<String>,
 }
 
 impl Found {
@@ -84,6 +102,16 @@ pub struct Change {
     pub notation: Notation,
     /// The servers that are wrapped by it.
     pub servers: Vec<Wrapped>,
+    /// The entries that were wrapped before.
+    others: Vec<Vec<String>>,
+}
+
+impl Change {
+    /// Returns what is in the file and what is to be in it, as it may be shown: secrets are hidden.
+    pub fn shown(&self) -> (String, String) {
+        let clients = || self.servers.iter().map(|wrapped| wrapped.client.as_str());
+        (masked(&self.old, self.notation, clients()), masked(&self.new, self.notation, clients()))
+    }
 }
 
 /// What was found, and what is to be done.
@@ -104,29 +132,17 @@ pub struct Plan {
 /// Looks at every file of the clients selected; changes nothing.
 pub fn plan(folders: &Folders, selection: &Selection, options: &Options) -> Plan {
     let mut plan = Plan::default();
-    let clients = CLIENTS.iter().filter(|client| selection.has_client(client.name));
-    let places: Vec<(&'static Client, Place)> = clients
-        .flat_map(|client| (client.places)(folders).into_iter().map(move |place| (client, place)))
-        .collect();
-    for (_, place) in &places {
-        if selection.has_scope(place.scope) && !plan.looked.contains(&place.path) {
-            plan.looked.push(place.path.clone());
-        }
-    }
-    let mut real = Vec::new();
-    for path in plan.looked.clone() {
-        // Two names may lead to one file, by a link.
-        match std::fs::canonicalize(&path) {
-            Ok(target) if real.contains(&target) => continue,
-            Ok(target) => real.push(target),
-            Err(_) => {}
-        }
-        let places: Vec<_> = places.iter().filter(|(_, place)| place.path == path).cloned().collect();
-        match read(&path) {
+    let files = files(folders);
+    let selection = selection.resolved(|| server_names(&files));
+    for file in &files {
+        let names = file.names(&selection);
+        let Some(name) = names.first() else { continue };
+        plan.looked.extend(names.iter().map(|name| name.to_path_buf()));
+        match read(name) {
             Ok(None) => {}
             Ok(Some(text)) => {
-                plan.there.push(path.clone());
-                if let Err(problem) = plan.file(&path, &text, &places, selection, options) {
+                plan.there.extend(names.iter().map(|name| name.to_path_buf()));
+                if let Err(problem) = plan.file((name, file), &text, &selection, options) {
                     plan.problems.push(problem);
                 }
             }
@@ -139,55 +155,56 @@ pub fn plan(folders: &Folders, selection: &Selection, options: &Options) -> Plan
 impl Plan {
     fn file(
         &mut self,
-        path: &Path,
+        (path, file): (&Path, &ClientFile),
         old: &str,
-        places: &[(&'static Client, Place)],
         selection: &Selection,
         options: &Options,
     ) -> Result<(), FileError> {
         let (mark, text) = unmarked(old);
-        let Some((_, Place { notation, .. })) = places.first() else { return Ok(()) };
+        let notation = file.notation;
         let root = notation
             .syntax()
             .parse(text)
             .map_err(|broken| FileError::Broken { path: path.to_owned(), broken })?;
-        let mut new = text.to_owned();
-        let mut servers = Vec::new();
-        let first = self.found.len();
-        for (client, place) in places {
-            for entry in entries(&root, place.keys) {
-                let known = |found: &Found| found.file == path && found.path == entry;
-                if !selection.has_scope(place.scope) || self.found[first..].iter().any(known) {
-                    continue;
-                }
-                let verdict = if !selection.has_server(entry.last().map_or("", String::as_str)) {
-                    Verdict::NotChosen
-                } else {
-                    match wrap(&new, *notation, client, (place.scope, &entry), options) {
-                        Ok((text, wrapped, verdict)) => {
-                            new = text;
-                            servers.push(wrapped);
-                            verdict
-                        }
-                        Err(verdict) => verdict,
-                    }
-                };
-                let off = root.at(&entry).is_some_and(is_off);
-                let (scope, file, notation) = (place.scope, path.to_owned(), *notation);
-                self.found.push(Found { client, scope, file, notation, path: entry, off, verdict });
-            }
-        }
-        if servers.is_empty() {
-            return Ok(());
-        }
-        let new = format!("{mark}{new}");
-        self.changes.push(Change {
+        let mut change = Change {
             file: path.to_owned(),
             old: old.to_owned(),
-            new,
-            notation: *notation,
-            servers,
-        });
+            new: text.to_owned(),
+            notation,
+            servers: Vec::new(),
+            others: Vec::new(),
+        };
+        let first = self.found.len();
+        for (client, place, entry) in file.entries(&root) {
+            let Some(node) = root.at(&entry) else { continue };
+            if matches!(Way::of(node, &client.shape).gate(), Gate::InFront(_)) {
+                change.others.push(entry.clone());
+            }
+            let is_known = self.found[first..].iter().any(|found| found.path == entry);
+            if is_known || !selection.has_client(client.name) || !selection.has_scope(place.scope) {
+                continue;
+            }
+            let verdict = if !selection.has_server(entry.last().map_or("", String::as_str)) {
+                Verdict::NotChosen
+            } else {
+                match wrap(&change.new, notation, client, (place.scope, &entry), options) {
+                    Ok((text, wrapped, verdict)) => {
+                        change.new = text;
+                        change.servers.push(wrapped);
+                        verdict
+                    }
+                    Err(verdict) => verdict,
+                }
+            };
+            let remarks = remarks(node, client, place.scope, &verdict);
+            let (scope, file, off) = (place.scope, path.to_owned(), is_off(node));
+            self.found.push(Found { client, scope, file, notation, path: entry, off, verdict, remarks });
+        }
+        if change.servers.is_empty() {
+            return Ok(());
+        }
+        change.new.insert_str(0, mark);
+        self.changes.push(change);
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.permissions().readonly() => {
                 self.refuse();
@@ -212,32 +229,18 @@ impl Plan {
     }
 }
 
-/// Returns the paths of the entries below a path of keys, each once.
-fn entries(root: &Node, keys: &[&str]) -> Vec<Vec<String>> {
-    let mut found: Vec<(Vec<String>, &Node)> = vec![(Vec::new(), root)];
-    for key in keys {
-        found = found.into_iter().flat_map(|(path, node)| below(&path, node, key)).collect();
+/// Says what wrapping alone does not do.
+fn remarks(entry: &Node, client: &Client, scope: Scope, verdict: &Verdict) -> Vec<String> {
+    let (shape, mut remarks) = (&client.shape, Vec::new());
+    let is_written = matches!(verdict, Verdict::WrapCommand | Verdict::WrapAddress);
+    if is_written && scope == Scope::Project && sets_path(entry, shape) {
+        remarks.push(format!("its {} sets PATH, so tidegate must be found there", shape.environment));
     }
-    let all = found.into_iter().flat_map(|(path, node)| below(&path, node, ANY));
-    // Servers may stand one step deeper, in an object that is no server.
-    let is_server = |(path, node): &(Vec<String>, &Node)| {
-        path.last().map(String::as_str) != Some("servers")
-            || ["type", "command", "url"].iter().any(|key| node.get(key).is_some())
-    };
-    all.filter(is_server).map(|(path, _)| path).collect()
-}
-
-fn below<'n>(path: &[String], node: &'n Node, key: &str) -> Vec<(Vec<String>, &'n Node)> {
-    let mut found: Vec<(Vec<String>, &Node)> = Vec::new();
-    for member in node.members().iter().filter(|member| key == ANY || member.name == key) {
-        let path: Vec<String> = path.iter().chain([&member.name]).cloned().collect();
-        // The last of several counts.
-        found.retain(|(other, _)| *other != path);
-        if key == ANY || matches!(member.value.value, Value::Map(_)) {
-            found.push((path, &member.value));
-        }
+    let is_wrapped = is_written || *verdict == Verdict::AlreadyWrapped;
+    if let Some(list) = forbids_query(entry, shape).filter(|_| is_wrapped) {
+        remarks.push(format!("add \"result_query\" to its {list}, or the client does not offer it"));
     }
-    found
+    remarks
 }
 
 /// Writes a change: a copy of the file, the record, and then the file.
@@ -246,7 +249,7 @@ fn below<'n>(path: &[String], node: &'n Node, key: &str) -> Vec<(Vec<String>, &'
 ///
 /// Where any of them cannot be written, or the file was changed since the plan was made; then it is as it was.
 pub fn apply(change: &Change, records: &Records, disk: &Disk) -> Result<(), InstallError> {
-    let path = std::path::absolute(&change.file).unwrap_or_else(|_| change.file.clone());
+    let path = real(&change.file);
     let failed = |source| FileError::Unusable { path: path.clone(), source };
     if read(&change.file)?.as_deref() != Some(&change.old) {
         return Err(FileError::Moved(path).into());
@@ -258,7 +261,7 @@ pub fn apply(change: &Change, records: &Records, disk: &Disk) -> Result<(), Inst
         .map_err(|source| ManifestError::Unusable { path: records.backup(&backup), source })?;
     let after = hash(change.new.as_bytes());
     let layer = Layer { before, after, backup, servers: change.servers.clone() };
-    manifest.push(&path, change.notation, layer);
+    manifest.push(&path, change.notation, layer, &change.others);
     let record = records.path();
     records.write(&manifest, disk).map_err(|source| ManifestError::Unusable { path: record, source })?;
     Ok(disk.replace(&path, change.new.as_bytes()).map_err(failed)?)

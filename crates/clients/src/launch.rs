@@ -26,6 +26,39 @@ pub(crate) enum References {
     Bare,
 }
 
+impl References {
+    /// Tells whether a text is one reference and nothing else; what it may fall back to is something else.
+    pub(crate) fn is_whole(self, text: &str) -> bool {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        let braced = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
+        match self {
+            Self::None => false,
+            Self::Braces => braced.is_some_and(is_name),
+            Self::Dollar => braced.or_else(|| text.strip_prefix('$')).is_some_and(is_name),
+            Self::Named => braced.is_some_and(|name| match name.split_once(':') {
+                Some(("env" | "input" | "config" | "command", name)) => {
+                    is_name(&name.replace(['.', '-'], "_"))
+                }
+                Some(_) => false,
+                None => matches!(
+                    name,
+                    "workspaceFolder" | "workspaceFolderBasename" | "userHome" | "pathSeparator" | "/"
+                ),
+            }),
+            Self::Bare => match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+                Some(name) => match name.split_once(':') {
+                    Some(("env", name)) => is_name(name),
+                    Some(("file", path)) => !path.contains(['{', '}']),
+                    _ => false,
+                },
+                None => false,
+            },
+        }
+    }
+}
+
 /// The variables that a client with a list of those it passes on passes on anyway.
 const ALWAYS: [&str; 11] = [
     "HOME",
@@ -260,6 +293,41 @@ mod tests {
             ("open ${KEY", References::Braces, "open ${KEY"),
         ] {
             assert_eq!(fill(text, references).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reference_and_nothing_else() {
+        for (references, whole) in [
+            (References::None, &[][..]),
+            (References::Braces, &["${KEY}", "${userHome}"]),
+            (References::Dollar, &["${KEY}", "$KEY", "${userHome}"]),
+            (References::Named, &["${env:KEY}", "${input:my-key}", "${userHome}"]),
+            (References::Bare, &["{env:KEY}", "{file:~/.key}"]),
+        ] {
+            let some = [
+                "${KEY}",
+                "$KEY",
+                "${env:KEY}",
+                "${input:my-key}",
+                "${userHome}",
+                "{env:KEY}",
+                "{file:~/.key}",
+            ];
+            let none = [
+                "${KEY:-secret}",
+                "Bearer ${KEY}",
+                "$",
+                "${}",
+                "{}",
+                "pa$$word",
+                "${KEY}${KEY}",
+                "{env:}",
+                "a{b}",
+            ];
+            for text in some.iter().chain(&none) {
+                assert_eq!(references.is_whole(text), whole.contains(text), "{references:?} {text}");
+            }
         }
     }
 

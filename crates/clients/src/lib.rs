@@ -17,13 +17,13 @@ mod folders;
 pub mod install;
 mod launch;
 mod manifest;
+mod places;
 mod text;
 pub mod uninstall;
 mod wrap;
 
 pub use client::{CLIENTS, Client, Scope};
 pub use disk::Disk;
-pub use display::masked;
 pub use document::{Broken, Notation};
 pub use folders::{Folders, System};
 pub use launch::{Launch, LaunchError, Surroundings, launch};

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::Disk;
+use crate::document::Notation;
+use crate::places::real;
 use crate::wrap::Wrapped;
 
 /// What can be wrong with the record of what was installed.
@@ -47,10 +49,14 @@ pub(crate) struct Manifest {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
+    /// The path without links: a file has one record, whatever its names are.
     pub(crate) path: PathBuf,
-    pub(crate) notation: crate::document::Notation,
+    pub(crate) notation: Notation,
     /// The oldest first.
     pub(crate) layers: Vec<Layer>,
+    /// The entries that had tidegate in front of them before anything was installed: a person's own.
+    #[serde(default)]
+    pub(crate) others: Vec<Vec<String>>,
 }
 
 /// One change of a file.
@@ -72,9 +78,10 @@ impl Manifest {
     }
 
     /// Puts a layer on top. One at the top that was never written, or is undone, makes room for it.
-    pub(crate) fn push(&mut self, path: &Path, notation: crate::document::Notation, layer: Layer) {
+    pub(crate) fn push(&mut self, path: &Path, notation: Notation, layer: Layer, others: &[Vec<String>]) {
         let index = self.files.iter().position(|record| record.path == path).unwrap_or_else(|| {
-            self.files.push(Record { path: path.to_owned(), notation, layers: Vec::new() });
+            let (path, others) = (path.to_owned(), others.to_vec());
+            self.files.push(Record { path, notation, layers: Vec::new(), others });
             self.files.len() - 1
         });
         let layers = &mut self.files[index].layers;
@@ -109,8 +116,11 @@ impl Records {
         let path = folder.join("lock");
         let unusable = |source| ManifestError::Unusable { path: path.clone(), source };
         crate::disk::make_private(&folder).map_err(unusable)?;
-        let options = &mut std::fs::OpenOptions::new();
-        let lock = options.create(true).append(true).open(&path).map_err(unusable)?;
+        let mut options = std::fs::OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let lock = options.open(&path).map_err(unusable)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { folder, _lock: Some(lock) }),
             Err(std::fs::TryLockError::WouldBlock) => Err(ManifestError::Busy),
@@ -151,7 +161,11 @@ impl Records {
         let path = self.path();
         match std::fs::read(&path) {
             Ok(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|source| ManifestError::Damaged { path, source })
+                let mut manifest: Manifest = serde_json::from_slice(&bytes)
+                    .map_err(|source| ManifestError::Damaged { path, source })?;
+                // A file may have become a link since.
+                manifest.files.iter_mut().for_each(|record| record.path = real(&record.path));
+                Ok(manifest)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Manifest::default()),
             Err(source) => Err(ManifestError::Unusable { path, source }),

@@ -2,16 +2,22 @@
 //!
 //! A file that is as it was written gets its copy back, byte for byte. In any other, tidegate is taken away from in front
 //! of each server, and everything else stays as it is now.
+//!
+//! Entries may have tidegate in front of them that no record tells of: a server was renamed, or the data folder is lost. They
+//! are undone by what stands in them ([`guess`]), or named. What was so before anything was installed stays.
 
 use std::path::PathBuf;
 
-use crate::client::Client;
+use crate::client::{Client, Scope};
 use crate::disk::Disk;
-use crate::document::Notation;
+use crate::display::masked;
+use crate::document::{Node, Notation};
+use crate::folders::Folders;
 use crate::install::{InstallError, Selection};
 use crate::manifest::{Layer, ManifestError, Record, Records, hash};
+use crate::places::{ClientFile, files, server_names};
 use crate::text::{FileError, read, unmarked};
-use crate::wrap::{Undone, Wrapped, undo};
+use crate::wrap::{Undone, Wrapped, guess, undo};
 
 /// What happens with a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +28,8 @@ pub enum Outcome {
     TakenOut,
     /// There is nothing to undo: it is gone, or was undone by hand.
     Absent,
+    /// Its file is not there at the moment; what is recorded stays.
+    Away,
     /// It is left as it is, for this reason.
     Left(String),
 }
@@ -50,72 +58,109 @@ pub struct UndoPlan {
     pub reversals: Vec<Reversal>,
     /// The files that cannot be used.
     pub problems: Vec<FileError>,
-    /// Whether anything is recorded at all.
+    /// Whether nothing is recorded at all, and nothing was found.
     pub is_empty: bool,
 }
 
-/// Looks at what was installed; changes nothing.
+/// Looks at what was installed, and at the files of all clients; changes nothing.
 ///
 /// # Errors
 ///
 /// A record that cannot be read.
-pub fn plan(records: &Records, selection: &Selection) -> Result<UndoPlan, ManifestError> {
+pub fn plan(records: &Records, folders: &Folders, selection: &Selection) -> Result<UndoPlan, ManifestError> {
     let manifest = records.read()?;
-    let mut plan = UndoPlan { is_empty: manifest.files.is_empty(), ..UndoPlan::default() };
-    for record in &manifest.files {
-        let chosen = |wrapped: &Wrapped| {
-            selection.has_client(&wrapped.client)
-                && selection.has_scope(wrapped.scope)
-                && selection.has_server(wrapped.server())
-        };
-        if !record.layers.iter().flat_map(|layer| &layer.servers).any(chosen) {
-            continue;
-        }
-        match reverse(record, records, chosen) {
+    let files = files(folders);
+    let selection = selection.resolved(|| {
+        let recorded =
+            manifest.files.iter().flat_map(|record| &record.layers).flat_map(|layer| &layer.servers);
+        recorded.map(|wrapped| wrapped.server().to_owned()).chain(server_names(&files)).collect()
+    });
+    let unrecorded = files.iter().filter(|file| manifest.record(&file.real).is_none()).map(|file| Record {
+        path: file.real.clone(),
+        notation: file.notation,
+        layers: Vec::new(),
+        others: Vec::new(),
+    });
+    let mut plan = UndoPlan::default();
+    for record in manifest.files.iter().cloned().chain(unrecorded) {
+        let file = files.iter().find(|file| file.real == record.path);
+        match reverse(&record, file, records, &selection) {
+            Ok(reversal) if reversal.servers.is_empty() => {}
             Ok(reversal) => plan.reversals.push(reversal),
             Err(problem) => plan.problems.push(problem),
         }
     }
+    plan.is_empty = manifest.files.is_empty() && plan.reversals.is_empty() && plan.problems.is_empty();
     Ok(plan)
 }
 
 fn reverse(
     record: &Record,
+    file: Option<&ClientFile>,
     records: &Records,
-    chosen: impl Fn(&Wrapped) -> bool,
+    selection: &Selection,
 ) -> Result<Reversal, FileError> {
-    let old = read(&record.path)?;
+    let is_chosen = |wrapped: &Wrapped| {
+        selection.has_client(&wrapped.client)
+            && selection.has_scope(wrapped.scope)
+            && selection.has_server(wrapped.server())
+    };
+    let recorded: Vec<&Wrapped> = record.layers.iter().flat_map(|layer| &layer.servers).collect();
     let mut reversal = Reversal {
         file: record.path.clone(),
-        old: old.clone(),
+        old: None,
         new: None,
         notation: record.notation,
         servers: Vec::new(),
-        layers: Vec::new(),
+        layers: record.layers.clone(),
     };
-    let Some(mut content) = old.clone() else {
-        let servers = record.layers.iter().flat_map(|layer| layer.servers.clone());
-        reversal.servers = servers.map(|wrapped| (wrapped, Outcome::Absent)).collect();
+    let is_near =
+        |wrapped: &&Wrapped| selection.has_client(&wrapped.client) && selection.has_scope(wrapped.scope);
+    if !recorded.iter().any(is_near) && file.is_none_or(|file| file.names(selection).is_empty()) {
         return Ok(reversal);
+    }
+    let old = match read(&record.path) {
+        Ok(Some(old)) => old,
+        Ok(None) => {
+            let servers = recorded.into_iter().filter(|wrapped| is_chosen(wrapped));
+            reversal.servers = servers.map(|wrapped| (wrapped.clone(), Outcome::Away)).collect();
+            return Ok(reversal);
+        }
+        Err(_) if recorded.is_empty() => return Ok(reversal),
+        Err(problem) => return Err(problem),
     };
+    if !recorded.iter().any(|wrapped| is_chosen(wrapped)) && !old.contains("tidegate") {
+        return Ok(reversal);
+    }
     let syntax = record.notation.syntax();
     syntax
-        .parse(unmarked(&content).1)
+        .parse(unmarked(&old).1)
         .map_err(|broken| FileError::Broken { path: record.path.clone(), broken })?;
+    reversal.layers.clear();
+    let mut content = old.clone();
     for layer in record.layers.iter().rev() {
-        content = reversal.layer(layer, content, records, &chosen);
+        content = reversal.layer(layer, content, records, &is_chosen);
     }
     reversal.layers.reverse();
-    if old.as_ref() != Some(&content) {
+    content = reversal.strays(record, file, content, &is_chosen);
+    if old != content {
         if std::fs::metadata(&record.path).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(FileError::ReadOnly(record.path.clone()));
         }
         reversal.new = Some(content);
     }
+    reversal.old = Some(old);
     Ok(reversal)
 }
 
 impl Reversal {
+    /// Returns what is in the file and what is to be in it, as it may be shown: secrets are hidden. `None` if it stays.
+    pub fn shown(&self) -> Option<(String, String)> {
+        let clients = || self.servers.iter().map(|(wrapped, _)| wrapped.client.as_str());
+        let shown = |text: &str| masked(text, self.notation, clients());
+        Some((shown(self.old.as_deref()?), shown(self.new.as_deref()?)))
+    }
+
     /// Undoes one layer; returns what the file holds without it.
     fn layer(
         &mut self,
@@ -171,6 +216,62 @@ impl Reversal {
             self.layers.push(Layer { after, servers: keep, ..layer.clone() });
         }
         content
+    }
+}
+
+impl Reversal {
+    /// Undoes what no record tells of; returns what the file holds without it.
+    fn strays(
+        &mut self,
+        record: &Record,
+        file: Option<&ClientFile>,
+        content: String,
+        is_chosen: &impl Fn(&Wrapped) -> bool,
+    ) -> String {
+        let (mark, text) = unmarked(&content);
+        let mut text = text.to_owned();
+        let Ok(root) = self.notation.syntax().parse(&text) else { return content };
+        let mut entries: Vec<(&Client, Scope, Vec<String>)> = Vec::new();
+        // Beside what is recorded, for a project that is not this one.
+        for wrapped in record.layers.iter().flat_map(|layer| &layer.servers) {
+            let Some((client, (_, above))) = Client::named(&wrapped.client).zip(wrapped.path.split_last())
+            else {
+                continue;
+            };
+            let beside = root.at(above).map(Node::members).unwrap_or_default().iter();
+            entries.extend(
+                beside.map(|member| {
+                    (client, wrapped.scope, [above, std::slice::from_ref(&member.name)].concat())
+                }),
+            );
+        }
+        let found = file.map(|file| file.entries(&root)).unwrap_or_default();
+        entries.extend(found.into_iter().map(|(client, place, path)| (client, place.scope, path)));
+        let mut known = record.others.clone();
+        let kept = self.layers.iter().flat_map(|layer| &layer.servers);
+        known.extend(kept.map(|wrapped| wrapped.path.clone()));
+        for (client, scope, path) in entries {
+            let is_known = known.contains(&path);
+            known.push(path.clone());
+            let Some(guess) = guess(&text, self.notation, client, (scope, &path)).filter(|_| !is_known)
+            else {
+                continue;
+            };
+            let (Ok(wrapped) | Err(wrapped)) = &guess;
+            if !is_chosen(wrapped) {
+                continue;
+            }
+            let outcome = match guess.as_ref().map(|wrapped| undo(&text, self.notation, client, wrapped)) {
+                Ok(Undone::Done(new)) => {
+                    text = new;
+                    Outcome::TakenOut
+                }
+                Ok(Undone::Changed(why)) => Outcome::Left(why),
+                Ok(Undone::Absent) | Err(_) => Outcome::Left("no record tells what it was".into()),
+            };
+            self.servers.push((wrapped.clone(), outcome));
+        }
+        format!("{mark}{text}")
     }
 }
 

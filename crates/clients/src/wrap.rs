@@ -4,6 +4,7 @@
 //! Values are moved as they are written, and headers become variables by changing their names alone, so that a secret
 //! stays where it was and never becomes an argument.
 
+mod guess;
 mod remote;
 mod undo;
 
@@ -12,15 +13,24 @@ use serde::{Deserialize, Serialize};
 use crate::client::{Client, Scope};
 use crate::document::{Member, Node, Notation, Splice, Style, Syntax, same_besides, splice};
 use crate::entry::{Gate, Way};
+pub(crate) use guess::guess;
 pub(crate) use undo::{Undone, undo};
 
 /// What is to be written, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What starts tidegate: its name, or its path.
+    /// What starts tidegate on this machine: its path, best from the root, since a client that a desktop starts, or an entry
+    /// with a PATH of its own, may not find it by its name. Files that are shared get the name all the same.
     pub program: String,
     /// Whether remote servers without headers are wrapped as well: those that need no login.
     pub without_login: bool,
+}
+
+impl Options {
+    /// Returns what an entry of a scope is to start.
+    fn program(&self, scope: Scope) -> &str {
+        if scope == Scope::Project { "tidegate" } else { &self.program }
+    }
 }
 
 /// A server that tidegate was put in front of.
@@ -65,6 +75,9 @@ pub(crate) struct Remote {
     names: Vec<(String, String)>,
     /// What became the list of variables that are passed: key and value.
     by_variable: Option<(String, String)>,
+    /// What said that the client need not log in, and became a switch that is on: key and value.
+    #[serde(default)]
+    no_login: Option<(String, String)>,
 }
 
 /// What happens with a server.
@@ -108,7 +121,7 @@ pub(crate) fn wrap(
     let syntax = notation.syntax();
     let root = syntax.parse(text).or_else(|broken| left(broken.message))?;
     let Some(entry) = root.at(path) else { return left("it is not there any more") };
-    let change = change(&Source { text, syntax }, entry, client, path, options)?;
+    let change = change(&Source { text, syntax }, entry, client, (scope, path), options)?;
     let wrapped = Wrapped { client: client.name.into(), scope, path: path.to_vec(), undo: change.undo };
     let Some(new) = splice(text, change.splices) else { return left(UNUSUAL) };
     let Ok(read) = syntax.parse(&new) else { return left(UNUSUAL) };
@@ -146,13 +159,14 @@ fn change(
     source: &Source<'_>,
     entry: &Node,
     client: &Client,
-    path: &[String],
+    (scope, path): (Scope, &[String]),
     options: &Options,
 ) -> Result<Change, Verdict> {
+    let program_name = options.program(scope);
     let name = path.last().map_or("", String::as_str);
     let way = Way::of(entry, &client.shape);
     match way.gate() {
-        Gate::InFront => return Err(Verdict::AlreadyWrapped),
+        Gate::InFront(_) => return Err(Verdict::AlreadyWrapped),
         Gate::Itself => return left("it is tidegate itself"),
         Gate::Absent if name == "tidegate" => return left("it is tidegate itself, by its name"),
         Gate::Absent => {}
@@ -166,7 +180,10 @@ fn change(
     }
     match way {
         Way::Unknown(why) => left(why),
-        Way::Remote { url, address } => remote::change(source, entry, client, (url, address), front, options),
+        Way::Remote { url, address } => {
+            remote::check(entry, &client.shape, address, options)?;
+            remote::change(source, entry, client, (url, address), front, program_name)
+        }
         Way::Apart { program, args, .. } => {
             front.extend([string("--"), source.written(&program.value).to_owned()]);
             let style = Style::of(source.text, program);
@@ -177,12 +194,12 @@ fn change(
                     source.syntax.after(source.text, program, &source.syntax.key("args"), &list)
                 }
             };
-            let command = Splice::new(program.value.span.clone(), string(&options.program));
+            let command = Splice::new(program.value.span.clone(), string(program_name));
             let undo = Undo::Started { args_added: args.is_none() };
             Ok(Change { splices: vec![command, arguments], undo, verdict: Verdict::WrapCommand })
         }
         Way::Together { command, .. } => {
-            front.insert(0, string(&options.program));
+            front.insert(0, string(program_name));
             front.push(string("--"));
             let splices = vec![in_front(&command.value, &front, Style::of(source.text, command))];
             Ok(Change { splices, undo: Undo::Started { args_added: false }, verdict: Verdict::WrapCommand })

@@ -7,11 +7,11 @@ use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 use similar::TextDiff;
 use tidegate_clients::install::Selection;
-use tidegate_clients::{FileError, Folders, Notation, Scope, System, masked};
-use tidegate_store::HomeError;
+use tidegate_clients::{FileError, Folders, Scope, System};
+use tidegate_core::visible;
+use tidegate_store::{Home, HomeError};
 
 use super::{client_names, line};
-use crate::config::Config;
 use crate::error::CommandError;
 use crate::ui;
 
@@ -23,7 +23,7 @@ pub(crate) struct Chosen {
     client: Vec<String>,
 
     /// Only servers of this name; may be repeated
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME")]
     server: Vec<String>,
 
     /// Only servers of this scope: the user's, the project's, or the user's in one project
@@ -46,17 +46,25 @@ impl Chosen {
     }
 
     /// A name that no server has is a mistake.
-    pub(crate) fn check_servers<'s>(&self, found: impl Iterator<Item = &'s str>) -> Result<(), CommandError> {
+    pub(crate) fn check_servers<'s>(
+        &'s self,
+        found: impl Iterator<Item = &'s str>,
+    ) -> Result<(), CommandError> {
         let mut found: Vec<&str> = found.collect();
         found.sort_unstable();
         found.dedup();
-        match self.server.iter().find(|name| !found.contains(&name.as_str())) {
+        // Commas are part of a name, or stand between names.
+        let apart =
+            |name: &'s str| if found.contains(&name) { vec![name] } else { name.split(',').collect() };
+        let mut named = self.server.iter().flat_map(|name| apart(name));
+        match named.find(|name| !found.contains(name)) {
             None => Ok(()),
             Some(name) => {
                 let error = CommandError::bad_input(format!("no server is called {name:?}"));
-                Err(match found.as_slice() {
+                let names: Vec<String> = found.iter().map(|name| ui::shown(name)).collect();
+                Err(match names.as_slice() {
                     [] => error.hint("there are none"),
-                    found => error.hint(format!("there are: {}", found.join(", "))),
+                    names => error.hint(format!("there are: {}", names.join(", "))),
                 })
             }
         }
@@ -88,40 +96,77 @@ impl Names {
 
     /// Returns a path as a person would write it here.
     pub(crate) fn short(&self, path: &Path) -> String {
-        match (path.strip_prefix(&self.current), path.strip_prefix(&self.folders.home)) {
-            (Ok(below), _) if self.current != self.folders.home => below.display().to_string(),
-            (_, Ok(below)) => Path::new("~").join(below).display().to_string(),
-            _ => path.display().to_string(),
-        }
+        let home = &self.folders.home;
+        let is_above_home = home.starts_with(&self.current);
+        let short = match (path.strip_prefix(&self.current), path.strip_prefix(home)) {
+            _ if path == self.current => ".".into(),
+            _ if path == home => "~".into(),
+            (Ok(below), _) if !is_above_home => below.to_owned(),
+            (_, Ok(below)) => Path::new("~").join(below),
+            (Ok(below), _) => below.to_owned(),
+            _ => path.to_owned(),
+        };
+        ui::shown(&short.to_string_lossy())
     }
 }
 
-/// Returns what starts tidegate: its name, if that is this very program on the PATH, or else its path.
-pub(crate) fn program() -> Result<String, CommandError> {
-    let this = std::env::current_exe().map_err(CommandError::failed)?;
-    let name = format!("tidegate{}", std::env::consts::EXE_SUFFIX);
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let first = std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file());
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    if first.is_some_and(|first| real(&first).is_some() && real(&first) == real(&this)) {
-        return Ok("tidegate".into());
+/// What starts tidegate.
+pub(crate) struct Program {
+    /// Its path from the root, by the name that it is called by here: a link such as `~/.cargo/bin/tidegate` outlives what
+    /// it points to.
+    pub(crate) path: String,
+    /// Whether its name is enough.
+    pub(crate) is_on_path: bool,
+}
+
+impl Program {
+    pub(crate) fn of_system() -> Result<Self, CommandError> {
+        let this = std::env::current_exe().map_err(CommandError::failed)?;
+        let name = format!("tidegate{}", std::env::consts::EXE_SUFFIX);
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let named: Vec<PathBuf> = std::env::split_paths(&folders)
+            .map(|folder| folder.join(&name))
+            .filter(|path| path.is_file())
+            .collect();
+        let called =
+            std::env::args_os().next().map(PathBuf::from).filter(|called| called.components().count() > 1);
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let is_this = |path: &PathBuf| real(path).is_some() && real(path) == real(&this);
+        let path = named.iter().chain(&called).find(|path| is_this(path)).unwrap_or(&this);
+        let path = std::path::absolute(path).map_err(CommandError::failed)?;
+        let path = path.into_os_string().into_string().map_err(|path| {
+            CommandError::failed(format!("the path {} cannot be written into a file", path.display()))
+                .hint("put tidegate into another folder")
+        })?;
+        Ok(Self { path, is_on_path: !named.is_empty() })
     }
-    this.into_os_string().into_string().map_err(|path| {
-        CommandError::failed(format!("the path {} cannot be written into a file", path.display()))
-            .hint("put tidegate into a folder on the PATH")
-    })
 }
 
 /// Returns the folder where records and copies are, whether it is there or not.
+///
+/// It is the person's, and the same from wherever a command runs. So no `tidegate.toml` has a say in it: that of a project
+/// would get copies of files with secrets in them, and one with a mistake would stand in the way of undoing.
 pub(crate) fn data_folder() -> Result<PathBuf, CommandError> {
-    let folder = Config::load(None)?.place().folder();
-    folder.ok_or_else(|| CommandError::out_of_reach(HomeError::Unknown))
+    let named = std::env::var_os("TIDEGATE_HOME").filter(|named| !named.is_empty()).map(PathBuf::from);
+    if let Some(relative) = named.as_deref().filter(|named| named.is_relative()) {
+        let text =
+            format!("TIDEGATE_HOME is {:?}, another folder wherever tidegate runs", relative.display());
+        return Err(CommandError::bad_input(text).hint("set it to a path from the root"));
+    }
+    Home::find(named).ok_or_else(|| CommandError::out_of_reach(HomeError::Unknown))
 }
 
-/// Shows a change of a file; secrets are hidden.
-pub(crate) fn diff(name: &str, (old, new): (&str, &str), notation: Notation) -> String {
-    let (old, new) = (masked(old, notation), masked(new, notation));
-    TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(name, name).to_string()
+/// Shows a change of a file, of texts that may be shown.
+pub(crate) fn diff(name: &str, (old, new): (String, String)) -> String {
+    let diff =
+        TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(name, name).to_string();
+    // A carriage return ends a line of some files; any other character that a terminal would obey is shown.
+    diff.split_inclusive('\n').map(shown_line).collect()
+}
+
+fn shown_line(line: &str) -> String {
+    let end = if line.ends_with("\r\n") { "\r\n" } else { "" };
+    visible::text(line.strip_suffix(end).unwrap_or(line)) + end
 }
 
 /// Tells whether to go on: a person says so, or said so before.
@@ -150,6 +195,11 @@ pub(crate) fn finish(problems: &[FileError]) -> Result<(), CommandError> {
         0 => Ok(()),
         many => Err(CommandError::failed(format!("{} left alone", count(many, "file")))),
     }
+}
+
+/// The row of a table that is about a server; names are somebody else's.
+pub(crate) fn row(cells: [&str; 5]) -> [String; 5] {
+    cells.map(ui::shown)
 }
 
 /// A problem for a program.

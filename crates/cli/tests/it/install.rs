@@ -33,6 +33,8 @@ const CLAUDE: &str = r#"{
 "#;
 const CODEX: &str = "model = \"gpt-5.5\"\r\n\r\n[mcp_servers.github]\r\ncommand = \"npx\" # by node\r\nargs = [\"-y\", \"@x/github-mcp\"]\r\n";
 const SHARED: &str = "{\n\t\"servers\": { \"fetch\": { \"command\": \"uvx\", \"args\": [\"fetch\"] } }\n}\n";
+/// What entries of a person's own files start.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tidegate");
 const FILES: [(&str, &str); 3] =
     [(".claude.json", CLAUDE), (".codex/config.toml", CODEX), ("project/.vscode/mcp.json", SHARED)];
 
@@ -64,8 +66,14 @@ impl Home {
 
     /// Runs `tidegate`, which is on the PATH here, without a terminal.
     fn run(&self, arguments: &[&str]) -> Outcome {
-        let program = Path::new(env!("CARGO_BIN_EXE_tidegate"));
-        let output = Command::new(program)
+        self.run_with(arguments, |command| command)
+    }
+
+    /// The same with something else about it.
+    fn run_with(&self, arguments: &[&str], change: impl Fn(&mut Command) -> &mut Command) -> Outcome {
+        let program = Path::new(PROGRAM);
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .env_clear()
             .env("HOME", self.0.path())
@@ -73,9 +81,8 @@ impl Home {
             .env("TIDEGATE_HOME", self.path("data"))
             .env("COLUMNS", "100")
             .current_dir(self.path("project"))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+            .stdin(Stdio::null());
+        let output = change(&mut command).output().unwrap();
         Outcome {
             code: output.status.code().unwrap(),
             stdout: output.stdout,
@@ -83,9 +90,12 @@ impl Home {
         }
     }
 
-    /// All that a run gave, with the home under one name.
+    /// All that a run gave, with the home and the program under one name.
     fn told(&self, arguments: &[&str]) -> String {
-        let outcome = self.run(arguments);
+        self.told_of(&self.run(arguments))
+    }
+
+    fn told_of(&self, outcome: &Outcome) -> String {
         let told = format!(
             "exit code {}\n--- stdout\n{}--- stderr\n{}",
             outcome.code,
@@ -93,7 +103,7 @@ impl Home {
             outcome.stderr
         );
         let home = self.0.path().to_str().unwrap();
-        told.replace(home, "/HOME").replace('\r', "<CR>")
+        told.replace(home, "/HOME").replace(PROGRAM, "/BIN/tidegate").replace('\r', "<CR>")
     }
 
     fn assert_untouched(&self) {
@@ -184,6 +194,39 @@ fn no_secret_is_shown() {
     home.assert_untouched();
 }
 
+/// Copies of a person's files go where the person keeps them, whatever a project says, and are found from anywhere.
+#[test]
+fn a_project_has_no_say_in_where_copies_go() {
+    let home = Home::filled();
+    home.write("project/tidegate.toml", "[store]\npath = \"kept\"\n");
+    home.write("elsewhere/tidegate.toml", "this is a mistake");
+    assert_eq!(home.run_with(&["install", "--yes"], |command| command.env_remove("TIDEGATE_HOME")).code, 0);
+    assert!(!home.path("project/kept").exists());
+    let elsewhere = home.path("elsewhere");
+    let undone = home.run_with(&["uninstall", "--yes"], |command| {
+        command.env_remove("TIDEGATE_HOME").current_dir(&elsewhere)
+    });
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    home.assert_untouched();
+}
+
+#[test]
+fn a_relative_data_folder_is_refused() {
+    let home = Home::filled();
+    for command in [&["install", "--yes"][..], &["uninstall", "--yes"]] {
+        let outcome = home.run_with(command, |command| command.env("TIDEGATE_HOME", "data"));
+        assert_eq!(outcome.code, 2);
+        assert!(
+            outcome.stderr.ends_with(
+                "TIDEGATE_HOME is \"data\", another folder wherever tidegate runs; set it to a path from the root\n"
+            ),
+            "{}",
+            outcome.stderr
+        );
+    }
+    home.assert_untouched();
+}
+
 #[test]
 fn without_a_terminal_nobody_said_yes() {
     let home = Home::filled();
@@ -199,6 +242,103 @@ fn without_a_terminal_nobody_said_yes() {
     assert_eq!(home.read(".claude.json"), wrapped);
 }
 
+/// A program that asks without a yes gets the plan all the same.
+#[test]
+fn the_plan_without_a_yes() {
+    let home = Home::filled();
+    for command in ["install", "uninstall"] {
+        let outcome = home.run(&[command, "--format", "json"]);
+        assert_eq!(outcome.code, 1);
+        assert!(outcome.stderr.ends_with("--yes goes on without asking\n"), "{}", outcome.stderr);
+        let plan: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        let changes = plan["changes"].as_array().unwrap();
+        assert_eq!(changes.len(), 3);
+        assert!(changes.iter().all(|change| change["written"] == false && change["diff"] != ""));
+        assert_eq!(home.run(&["install", "--yes"]).code, 0);
+    }
+}
+
+/// A name of a cloned file must not hide its row.
+#[test]
+fn names_are_shown_as_they_are() {
+    let home = Home::new();
+    home.write("project/.mcp.json", "{\"mcpServers\":{\"a\\u001b[2K\\r\u{202e}b\":{\"command\":\"x\"}}}");
+    for command in [&["install", "--yes"][..], &["uninstall", "--yes"]] {
+        let outcome = home.run(command);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let (row, shown) = (outcome.text().lines().nth(1).unwrap().to_owned(), outcome.text());
+        assert!(row.contains("\\u{202e}b") && row.contains(".mcp.json"), "{row}");
+        assert!(!shown.contains(['\u{1b}', '\r', '\u{202e}']), "{shown}");
+    }
+    let named = home.run(&["install", "--server", "nix"]).stderr;
+    assert!(!named.contains(['\u{1b}', '\r', '\u{202e}']), "{named}");
+}
+
+/// A stable link to the program is what entries start; in shared files it is the name, and a PATH without it is told.
+#[cfg(unix)]
+#[test]
+fn a_link_to_the_program_is_kept() {
+    let home = Home::filled();
+    let link = home.path("bin/tidegate");
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
+    let command = |name: &str| home.read(name).contains(&format!("\"{}\"", link.display()));
+    let on_path = home.run_with(&["install", "--yes"], |command| command.env("PATH", link.parent().unwrap()));
+    assert!(on_path.code == 0 && command(".claude.json") && command(".codex/config.toml"));
+    assert!(home.read("project/.vscode/mcp.json").contains("\"command\": \"tidegate\""));
+    assert!(!on_path.stderr.contains("PATH"), "{}", on_path.stderr);
+    let again = home.run_with(&["install", "--yes"], |command| command.env("PATH", "/nowhere"));
+    assert!(again.stderr.ends_with("there is nothing to wrap; nothing was changed\n"), "{}", again.stderr);
+    assert_eq!(home.run(&["uninstall", "--yes"]).code, 0);
+    let away = home.run_with(&["install", "--dry-run"], |command| command.env("PATH", "/nowhere"));
+    assert!(away.stderr.starts_with("tidegate is not on the PATH, but entries in files of the project"));
+}
+
+#[test]
+fn where_files_are_in_few_letters() {
+    let home = Home::new();
+    let project = home.path("project");
+    let text = json!({"projects": {project.to_str().unwrap(): {"mcpServers": {"db": {"command": "x"}}}}});
+    home.write(".claude.json", &text.to_string());
+    let here = home.run(&["install", "--dry-run"]);
+    assert!(here.text().contains("~/.claude.json for .  "), "{}", here.text());
+    let above = home.path("..");
+    let above = home.run_with(&["install", "--dry-run"], |command| command.current_dir(&above));
+    assert!(above.text().contains("~/.claude.json for ~/project  "), "{}", above.text());
+}
+
+/// What is away or renamed is neither forgotten nor left; what cannot be undone is named, and is a failure.
+#[test]
+fn what_uninstall_cannot_find() {
+    let home = Home::filled();
+    home.run(&["install", "--yes"]);
+    let wrapped = home.read("project/.vscode/mcp.json");
+    std::fs::remove_file(home.path("project/.vscode/mcp.json")).unwrap();
+    home.write(
+        ".codex/config.toml",
+        &home.read(".codex/config.toml").replace("servers.github", "servers.gh"),
+    );
+    assert_eq!(home.run(&["uninstall", "--yes"]).code, 0);
+    assert_eq!(home.read(".codex/config.toml"), CODEX.replace("servers.github", "servers.gh"));
+    let away = home.run(&["uninstall", "--yes"]);
+    assert!(
+        away.text().ends_with(
+            "vscode  project  fetch   .vscode/mcp.json  its file is not there; it stays recorded\n"
+        )
+    );
+    assert_eq!((away.code, away.stderr.as_str()), (0, "no file was changed\n"));
+    home.write("project/.vscode/mcp.json", &wrapped);
+    assert_eq!(home.run(&["uninstall", "--yes"]).code, 0);
+    assert_eq!(home.read("project/.vscode/mcp.json"), SHARED);
+
+    let unknown = r#"{"mcpServers":{"r":{"command":"tidegate","args":["run","--url","https://h/mcp","--bearer-env","T"]}}}"#;
+    home.write(".cursor/mcp.json", unknown);
+    let left = home.run(&["uninstall", "--yes"]);
+    assert!(left.text().ends_with("left as it is: no record tells what it was\n"), "{}", left.text());
+    assert_eq!(left.code, 1, "{}", left.stderr);
+    assert!(left.stderr.contains("1 server could not be undone"), "{}", left.stderr);
+}
+
 #[test]
 fn a_broken_file_is_told_and_the_others_are_wrapped() {
     let home = Home::filled();
@@ -209,7 +349,8 @@ fn a_broken_file_is_told_and_the_others_are_wrapped() {
     assert_eq!(first, "tidegate: /.claude.json:2:24: unexpected close brace; it is left alone");
     assert_eq!(outcome.stderr.lines().last().unwrap(), "tidegate: 1 file left alone");
     assert_eq!(home.read(".claude.json"), "{\n  \"mcpServers\": { \"a\": }\n}\n");
-    assert!(home.read(".codex/config.toml").contains("command = \"tidegate\" # by node\r\n"));
+    let command = format!("command = \"{PROGRAM}\" # by node\r\n");
+    assert!(home.read(".codex/config.toml").contains(&command));
 }
 
 #[test]
@@ -223,9 +364,10 @@ fn what_is_chosen_and_what_is_not_there() {
     home.assert_untouched();
     assert_eq!(home.run(&["install", "--client", "notepad"]).code, 2);
     assert_eq!(home.run(&["install", "--yes", "--scope", "local"]).code, 0);
-    assert!(home.read(".claude.json").contains(
-        r#""db": { "command": "tidegate", "args": ["run", "--server", "db", "--", "db-server"] }"#
-    ));
+    let db = format!(
+        r#""db": {{ "command": "{PROGRAM}", "args": ["run", "--server", "db", "--", "db-server"] }}"#
+    );
+    assert!(home.read(".claude.json").contains(&db));
     assert_eq!(home.read(".codex/config.toml"), CODEX);
     assert_eq!(home.run(&["uninstall", "--yes", "--server", "github"]).code, 2, "it is not installed");
     assert_eq!(home.run(&["uninstall", "--yes", "--server", "db"]).code, 0);
@@ -273,7 +415,7 @@ fn for_programs() {
 
 /// The words of a wrapped command behind `run`, as the client's file has them.
 fn wrapped_words(entry: &Value) -> Vec<String> {
-    assert_eq!(entry["command"], "tidegate");
+    assert_eq!(entry["command"], PROGRAM);
     let words = entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned());
     let words: Vec<String> = words.collect();
     assert_eq!(words[0], "run");

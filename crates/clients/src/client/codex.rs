@@ -22,6 +22,7 @@ pub(super) const CLIENT: Client = Client {
     },
     shape: Shape {
         headers: "http_headers",
+        allowed: Some("enabled_tools"),
         login: &["oauth", "oauth_resource", "scopes"],
         by_variable: Some(&ByVariable {
             bearer: "bearer_token_env_var",

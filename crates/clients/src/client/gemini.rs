@@ -17,6 +17,7 @@ pub(super) const CLIENT: Client = Client {
         url: &["httpUrl", "url"],
         login: &["oauth", "authProviderType"],
         references: References::Dollar,
+        allowed: Some("includeTools"),
         ..Shape::COMMON
     },
 };

@@ -30,6 +30,7 @@ pub(super) const CLIENT: Client = Client {
         command: CommandShape::Together,
         environment: "environment",
         started: "local",
+        reached: "remote",
         login: &["oauth"],
         references: References::Bare,
         ..Shape::COMMON

@@ -64,9 +64,11 @@ impl Syntax for Json {
         Splice::new(end..end, format!(",{blank}{key}{colon}{value}"))
     }
 
-    fn without(&self, text: &str, members: &[Member], index: usize) -> Vec<Splice> {
-        let Some(member) = members.get(index) else { return Vec::new() };
-        let (start, end) = (member.key.start, member.value.span.end);
+    fn without(&self, text: &str, members: &[Member], gone: std::ops::Range<usize>) -> Vec<Splice> {
+        let index = gone.start;
+        let next = members.get(gone.end);
+        let Some([first, .., last] | [first @ last]) = members.get(gone) else { return Vec::new() };
+        let (start, end) = (first.key.start, last.value.span.end);
         let gone = |at| Splice::new(at, "");
         let following = comma(text, end);
         match index.checked_sub(1).and_then(|previous| members.get(previous)) {
@@ -82,7 +84,7 @@ impl Syntax for Json {
                     },
                 }
             }
-            None => match (members.get(index + 1), following) {
+            None => match (next, following) {
                 (Some(next), Some(comma)) if text[comma + 1..next.key.start].trim().is_empty() => {
                     vec![gone(start..next.key.start)]
                 }

@@ -55,22 +55,28 @@ impl Syntax for Toml {
         Splice::new(end..end, format!("{}{before}{key}{equals}{value}", newline(text)))
     }
 
-    fn without(&self, text: &str, members: &[Member], index: usize) -> Vec<Splice> {
-        let Some(member) = members.get(index) else { return Vec::new() };
-        let line = line_start(text, member.key.start);
-        if in_line(&text[line..member.key.start]) {
-            let end = member.value.span.end;
-            let previous = index.checked_sub(1).and_then(|previous| members.get(previous));
-            let at = match (previous, members.get(index + 1)) {
+    fn without(&self, text: &str, members: &[Member], gone: Range<usize>) -> Vec<Splice> {
+        let (previous, next) =
+            (gone.start.checked_sub(1).and_then(|index| members.get(index)), members.get(gone.end));
+        let Some(gone @ ([first, .., last] | [first @ last])) = members.get(gone) else { return Vec::new() };
+        if in_line(&text[line_start(text, first.key.start)..first.key.start]) {
+            let end = last.value.span.end;
+            let at = match (previous, next) {
                 (Some(previous), _) => previous.value.span.end..end,
-                (None, Some(next)) => member.key.start..next.key.start,
-                (None, None) => member.key.start..end,
+                (None, Some(next)) => first.key.start..next.key.start,
+                (None, None) => first.key.start..end,
             };
             return vec![Splice::new(at, "")];
         }
-        let end = line_end(text, member.value.span.end);
-        let start = text[..line].strip_suffix('\n').map(|rest| rest.strip_suffix('\r').unwrap_or(rest).len());
-        vec![Splice::new(start.unwrap_or(line)..end, "")]
+        // Members of a table may stand far from each other, so each line goes by itself.
+        let lines = gone.iter().map(|member| {
+            let line = line_start(text, member.key.start);
+            let end = line_end(text, member.value.span.end);
+            let start =
+                text[..line].strip_suffix('\n').map(|rest| rest.strip_suffix('\r').unwrap_or(rest).len());
+            Splice::new(start.unwrap_or(line)..end, "")
+        });
+        lines.collect()
     }
 }
 

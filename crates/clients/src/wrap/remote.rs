@@ -8,6 +8,9 @@ use crate::document::{Member, Node, Splice, Style, Value};
 /// The variable of an address that must not be seen.
 pub(super) const URL_VARIABLE: &str = "TIDEGATE_URL";
 
+/// What switches a server on.
+pub(super) const SWITCH: &str = "enabled";
+
 /// An entry that is being rewritten.
 struct Rewrite<'t> {
     source: &'t Source<'t>,
@@ -25,10 +28,9 @@ pub(super) fn change(
     client: &Client,
     (url, address): (&Member, &str),
     words: Vec<String>,
-    options: &Options,
+    program: &str,
 ) -> Result<Change, Verdict> {
     let shape = &client.shape;
-    check(entry, shape, address, options)?;
     let undo = Remote { url: source.key(url).to_owned(), ..Remote::default() };
     let mut rewrite = Rewrite { source, entry, shape, words, splices: Vec::new(), undo };
     let open = address::is_open(address);
@@ -37,7 +39,8 @@ pub(super) fn change(
     rewrite.words.extend([source.syntax.string(flag), place]);
     rewrite.headers();
     rewrite.by_variable()?;
-    rewrite.command(url, &options.program);
+    rewrite.no_login()?;
+    rewrite.command(url, program);
     if !open {
         rewrite.hide(url)?;
     }
@@ -103,6 +106,20 @@ impl Rewrite<'_> {
         Ok(())
     }
 
+    /// A server that is started has no login to decline, and opencode refuses a file with one: a switch that is on takes its
+    /// place.
+    fn no_login(&mut self) -> Result<(), Verdict> {
+        let Some(member) = declined(self.entry, self.shape) else { return Ok(()) };
+        if self.entry.get(SWITCH).is_some() {
+            return left(format!("it has both {} and {SWITCH}; take one of them out first", member.name));
+        }
+        self.put(&member.key, self.source.syntax.key(SWITCH));
+        self.put(&member.value.span, "true".into());
+        self.undo.no_login =
+            Some((self.source.key(member).to_owned(), self.source.written(&member.value).to_owned()));
+        Ok(())
+    }
+
     /// The address becomes a command.
     fn command(&mut self, url: &Member, program: &str) {
         let (text, syntax) = (self.source.text, self.source.syntax);
@@ -145,8 +162,14 @@ impl Rewrite<'_> {
     }
 }
 
+/// Returns what says that the client is not to log in.
+fn declined<'n>(entry: &'n Node, shape: &Shape) -> Option<&'n Member> {
+    let is_off = |member: &&Member| matches!(member.value.value, Value::Flag(false));
+    shape.login.iter().filter_map(|name| entry.get(name)).find(is_off)
+}
+
 /// Says what stands in the way.
-fn check(entry: &Node, shape: &Shape, address: &str, options: &Options) -> Result<(), Verdict> {
+pub(super) fn check(entry: &Node, shape: &Shape, address: &str, options: &Options) -> Result<(), Verdict> {
     let transport = entry.get("type").and_then(|member| member.value.text());
     if transport == Some("sse") || address::is_of_old_sse(address) {
         return left("it speaks the SSE transport of 2024, which tidegate does not");
@@ -154,7 +177,10 @@ fn check(entry: &Node, shape: &Shape, address: &str, options: &Options) -> Resul
     if !address::is_http(address) {
         return left("its address is not one of http or https");
     }
-    if let Some(login) = shape.login.iter().find(|name| entry.get(name).is_some()) {
+    let declined = declined(entry, shape);
+    let wanted =
+        |name: &&&str| entry.get(name).is_some() && declined.is_none_or(|member| member.name != **name);
+    if let Some(login) = shape.login.iter().find(wanted) {
         return left(format!("the client logs in by itself ({login}), which tidegate cannot do for it"));
     }
     if entry.get(shape.environment).is_some() {
@@ -170,7 +196,7 @@ fn check(entry: &Node, shape: &Shape, address: &str, options: &Options) -> Resul
     }
     let by_variable = shape.by_variable.map(|by| [by.bearer, by.headers]).unwrap_or_default();
     let has_headers = !headers.is_empty() || by_variable.iter().any(|name| entry.get(name).is_some());
-    if has_headers || options.without_login || address::is_here(address) {
+    if has_headers || declined.is_some() || options.without_login || address::is_here(address) {
         return Ok(());
     }
     left("without headers it may need a login, which only the client can do; --without-login wraps it")

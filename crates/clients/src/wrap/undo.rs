@@ -3,11 +3,13 @@
 //! What stands in the entry now is what counts: the command behind `--`, the address behind `--url`. So whatever was
 //! changed beside them stays changed.
 
-use super::remote::URL_VARIABLE;
+use std::ops::Range;
+
+use super::remote::{SWITCH, URL_VARIABLE};
 use super::{Remote, Source, Undo, Wrapped};
 use crate::client::Client;
-use crate::document::{Member, Node, Notation, Splice, same_besides, splice};
-use crate::entry::{Gate, Way, is_tidegate};
+use crate::document::{Member, Node, Notation, Splice, Style, Value, same_besides, splice};
+use crate::entry::{Gate, Way};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,13 +28,11 @@ pub(crate) fn undo(text: &str, notation: Notation, client: &Client, wrapped: &Wr
     let Ok(root) = syntax.parse(text) else { return Undone::Changed("the file cannot be read".into()) };
     let Some(entry) = root.at(&wrapped.path) else { return Undone::Absent };
     let way = Way::of(entry, &client.shape);
-    if way.gate() != Gate::InFront {
-        return Undone::Absent;
-    }
+    let Gate::InFront(at) = way.gate() else { return Undone::Absent };
     let source = Source { text, syntax };
     let splices = match &wrapped.undo {
-        Undo::Started { args_added } => started(&source, &way, *args_added),
-        Undo::Remote(was) => remote(&source, entry, &way, was, client),
+        Undo::Started { args_added } => started(&source, &way, at, *args_added),
+        Undo::Remote(was) => remote(&source, entry, (&way, at), was, client),
     };
     let splices = match splices {
         Ok(splices) => splices,
@@ -46,32 +46,35 @@ pub(crate) fn undo(text: &str, notation: Notation, client: &Client, wrapped: &Wr
     }
 }
 
-fn started(source: &Source<'_>, way: &Way<'_>, args_added: bool) -> Result<Vec<Splice>, &'static str> {
+fn started(
+    source: &Source<'_>,
+    way: &Way<'_>,
+    at: usize,
+    args_added: bool,
+) -> Result<Vec<Splice>, &'static str> {
     const NO_COMMAND: &str = "its command does not stand behind -- any more";
+    let words = way.words();
+    let command = behind(&words, at).ok_or(NO_COMMAND)?;
     match way {
         Way::Apart { holder, program, args: Some(args) } => {
-            let words = args.value.list().unwrap_or_default();
-            let command = behind(words).ok_or(NO_COMMAND)?;
-            let mut splices = vec![Splice::new(program.value.span.clone(), source.written(&words[command]))];
+            let mut splices = vec![Splice::new(program.value.span.clone(), source.written(words[command]))];
             if args_added && command + 1 == words.len() {
                 let index = position(holder.members(), args).ok_or(NO_COMMAND)?;
-                splices.extend(source.syntax.without(source.text, holder.members(), index));
+                splices.extend(source.syntax.without(source.text, holder.members(), index..index + 1));
             } else {
-                splices.push(without_first(source.text, &args.value, command + 1));
+                // The program is the first word, and none of the list.
+                splices.push(without_first(source.text, &args.value, command));
             }
             Ok(splices)
         }
-        Way::Together { command, words } => {
-            let first = behind(words).ok_or(NO_COMMAND)?;
-            Ok(vec![without_first(source.text, &command.value, first)])
-        }
+        Way::Together { command: list, .. } => Ok(vec![without_first(source.text, &list.value, command)]),
         _ => Err(NO_COMMAND),
     }
 }
 
-/// Where the command behind the first `--` starts, if it is there.
-fn behind(words: &[Node]) -> Option<usize> {
-    let first = words.iter().position(|word| word.text() == Some("--"))? + 1;
+/// Where the command behind the first `--` of tidegate starts, if it is there.
+fn behind(words: &[&Node], at: usize) -> Option<usize> {
+    let first = at + words.get(at..)?.iter().position(|word| word.text() == Some("--"))? + 1;
     (first < words.len()).then_some(first)
 }
 
@@ -96,14 +99,14 @@ fn without_first(text: &str, list: &Node, count: usize) -> Splice {
 fn remote(
     source: &Source<'_>,
     entry: &Node,
-    way: &Way<'_>,
+    (way, at): (&Way<'_>, usize),
     was: &Remote,
     client: &Client,
 ) -> Result<Vec<Splice>, &'static str> {
     let shape = &client.shape;
     let environment = entry.get(shape.environment);
     let hidden = environment.and_then(|environment| environment.value.get(URL_VARIABLE));
-    let address = address(way, hidden).ok_or("its address is not there any more")?;
+    let address = address(way, at, hidden).ok_or("its address is not there any more")?;
     let command = entry.get("command").ok_or("its command is not there any more")?;
     let mut splices = vec![
         Splice::new(command.key.clone(), was.url.as_str()),
@@ -112,13 +115,14 @@ fn remote(
     if let Way::Apart { args: Some(args), .. } = way
         && let Some(index) = position(entry.members(), args)
     {
-        splices.extend(source.syntax.without(source.text, entry.members(), index));
+        splices.extend(source.syntax.without(source.text, entry.members(), index..index + 1));
     }
     if let (Some(value), Some(transport)) = (&was.transport, entry.get("type")) {
         splices.push(Splice::new(transport.value.span.clone(), value.as_str()));
     }
     if let Some(environment) = environment {
-        splices.extend(variables(source, entry, environment, was)?);
+        // What comes in at the end of the command comes before the arguments that go from there.
+        splices.splice(..0, variables(source, entry, (command, environment), was)?);
     }
     if let (Some((key, value)), Some(by)) = (&was.by_variable, shape.by_variable)
         && let Some(passed) = entry.get(by.passed)
@@ -126,43 +130,75 @@ fn remote(
         splices.push(Splice::new(passed.key.clone(), key.as_str()));
         splices.push(Splice::new(passed.value.span.clone(), value.as_str()));
     }
+    if let (Some((key, value)), Some(switch)) = (&was.no_login, entry.get(SWITCH)) {
+        match switch.value.value {
+            Value::Flag(true) => splices.extend([
+                Splice::new(switch.key.clone(), key.as_str()),
+                Splice::new(switch.value.span.clone(), value.as_str()),
+            ]),
+            // Somebody uses the switch meanwhile.
+            _ => splices.push(source.syntax.after(source.text, switch, key, value)),
+        }
+    }
     Ok(splices)
 }
 
-/// Variables become headers again, and the address is no variable any more.
+/// Variables become headers again, and the address is no variable any more; variables that are not ours stay.
 fn variables(
     source: &Source<'_>,
     entry: &Node,
-    environment: &Member,
+    (command, environment): (&Member, &Member),
     was: &Remote,
 ) -> Result<Vec<Splice>, &'static str> {
+    let (text, syntax) = (source.text, source.syntax);
     let members = environment.value.members();
-    let hidden = members.iter().position(|member| member.name == URL_VARIABLE);
-    let ours = |name: &str| name == URL_VARIABLE || was.names.iter().any(|(variable, _)| variable == name);
-    let others = members.iter().any(|member| !ours(&member.name));
-    match (&was.headers, hidden) {
-        (Some(_), _) if others => Err("variables were added to its environment, which would become headers"),
-        (Some(headers), hidden) => {
+    let header = |name: &str| was.names.iter().find(|(variable, _)| variable == name);
+    let is_ours = |member: &Member| member.name == URL_VARIABLE || header(&member.name).is_some();
+    let others = members.iter().any(|member| !is_ours(member));
+    match (&was.headers, others) {
+        (Some(headers), false) => {
             let mut splices = vec![Splice::new(environment.key.clone(), headers.as_str())];
-            splices.extend(hidden.into_iter().flat_map(|at| source.syntax.without(source.text, members, at)));
+            let hidden = members.iter().position(|member| member.name == URL_VARIABLE);
+            splices.extend(hidden.into_iter().flat_map(|at| syntax.without(text, members, at..at + 1)));
             for (variable, header) in &was.names {
                 let member = environment.value.get(variable);
                 splices.extend(member.map(|member| Splice::new(member.key.clone(), header.as_str())));
             }
             Ok(splices)
         }
-        (None, Some(hidden)) if others => Ok(source.syntax.without(source.text, members, hidden)),
-        (None, Some(_)) => {
-            let index = position(entry.members(), environment).ok_or("its environment has moved")?;
-            Ok(source.syntax.without(source.text, entry.members(), index))
+        (headers, true) => {
+            let back = members.iter().filter_map(|member| {
+                let (_, header) = header(&member.name)?;
+                Some((header.clone(), source.written(&member.value).to_owned()))
+            });
+            let back = syntax.map(&back.collect::<Vec<_>>(), Style::of(text, environment));
+            let back = headers.as_ref().map(|headers| syntax.after(text, command, headers, &back));
+            let gone = runs(members, is_ours).flat_map(|run| syntax.without(text, members, run));
+            Ok(back.into_iter().chain(gone).collect())
         }
-        (None, None) => Ok(Vec::new()),
+        (None, false) if members.is_empty() => Ok(Vec::new()),
+        (None, false) => {
+            let index = position(entry.members(), environment).ok_or("its environment has moved")?;
+            Ok(syntax.without(text, entry.members(), index..index + 1))
+        }
     }
 }
 
+/// The members that something is true of, as runs of those that stand side by side.
+fn runs(members: &[Member], is_one: impl Fn(&Member) -> bool) -> impl Iterator<Item = Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (index, _) in members.iter().enumerate().filter(|(_, member)| is_one(member)) {
+        match runs.last_mut() {
+            Some(run) if run.end == index => run.end += 1,
+            _ => runs.push(index..index + 1),
+        }
+    }
+    runs.into_iter()
+}
+
 /// The address in the arguments, or in the variable that they name.
-fn address<'n>(way: &Way<'n>, hidden: Option<&'n Member>) -> Option<&'n Node> {
-    let mut words = way.words().into_iter().skip_while(|word| !word.text().is_some_and(is_tidegate));
+fn address<'n>(way: &Way<'n>, at: usize, hidden: Option<&'n Member>) -> Option<&'n Node> {
+    let mut words = way.words().into_iter().skip(at);
     let flag = words.find_map(|word| word.text().filter(|text| matches!(*text, "--url" | "--url-env")))?;
     if flag == "--url" { words.next() } else { hidden.map(|member| &member.value) }
 }

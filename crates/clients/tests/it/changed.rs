@@ -75,14 +75,106 @@ fn what_is_gone_or_undone_by_hand_is_no_trouble() {
     assert_eq!(outcomes(&undone), [("a".into(), Outcome::Absent), ("b".into(), Outcome::Absent)]);
     assert_eq!(home.text(FILE), r#"{ "mcpServers": { "a": { "command": "other" } } }"#);
     home.assert_no_trace();
+}
 
+/// A file may be away for the moment, on another branch: it is undone when it is back.
+#[test]
+fn what_is_away_stays_recorded() {
     let home = Home::with(FILE, TWO);
     home.install();
+    let wrapped = home.text(FILE);
     std::fs::remove_file(home.path(FILE)).unwrap();
-    let undone = home.uninstall();
-    assert_eq!(outcomes(&undone), [("a".into(), Outcome::Absent), ("b".into(), Outcome::Absent)]);
+    assert_eq!(outcomes(&home.uninstall()), [("a".into(), Outcome::Away), ("b".into(), Outcome::Away)]);
     assert!(!home.path(FILE).exists());
+    home.write(FILE, wrapped.as_bytes());
+    assert_eq!(
+        outcomes(&home.uninstall()),
+        [("a".into(), Outcome::Restored), ("b".into(), Outcome::Restored)]
+    );
+    assert_eq!(home.text(FILE), TWO);
     home.assert_no_trace();
+}
+
+/// A server that was renamed is undone by what stands in its entry, also in a project that is not the current one.
+#[test]
+fn a_renamed_server_is_undone() {
+    for (name, key) in [(FILE, "mcpServers"), ("project/.vscode/mcp.json", "servers")] {
+        let text = TWO.replace("mcpServers", key);
+        let mut home = Home::with(name, &text);
+        home.install();
+        home.write(name, home.text(name).replace("\"a\": {", "\"new\": {").as_bytes());
+        home.folders.projects = Vec::new();
+        let undone = home.uninstall();
+        assert_eq!(
+            outcomes(&undone),
+            [
+                ("a".into(), Outcome::Absent),
+                ("b".into(), Outcome::TakenOut),
+                ("new".into(), Outcome::TakenOut)
+            ]
+        );
+        assert_eq!(home.text(name), text.replace("\"a\": {", "\"new\": {"));
+        home.assert_no_trace();
+    }
+}
+
+/// Without any record, each entry comes back in what it says.
+#[test]
+fn all_is_undone_without_the_data_folder() {
+    for (name, text) in FIXTURES {
+        let mut home = Home::with(name, text);
+        home.options.without_login = true;
+        let wrapped: usize = home.install().changes.iter().map(|change| change.servers.len()).sum();
+        std::fs::remove_dir_all(home.data()).unwrap();
+        let undone = outcomes(&home.uninstall());
+        assert!(undone.len() == wrapped && undone.iter().all(|(_, outcome)| *outcome == Outcome::TakenOut));
+        let now = home.text(name);
+        if name.ends_with(".toml") {
+            assert_eq!(now.parse::<toml::Table>().unwrap(), text.parse::<toml::Table>().unwrap());
+            continue;
+        }
+        let mut expected = json(text);
+        // What cannot be known: whether there was an empty list of arguments, and which of two names an address had.
+        if let Some(db) = expected.pointer_mut("/projects/~1home~1me~1shop/mcpServers/db") {
+            db.as_object_mut().unwrap().remove("args");
+        }
+        if let Some(newer) = expected.pointer_mut("/mcpServers/newer") {
+            let url = newer.as_object_mut().unwrap().remove("url").unwrap();
+            newer["httpUrl"] = url;
+        }
+        assert_eq!(json(&now), expected, "{name}");
+    }
+}
+
+/// What a person wrapped by hand before install stays, since the file becomes what it was. Without a record nobody can tell
+/// it from ours.
+#[test]
+fn what_was_wrapped_by_hand() {
+    let text = r#"{"mcpServers":{"mine":{"command":"tidegate","args":["run","--","uvx","mine"]},"a":{"command":"a"}}}"#;
+    for is_changed in [false, true] {
+        let home = Home::with(FILE, text);
+        home.install();
+        let blank = if is_changed { "\n" } else { "" };
+        home.write(FILE, format!("{}{blank}", home.text(FILE)).as_bytes());
+        home.uninstall();
+        assert_eq!(home.text(FILE), format!("{text}{blank}"));
+        home.assert_no_trace();
+        assert_eq!(outcomes(&home.uninstall()), [("mine".into(), Outcome::TakenOut)]);
+        assert_eq!(
+            json(&home.text(FILE))["mcpServers"]["mine"],
+            serde_json::json!({"command": "uvx", "args": ["mine"]})
+        );
+    }
+}
+
+/// What cannot be undone without a record is named.
+#[test]
+fn what_no_record_explains_is_named() {
+    let text = r#"{"mcpServers":{"r":{"command":"tidegate","args":["run","--url","https://h/mcp","--bearer-env","T"]}}}"#;
+    let home = Home::with(FILE, text);
+    let left = Outcome::Left("no record tells what it was".into());
+    assert_eq!(outcomes(&home.uninstall()), [("r".into(), left)]);
+    assert_eq!(home.text(FILE), text);
 }
 
 /// What nobody can make sense of stays, is told, and stays recorded.
@@ -133,17 +225,55 @@ fn layers_come_off() {
     }
 }
 
+/// A person may add variables to a wrapped entry: they stay variables, and the headers are headers again.
 #[test]
-fn variables_that_would_become_headers_are_no_ones_guess() {
-    let text = r#"{"mcpServers":{"r":{"url":"https://r.example/mcp","headers":{"A":"b"}}}}"#;
-    let home = Home::with(FILE, text);
-    home.install();
-    let wrapped = home.text(FILE);
-    home.write(FILE, wrapped.replace(r#""env":{"#, r#""env":{"MINE":"1","#).as_bytes());
-    let why = "variables were added to its environment, which would become headers";
-    assert_eq!(outcomes(&home.uninstall()), [("r".into(), Outcome::Left(why.into()))]);
-    // A header's value may change: it is a value.
-    home.write(FILE, wrapped.replace(r#":"b""#, r#":"new""#).as_bytes());
-    home.uninstall();
-    assert_eq!(home.text(FILE), text.replace(r#":"b""#, r#":"new""#));
+fn variables_that_were_added_stay() {
+    let url = ["https://r.example/mcp", "https://r.example/mcp?key=1"];
+    for (url, before) in [(url[0], true), (url[0], false), (url[1], true), (url[1], false)] {
+        let text = format!(r#"{{"mcpServers":{{"r":{{"url":"{url}","headers":{{"A":"b","C":"d"}}}}}}}}"#);
+        let home = Home::with(FILE, &text);
+        home.install();
+        let wrapped = home.text(FILE);
+        let added = match before {
+            true => wrapped.replace(r#""env":{"#, r#""env":{"TIDEGATE_OBSERVE":"1","#),
+            false => wrapped.replace(r#""d""#, r#""d","TIDEGATE_OBSERVE":"1""#),
+        };
+        assert_ne!(added, wrapped);
+        home.write(FILE, added.as_bytes());
+        assert_eq!(outcomes(&home.uninstall()), [("r".into(), Outcome::TakenOut)]);
+        let expected = serde_json::json!({"url": url, "headers": {"A": "b", "C": "d"}, "env": {"TIDEGATE_OBSERVE": "1"}});
+        assert_eq!(json(&home.text(FILE))["mcpServers"]["r"], expected, "{}", home.text(FILE));
+        home.assert_no_trace();
+        // A header's value may change: it is a value.
+        home.write(FILE, text.as_bytes());
+        home.install();
+        home.write(FILE, wrapped.replace(r#":"b""#, r#":"new""#).as_bytes());
+        home.uninstall();
+        assert_eq!(home.text(FILE), text.replace(r#":"b""#, r#":"new""#));
+    }
+}
+
+#[test]
+fn variables_that_were_added_stay_in_toml() {
+    for text in [
+        "[mcp_servers.r]\nurl = \"https://r.example/mcp\" # far\nhttp_headers = { \"A\" = \"b\", C = 'd' }\n",
+        "[mcp_servers.r]\nurl = \"https://r.example/mcp?k=1\"\n\n[mcp_servers.r.http_headers]\nA = \"b\"\nC = 'd'\n",
+    ] {
+        let home = Home::with(".codex/config.toml", text);
+        home.install();
+        let wrapped = home.text(".codex/config.toml");
+        let section = text.contains("[mcp_servers.r.http_headers]");
+        let added = match section {
+            true => wrapped.replace("[mcp_servers.r.env]\n", "[mcp_servers.r.env]\nMINE = \"1\"\n"),
+            false => wrapped.replace("env = { ", "env = { MINE = \"1\", "),
+        };
+        assert_ne!(added, wrapped);
+        home.write(".codex/config.toml", added.as_bytes());
+        assert_eq!(outcomes(&home.uninstall()), [("r".into(), Outcome::TakenOut)]);
+        let now: toml::Table = home.text(".codex/config.toml").parse().unwrap();
+        let mut expected: toml::Table = text.parse().unwrap();
+        let entry = expected["mcp_servers"]["r"].as_table_mut().unwrap();
+        entry.insert("env".into(), toml::toml! { MINE = "1" }.into());
+        assert_eq!(now, expected);
+    }
 }

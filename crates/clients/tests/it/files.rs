@@ -1,6 +1,6 @@
 //! Files that are missing, empty, broken, linked or protected.
 
-use tidegate_clients::install::{self, InstallError};
+use tidegate_clients::install::{self, InstallError, Selection};
 use tidegate_clients::{Disk, FileError, Records};
 
 use crate::home::{FIXTURES, Home, files};
@@ -92,6 +92,44 @@ fn one_file_by_two_names() {
     assert_eq!(home.text(FILE), ONE);
 }
 
+/// Each name of one file has servers of its own in it.
+#[cfg(unix)]
+#[test]
+fn one_file_by_three_names_comes_back() {
+    let text = "{\n  \"mcpServers\": { \"a\": { \"command\": \"a\" } },\n  \"servers\": { \"b\": { \"command\": \"b\" } }\n}\n";
+    for clients in [&[&[][..]][..], &[&["cursor"], &["vscode"]], &[&["vscode"], &["claude-code"]]] {
+        let home = Home::with("project/.mcp.json", text);
+        for name in ["project/.vscode/mcp.json", "project/.cursor/mcp.json"] {
+            std::fs::create_dir_all(home.path(name).parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink("../.mcp.json", home.path(name)).unwrap();
+        }
+        for clients in clients {
+            let clients = clients.iter().map(|client| (*client).to_owned()).collect();
+            let plan = home.plan_of(&Selection { clients, ..Selection::default() });
+            assert_eq!(plan.changes.len(), 1);
+            home.install_with(&plan, &Disk::default()).unwrap();
+        }
+        assert_eq!(home.text("project/.mcp.json").matches("\"run\"").count(), 2);
+        let undone = home.uninstall();
+        assert_eq!(undone.reversals.len(), 1);
+        assert_eq!(home.text("project/.mcp.json"), text, "{clients:?}");
+        home.assert_no_trace();
+    }
+}
+
+/// A file that was moved and linked to since, as people do with dotfiles, is still the one that is recorded.
+#[cfg(unix)]
+#[test]
+fn a_file_that_became_a_link_comes_back() {
+    let home = Home::with(FILE, ONE);
+    home.install();
+    std::fs::rename(home.path(FILE), home.path("moved.json")).unwrap();
+    std::os::unix::fs::symlink(home.path("moved.json"), home.path(FILE)).unwrap();
+    assert_eq!(home.uninstall().reversals.len(), 1);
+    assert_eq!(home.text("moved.json"), ONE);
+    home.assert_no_trace();
+}
+
 #[cfg(unix)]
 #[test]
 fn the_mode_stays_and_copies_are_private() {
@@ -102,7 +140,7 @@ fn the_mode_stays_and_copies_are_private() {
         std::fs::set_permissions(home.path(FILE), std::fs::Permissions::from_mode(wanted)).unwrap();
         home.install();
         assert_eq!(mode(&home.path(FILE)), wanted);
-        for file in files(&home.data()).iter().filter(|file| *file != "install/lock") {
+        for file in &files(&home.data()) {
             assert_eq!(mode(&home.data().join(file)), 0o600, "{file}");
         }
         assert_eq!(mode(&home.data().join("install")), 0o700);

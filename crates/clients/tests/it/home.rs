@@ -103,7 +103,7 @@ impl Home {
         disk: &Disk,
     ) -> Result<UndoPlan, InstallError> {
         let records = Records::open(&self.data())?;
-        let plan = uninstall::plan(&records, selection)?;
+        let plan = uninstall::plan(&records, &self.folders, selection)?;
         plan.reversals.iter().try_for_each(|reversal| uninstall::apply(reversal, &records, disk))?;
         Ok(plan)
     }

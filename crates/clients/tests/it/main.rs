@@ -9,4 +9,5 @@ mod home;
 mod places;
 mod property;
 mod round_trip;
+mod shown;
 mod wrapped;

@@ -1,7 +1,8 @@
 //! What a wrapped file looks like, and that secrets stay out of arguments.
 
 use serde_json::Value;
-use tidegate_clients::Verdict;
+use tidegate_clients::install::Selection;
+use tidegate_clients::{Verdict, Wrapped};
 
 use crate::home::{FIXTURES, Home, json};
 
@@ -108,6 +109,97 @@ fn names_that_could_be_mistaken() {
         json(&home.text(".cursor/mcp.json"))["mcpServers"]["-x"]["args"],
         serde_json::json!(["run", "--server=-x", "--", "a"])
     );
+}
+
+/// Only the program that is started counts, not a word somewhere in its arguments.
+#[test]
+fn a_word_that_says_tidegate_is_not_tidegate() {
+    for args in [r#"["-y","fs","/work/tidegate","run"]"#, r#"["-c","x","tidegate","run"]"#] {
+        let home = Home::with(
+            ".cursor/mcp.json",
+            &format!(r#"{{"mcpServers":{{"a":{{"command":"sh","args":{args}}}}}}}"#),
+        );
+        assert_eq!(home.plan().found[0].verdict, Verdict::WrapCommand, "{args}");
+        let before = home.text(".cursor/mcp.json");
+        home.install();
+        home.uninstall();
+        assert_eq!(home.text(".cursor/mcp.json"), before);
+    }
+}
+
+/// A client that a desktop starts does not know the PATH of a shell; but a file that is shared is for other machines, too.
+#[test]
+fn the_path_of_the_program_is_for_this_machine_alone() {
+    let text = r#"{"mcpServers":{"a":{"command":"x","env":{"PATH":"/opt/bin"}}}}"#;
+    let mut home = Home::with(".cursor/mcp.json", text);
+    home.write("project/.cursor/mcp.json", text.as_bytes());
+    home.options.program = "/home/me/.cargo/bin/tidegate".into();
+    let plan = home.install();
+    let command = |name: &str| json(&home.text(name))["mcpServers"]["a"]["command"].clone();
+    assert_eq!(command(".cursor/mcp.json"), "/home/me/.cargo/bin/tidegate");
+    assert_eq!(command("project/.cursor/mcp.json"), "tidegate");
+    let remarks: Vec<&[String]> = plan.found.iter().map(|found| found.remarks.as_slice()).collect();
+    let said = "its env sets PATH, so tidegate must be found there".to_owned();
+    assert_eq!(remarks, [&[][..], &[said]]);
+    home.options.program = "/elsewhere/tidegate".into();
+    assert!(home.plan().changes.is_empty(), "whatever the form, it is wrapped");
+}
+
+/// opencode: "oauth": false says that there is no login, and must not stand in an entry of a server that is started.
+#[test]
+fn a_login_that_is_declined_is_none() {
+    let name = ".config/opencode/opencode.json";
+    let entry = |more: &str| {
+        format!(r#"{{"mcp":{{"a":{{"type":"remote","url":"https://a.example/mcp","oauth":false{more}}}}}}}"#)
+    };
+    let home = Home::with(name, &entry(""));
+    home.install();
+    let wrapped = json(&home.text(name));
+    let command = ["tidegate", "run", "--server", "a", "--url", "https://a.example/mcp"];
+    let expected = serde_json::json!({"type": "local", "command": command, "enabled": true});
+    assert_eq!(wrapped["mcp"]["a"], expected);
+    home.write(name, home.text(name).replace("\"enabled\":true", "\"enabled\":false").as_bytes());
+    home.uninstall();
+    assert_eq!(json(&home.text(name)), json(&entry(r#","enabled":false"#)));
+    let both = home.plan().found[0].verdict.clone();
+    assert_eq!(both, Verdict::Left("it has both oauth and enabled; take one of them out first".into()));
+    home.write(name, entry("").replace("false", "{}").as_bytes());
+    let why = "the client logs in by itself (oauth), which tidegate cannot do for it";
+    assert_eq!(home.plan().found[0].verdict, Verdict::Left(why.into()));
+}
+
+/// A name may have a comma in it; else commas stand between names.
+#[test]
+fn names_with_commas() {
+    let text = r#"{"mcpServers":{"a,b":{"command":"x"},"a":{"command":"x"},"b":{"command":"x"},"c":{"command":"x"}}}"#;
+    let home = Home::with(".cursor/mcp.json", text);
+    let selection = |name: &str| Selection { servers: vec![name.into()], ..Selection::default() };
+    for (name, expected) in [("a,b", &["a,b"][..]), ("a,c", &["a", "c"])] {
+        let plan = home.plan_of(&selection(name));
+        let wrapped: Vec<&str> = plan.changes[0].servers.iter().map(Wrapped::server).collect();
+        assert_eq!(wrapped, expected);
+        home.install_with(&plan, &Default::default()).unwrap();
+        let undone = home.uninstall_with(&selection(name), &Default::default()).unwrap();
+        assert_eq!(undone.reversals[0].servers.len(), expected.len());
+        assert_eq!(home.text(".cursor/mcp.json"), text);
+    }
+}
+
+/// A list of allowed tools is the person's; but without our tool in it the rest of a result cannot be read.
+#[test]
+fn a_list_of_allowed_tools_is_told() {
+    let codex = "[mcp_servers.a]\ncommand = \"x\"\nenabled_tools = [\"y\"]\n";
+    let gemini = r#"{"mcpServers":{"a":{"command":"x","includeTools":["y"]}}}"#;
+    for (name, text, list) in
+        [(".codex/config.toml", codex, "enabled_tools"), (".gemini/settings.json", gemini, "includeTools")]
+    {
+        let said = [format!("add \"result_query\" to its {list}, or the client does not offer it")];
+        let home = Home::with(name, text);
+        assert_eq!(home.install().found[0].remarks, said);
+        assert_eq!(home.plan().found[0].remarks, said, "until it is done");
+        home.write(name, home.text(name).replace("[\"y\"]", "[\"y\", \"result_query\"]").as_bytes());
+        assert!(home.plan().found[0].remarks.is_empty());
+    }
 }
 
 /// Of two entries of one name, clients take the last.

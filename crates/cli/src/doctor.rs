@@ -129,6 +129,7 @@ fn of_clients(
                 true => checks.extend(visited.next().unwrap_or_default()),
                 false => checks.extend(clients::unwrapped(found, names)),
             }
+            checks.extend(clients::remarks(found, names));
         }
     }
     checks

@@ -63,6 +63,16 @@ pub(super) fn unwrapped(found: &Found, names: &Names) -> Option<Check> {
     Some(named(check, found))
 }
 
+/// Returns what is to be done for a wrapped server beside wrapping it.
+pub(super) fn remarks(found: &Found, names: &Names) -> Vec<Check> {
+    let remarks = found.remarks.iter().filter(|_| found.verdict == Verdict::AlreadyWrapped && !found.off);
+    let check = |remark: &String| {
+        let check = Check::warning(subject(found, names), "is wrapped, but something is left to do");
+        named(check.fix(format!("{remark} ({})", names.short(&found.file))), found)
+    };
+    remarks.map(check).collect()
+}
+
 /// The words of a command that mean one server.
 pub(super) fn chosen(found: &Found) -> String {
     format!("--client {} --server {}", found.client.name, ui::quoted(ui::shown(found.server())))

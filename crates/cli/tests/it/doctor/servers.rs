@@ -100,6 +100,23 @@ fn what_a_project_says_is_not_run_unasked() {
     assert!(told.contains("claude-code ours  is wrapped; not started"), "{told}");
 }
 
+/// A client that lists the tools it allows has to be told of ours.
+#[test]
+fn a_list_of_allowed_tools_without_ours() {
+    let home = Home::new();
+    let words = scripted("rows")["args"].to_string();
+    let entry = |allowed: &str| {
+        format!("[mcp_servers.rows]\ncommand = \"tidegate\"\nargs = {words}\nenabled_tools = [{allowed}]\n")
+    };
+    home.write(".codex/config.toml", &entry("\"rows\""));
+    let told = home.about("codex", &[]);
+    assert!(told.contains("✓ codex rows  starts"), "{told}");
+    assert!(told.contains("fix: add \"result_query\" to its enabled_tools"), "{told}");
+    home.write(".codex/config.toml", &entry("\"rows\", \"result_query\""));
+    let told = home.about("codex", &[]);
+    assert!(told.contains("✓ codex rows  starts") && !told.contains("enabled_tools"), "{told}");
+}
+
 #[test]
 fn what_only_the_client_knows() {
     let home = Home::new();

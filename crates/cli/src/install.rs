@@ -15,7 +15,7 @@ use crate::cli::Format;
 use crate::error::CommandError;
 use crate::ui;
 use shared::Program;
-pub(crate) use shared::{Chosen, Names, consent, count, data_folder, diff, finish, problem, row};
+pub(crate) use shared::{Chosen, Names, consent, count, data_folder, diff, finish, problem, row, tell};
 
 /// Put tidegate in front of the MCP servers of your clients
 ///
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let notes = notes(&plan, &program);
     if arguments.format == Format::Text {
         ui::data(report(&plan, &names).as_bytes())?;
-        plan.problems.iter().for_each(|problem| ui::note(&format!("tidegate: {problem}; it is left alone")));
+        plan.problems.iter().for_each(tell);
         notes.iter().for_each(|note| ui::note(note));
         if plan.found.is_empty() && plan.problems.is_empty() {
             nothing_found(&plan, &names);

@@ -7,7 +7,7 @@ use tidegate_clients::{Disk, Records};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::install::{Chosen, Names, consent, count, data_folder, diff, finish, problem, row};
+use crate::install::{Chosen, Names, consent, count, data_folder, diff, finish, problem, row, tell};
 use crate::ui;
 
 /// Take tidegate away from in front of servers again
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     if arguments.format == Format::Text {
         ui::data(report(&plan, &names).as_bytes())?;
-        plan.problems.iter().for_each(|problem| ui::note(&format!("tidegate: {problem}; it is left alone")));
+        plan.problems.iter().for_each(tell);
         if plan.reversals.is_empty() && plan.problems.is_empty() {
             ui::note("nothing of these is installed; nothing was changed");
         }

@@ -4,7 +4,7 @@
 //! of each server, and everything else stays as it is now.
 //!
 //! Entries may have tidegate in front of them that no record tells of: a server was renamed, or the data folder is lost. They
-//! are undone by what stands in them ([`guess`]), or named. What was so before anything was installed stays.
+//! are undone by what stands in them (`wrap/guess.rs`), or named. What was so before anything was installed stays.
 
 use std::path::PathBuf;
 

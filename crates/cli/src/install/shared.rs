@@ -197,6 +197,11 @@ pub(crate) fn finish(problems: &[FileError]) -> Result<(), CommandError> {
     }
 }
 
+/// Tells of a file that is left alone; what is wrong with it may hold what is in it.
+pub(crate) fn tell(problem: &FileError) {
+    ui::note(&format!("tidegate: {}; it is left alone", ui::shown(&problem.to_string())));
+}
+
 /// The row of a table that is about a server; names are somebody else's.
 pub(crate) fn row(cells: [&str; 5]) -> [String; 5] {
     cells.map(ui::shown)

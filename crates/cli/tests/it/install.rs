@@ -270,6 +270,10 @@ fn names_are_shown_as_they_are() {
         assert!(row.contains("\\u{202e}b") && row.contains(".mcp.json"), "{row}");
         assert!(!shown.contains(['\u{1b}', '\r', '\u{202e}']), "{shown}");
     }
+    home.write("odd\u{202e}/.mcp.json", "{");
+    let odd = home.path("odd\u{202e}");
+    let broken = home.run_with(&["install", "--yes"], |command| command.current_dir(&odd)).stderr;
+    assert!(broken.contains("odd\\u{202e}/.mcp.json:1:1: ") && !broken.contains('\u{202e}'), "{broken}");
     let named = home.run(&["install", "--server", "nix"]).stderr;
     assert!(!named.contains(['\u{1b}', '\r', '\u{202e}']), "{named}");
 }

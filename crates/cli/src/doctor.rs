@@ -111,7 +111,7 @@ fn of_clients(
     // What a project's file says comes from whoever wrote the project, so it is run only once somebody here said so.
     let records = data_folder().ok().map(|folder| Records::look(&folder));
     let is_known = |found: &Found| {
-        let wrote = |records: &Records| records.wrote(&found.file);
+        let wrote = |records: &Records| records.wrote(&found.file, &found.path);
         found.scope != Scope::Project
             || arguments.chosen.names(found.server())
             || records.as_ref().is_some_and(wrote)

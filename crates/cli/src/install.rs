@@ -119,7 +119,7 @@ fn write<'c>(
     for change in changes {
         match install::apply(change, &records, &disk) {
             Ok(()) => written.push(change),
-            Err(error) => ui::note(&format!("tidegate: {error}")),
+            Err(error) => ui::note(&format!("tidegate: {}", ui::shown(&error.to_string()))),
         }
     }
     if format == Format::Text && !written.is_empty() {

@@ -100,13 +100,20 @@ fn noted(selection: &Selection) -> Result<Scanned, CommandError> {
         match Kind::of(&call) {
             // Of these the size of the result is not known, or is no matter of the tool's.
             Kind::Lost | Kind::FollowUp => return,
-            // The latest list is what the server has now.
-            Kind::List => drop(lists.insert(call.server.clone(), tokens)),
-            Kind::MoreOfList => *lists.entry(call.server.clone()).or_default() += tokens,
+            // The latest list is what the server has now; its further pages are of the same session.
+            Kind::List => drop(lists.insert(call.server.clone(), (call.session.clone(), tokens))),
+            Kind::MoreOfList => {
+                if let Some((session, sum)) = lists.get_mut(&call.server)
+                    && *session == call.session
+                {
+                    *sum += tokens;
+                }
+            }
             kind => tools.add(&call.server, &call.tool, tokens, kind == Kind::Observed),
         }
         vocabularies.insert(vocabulary);
     })?;
     let known = vocabularies.into_iter().map(|name| name.unwrap_or_else(|| "an unknown vocabulary".into()));
+    let lists = lists.into_iter().map(|(server, (_, tokens))| (server, tokens)).collect();
     Ok(Scanned::of_ledger(tools, lists, known.collect()))
 }

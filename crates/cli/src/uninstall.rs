@@ -106,7 +106,7 @@ fn write<'p>(
     for reversal in &plan.reversals {
         match uninstall::apply(reversal, records, &disk) {
             Ok(()) => written.push(reversal),
-            Err(error) => ui::note(&format!("tidegate: {error}")),
+            Err(error) => ui::note(&format!("tidegate: {}", ui::shown(&error.to_string()))),
         }
     }
     if format == Format::Text {

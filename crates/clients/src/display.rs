@@ -91,7 +91,12 @@ impl Mask<'_> {
             Value::List(elements) if trust == Trust::Plain => {
                 let texts: Vec<&str> = elements.iter().map(|word| word.text().unwrap_or_default()).collect();
                 let shown = words::shown(&texts, &|text| self.is_reference(text));
-                elements.iter().zip(shown).for_each(|(word, shown)| self.put(word, shown));
+                for (word, shown) in elements.iter().zip(shown) {
+                    match word.text() {
+                        Some(_) => self.put(word, shown),
+                        None => self.node(word, Trust::Unknown),
+                    }
+                }
             }
             Value::List(elements) => elements.iter().for_each(|element| self.node(element, trust)),
             Value::Text(text) if self.is_reference(text) => {}

@@ -54,7 +54,7 @@ pub(crate) struct Record {
     pub(crate) notation: Notation,
     /// The oldest first.
     pub(crate) layers: Vec<Layer>,
-    /// The entries that had tidegate in front of them before anything was installed: a person's own.
+    /// The entries that had tidegate in front of them when something was installed, and not by us: a person's own.
     #[serde(default)]
     pub(crate) others: Vec<Vec<String>>,
 }
@@ -80,11 +80,17 @@ impl Manifest {
     /// Puts a layer on top. One at the top that was never written, or is undone, makes room for it.
     pub(crate) fn push(&mut self, path: &Path, notation: Notation, layer: Layer, others: &[Vec<String>]) {
         let index = self.files.iter().position(|record| record.path == path).unwrap_or_else(|| {
-            let (path, others) = (path.to_owned(), others.to_vec());
+            let (path, others) = (path.to_owned(), Vec::new());
             self.files.push(Record { path, notation, layers: Vec::new(), others });
             self.files.len() - 1
         });
-        let layers = &mut self.files[index].layers;
+        let Record { layers, others: known, .. } = &mut self.files[index];
+        for other in others {
+            let is_ours = layers.iter().flat_map(|layer| &layer.servers).any(|server| server.path == *other);
+            if !is_ours && !known.contains(other) {
+                known.push(other.clone());
+            }
+        }
         while layers.last().is_some_and(|last| last.before == layer.before) {
             layers.pop();
         }
@@ -138,13 +144,14 @@ impl Records {
         self.folder.join("installed.json")
     }
 
-    /// Returns whether a file is as it was last written by install, to the byte.
-    pub fn wrote(&self, file: &Path) -> bool {
+    /// Returns whether a file is as it was last written by install, to the byte, and the entry is one that it wrapped.
+    pub fn wrote(&self, file: &Path, entry: &[String]) -> bool {
         let real = |path: &Path| std::fs::canonicalize(path).ok();
         let (Ok(manifest), Ok(bytes)) = (self.read(), std::fs::read(file)) else { return false };
         let record = manifest.files.iter().find(|record| real(&record.path) == real(file));
         let last = record.and_then(|record| record.layers.last());
-        last.is_some_and(|layer| layer.after == hash(&bytes))
+        let wrapped = || record.iter().flat_map(|record| &record.layers).flat_map(|layer| &layer.servers);
+        last.is_some_and(|layer| layer.after == hash(&bytes)) && wrapped().any(|server| server.path == entry)
     }
 
     pub(crate) fn backup(&self, name: &str) -> PathBuf {

@@ -125,21 +125,25 @@ impl Notes {
         started: Instant,
     ) {
         let added_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let bytes = if let Crossed::Memory(bytes) = result { bytes } else { b"" };
+        let size = bytes.len() + tool.len();
+        // Others must not wait for the copy of a large one.
+        let apart = bytes.len() > SMALL && !self.lock().waiting.is_full(size);
+        let apart = apart.then(|| bytes.to_vec());
         let mut state = self.lock();
         let batch = &mut state.waiting;
-        let bytes = if let Crossed::Memory(bytes) = result { bytes } else { b"" };
-        if batch.is_full(bytes.len() + tool.len()) {
+        if batch.is_full(size) {
             return;
         }
         let is_first = batch.notes.is_empty();
         let tool = batch.put(tool.as_bytes());
-        let result = match result {
-            Crossed::Memory(bytes) if bytes.len() > SMALL => {
+        let result = match (result, apart) {
+            (Crossed::Disk(part), _) => Held::Disk(part),
+            (Crossed::Memory(bytes), Some(apart)) => {
                 batch.apart += bytes.len();
-                Held::Apart(bytes.to_vec())
+                Held::Apart(apart)
             }
-            Crossed::Memory(bytes) => Held::Here(batch.put(bytes)),
-            Crossed::Disk(part) => Held::Disk(part),
+            (Crossed::Memory(bytes), None) => Held::Here(batch.put(bytes)),
         };
         batch.notes.push(Note { caller: Arc::clone(caller), tool, result, step, added_micros });
         drop(state);

@@ -238,7 +238,12 @@ impl Front {
     /// Does what is to be done with a message of the server's; small lines are only put with others.
     fn hear_server(&self, cut: Cut<'_>, orders: &Orders, small: &mut Vec<u8>) -> io::Result<()> {
         if let Some(line) = cut.line().filter(|line| line.len() <= SMALL) {
-            self.attend_to(self.link.pass_to_client(line, small), orders);
+            let from = self.link.pass_to_client(line, small);
+            if from.later.is_some() {
+                // Its answer comes from another thread; what came before it must be there first.
+                self.send_small(small)?;
+            }
+            self.attend_to(from, orders);
             return Ok(());
         }
         let from = match cut.into() {

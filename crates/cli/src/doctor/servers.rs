@@ -88,7 +88,8 @@ impl<'f> Server<'f> {
 
     /// A server that nobody here has put there.
     fn unknown(&self) -> Check {
-        let text = format!("is wrapped; not started: {} is not as tidegate install wrote it here", self.file);
+        let text =
+            format!("is wrapped; not started: tidegate install did not write what {} says of it", self.file);
         Check::note(&self.subject, text).fix(format!(
             "see what it runs; if that is as it should be: tidegate doctor {}",
             chosen(self.found)

@@ -42,7 +42,7 @@ impl Chosen {
 
     /// Returns whether a server is meant by its name.
     pub(crate) fn names(&self, server: &str) -> bool {
-        self.server.iter().any(|name| name == server)
+        self.server.iter().any(|name| name == server || name.split(',').any(|name| name == server))
     }
 
     /// A name that no server has is a mistake.

@@ -41,6 +41,40 @@ fn follow_ups_never_run_the_tool() {
     assert_eq!(session.end().0, 0);
 }
 
+/// Answers all calls at once: what fits first, then results that are shaped by other threads, all in one write.
+const AT_ONCE: &str = r#"
+import json, os, sys
+ids = [json.loads(sys.stdin.readline())["id"] for _ in range(5)]
+line = lambda message: json.dumps({"jsonrpc": "2.0", **message}) + "\n"
+text = " ".join(f"row {n}" for n in range(1300))
+out = line({"method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}})
+out += "".join(line({"id": id, "result": {"content": [{"type": "text", "text": text}]}}) for id in ids)
+assert 10_240 < len(text) < 12_000 and len(out) < 65_536
+os.write(1, out.encode())
+sys.stdin.read()
+"#;
+
+#[test]
+fn what_came_first_is_passed_on_first() {
+    let place = Place::new();
+    let mut session = Session::command(&place.home(), &[], &[], &["python3", "-S", "-c", AT_ONCE]);
+    let asked: Vec<u64> =
+        (0..5).map(|_| session.ask("tools/call", json!({"name": "rows", "arguments": {}}))).collect();
+    assert_eq!(session.message()["method"], "notifications/progress");
+    let mut answered: Vec<u64> = asked
+        .iter()
+        .map(|_| {
+            let answer = session.message();
+            let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(text.starts_with("rows returned"), "{text}");
+            answer["id"].as_u64().unwrap()
+        })
+        .collect();
+    answered.sort_unstable();
+    assert_eq!(answered, asked);
+    session.end();
+}
+
 #[test]
 fn what_fits_crosses_byte_for_byte() {
     let place = Place::new();

@@ -34,6 +34,8 @@ fn shown_after(before: &str, word: &str, is_reference: &dyn Fn(&str) -> bool) ->
         // A header whose value is the next word of a line.
         Some((name, "")) if is_telling(name) => Some("…".into()),
         Some((name, value)) if is_telling(name) => (!is_reference(value)).then(|| format!("{name}…")),
+        // Something further in tells of it: an option with a variable, JSON, a string to connect with.
+        Some(_) if !address::is_open(word) && is_telling(word) => Some("…".into()),
         _ => is_key(word).then(|| "…".into()),
     }
 }
@@ -68,9 +70,12 @@ fn is_key(word: &str) -> bool {
         let has = |is: fn(&u8) -> bool| piece.bytes().any(|byte| is(&byte));
         piece.len() >= 16 && has(u8::is_ascii_alphabetic) && has(u8::is_ascii_digit)
     };
+    // As identifiers that are drawn are written, in groups.
+    let is_drawn = |piece: &str| piece.bytes().filter(u8::is_ascii_hexdigit).count() >= 24;
+    let drawn = || word.split(|c: char| !c.is_ascii_hexdigit() && c != '-').any(is_drawn);
     let has_password = word.contains("://") && word.contains('@');
     let is_closed = (word.starts_with("http://") || word.starts_with("https://")) && !address::is_open(word);
-    has_password || is_closed || word.split(|c| !is_part(c)).any(is_long)
+    has_password || is_closed || word.split(|c| !is_part(c)).any(is_long) || drawn()
 }
 
 #[cfg(test)]
@@ -98,6 +103,11 @@ mod tests {
             (&["postgresql://me:pw@localhost/db"], &["…"]),
             (&["https://h/mcp?key=x"], &["…"]),
             (&["ghp_1234567890abcdef"], &["…"]),
+            (&["--env=API_KEY=550e8400"], &["…"]),
+            (&["{\"debug\":false,\"apiKey\":\"x\"}"], &["…"]),
+            (&["postgresql://localhost/db?sslmode=off&password=x"], &["…"]),
+            (&["--connection=Server=db;Password=x"], &["…"]),
+            (&["550e8400-e29b-41d4-a716-446655440000"], &["…"]),
             (&["--header-env", "Authorization=sk-x"], &["--header-env", "…"]),
         ] {
             assert_eq!(shown_words(words), expected, "{words:?}");
@@ -110,7 +120,7 @@ mod tests {
             &["npx", "-y", "@modelcontextprotocol/server-filesystem@2025.1.14", "/home/me/files"][..],
             &["--token", "${KEY}", "--api-key=${KEY}", "-e", "TOKEN=${KEY}"],
             &["--token", "--port", "80"],
-            &["run", "--server", "s", "--url", "https://mcp.sentry.example/mcp"],
+            &["run", "--server", "s", "--url", "https://auth.sentry.example/mcp"],
             &["--header-env", "Authorization=TIDEGATE_HEADER_AUTHORIZATION", "--bearer-env", "GITHUB_PAT"],
             &["C:\\Program Files\\server.exe", "a b"],
         ] {

@@ -1,5 +1,5 @@
 //! What an entry was before tidegate stood in front of it, where no record tells: the server was renamed, or the data folder
-//! is lost. Everything that matters stands in the entry; only how it was written is not known.
+//! is lost. What matters stands in the entry; how it was written is not known, nor whether opencode was told not to log in.
 
 use super::{Remote, Undo, Wrapped};
 use crate::client::{Client, Scope, Shape};

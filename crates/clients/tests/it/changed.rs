@@ -167,6 +167,22 @@ fn what_was_wrapped_by_hand() {
     }
 }
 
+/// What a person wraps between two installs is theirs, too.
+#[test]
+fn what_was_wrapped_by_hand_meanwhile() {
+    let home = Home::with(FILE, r#"{"mcpServers":{"a":{"command":"a"}}}"#);
+    home.install();
+    let mine = r#""mine":{"command":"tidegate","args":["run","--","uvx","mine"]},"c":{"command":"c"},"a":"#;
+    home.write(FILE, home.text(FILE).replace("\"a\":", mine).as_bytes());
+    home.install();
+    assert_eq!(json(&home.text(FILE))["mcpServers"]["c"]["args"][0], "run");
+    home.uninstall();
+    let left = json(&home.text(FILE));
+    let servers = &left["mcpServers"];
+    assert_eq!((&servers["a"]["command"], &servers["c"]["command"]), (&"a".into(), &"c".into()));
+    assert_eq!(servers["mine"]["args"], serde_json::json!(["run", "--", "uvx", "mine"]));
+}
+
 /// What cannot be undone without a record is named.
 #[test]
 fn what_no_record_explains_is_named() {

@@ -81,7 +81,7 @@ fn what_a_project_says_is_not_run_unasked() {
     home.write("project/.mcp.json", &json!({"mcpServers": servers}).to_string());
     let told = home.about("claude-code", &[]);
     assert!(
-        told.contains("is wrapped; not started: .mcp.json is not as tidegate install wrote it here"),
+        told.contains("is wrapped; not started: tidegate install did not write what .mcp.json says of it"),
         "{told}"
     );
     assert!(told.contains("tidegate doctor --client claude-code --server theirs"), "{told}");
@@ -91,9 +91,14 @@ fn what_a_project_says_is_not_run_unasked() {
     assert!(mark.exists());
     // What install has written is known, until it is changed.
     let server = json!({"command": "python3", "args": ["-S", upstream().to_str().unwrap()]});
-    home.write("project/.mcp.json", &json!({"mcpServers": {"ours": server}}).to_string());
+    std::fs::remove_file(&mark).unwrap();
+    let both = json!({"mcpServers": {"ours": server, "theirs": wrapped("theirs", &command)}});
+    home.write("project/.mcp.json", &both.to_string());
     assert_eq!(home.run(&["install", "--yes"]).code, 0);
-    assert!(home.about("claude-code", &[]).contains("✓ claude-code ours  starts"));
+    let told = home.about("claude-code", &[]);
+    assert!(told.contains("✓ claude-code ours  starts"), "{told}");
+    assert!(told.contains("claude-code theirs  is wrapped; not started"), "{told}");
+    assert!(!mark.exists());
     let text = std::fs::read_to_string(home.path("project/.mcp.json")).unwrap();
     home.write("project/.mcp.json", &format!("{text} "));
     let told = home.about("claude-code", &[]);

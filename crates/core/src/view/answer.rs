@@ -89,15 +89,23 @@ pub fn answer(asked: &Asked<'_>) -> Result<Answer, ViewError> {
         let part = asked.part(&dataset, &mut room)?;
         let answer = asked.finish(part, room.into_text());
         let over = |cost: &Cost| (cost.tokens - asked.budget.tokens, cost.bytes - asked.budget.bytes);
-        match over(&answer.cost) {
-            (Tokens(0), Bytes(0)) => return Ok(answer),
-            _ if tokens == 0 && bytes == 0 => return Ok(answer),
-            (Tokens(more_tokens), Bytes(more_bytes)) => {
-                tokens = tokens.saturating_sub(if more_tokens > 0 { more_tokens + 4 } else { 0 });
-                bytes = bytes.saturating_sub(if more_bytes > 0 { more_bytes + 16 } else { 0 });
-            }
+        let (Tokens(more_tokens), Bytes(more_bytes)) = over(&answer.cost);
+        if (more_tokens, more_bytes) == (0, 0) {
+            return Ok(answer);
+        }
+        let before = (tokens, bytes);
+        tokens = tokens.saturating_sub(if more_tokens > 0 { more_tokens + 4 } else { 0 });
+        bytes = bytes.saturating_sub(if more_bytes > 0 { more_bytes + 16 } else { 0 });
+        if (tokens, bytes) == before {
+            // What stands around the part is too much by itself: it repeats the question, so that is too long.
+            return Err(no_room());
         }
     }
+}
+
+/// Says that the budget has no room for anything of what is asked for.
+pub(super) fn no_room() -> ViewError {
+    ViewError::bad("there is no room for an answer; name fewer fields, or set a higher max_tokens")
 }
 
 fn summary(asked: &Asked<'_>) -> Result<Answer, ViewError> {
@@ -154,7 +162,9 @@ impl Asked<'_> {
         for result in &found.results {
             let cut = shown == 0 && !room.fits(result);
             if cut {
-                texts::push_cut(room, result);
+                if texts::push_cut(room, result) == 0 {
+                    return Err(no_room());
+                }
             } else if !room.push(0, result.clone()) {
                 break;
             }

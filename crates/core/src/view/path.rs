@@ -377,6 +377,9 @@ impl Walker<'_> {
             start -= 1;
         }
         let taken = super::texts::push_cut(room, &text[start..]);
+        if taken == 0 && start < text.len() {
+            return Err(super::answer::no_room());
+        }
         let end = start + taken;
         let what = format!(
             "bytes {start}-{} of {} of the string at {}",

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::answer::Part;
+use super::answer::{Part, no_room};
 use super::dataset::Dataset;
 use super::error::ViewError;
 use super::{Query, View};
@@ -77,7 +77,11 @@ fn inside_line(
     let end = memchr::memchr(b'\n', &bytes).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
     let taken = push_cut(room, &text);
-    let here = at + taken as u64;
+    if taken == 0 && !text.is_empty() {
+        return Err(no_room());
+    }
+    let consumed = consumed(&bytes[..end], taken);
+    let here = at + consumed as u64;
     let finished = taken == text.len() && end < bytes.len();
     let length = dataset.text.length()?;
     let View::Lines { from, to } = query.view else { return Err(ViewError::bad("no lines")) };
@@ -93,9 +97,23 @@ fn inside_line(
     let what = format!(
         "a piece of line {number} of {}, {} bytes from byte {at} of the text",
         write::grouped(total),
-        taken
+        consumed
     );
     Ok(Part { what, shown: 1, of: Some(total), next, notes: Vec::new() })
+}
+
+/// How many bytes the first `taken` bytes of their text are, in which what is not valid was replaced.
+fn consumed(bytes: &[u8], taken: usize) -> usize {
+    let (mut of_text, mut of_bytes) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid().len();
+        if taken <= of_text + valid {
+            return of_bytes + taken - of_text;
+        }
+        of_text += valid + char::REPLACEMENT_CHARACTER.len_utf8();
+        of_bytes += valid + chunk.invalid().len();
+    }
+    of_bytes
 }
 
 fn line_number(dataset: &Dataset<'_>, at: u64, from: u64) -> Result<u64, ViewError> {
@@ -149,6 +167,9 @@ pub(crate) fn range(
     let want = (end - start).min(room.bytes());
     let bytes = Span { start, end: start + want }.read(dataset.source)?;
     let (taken, note) = push_bytes(room, &bytes);
+    if taken == 0 && !bytes.is_empty() {
+        return Err(no_room());
+    }
     let shown = taken as u64;
     let next = (start + shown < end && shown > 0).then(|| query.at(query.position + shown));
     let what = format!("bytes {start}-{} of {}", (start + shown).saturating_sub(1), write::grouped(total));

@@ -249,6 +249,27 @@ fn texts_have_pages_of_lines() {
 }
 
 /// Bytes with something every few of them that cannot be shown as it is.
+/// What stands around a part repeats the question; one that leaves no room is refused, at once and in words.
+#[test]
+fn a_question_that_leaves_no_room_is_refused() {
+    let line: String = (0..3000).map(|number| format!("{number}!")).collect();
+    let text = Kept::new(make::text_result(&line));
+    let long: Vec<String> = (0..40).map(|number| format!("a.very.long.name.{number}.of.\u{17f1}")).collect();
+    let arguments = Arguments { fields: Some(long), ..Arguments::default() };
+    let message = text.ask(&arguments.into_query().unwrap(), 400).unwrap_err().to_string();
+    assert!(message.contains("name fewer fields, or set a higher max_tokens"), "{message}");
+}
+
+#[test]
+fn a_long_line_is_read_whole_though_it_is_not_valid() {
+    let line = b"ab\xc4\xc4c\xe2\x82 d".repeat(600);
+    let result = [br#"{"content":[{"type":"text","text":""#, line.as_slice(), br#""}]}"#].concat();
+    let kept = Kept::new(result);
+    let answers = kept.walk(Query::new(View::Lines { from: 1, to: None }), 400);
+    let read: String = answers.iter().map(|answer| answer.body.as_str()).collect();
+    assert!(answers.len() > 3 && read == String::from_utf8_lossy(&line), "{} answers: {read}", answers.len());
+}
+
 fn steps(unit: &[u8]) -> usize {
     let bytes = unit.repeat((64 << 10) / unit.len());
     let kept = Kept::new([b"{\"content\":[{\"type\":\"text\",\"text\":\"", &bytes[..], b"\"}]}"].concat());

@@ -21,6 +21,8 @@ pub(crate) fn lines(
     to: Option<u64>,
     room: &mut Room<'_>,
 ) -> Result<Part, ViewError> {
+    // Lines have no fields, and what reads on must not carry them: they would take the room of the lines.
+    let query = &Query { fields: Vec::new(), ..query.clone() };
     let total = dataset.line_count()?;
     if from > total {
         return Err(ViewError::bad(format!(

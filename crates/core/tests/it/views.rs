@@ -252,12 +252,17 @@ fn texts_have_pages_of_lines() {
 /// What stands around a part repeats the question; one that leaves no room is refused, at once and in words.
 #[test]
 fn a_question_that_leaves_no_room_is_refused() {
-    let line: String = (0..3000).map(|number| format!("{number}!")).collect();
-    let text = Kept::new(make::text_result(&line));
-    let long: Vec<String> = (0..40).map(|number| format!("a.very.long.name.{number}.of.\u{17f1}")).collect();
-    let arguments = Arguments { fields: Some(long), ..Arguments::default() };
-    let message = text.ask(&arguments.into_query().unwrap(), 400).unwrap_err().to_string();
+    let long: String = (0..120).map(|number| format!("n{}", number * 37)).collect();
+    let asked =
+        || Arguments { fields: Some(vec![long.clone()]), ..Arguments::default() }.into_query().unwrap();
+    let rows: Vec<Value> = (0..200).map(|row| serde_json::json!({long.as_str(): row, "b": "c"})).collect();
+    let records = Kept::new(make::text_result(&Value::from(rows).to_string()));
+    let message = records.ask(&asked(), 400).unwrap_err().to_string();
     assert!(message.contains("name fewer fields, or set a higher max_tokens"), "{message}");
+    // Lines have no fields, so they take no room.
+    let line: String = (0..3000).map(|number| format!("{number}!")).collect();
+    let answers = Kept::new(make::text_result(&line)).walk(asked(), 400);
+    assert_eq!(answers.iter().map(|answer| answer.body.as_str()).collect::<String>(), line);
 }
 
 #[test]

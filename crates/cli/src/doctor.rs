@@ -32,7 +32,7 @@ use servers::{Server, Start};
 ///
 /// Looks at the program, the configuration, the store, and the files of every client it knows, and starts each wrapped
 /// server as its client would, to see that it answers and what its tools cost. What a project's file says is run only if
-/// tidegate install wrote that file, or the server is named with --server. Nothing is changed and nothing is kept. Lines
+/// tidegate install wrote it there, or the server is named with --server. Nothing is changed and nothing is kept. Lines
 /// begin with ✓ (fine), · (worth knowing), ! (could be better) or ✗ (does not work); the exit code is 1 if anything does
 /// not work.
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ use tidegate_query::{Queries, Worker};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::overrides::{Overrides, duration};
-pub(crate) use http::host_name;
+pub(crate) use http::{host_name, variable};
 
 /// Run an MCP server with its results kept inside a budget
 ///

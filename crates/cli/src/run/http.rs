@@ -154,7 +154,8 @@ pub(crate) fn host_name(url: &str) -> Option<String> {
     Some(url.split("//").nth(1)?.split(['/', ':']).next()?.to_owned())
 }
 
-fn variable(name: &str) -> Result<String, CommandError> {
+/// The value of a variable that must be set.
+pub(crate) fn variable(name: &str) -> Result<String, CommandError> {
     std::env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
         CommandError::bad_input(format!("the variable {name} is not set"))
             .hint("set it in the environment of tidegate")

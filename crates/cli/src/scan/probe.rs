@@ -17,7 +17,7 @@ use super::arguments::safe;
 use super::table::{Listed, Scanned, Tools};
 use crate::client::{Client, Failure};
 use crate::error::CommandError;
-use crate::run::{host_name, server_name};
+use crate::run::{host_name, server_name, variable};
 use crate::ui::{self, Progress};
 
 /// The largest result that is measured.
@@ -30,10 +30,7 @@ const NOTHING: &str = "/dev/null";
 /// Starts the server and measures it.
 pub(super) fn run(arguments: &Arguments) -> Result<Scanned, CommandError> {
     let address = match &arguments.url_env {
-        Some(name) => Some(std::env::var(name).map_err(|_| {
-            CommandError::bad_input(format!("the variable {name} is not set"))
-                .hint("set it in the environment")
-        })?),
+        Some(name) => Some(variable(name)?),
         None => arguments.url.clone(),
     };
     let server = match (&arguments.selection.server, &address, arguments.command.as_slice()) {

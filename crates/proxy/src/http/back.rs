@@ -257,7 +257,7 @@ impl Back {
         if parts.status.is_redirection() {
             // Where to is not told: what is a secret in our address is likely one in that, too.
             return Err(format!(
-                "the server at {} says that it has another address (status {}); use that one",
+                "the server at {} says that it has another address (status {}); curl -I shows which, use that one",
                 self.remote.host(),
                 parts.status.as_u16()
             ));

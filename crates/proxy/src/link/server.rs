@@ -133,7 +133,7 @@ impl Link {
         }
         match shaped {
             Some(shaped) => edits.replace(place, shaped),
-            None => self.note(&caller, &called, "pass", crossed(&message, &place), started),
+            None => self.notes.add(&caller, &called.tool, "pass", crossed(&message, &place), started),
         }
         message = match message {
             Message::Memory(line) if edits.is_empty() => line.into(),
@@ -213,7 +213,13 @@ impl Link {
             let started = Instant::now();
             if self.gate.fits(&caller, called, &line[place.clone()]) {
                 if envelope.result.is_some() {
-                    self.note(&caller, called, "pass", Crossed::Memory(&line[place.clone()]), started);
+                    self.notes.add(
+                        &caller,
+                        &called.tool,
+                        "pass",
+                        Crossed::Memory(&line[place.clone()]),
+                        started,
+                    );
                 }
                 return true;
             }
@@ -255,7 +261,7 @@ impl Link {
         }
         if self.mode == Mode::Observe {
             if let Asked::Call(called) | Asked::TaskResult(called) = asked {
-                self.note(&caller, called, "observe", Crossed::Memory(result), Instant::now());
+                self.notes.add(&caller, &called.tool, "observe", Crossed::Memory(result), Instant::now());
             }
             return;
         }
@@ -278,7 +284,7 @@ impl Link {
                 let started = Instant::now();
                 let shaped = self.gate.result(&caller, called, &result);
                 if shaped.is_none() {
-                    self.note(&caller, called, "pass", Crossed::Memory(result), started);
+                    self.notes.add(&caller, &called.tool, "pass", Crossed::Memory(result), started);
                 }
                 shaped
             }
@@ -347,18 +353,6 @@ impl Link {
             out.left_out.push(left_out(&line, why));
         }
         (None, out)
-    }
-
-    /// Notes a result that crosses as it came.
-    pub(super) fn note(
-        &self,
-        caller: &Arc<Caller>,
-        called: &Called,
-        step: &'static str,
-        result: Crossed<'_>,
-        started: Instant,
-    ) {
-        self.notes.add(caller, &called.tool, step, result, started);
     }
 }
 

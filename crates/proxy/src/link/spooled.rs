@@ -76,7 +76,7 @@ impl Link {
         match &request.asked {
             Asked::Call(called) | Asked::TaskResult(called) if self.mode == Mode::Observe => {
                 let result = Crossed::Disk(spooled.part(&answer.value));
-                self.note(&caller, called, "observe", result, Instant::now());
+                self.notes.add(&caller, &called.tool, "observe", result, Instant::now());
             }
             Asked::Call(called) | Asked::TaskResult(called) if alone => {
                 let later = Later {
@@ -99,7 +99,9 @@ impl Link {
                 };
                 match shaped {
                     Some(shaped) => edits.replace(answer.value.clone(), shaped),
-                    None => self.note(&caller, called, "pass", Crossed::Disk(body), Instant::now()),
+                    None => {
+                        self.notes.add(&caller, &called.tool, "pass", Crossed::Disk(body), Instant::now());
+                    }
                 }
             }
             Asked::TaskState(called) => self.task_result(called, &answer.value, spooled, edits),

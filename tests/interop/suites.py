@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from install import Lab
+from install import Toolchain
 
 SUITE_SECONDS = 300
 # Notes on what was sent and received. They stand among the checks, and check nothing.
@@ -31,8 +31,8 @@ class Suite:
     next: bool
     options: tuple[str, ...]
 
-    def program(self, lab: Lab) -> Path:
-        folder = lab.conformance_next if self.next else lab.js
+    def program(self, toolchain: Toolchain) -> Path:
+        folder = toolchain.conformance_next if self.next else toolchain.js
         return folder / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 
 
@@ -72,10 +72,10 @@ class Outcome:
 Results = dict[Check, Outcome]
 
 
-def run(suite: Suite, lab: Lab, url: str, folder: Path) -> Results:
+def run(suite: Suite, toolchain: Toolchain, url: str, folder: Path) -> Results:
     """Runs a suite against a URL; it writes into the folder."""
     folder.mkdir(parents=True)
-    command = [str(lab.node), str(suite.program(lab)), "server", "--url", url, "-o", str(folder)]
+    command = [str(toolchain.node), str(suite.program(toolchain)), "server", "--url", url, "-o", str(folder)]
     with open(folder / "log", "wb") as log:
         try:
             # Its exit code says no more than that some checks failed.

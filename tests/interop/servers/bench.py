@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from install import Lab
+from install import Toolchain
 from servers.case import Case
 from servers.link import Server, connect
 from servers.report import Report
@@ -16,7 +16,7 @@ from servers.report import Report
 class Bench:
     """The tools of one run."""
 
-    lab: Lab
+    toolchain: Toolchain
     tidegate: Path
     folder: Path
     """A temporary folder of the server's own."""
@@ -25,16 +25,16 @@ class Bench:
 
     def node(self, package: str, *arguments: str, environment: dict[str, str] | None = None) -> Server:
         """A server of an npm package."""
-        folder = self.lab.js / "node_modules" / package
+        folder = self.toolchain.js / "node_modules" / package
         about = json.loads((folder / "package.json").read_text())
         script = next(iter(about["bin"].values()))
-        command = [str(self.lab.node), str(folder / script), *arguments]
+        command = [str(self.toolchain.node), str(folder / script), *arguments]
         return Server(f"{package} {about['version']}", command, environment or {})
 
     def python(self, package: str, *arguments: str) -> Server:
         """A server of a PyPI package."""
         module = package.replace("-", "_")
-        command = [str(self.lab.python), "-m", module, *arguments]
+        command = [str(self.toolchain.python), "-m", module, *arguments]
         return Server(f"{package} {version(package)}", command)
 
     @asynccontextmanager

@@ -23,7 +23,7 @@ class Wire:
     """A server process and the lines that go to it and come from it."""
 
     def __init__(self, command: list[str]):
-        self.home = tempfile.TemporaryDirectory(prefix="tidegate-lab-")
+        self.home = tempfile.TemporaryDirectory(prefix="tidegate-interop-")
         self.stderr = open(Path(self.home.name) / "stderr", "w+b")
         self.process = subprocess.Popen(
             command,

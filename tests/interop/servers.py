@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs real MCP servers behind tidegate and checks what the official Python client gets.
 
-    python3 lab/servers.py --tidegate target/release/tidegate [--only sql] [--table sizes.md]
+    python3 tests/interop/servers.py --tidegate target/release/tidegate [--only sql] [--table sizes.md]
 
 Each server is started twice, direct and behind the proxy, and gets the same calls. A small result must be the
 same; a large one must become one text within budget, be kept whole, and answer every follow-up rightly. The
@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from install import DEFAULT_CACHE, Lab, enter
+from install import DEFAULT_CACHE, Toolchain, enter
 
 NAMES = ["everything", "filesystem", "memory", "git", "sql", "playwright"]
 
@@ -34,9 +34,9 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def run(options: argparse.Namespace, lab: Lab) -> int:
+def run(options: argparse.Namespace, toolchain: Toolchain) -> int:
     """Runs all servers, or the one asked for."""
-    # These need the lab's packages.
+    # These import packages that are installed only in the toolchain's Python.
     from servers.report import Report
     from servers.tokens import counter
     tidegate = options.tidegate.resolve()
@@ -45,21 +45,21 @@ def run(options: argparse.Namespace, lab: Lab) -> int:
     print(f"tokens are counted by {who}")
     for name in NAMES:
         if options.only in (None, name):
-            run_server(name, lab, tidegate, report, tokens)
+            run_server(name, toolchain, tidegate, report, tokens)
     print(f"{report.passed} checks passed, {report.failed} failed")
     if options.table:
         options.table.write_text(report.table())
     return 1 if report.failed else 0
 
 
-def run_server(name: str, lab: Lab, tidegate: Path, report, tokens) -> None:
+def run_server(name: str, toolchain: Toolchain, tidegate: Path, report, tokens) -> None:
     """Runs the checks of one server in a temporary folder."""
     import anyio
     from servers.bench import Bench
     module = importlib.import_module(f"servers.{name}")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tidegate-servers-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(lab, tidegate, Path(folder), report, tokens)
+        bench = Bench(toolchain, tidegate, Path(folder), report, tokens)
         try:
             anyio.run(module.run, bench)
         except Exception as error:

@@ -1,8 +1,8 @@
-"""The servers of the lab, and the ways in which tidegate stands between a client and one of them."""
+"""The servers under test, and the ways in which tidegate stands between a client and one of them."""
 from dataclasses import dataclass
 from pathlib import Path
 
-from install import Lab
+from install import Toolchain
 from listeners import Listener
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
@@ -35,8 +35,8 @@ REMOTE = Pairing("remote", http_client=False, http_server=True)
 class Servers:
     """The servers that tidegate is tested with, on stdio and over HTTP."""
 
-    def __init__(self, lab: Lab):
-        self.lab = lab
+    def __init__(self, toolchain: Toolchain):
+        self.toolchain = toolchain
         self.listening: dict[str, Listener] = {}
 
     def __enter__(self) -> "Servers":
@@ -65,9 +65,9 @@ class Servers:
         return Listener([node, "-r", preload, script, "streamableHttp"], {"PORT": "0"})
 
     def _program(self, name: str) -> list[str]:
-        official = self.lab.js / "node_modules" / "@modelcontextprotocol" / "server-everything"
+        official = self.toolchain.js / "node_modules" / "@modelcontextprotocol" / "server-everything"
         return {
-            "everything": [str(self.lab.node), str(official / "dist" / "index.js")],
-            "conf": [str(self.lab.python), str(FIXTURES / "conf_server.py")],
-            "raw": [str(self.lab.node), str(FIXTURES / "raw_server.mjs")],
+            "everything": [str(self.toolchain.node), str(official / "dist" / "index.js")],
+            "conf": [str(self.toolchain.python), str(FIXTURES / "conf_server.py")],
+            "raw": [str(self.toolchain.node), str(FIXTURES / "raw_server.mjs")],
         }[name]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that a client sees the same server through tidegate as without it.
 
-    python3 lab/transparency.py --tidegate PATH [--cache DIR] [--only NAME] [--mode observe|shape]
+    python3 tests/interop/transparency.py --tidegate PATH [--cache DIR] [--only NAME] [--mode observe|shape]
                                 [--transport stdio|http]
 
 Tours of three servers with the official SDKs, in both eras of the protocol, are made direct and through the
@@ -31,7 +31,7 @@ from pathlib import Path
 from allowed import ALLOWED, rules
 from compare import compare
 from http_checks import HTTP_CHECKS, HTTP_PAIRINGS
-from install import DEFAULT_CACHE, Lab, LabError, install
+from install import DEFAULT_CACHE, SetupError, Toolchain, install
 from listeners import Listener, ListenerError
 from pairings import BRIDGE, REMOTE, REVERSE, STDIO, Pairing, Servers
 from visits import TOURS, Outcome, Tour, Visit, Way, comparable
@@ -50,7 +50,7 @@ MOST_SHOWN = 8
 class Bench:
     """What is under test, and what tests it."""
 
-    lab: Lab
+    toolchain: Toolchain
     servers: Servers
     tidegate: Path
     modes: list[str]
@@ -60,7 +60,7 @@ class Bench:
         command = self.servers.on_stdio(tour.server)
         url = self.servers.over_http(tour.server) if transport == "http" else None
         with ExitStack() as stack:
-            visit = stack.enter_context(Visit(tour, self.lab, url or command))
+            visit = stack.enter_context(Visit(tour, self.toolchain, url or command))
             ways = {}
             for pairing in TRANSPORTS[transport]:
                 for mode in self.modes:
@@ -73,12 +73,12 @@ class Bench:
     def through(self, tour: Tour, pairing: Pairing, command: list[str], stack: ExitStack) -> Way:
         """Sets out on a tour through tidegate; whatever is started ends with the stack."""
         if not pairing.http_client:
-            return Way(stack.enter_context(Visit(tour, self.lab, command)))
+            return Way(stack.enter_context(Visit(tour, self.toolchain, command)))
         try:
             listener = stack.enter_context(Listener(command))
         except ListenerError as error:
             return Way(failure=f"tidegate: {error}")
-        return Way(stack.enter_context(Visit(tour, self.lab, listener.url)), listener)
+        return Way(stack.enter_context(Visit(tour, self.toolchain, listener.url)), listener)
 
     def check(self, name: str) -> bool:
         """Makes one of the checks on the wire in each mode, and reports."""
@@ -141,7 +141,7 @@ def run(bench: Bench, only: str, transports: list[str]) -> list[bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tidegate", type=Path, required=True, help="the program under test")
-    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="where the lab is installed")
+    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the installed packages")
     parser.add_argument("--only", default="", help="only the tours and checks with this in their name")
     parser.add_argument("--mode", choices=MODES, help="only this mode")
     parser.add_argument("--transport", choices=[*TRANSPORTS, "all"], default="all", help="one of them alone")
@@ -153,11 +153,11 @@ def main() -> int:
     modes = [options.mode] if options.mode else MODES
     transports = list(TRANSPORTS) if options.transport == "all" else [options.transport]
     try:
-        lab = install(options.cache)
-        with Servers(lab) as servers:
-            bench = Bench(lab, servers, options.tidegate.resolve(), modes)
+        toolchain = install(options.cache)
+        with Servers(toolchain) as servers:
+            bench = Bench(toolchain, servers, options.tidegate.resolve(), modes)
             results = run(bench, options.only, transports)
-    except (LabError, ListenerError) as error:
+    except (SetupError, ListenerError) as error:
         print(error, file=sys.stderr)
         return 1
     if not results:

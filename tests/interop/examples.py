@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The example servers, visited with the official Python client.
 
-    python3 lab/examples.py --examples FOLDER --tidegate PATH [--cache DIR]
+    python3 tests/interop/examples.py --examples FOLDER --tidegate PATH [--cache DIR]
 
 FOLDER has the programs orbit, inventory, articles and bugtrace. Each is visited in both protocol eras, over stdio and over
 HTTP, directly and behind `tidegate run`, which must add nothing to answers that are small already. Exits with 1 when a
@@ -17,7 +17,7 @@ from pathlib import Path
 from conventions import GONE, MODES, Visit, visit_with
 from listeners import Listener
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VANGUARD = ("VANGUARD 1\n1 00005U 58002B   00179.78495062  .00000023  00000-0  28098-4 0  4753\n"
             "2 00005  34.2682 348.7242 1859667 331.7664  19.3264 10.82419157413667")
 

@@ -1,4 +1,4 @@
-"""`rig.py examples`: the example servers in front of real clients, directly and behind tidegate.
+"""`run.py examples`: the example servers in front of real clients, directly and behind tidegate.
 
 The examples keep their answers small themselves. So whatever a client's model reads of them, it reads behind
 `tidegate run` too, but for names that are new each time: nothing is shaped twice.
@@ -16,7 +16,7 @@ from clients import CLIENTS, Client
 from install import RigError
 from prove import environment
 
-PLANS = runner.RIG / "example_plans"
+PLANS = runner.HERE / "example_plans"
 # What is new in each run: names of kept results, tokens, cursors, times.
 NEW = [
     (r"ax://[\w.-]+/[\w-]+", "<address>"),

@@ -26,7 +26,7 @@ from clients import Client, Sandbox
 from install import RigError, install
 from mocks.server import serving
 
-RIG = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
 RUN_SECONDS = 80  # with the time to end processes, a run stays below 90
 SHOWN = 3  # names in a list of what is missing
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -46,7 +46,7 @@ def run(client: Client, plan: list[dict], command: list[str], cache: Path, *, se
     if not shutil.which(command[0]):
         raise RigError(f"the server's command {command[0]} is not a program")
     program = install(client, cache)
-    folder = Path(tempfile.mkdtemp(prefix="tidegate-rig-")).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="tidegate-run-")).resolve()
     try:
         tap = _prepare(folder, command, environment)
         return _run_in(folder, client, program, plan, tap, server, min(seconds, RUN_SECONDS), configured)
@@ -66,7 +66,7 @@ def _prepare(folder: Path, command: list[str], environment: Mapping[str, str]) -
     errors.touch()
     spec.write_text(json.dumps({"command": command, "cwd": os.getcwd(), "log": str(log), "stderr": str(errors),
                                 "environment": _server_environment(folder / "home", environment)}))
-    return [sys.executable, str(RIG / "tap.py"), str(spec)]
+    return [sys.executable, str(HERE / "tap.py"), str(spec)]
 
 
 def _run_in(folder, client, program, plan, tap, server, seconds, configured) -> list[dict]:

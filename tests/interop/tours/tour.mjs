@@ -1,7 +1,7 @@
 // What the TypeScript tours share: the SDKs, the transcript, and the client's answers to a server.
 //
 // A tour is run as `node TOUR.mjs --sdk v1|v2 [--mode legacy|auto|2026-07-28] -- SERVER ARGS...`, or with
-// `--url URL` in place of the server, and with LAB_JS naming the folder that holds node_modules. It prints
+// `--url URL` in place of the server, and with INTEROP_JS naming the folder that holds node_modules. It prints
 // its transcript, one JSON object with a member per step. v1 is @modelcontextprotocol/sdk (legacy era only),
 // v2 is @modelcontextprotocol/client (both eras).
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ const MARKS = [
   [/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>'],
 ];
 
-const load = createRequire(path.join(process.env.LAB_JS ?? '.', 'package.json'));
+const load = createRequire(path.join(process.env.INTEROP_JS ?? '.', 'package.json'));
 
 /** The value without what differs from run to run. */
 function normalised(value) {

@@ -1,4 +1,4 @@
-"""`rig.py check`: every client on the probe server, compared with facts.json.
+"""`run.py check`: every client on the probe server, compared with facts.json.
 
 A fact is what one client showed its model for one shape, with the parts that differ from run to run
 (folders, ids, times) replaced by a name in angle brackets, and long blocks cut to their ends.
@@ -15,9 +15,9 @@ import runner
 from clients import CLIENTS
 from mocks.scripted import IMAGE
 
-FACTS = runner.RIG / "facts.json"
-PLAN = runner.RIG / "probe_plan.json"
-PROBE = [sys.executable, str(runner.RIG / "probe_server.py")]
+FACTS = runner.HERE / "facts.json"
+PLAN = runner.HERE / "probe_plan.json"
+PROBE = [sys.executable, str(runner.HERE / "probe_server.py")]
 HEAD, TAIL = 140, 80
 VOLATILE = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>"),

@@ -1,4 +1,4 @@
-"""`rig.py prove`: every client on the probe server, directly and through tidegate.
+"""`run.py prove`: every client on the probe server, directly and through tidegate.
 
 Results within budget must reach the model as they do directly; larger ones as an envelope that survives the
 client; and every follow-up must get the part it asks for. `judge.py` says what exactly; each violation is a line.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The four conventions of the SDK, visited with the official Python client.
 
-    python3 lab/conventions.py --servers PATH --tidegate PATH [--cache DIR]
+    python3 tests/interop/conventions.py --servers PATH --tidegate PATH [--cache DIR]
 
 PATH is the example `conventions` of crates/sdk. Each of its servers is visited in both protocol eras, directly and behind
 `tidegate run`, which must add nothing to answers that are small already. Exits with 1 when a check fails.

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 VOCABULARY = "corpus/o200k_base.tiktoken.gz"
 WORD_END = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 PATTERN = "|".join([

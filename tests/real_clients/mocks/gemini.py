@@ -6,7 +6,7 @@ import json
 from .scripted import Call, Reply, Result, ScriptedModel, event_stream, json_reply, picture, tool
 
 # Gemini CLI asks side questions with a JSON answer (which model, who speaks next); this fits them all.
-SIDE_ANSWER = '{"next_speaker": "user", "reasoning": "rig", "model_choice": "flash", "complexity_score": 1}'
+SIDE_ANSWER = '{"next_speaker": "user", "reasoning": "mock", "model_choice": "flash", "complexity_score": 1}'
 
 
 class GenerateContent(ScriptedModel):
@@ -57,5 +57,5 @@ def _candidate(identifier: str, part: dict) -> dict:
     return {
         "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [part]}}],
         "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
-        "modelVersion": "rig", "responseId": identifier,
+        "modelVersion": "mock", "responseId": identifier,
     }

@@ -25,7 +25,7 @@ class Listener:
 
     def __init__(self, command: list[str], extra: dict[str, str] | None = None):
         self.forgotten = False
-        self.folder = tempfile.TemporaryDirectory(prefix="tidegate-lab-")
+        self.folder = tempfile.TemporaryDirectory(prefix="tidegate-interop-")
         home = Path(self.folder.name)
         self.stderr = home / "stderr"
         environment = os.environ | {"TIDEGATE_HOME": str(home / "store")} | (extra or {})

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from install import Lab
+from install import Toolchain
 from listeners import Listener, ListenerError
 
 SCRIPTS = Path(__file__).resolve().parent / "tours"
@@ -33,9 +33,9 @@ class Tour:
         """Whether the client is the TypeScript SDK v1."""
         return "v1" in self.options
 
-    def command(self, lab: Lab, server: str | list[str]) -> list[str]:
+    def command(self, toolchain: Toolchain, server: str | list[str]) -> list[str]:
         """The command of the tour; the server is given by its URL or by its command."""
-        program = lab.node if self.typescript else lab.python
+        program = toolchain.node if self.typescript else toolchain.python
         to = ["--url", server] if isinstance(server, str) else ["--", *server]
         return [str(program), str(SCRIPTS / self.script), *self.options, *to]
 
@@ -64,15 +64,15 @@ Outcome = dict | str
 class Visit:
     """One tour on its way, in a process of its own."""
 
-    def __init__(self, tour: Tour, lab: Lab, server: str | list[str]):
-        self.folder = tempfile.TemporaryDirectory(prefix="tidegate-lab-")
+    def __init__(self, tour: Tour, toolchain: Toolchain, server: str | list[str]):
+        self.folder = tempfile.TemporaryDirectory(prefix="tidegate-interop-")
         home = Path(self.folder.name)
         self.stdout = home / "stdout"
         self.stderr = home / "stderr"
-        environment = os.environ | {"TIDEGATE_HOME": str(home / "store"), "LAB_JS": str(lab.js)}
+        environment = os.environ | {"TIDEGATE_HOME": str(home / "store"), "INTEROP_JS": str(toolchain.js)}
         with open(self.stdout, "wb") as stdout, open(self.stderr, "wb") as stderr:
             self.process = subprocess.Popen(
-                tour.command(lab, server), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+                tour.command(toolchain, server), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
                 env=environment, start_new_session=True)
 
     def __enter__(self) -> "Visit":

@@ -1,4 +1,4 @@
-"""`rig.py installed`: clients started from a configuration that `tidegate install` rewrote.
+"""`run.py installed`: clients started from a configuration that `tidegate install` rewrote.
 
 The server is configured as a person would have it, `tidegate install` puts tidegate in front of it, and the client is
 started as ever: a large result must reach its model as an envelope, and a follow-up must be answered. `tidegate uninstall`

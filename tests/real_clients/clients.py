@@ -17,7 +17,7 @@ from mocks.openai import ChatCompletions, CodeMode, Responses
 from mocks.scripted import ScriptedModel
 
 PROMPT = "go"
-KEY = "rig-dummy-key"
+KEY = "mock-key"
 READ_RESOURCE = "resources/read"
 
 
@@ -132,12 +132,12 @@ class Codex(Client):
         quoted = json.dumps  # a JSON string is a valid TOML string
         sandbox.write(".codex/config.toml", "\n".join([
             f"model = {quoted(self.model_name)}",
-            'model_provider = "rig"',
+            'model_provider = "mock"',
             "check_for_update_on_startup = false",
             "[analytics]", "enabled = false",
             "[feedback]", "enabled = false",
             "[features]", "plugins = false", "apps = false",
-            "[model_providers.rig]", 'name = "rig"', f"base_url = {quoted(sandbox.api + '/v1')}",
+            "[model_providers.mock]", 'name = "mock"', f"base_url = {quoted(sandbox.api + '/v1')}",
             'wire_api = "responses"', 'env_key = "RIG_KEY"', "supports_websockets = false",
             f"[mcp_servers.{quoted(sandbox.server)}]",
             f"command = {quoted(sandbox.command[0])}", f"args = {quoted(sandbox.command[1:])}",
@@ -202,9 +202,9 @@ class OpenCode(Client):
 
     def prepare(self, sandbox):
         config = sandbox.write("opencode.json", json.dumps({
-            "model": "rig/model", "share": "disabled", "autoupdate": False, "permission": "allow",
-            "provider": {"rig": {
-                "npm": "@ai-sdk/openai-compatible", "name": "rig",
+            "model": "mock/model", "share": "disabled", "autoupdate": False, "permission": "allow",
+            "provider": {"mock": {
+                "npm": "@ai-sdk/openai-compatible", "name": "mock",
                 "options": {"baseURL": sandbox.api + "/v1", "apiKey": KEY},
                 "models": {"model": {
                     "name": "model", "limit": {"context": 1_000_000, "output": 8_000}, "attachment": True,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the official conformance suites judge a server behind tidegate as they judge it alone.
 
-    python3 lab/conformance.py --tidegate PATH [--cache DIR] [--only SUITE] [--pairing reverse|bridge]
+    python3 tests/interop/conformance.py --tidegate PATH [--cache DIR] [--only SUITE] [--pairing reverse|bridge]
                                [--mode observe|shape] [--keep DIR]
 
 Three suites of checks run against conf_server.py over HTTP, and then against tidegate in front of it:
@@ -23,7 +23,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from install import DEFAULT_CACHE, Lab, LabError, install
+from install import DEFAULT_CACHE, SetupError, Toolchain, install
 from listeners import Listener, ListenerError
 from pairings import BRIDGE, REVERSE, Pairing, Servers
 from suites import SUITES, Results, Suite, SuiteFailed, run
@@ -50,7 +50,7 @@ ALLOWED = {
 class Bench:
     """What is under test, and what tests it."""
 
-    lab: Lab
+    toolchain: Toolchain
     servers: Servers
     tidegate: Path
     folder: Path
@@ -62,7 +62,7 @@ class Bench:
         runs = []
         for title in ("direct", "direct-again"):
             try:
-                runs.append(run(suite, self.lab, url, self.folder / f"{suite.name}-{title}"))
+                runs.append(run(suite, self.toolchain, url, self.folder / f"{suite.name}-{title}"))
             except SuiteFailed as error:
                 report("failed", suite.name, title, "", [str(error)])
                 return None
@@ -82,7 +82,7 @@ class Bench:
             self.tidegate, mode, self.servers.on_stdio("conf"), self.servers.over_http("conf"))
         try:
             with Listener(command) as proxy:
-                found = run(suite, self.lab, proxy.url, folder)
+                found = run(suite, self.toolchain, proxy.url, folder)
                 proxy.stop()
         except (ListenerError, SuiteFailed) as error:
             return report("failed", suite.name, title, "", [str(error)])
@@ -125,7 +125,7 @@ def report(verdict: str, suite: str, title: str, remark: str, problems: list[str
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tidegate", type=Path, required=True, help="the program under test")
-    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="where the lab is installed")
+    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the installed packages")
     parser.add_argument("--only", default="", help="only the suites with this in their name")
     parser.add_argument("--pairing", choices=[pairing.name for pairing in PAIRINGS], help="only this pairing")
     parser.add_argument("--mode", choices=MODES, help="only this mode")
@@ -146,11 +146,11 @@ def main() -> int:
     pairings = [pairing for pairing in PAIRINGS if options.pairing in (None, pairing.name)]
     modes = [options.mode] if options.mode else MODES
     try:
-        lab = install(options.cache)
-        with tempfile.TemporaryDirectory(prefix="tidegate-lab-") as temporary, Servers(lab) as servers:
-            bench = Bench(lab, servers, options.tidegate.resolve(), options.keep or Path(temporary))
+        toolchain = install(options.cache)
+        with tempfile.TemporaryDirectory(prefix="tidegate-interop-") as temporary, Servers(toolchain) as servers:
+            bench = Bench(toolchain, servers, options.tidegate.resolve(), options.keep or Path(temporary))
             results = [result for suite in suites for result in judge(bench, suite, pairings, modes)]
-    except (LabError, ListenerError) as error:
+    except (SetupError, ListenerError) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"{sum(results)} of {len(results)} the same, in {time.monotonic() - start:.0f} seconds")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Installs what the lab runs, at pinned versions: Node 22, the official MCP SDKs and the servers under test.
 
-    python3 lab/install.py [--cache DIR]      installs and prints the paths
+    python3 tests/interop/install.py [--cache DIR]      installs and prints the paths
 
-Everything lands in one cache folder (by default .cache/lab in the repository). A stamp file is written last
+Everything lands in one cache folder (by default .cache/interop in the repository). A stamp file is written last
 and names every package, so that an install that was interrupted or holds other versions is thrown away and
 made anew. Needed beforehand: Python 3.11 with venv, npm and access to the two package indexes.
 """
@@ -35,18 +35,18 @@ PYPI = [
     "mcp-server-git==2026.10.19",
     "tiktoken==0.14.0",
 ]
-DEFAULT_CACHE = Path(__file__).resolve().parent.parent / ".cache" / "lab"
+DEFAULT_CACHE = Path(__file__).resolve().parents[2] / ".cache" / "interop"
 STAMP = "installed.txt"
 # The end of a failed command's output that goes into the error.
 TAIL_LINES = 15
 
 
-class LabError(Exception):
+class SetupError(Exception):
     """The lab cannot be set up; the message says what to do."""
 
 
 @dataclass(frozen=True)
-class Lab:
+class Toolchain:
     """Where the installed parts are."""
 
     node: Path
@@ -59,11 +59,11 @@ class Lab:
     """The Python of the virtual environment."""
 
 
-def install(cache: Path) -> Lab:
+def install(cache: Path) -> Toolchain:
     """Installs all packages into the folder, unless they are there already."""
     cache = Path(cache).resolve()
     cache.mkdir(parents=True, exist_ok=True)
-    lab = Lab(
+    toolchain = Toolchain(
         node=cache / "js" / "node_modules" / "node" / "bin" / "node",
         js=cache / "js",
         conformance_next=cache / "conformance-next",
@@ -71,20 +71,20 @@ def install(cache: Path) -> Lab:
     )
     with locked(cache / "lock"):
         stamp = cache / STAMP
-        if not complete(lab, stamp):
+        if not complete(toolchain, stamp):
             stamp.unlink(missing_ok=True)
-            install_npm(lab.js, NPM)
-            install_npm(lab.conformance_next, NPM_NEXT)
+            install_npm(toolchain.js, NPM)
+            install_npm(toolchain.conformance_next, NPM_NEXT)
             install_pypi(cache / "venv")
             stamp.write_text(stamp_text())
-    return lab
+    return toolchain
 
 
-def complete(lab: Lab, stamp: Path) -> bool:
+def complete(toolchain: Toolchain, stamp: Path) -> bool:
     """Whether the folder holds exactly the packages of this file."""
     if not stamp.is_file() or stamp.read_text() != stamp_text():
         return False
-    return all(part.exists() for part in (lab.node, lab.conformance_next, lab.python))
+    return all(part.exists() for part in (toolchain.node, toolchain.conformance_next, toolchain.python))
 
 
 def stamp_text() -> str:
@@ -105,9 +105,9 @@ def install_npm(folder: Path, packages: list[str]) -> None:
     """Installs npm packages, in a folder made anew."""
     npm = shutil.which("npm")
     if npm is None:
-        raise LabError("there is no npm: install Node.js with npm (Debian: apt-get install nodejs npm)")
+        raise SetupError("there is no npm: install Node.js with npm (Debian: apt-get install nodejs npm)")
     fresh(folder)
-    (folder / "package.json").write_text('{"name": "lab", "private": true}\n')
+    (folder / "package.json").write_text('{"name": "interop", "private": true}\n')
     command = [npm, "install", "--no-audit", "--no-fund", "--save-exact", *packages]
     # The tests use Debian's chromium, not a downloaded one.
     call(command, folder, {"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1"})
@@ -129,14 +129,14 @@ def fresh(folder: Path) -> None:
 
 
 def call(command: list[str], folder: Path, extra: dict[str, str] | None = None) -> None:
-    """Runs a command of the install; a failure becomes a LabError with the end of its output."""
+    """Runs a command of the install; a failure becomes a SetupError with the end of its output."""
     environment = os.environ | (extra or {})
     done = subprocess.run(
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if done.returncode != 0:
         tail = "\n".join(done.stdout.strip().splitlines()[-TAIL_LINES:])
-        raise LabError(
+        raise SetupError(
             f"`{' '.join(command[:4])} ...` failed with exit code {done.returncode}. Check the access to the "
             f"package index and run the install again. The end of its output:\n{tail}")
 
@@ -149,15 +149,15 @@ def chromium() -> str:
     advice = "install the Debian package `chromium` by hand: apt-get install chromium"
     apt = shutil.which("apt-get")
     if apt is None:
-        raise LabError(f"there is no chromium and no apt-get to install it with; {advice}")
+        raise SetupError(f"there is no chromium and no apt-get to install it with; {advice}")
     if os.geteuid() != 0:
-        raise LabError(f"there is no chromium, and only root can install it; {advice}")
+        raise SetupError(f"there is no chromium, and only root can install it; {advice}")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     call([apt, "update", "-q"], Path("/"), quiet)
     call([apt, "install", "-q", "-y", "--no-install-recommends", "chromium"], Path("/"), quiet)
     found = shutil.which("chromium")
     if found is None:
-        raise LabError(f"apt-get installed chromium, but it is not on the PATH; {advice}")
+        raise SetupError(f"apt-get installed chromium, but it is not on the PATH; {advice}")
     return found
 
 
@@ -166,15 +166,15 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder to install into")
     options = parser.parse_args()
     try:
-        lab = install(options.cache)
+        toolchain = install(options.cache)
         browser = chromium()
-    except LabError as error:
+    except SetupError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"node              {lab.node}")
-    print(f"js                {lab.js}")
-    print(f"conformance_next  {lab.conformance_next}")
-    print(f"python            {lab.python}")
+    print(f"node              {toolchain.node}")
+    print(f"js                {toolchain.js}")
+    print(f"conformance_next  {toolchain.conformance_next}")
+    print(f"python            {toolchain.python}")
     print(f"chromium          {browser}")
     return 0
 
@@ -183,12 +183,12 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-def enter(cache: Path) -> Lab:
+def enter(cache: Path) -> Toolchain:
     """Installs the lab and goes on in its Python; where that fails, says why and ends the program."""
     try:
-        lab = install(cache)
-    except LabError as error:
+        toolchain = install(cache)
+    except SetupError as error:
         sys.exit(str(error))
-    if Path(sys.prefix) != lab.python.parent.parent:
-        os.execv(lab.python, [str(lab.python), *sys.argv])
-    return lab
+    if Path(sys.prefix) != toolchain.python.parent.parent:
+        os.execv(toolchain.python, [str(toolchain.python), *sys.argv])
+    return toolchain

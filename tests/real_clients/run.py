@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs real agent clients against an MCP server and records what each feeds its model.
 
-rig.py run --client NAME --plan plan.json --out out.jsonl -- SERVER COMMAND...
-rig.py check [--client NAME]... [--write]
-rig.py prove --tidegate PATH [--client NAME]...
-rig.py installed --tidegate PATH
-rig.py examples --tidegate PATH --examples FOLDER [--client NAME]...
+run.py run --client NAME --plan plan.json --out out.jsonl -- SERVER COMMAND...
+run.py check [--client NAME]... [--write]
+run.py prove --tidegate PATH [--client NAME]...
+run.py installed --tidegate PATH
+run.py examples --tidegate PATH --examples FOLDER [--client NAME]...
 """
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def arguments() -> argparse.Namespace:
 
 
 def cache_folder() -> Path:
-    return Path(os.environ.get("TIDEGATE_RIG_CACHE") or runner.RIG.parent / ".cache" / "rig").resolve()
+    return Path(os.environ.get("TIDEGATE_CLIENTS_CACHE") or runner.HERE.parents[1] / ".cache" / "real_clients").resolve()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -82,7 +82,7 @@ def main() -> int:
                                 options.examples)
         return check.run(names, cache_folder(), write=options.write)
     except RigError as error:
-        print(f"rig: {error}", file=sys.stderr)
+        print(f"run.py: {error}", file=sys.stderr)
         return 2
 
 

@@ -1,8 +1,8 @@
-//! What is shown of a file: enough to see what changes, and no secret.
+//! What is shown of a file: enough to see the change, and no secret.
 
 use crate::home::{FIXTURES, Home};
 
-/// Installs and uninstalls; returns the texts that are shown for it.
+/// Installs and uninstalls; returns the masked texts of both diffs.
 fn shown(name: &str, text: &str) -> [String; 4] {
     let mut home = Home::with(name, text);
     home.options.without_login = true;
@@ -14,7 +14,7 @@ fn shown(name: &str, text: &str) -> [String; 4] {
 }
 
 #[test]
-fn secrets_of_every_client_are_hidden() {
+fn secrets_of_every_client_are_masked() {
     for (name, text) in FIXTURES {
         for shown in shown(name, text) {
             for secret in ["literal-secret", "ZDk2Zj", "acme"] {
@@ -28,7 +28,7 @@ fn secrets_of_every_client_are_hidden() {
 }
 
 #[test]
-fn only_a_whole_reference_of_the_clients_own_form_is_shown() {
+fn only_a_whole_reference_in_the_clients_syntax_is_shown() {
     let entry = |key: &str, value: &str| {
         format!(r#"{{ "{key}": {{ "a": {{ "command": "x", "env": {{ "K": "{value}" }} }} }} }}"#)
     };
@@ -46,9 +46,9 @@ fn only_a_whole_reference_of_the_clients_own_form_is_shown() {
     }
 }
 
-/// Zed keeps settings of a server in its entry, Claude Code a key of its own in the file, and arguments may be secrets.
+/// Zed keeps a server's settings in its entry, Claude Code its own API key in the file, and arguments may be secrets.
 #[test]
-fn other_places_for_secrets_are_hidden_too() {
+fn secrets_elsewhere_are_masked_too() {
     let texts = [
         (
             ".config/zed/settings.json",

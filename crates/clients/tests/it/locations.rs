@@ -1,4 +1,4 @@
-//! Where files are looked for, on each system and with the variables that move them.
+//! Which files are searched, on each system and with the environment variables that change their folders.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use tidegate_clients::{Folders, Scope, System};
 
 use crate::home::Home;
 
-fn looked(home: &Home, client: &str) -> Vec<String> {
+fn searched(home: &Home, client: &str) -> Vec<String> {
     let selection = Selection { clients: vec![client.into()], ..Selection::default() };
     let root = home.path("");
     home.plan_of(&selection)
@@ -20,11 +20,11 @@ fn looked(home: &Home, client: &str) -> Vec<String> {
 #[test]
 fn on_linux() {
     let home = Home::new();
-    assert_eq!(looked(&home, "claude-code"), [".claude.json", "project/.mcp.json"]);
-    assert_eq!(looked(&home, "claude-desktop"), [".config/Claude/claude_desktop_config.json"]);
-    assert_eq!(looked(&home, "cursor"), [".cursor/mcp.json", "project/.cursor/mcp.json"]);
+    assert_eq!(searched(&home, "claude-code"), [".claude.json", "project/.mcp.json"]);
+    assert_eq!(searched(&home, "claude-desktop"), [".config/Claude/claude_desktop_config.json"]);
+    assert_eq!(searched(&home, "cursor"), [".cursor/mcp.json", "project/.cursor/mcp.json"]);
     assert_eq!(
-        looked(&home, "vscode"),
+        searched(&home, "vscode"),
         [
             ".config/Code/User/mcp.json",
             ".config/Code/User/settings.json",
@@ -36,12 +36,12 @@ fn on_linux() {
             "project/.vscode/settings.json",
         ]
     );
-    assert_eq!(looked(&home, "codex"), [".codex/config.toml", "project/.codex/config.toml"]);
-    assert_eq!(looked(&home, "gemini"), [".gemini/settings.json", "project/.gemini/settings.json"]);
-    assert_eq!(looked(&home, "windsurf"), [".codeium/windsurf/mcp_config.json"]);
-    assert_eq!(looked(&home, "zed"), [".config/zed/settings.json", "project/.zed/settings.json"]);
+    assert_eq!(searched(&home, "codex"), [".codex/config.toml", "project/.codex/config.toml"]);
+    assert_eq!(searched(&home, "gemini"), [".gemini/settings.json", "project/.gemini/settings.json"]);
+    assert_eq!(searched(&home, "windsurf"), [".codeium/windsurf/mcp_config.json"]);
+    assert_eq!(searched(&home, "zed"), [".config/zed/settings.json", "project/.zed/settings.json"]);
     assert_eq!(
-        looked(&home, "opencode"),
+        searched(&home, "opencode"),
         [
             ".config/opencode/opencode.json",
             ".config/opencode/opencode.jsonc",
@@ -59,21 +59,21 @@ fn on_other_systems() {
     let mut home = Home::new();
     home.folders.system = System::MacOs;
     assert_eq!(
-        looked(&home, "claude-desktop"),
+        searched(&home, "claude-desktop"),
         ["Library/Application Support/Claude/claude_desktop_config.json"]
     );
-    assert_eq!(looked(&home, "vscode")[0], "Library/Application Support/Code/User/mcp.json");
-    assert_eq!(looked(&home, "zed")[0], ".config/zed/settings.json");
+    assert_eq!(searched(&home, "vscode")[0], "Library/Application Support/Code/User/mcp.json");
+    assert_eq!(searched(&home, "zed")[0], ".config/zed/settings.json");
     home.folders.system = System::Windows;
-    assert_eq!(looked(&home, "claude-desktop"), ["AppData/Roaming/Claude/claude_desktop_config.json"]);
+    assert_eq!(searched(&home, "claude-desktop"), ["AppData/Roaming/Claude/claude_desktop_config.json"]);
     home.folders.variables.insert("APPDATA".into(), home.path("roaming"));
-    assert_eq!(looked(&home, "vscode")[0], "roaming/Code/User/mcp.json");
-    assert_eq!(looked(&home, "zed")[0], "roaming/Zed/settings.json");
-    assert_eq!(looked(&home, "opencode")[0], ".config/opencode/opencode.json");
+    assert_eq!(searched(&home, "vscode")[0], "roaming/Code/User/mcp.json");
+    assert_eq!(searched(&home, "zed")[0], "roaming/Zed/settings.json");
+    assert_eq!(searched(&home, "opencode")[0], ".config/opencode/opencode.json");
 }
 
 #[test]
-fn variables_move_files() {
+fn variables_change_folders() {
     for (client, variable, first) in [
         ("claude-code", "CLAUDE_CONFIG_DIR", "moved/.claude.json"),
         ("codex", "CODEX_HOME", "moved/config.toml"),
@@ -85,17 +85,17 @@ fn variables_move_files() {
         assert!(Folders::VARIABLES.contains(&variable));
         let mut home = Home::new();
         home.folders.variables.insert(variable.into(), home.path("moved"));
-        assert_eq!(looked(&home, client)[0], first, "{variable}");
+        assert_eq!(searched(&home, client)[0], first, "{variable}");
         home.folders.variables.insert(variable.into(), PathBuf::new());
-        assert_ne!(looked(&home, client)[0], first, "an empty {variable} is none");
+        assert_ne!(searched(&home, client)[0], first, "an empty {variable} is ignored");
     }
     let mut home = Home::new();
     home.folders.variables.insert("OPENCODE_CONFIG_DIR".into(), home.path("moved"));
-    assert!(looked(&home, "opencode").contains(&"moved/opencode.jsonc".to_owned()));
+    assert!(searched(&home, "opencode").contains(&"moved/opencode.jsonc".to_owned()));
 }
 
 #[test]
-fn only_what_was_chosen() {
+fn only_the_selection_is_wrapped() {
     let home = Home::new();
     crate::home::FIXTURES.iter().for_each(|(name, text)| home.write(name, text.as_bytes()));
     let wraps = |selection: Selection| -> Vec<String> {

@@ -1,14 +1,12 @@
-"""The closed list of what a client may see differently because tidegate stands between it and a server.
+"""The complete list of differences that a client may see when tidegate is between it and a server.
 
-Each rule has its reason. Everything that is not on the list is a failure, and so is a difference that a rule
-requires and that does not show up.
+Each rule has a reason. Any other difference is a failure, and so is a required difference that does not occur.
 """
 import re
 
 from compare import Rule
 
-# The budget of an answer that nobody asked to be larger. There is one in tokens as well; the tours have no
-# result that is above that one alone.
+# The default budget of an answer in bytes. No result of a tour exceeds only the budget in tokens.
 BUDGET_BYTES = 10_240
 QUERY_TOOL = "result_query"
 URI_START = "ax://"
@@ -19,7 +17,7 @@ def is_query_tool(direct, proxied) -> bool:
     return [tool["name"] for tool in proxied] == [QUERY_TOOL]
 
 
-def lists_of_tools(direct: dict) -> list[str]:
+def tool_lists(direct: dict) -> list[str]:
     return ["tools/tools"] if "tools" in direct.get("tools", {}) else []
 
 
@@ -27,7 +25,7 @@ def are_kept_results(direct, proxied) -> bool:
     return all(resource["uri"].startswith(URI_START) for resource in proxied)
 
 
-def is_template_of_results(direct, proxied) -> bool:
+def is_kept_result_template(direct, proxied) -> bool:
     return len(proxied) == 1 and proxied[0]["uriTemplate"].startswith(URI_START)
 
 
@@ -36,7 +34,7 @@ def is_narrowed(direct, proxied) -> bool:
 
 
 def texts(result) -> list[str]:
-    """The texts of a tool's result; none if it is no such result."""
+    """Returns the texts of a tool result; none if the value is not a tool result."""
     content = result.get("content") if isinstance(result, dict) else None
     if not isinstance(content, list):
         return []
@@ -48,7 +46,7 @@ def is_large(result) -> bool:
 
 
 def handle(result) -> str | None:
-    """The name of the complete result, if this is an overview within the budget and nothing else."""
+    """Returns the handle of the complete result, if this is an overview within the budget and nothing else."""
     if len(result.get("content", ())) != 1 or len(texts(result)) != 1 or is_large(result):
         return None
     if "structuredContent" in result:
@@ -59,14 +57,14 @@ def handle(result) -> str | None:
 
 
 def is_overview(direct, proxied) -> bool:
-    """A large result became an overview, and what stands beside the content is as it was."""
+    """Returns whether a large result became an overview, and nothing but the content changed."""
     if not is_large(direct) or not isinstance(proxied, dict) or not handle(proxied):
         return False
-    frames = [
+    other_members = [
         {key: value for key, value in result.items() if key not in ("content", "structuredContent")}
         for result in (direct, proxied)
     ]
-    return frames[0] == frames[1]
+    return other_members[0] == other_members[1]
 
 
 def large_results(direct: dict) -> list[str]:
@@ -80,17 +78,17 @@ SHAPE = [
         kind="appended",
         path="tools/tools",
         accepts=is_query_tool,
-        required=lists_of_tools,
+        required=tool_lists,
     ),
     Rule(
         name="outputSchema",
-        reason="an overview does not have the form that the schema demands, and clients would refuse it",
+        reason="an overview does not match the schema, so clients would reject it",
         kind="missing",
         path=r"(tools|more-tools/\d+)/tools/\d+/outputSchema",
     ),
     Rule(
         name="resources capability",
-        reason="kept results are resources; some clients read none from a server that does not announce them",
+        reason="kept results are resources, which some clients read only if the server announces the capability",
         kind="added",
         path="server/capabilities/resources",
     ),
@@ -103,14 +101,14 @@ SHAPE = [
     ),
     Rule(
         name="template of kept resources",
-        reason="the form of the URI of a kept result is listed after the templates of the server",
+        reason="the URI template of kept results is listed after the templates of the server",
         kind="appended",
         path="templates/resourceTemplates",
-        accepts=is_template_of_results,
+        accepts=is_kept_result_template,
     ),
     Rule(
         name="cacheScope",
-        reason="a list with kept results in it belongs to one user",
+        reason="a list with kept results is private to one user",
         kind="changed",
         path=r"(tools|more-tools/\d+|resources|templates)/cacheScope",
         accepts=is_narrowed,
@@ -125,15 +123,15 @@ SHAPE = [
     ),
 ]
 
-# What a client may see differently, by mode.
+# The allowed differences, by mode.
 ALLOWED = {"observe": [], "shape": SHAPE}
 
-# What a client without a session may see differently where a bridge stands between it and a server on stdio.
-# The transports have no differences of their own else: a client sees the same over stdio and HTTP.
+# The allowed difference for a client without a session behind a bridge to a server on stdio. Otherwise a client sees
+# the same over stdio and HTTP.
 SHARED_SERVER = [
     Rule(
         name="log messages",
-        reason="all clients share one server, and a message that names no request may be for any of them",
+        reason="all clients share one server, and a message without a request id may be meant for any of them",
         kind="missing",
         path=r"seen/logged/0\.\.\.",
     ),
@@ -141,6 +139,6 @@ SHARED_SERVER = [
 
 
 def rules(mode: str, pairing: str, direct: dict) -> list[Rule]:
-    """The rules for a transcript, by the direct one."""
+    """Returns the rules for a transcript, given the direct one."""
     stateless = (direct["server"].get("version") or "") >= "2026"
     return ALLOWED[mode] + (SHARED_SERVER if pairing == "bridge" and stateless else [])

@@ -1,31 +1,31 @@
-"""Compares two transcripts and says which of their differences are allowed.
+"""Compares two transcripts and decides which differences are allowed.
 
-A transcript is JSON: one member per step of a tour. The path of a difference is written with slashes, such as
-`tools/tools/3/outputSchema`. Which differences are allowed is data, a list of rules that the caller brings.
+A transcript is a JSON object with one member per step of a tour. The path of a difference is written with slashes,
+such as `tools/tools/3/outputSchema`. The caller passes the list of rules that allow differences.
 """
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-SHOWN = 100
+MAX_SHOWN_CHARS = 100
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of difference that is allowed, and why."""
+    """Allows one kind of difference, with the reason."""
 
     name: str
     reason: str
     kind: str
     """`missing`, `added` (a member), `appended` (elements at the end of a list), `changed` (a plain value),
-    or `replaced` (a whole value, of which nothing more is compared)."""
+    or `replaced` (a whole value, whose parts are not compared)."""
     path: str
     """A regular expression for the whole path."""
     accepts: Callable[[Any, Any], bool] = lambda direct, proxied: True
-    """Whether this is it, given what stood there in both transcripts."""
+    """Returns whether the rule allows these two values."""
     required: Callable[[dict], list[str]] = lambda direct: []
-    """The paths of a direct transcript where the difference must show up."""
+    """Returns the paths of a direct transcript where the difference must occur."""
 
     def allows(self, kind: str, path: str, direct: Any, proxied: Any) -> bool:
         return kind == self.kind and bool(re.fullmatch(self.path, path)) and self.accepts(direct, proxied)
@@ -33,7 +33,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference; `rule` is what allows it, or None."""
+    """One difference; `rule` allows it, or is None."""
 
     kind: str
     path: str
@@ -50,8 +50,8 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Absence:
-    """A difference that a rule requires and that did not show up."""
+class MissingDifference:
+    """A difference that a rule requires and that did not occur."""
 
     path: str
     rule: Rule
@@ -62,62 +62,62 @@ class Absence:
 
 def shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= SHOWN else text[:SHOWN] + " ..."
+    return text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + " ..."
 
 
-Problem = Difference | Absence
+Problem = Difference | MissingDifference
 
 
 def compare(direct: dict, proxied: dict, rules: list[Rule]) -> tuple[list[Difference], list[Problem]]:
-    """The differences that are allowed, and the problems: those that are not, and those that are absent."""
+    """Returns the allowed differences, and the problems: forbidden differences and missing required ones."""
     found = list(differences("", direct, proxied, rules))
     allowed = [difference for difference in found if difference.rule]
     problems: list[Problem] = [difference for difference in found if not difference.rule]
-    shown_up = {(difference.rule.name, difference.path) for difference in allowed}
+    occurred = {(difference.rule.name, difference.path) for difference in allowed}
     for rule in rules:
         for path in rule.required(direct):
-            if (rule.name, path) not in shown_up:
-                problems.append(Absence(path, rule))
+            if (rule.name, path) not in occurred:
+                problems.append(MissingDifference(path, rule))
     return allowed, problems
 
 
 def differences(path: str, direct: Any, proxied: Any, rules: list[Rule]) -> Iterator[Difference]:
-    """All differences of two values."""
+    """Yields all differences of two values."""
     if direct == proxied:
         return
-    replaced = judged("replaced", path, direct, proxied, rules)
+    replaced = difference_at("replaced", path, direct, proxied, rules)
     if replaced.rule:
         yield replaced
     elif isinstance(direct, dict) and isinstance(proxied, dict):
-        yield from of_objects(path, direct, proxied, rules)
+        yield from object_differences(path, direct, proxied, rules)
     elif isinstance(direct, list) and isinstance(proxied, list):
-        yield from of_lists(path, direct, proxied, rules)
+        yield from list_differences(path, direct, proxied, rules)
     else:
-        yield judged("changed", path, direct, proxied, rules)
+        yield difference_at("changed", path, direct, proxied, rules)
 
 
-def of_objects(path: str, direct: dict, proxied: dict, rules: list[Rule]) -> Iterator[Difference]:
+def object_differences(path: str, direct: dict, proxied: dict, rules: list[Rule]) -> Iterator[Difference]:
     for key in sorted(direct.keys() | proxied.keys()):
         inner = f"{path}/{key}" if path else key
         if key not in proxied:
-            yield judged("missing", inner, direct[key], None, rules)
+            yield difference_at("missing", inner, direct[key], None, rules)
         elif key not in direct:
-            yield judged("added", inner, None, proxied[key], rules)
+            yield difference_at("added", inner, None, proxied[key], rules)
         else:
             yield from differences(inner, direct[key], proxied[key], rules)
 
 
-def of_lists(path: str, direct: list, proxied: list, rules: list[Rule]) -> Iterator[Difference]:
+def list_differences(path: str, direct: list, proxied: list, rules: list[Rule]) -> Iterator[Difference]:
     for index, (left, right) in enumerate(zip(direct, proxied)):
         yield from differences(f"{path}/{index}", left, right, rules)
     common = min(len(direct), len(proxied))
     if len(direct) > common:
-        yield judged("missing", f"{path}/{common}...", direct[common:], None, rules)
+        yield difference_at("missing", f"{path}/{common}...", direct[common:], None, rules)
     elif len(proxied) > common:
-        yield judged("appended", path, None, proxied[common:], rules)
+        yield difference_at("appended", path, None, proxied[common:], rules)
 
 
-def judged(kind: str, path: str, direct: Any, proxied: Any, rules: list[Rule]) -> Difference:
-    """The difference, with the rule that allows it."""
+def difference_at(kind: str, path: str, direct: Any, proxied: Any, rules: list[Rule]) -> Difference:
+    """Returns the difference with the rule that allows it, if there is one."""
     rule = next((rule for rule in rules if rule.allows(kind, path, direct, proxied)), None)
     return Difference(kind, path, direct, proxied, rule)

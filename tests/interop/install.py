@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Installs what the lab runs, at pinned versions: Node 22, the official MCP SDKs and the servers under test.
+"""Installs what the interop tests run, at pinned versions: Node 22, the official MCP SDKs and real servers.
 
     python3 tests/interop/install.py [--cache DIR]      installs and prints the paths
 
-Everything lands in one cache folder (by default .cache/interop in the repository). A stamp file is written last
-and names every package, so that an install that was interrupted or holds other versions is thrown away and
-made anew. Needed beforehand: Python 3.11 with venv, npm and access to the two package indexes.
+Everything goes into one cache folder (by default .cache/interop in the repository). A stamp file, written last,
+names every package; if it is missing or differs, the folder is installed again. Requires Python 3.11 with venv, npm
+and access to the two package indexes.
 """
 import argparse
 import fcntl
@@ -28,7 +28,7 @@ NPM = [
     "@bytebase/dbhub@1.4.0",
     "@playwright/mcp@0.0.83",
 ]
-# Has the name of a package above, and so needs a folder of its own.
+# Has the same name as a package above, so it needs its own folder.
 NPM_NEXT = ["@modelcontextprotocol/conformance@0.2.0-alpha.12"]
 PYPI = [
     "mcp==2.3.0",
@@ -37,30 +37,30 @@ PYPI = [
 ]
 DEFAULT_CACHE = Path(__file__).resolve().parents[2] / ".cache" / "interop"
 STAMP = "installed.txt"
-# The end of a failed command's output that goes into the error.
+# How many lines of a failed command's output go into the error.
 TAIL_LINES = 15
 
 
 class SetupError(Exception):
-    """The lab cannot be set up; the message says what to do."""
+    """The packages cannot be installed; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Where the installed parts are."""
+    """The paths of the installed programs."""
 
     node: Path
     """The Node 22 binary."""
     js: Path
     """The folder that holds node_modules."""
     conformance_next: Path
-    """Another such folder, with the next version of the conformance suites alone."""
+    """Another such folder, with only the next version of the conformance suites."""
     python: Path
     """The Python of the virtual environment."""
 
 
 def install(cache: Path) -> Toolchain:
-    """Installs all packages into the folder, unless they are there already."""
+    """Installs all packages into the folder unless they are already there."""
     cache = Path(cache).resolve()
     cache.mkdir(parents=True, exist_ok=True)
     toolchain = Toolchain(
@@ -71,7 +71,7 @@ def install(cache: Path) -> Toolchain:
     )
     with locked(cache / "lock"):
         stamp = cache / STAMP
-        if not complete(toolchain, stamp):
+        if not is_complete(toolchain, stamp):
             stamp.unlink(missing_ok=True)
             install_npm(toolchain.js, NPM)
             install_npm(toolchain.conformance_next, NPM_NEXT)
@@ -80,33 +80,33 @@ def install(cache: Path) -> Toolchain:
     return toolchain
 
 
-def complete(toolchain: Toolchain, stamp: Path) -> bool:
-    """Whether the folder holds exactly the packages of this file."""
+def is_complete(toolchain: Toolchain, stamp: Path) -> bool:
+    """Returns whether exactly the packages of this file are installed."""
     if not stamp.is_file() or stamp.read_text() != stamp_text():
         return False
     return all(part.exists() for part in (toolchain.node, toolchain.conformance_next, toolchain.python))
 
 
 def stamp_text() -> str:
-    """What the stamp of a complete install says."""
+    """Returns the stamp of a complete install."""
     interpreter = f"python {sys.version_info.major}.{sys.version_info.minor}"
     return "\n".join([interpreter, *NPM, *NPM_NEXT, *PYPI]) + "\n"
 
 
 @contextmanager
 def locked(path: Path):
-    """Holds off other installs into the same folder."""
+    """Locks out other installs into the same folder."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def install_npm(folder: Path, packages: list[str]) -> None:
-    """Installs npm packages, in a folder made anew."""
+    """Installs npm packages into an emptied folder."""
     npm = shutil.which("npm")
     if npm is None:
-        raise SetupError("there is no npm: install Node.js with npm (Debian: apt-get install nodejs npm)")
-    fresh(folder)
+        raise SetupError("npm is not on the PATH: install Node.js with npm (Debian: apt-get install nodejs npm)")
+    empty_folder(folder)
     (folder / "package.json").write_text('{"name": "interop", "private": true}\n')
     command = [npm, "install", "--no-audit", "--no-fund", "--save-exact", *packages]
     # The tests use Debian's chromium, not a downloaded one.
@@ -114,22 +114,22 @@ def install_npm(folder: Path, packages: list[str]) -> None:
 
 
 def install_pypi(folder: Path) -> None:
-    """Makes the virtual environment anew and installs the PyPI packages there."""
-    fresh(folder)
+    """Creates a new virtual environment and installs the PyPI packages there."""
+    empty_folder(folder)
     call([sys.executable, "-m", "venv", str(folder)], folder)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     call([*pip, *PYPI], folder)
 
 
-def fresh(folder: Path) -> None:
-    """An empty folder, whatever was there before."""
+def empty_folder(folder: Path) -> None:
+    """Makes an empty folder, whatever was there before."""
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
 
 
 def call(command: list[str], folder: Path, extra: dict[str, str] | None = None) -> None:
-    """Runs a command of the install; a failure becomes a SetupError with the end of its output."""
+    """Runs a command; a failure becomes a SetupError with the end of its output."""
     environment = os.environ | (extra or {})
     done = subprocess.run(
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
@@ -142,16 +142,16 @@ def call(command: list[str], folder: Path, extra: dict[str, str] | None = None) 
 
 
 def chromium() -> str:
-    """The path of chromium; installs Debian's package when there is none."""
+    """Returns the path of chromium; installs Debian's package if there is none."""
     found = shutil.which("chromium")
     if found:
         return found
     advice = "install the Debian package `chromium` by hand: apt-get install chromium"
     apt = shutil.which("apt-get")
     if apt is None:
-        raise SetupError(f"there is no chromium and no apt-get to install it with; {advice}")
+        raise SetupError(f"chromium is not installed, and neither is apt-get; {advice}")
     if os.geteuid() != 0:
-        raise SetupError(f"there is no chromium, and only root can install it; {advice}")
+        raise SetupError(f"chromium is not installed, and only root can install it; {advice}")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     call([apt, "update", "-q"], Path("/"), quiet)
     call([apt, "install", "-q", "-y", "--no-install-recommends", "chromium"], Path("/"), quiet)
@@ -161,8 +161,19 @@ def chromium() -> str:
     return found
 
 
+def enter(cache: Path) -> Toolchain:
+    """Installs everything and re-executes the script in the installed Python; exits with a message if that fails."""
+    try:
+        toolchain = install(cache)
+    except SetupError as error:
+        sys.exit(str(error))
+    if Path(sys.prefix) != toolchain.python.parent.parent:
+        os.execv(toolchain.python, [str(toolchain.python), *sys.argv])
+    return toolchain
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Installs what the lab runs and prints the paths.")
+    parser = argparse.ArgumentParser(description="Installs what the interop tests run and prints the paths.")
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder to install into")
     options = parser.parse_args()
     try:
@@ -181,14 +192,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-def enter(cache: Path) -> Toolchain:
-    """Installs the lab and goes on in its Python; where that fails, says why and ends the program."""
-    try:
-        toolchain = install(cache)
-    except SetupError as error:
-        sys.exit(str(error))
-    if Path(sys.prefix) != toolchain.python.parent.parent:
-        os.execv(toolchain.python, [str(toolchain.python), *sys.argv])
-    return toolchain

@@ -1,6 +1,6 @@
-"""Programs that listen on 127.0.0.1: tidegate, and the servers that it is tested with.
+"""Runs programs that listen on 127.0.0.1: tidegate and the servers under test.
 
-Each of them says `listening on URL` on stderr as soon as it takes connections, and ends on SIGTERM.
+Each prints `listening on URL` to stderr when it accepts connections, and exits on SIGTERM.
 """
 import os
 import re
@@ -17,14 +17,14 @@ READY = re.compile(r"listening on (http://\S+)")
 
 
 class ListenerError(Exception):
-    """The program does not listen, or did not end as it should."""
+    """The program does not listen, or did not exit as expected."""
 
 
 class Listener:
-    """A program that listens, in a process of its own, with a store of its own."""
+    """A listening program with its own store."""
 
     def __init__(self, command: list[str], extra: dict[str, str] | None = None):
-        self.forgotten = False
+        self.cleaned_up = False
         self.folder = tempfile.TemporaryDirectory(prefix="tidegate-interop-")
         home = Path(self.folder.name)
         self.stderr = home / "stderr"
@@ -36,56 +36,56 @@ class Listener:
         try:
             self.url = self._wait()
         except ListenerError:
-            self._forget()
+            self._clean_up()
             raise
 
     def _wait(self) -> str:
-        """Where it listens, as soon as it does."""
+        """Waits until it listens and returns the URL."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
-            found = READY.search(self.complaints())
+            found = READY.search(self.stderr_text())
             if found:
                 return found[1]
             if self.process.poll() is not None:
                 code = self.process.returncode
-                raise ListenerError(f"it ended with exit code {code}: {self._last_words()}")
+                raise ListenerError(f"it exited with code {code}: {self._stderr_tail()}")
             time.sleep(0.02)
-        raise ListenerError(f"it does not listen after {START_SECONDS} seconds: {self._last_words()}")
+        raise ListenerError(f"it did not listen within {START_SECONDS} seconds: {self._stderr_tail()}")
 
     def __enter__(self) -> "Listener":
         return self
 
     def __exit__(self, *_) -> None:
-        self._forget()
+        self._clean_up()
 
     def stop(self) -> None:
-        """Ends it as its user would; that it ended before, or does not end, is an error."""
+        """Stops it with SIGTERM; raises an error if it has already exited or does not exit."""
         try:
             if self.process.poll() is not None:
                 code = self.process.returncode
-                raise ListenerError(f"it ended before its time, with exit code {code}: {self._last_words()}")
+                raise ListenerError(f"it exited early, with exit code {code}: {self._stderr_tail()}")
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(END_SECONDS)
             except subprocess.TimeoutExpired:
-                raise ListenerError(f"it did not end within {END_SECONDS} seconds after SIGTERM") from None
+                raise ListenerError(f"it did not exit within {END_SECONDS} seconds of SIGTERM") from None
         finally:
-            self._forget()
+            self._clean_up()
 
-    def _forget(self) -> None:
-        """Leaves no process and no file behind."""
-        if self.forgotten:
+    def _clean_up(self) -> None:
+        """Kills the process group and removes the files."""
+        if self.cleaned_up:
             return
-        self.forgotten = True
+        self.cleaned_up = True
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.folder.cleanup()
 
-    def complaints(self) -> str:
-        """What stands on stderr."""
+    def stderr_text(self) -> str:
+        """Returns everything on stderr."""
         return self.stderr.read_text(errors="replace")
 
-    def _last_words(self) -> str:
-        lines = [line.strip() for line in self.complaints().splitlines() if line.strip()]
+    def _stderr_tail(self) -> str:
+        lines = [line.strip() for line in self.stderr_text().splitlines() if line.strip()]
         return " | ".join(lines[-5:])

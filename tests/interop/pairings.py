@@ -1,4 +1,4 @@
-"""The servers under test, and the ways in which tidegate stands between a client and one of them."""
+"""The servers under test, and the pairings of transports in which tidegate connects a client to one."""
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -6,20 +6,20 @@ from install import Toolchain
 from listeners import Listener
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
-# A free port; the program says which.
+# Listen on a free port; the program prints which.
 ANY_PORT = "127.0.0.1:0"
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which transports the client and the server speak."""
+    """The transports of the client and the server."""
 
     name: str
     http_client: bool
     http_server: bool
 
     def command(self, tidegate: Path, mode: str, server: list[str], url: str | None) -> list[str]:
-        """The command that stands between; the server is given by its command and by its URL."""
+        """Returns the command of tidegate for this pairing, given the command and the URL of the server."""
         observe = ["--observe"] if mode == "observe" else []
         listen = ["--http", ANY_PORT] if self.http_client else []
         upstream = ["--url", url] if self.http_server else ["--", *server]
@@ -33,7 +33,7 @@ REMOTE = Pairing("remote", http_client=False, http_server=True)
 
 
 class Servers:
-    """The servers that tidegate is tested with, on stdio and over HTTP."""
+    """Starts the servers under test, on stdio and over HTTP."""
 
     def __init__(self, toolchain: Toolchain):
         self.toolchain = toolchain
@@ -47,11 +47,11 @@ class Servers:
             listener.__exit__()
 
     def on_stdio(self, name: str) -> list[str]:
-        """The command of a server that speaks over stdin and stdout."""
+        """Returns the command of a server on stdio."""
         return [*self._program(name), "stdio"]
 
     def over_http(self, name: str) -> str:
-        """The URL of a server; it runs until all servers are left."""
+        """Returns the URL of a server, which runs until the context ends."""
         if name not in self.listening:
             self.listening[name] = self._listen(name)
         return self.listening[name].url

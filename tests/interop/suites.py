@@ -1,7 +1,7 @@
-"""The official conformance suites for servers, and what they find.
+"""Runs the official conformance suites for servers and reads their results.
 
-A suite writes a folder per scenario, with a file of checks in it. Each check has a status: SUCCESS, FAILURE,
-WARNING, SKIPPED, or INFO.
+A suite writes one folder per scenario with a file of checks. Each check has a status: SUCCESS, FAILURE, WARNING,
+SKIPPED or INFO.
 """
 import json
 import re
@@ -13,19 +13,19 @@ from pathlib import Path
 from install import Toolchain
 
 SUITE_SECONDS = 300
-# Notes on what was sent and received. They stand among the checks, and check nothing.
-NOTES = {"outgoing-request", "incoming-response", "incoming-sse-event", "stream-closed"}
-FOLDER = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
-SHOWN = 240
+# Entries among the checks that only record what was sent and received.
+RECORD_IDS = {"outgoing-request", "incoming-response", "incoming-sse-event", "stream-closed"}
+SCENARIO_FOLDER = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
+MAX_MESSAGE_CHARS = 240
 
 
 class SuiteFailed(Exception):
-    """A suite came to no results."""
+    """A suite produced no results."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A set of scenarios, by the options that choose it."""
+    """A suite, and the options that select it."""
 
     name: str
     next: bool
@@ -45,27 +45,27 @@ SUITES = [
 
 @dataclass(frozen=True, order=True)
 class Check:
-    """What names a check; one scenario may make a check several times."""
+    """The key of a check; a scenario may run the same check several times."""
 
     scenario: str
     id: str
     name: str
-    time: int
+    run: int
 
     def __str__(self):
-        again = f" ({self.time})" if self.time > 1 else ""
-        return f"{self.scenario} / {self.id} / {self.name}{again}"
+        repeated = f" ({self.run})" if self.run > 1 else ""
+        return f"{self.scenario} / {self.id} / {self.name}{repeated}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check came to. Messages are not compared: they hold ports and times."""
+    """The result of a check. Messages are not compared, since they contain ports and times."""
 
     status: str
     message: str = field(compare=False)
 
     def __str__(self):
-        message = " ".join(self.message.split())[:SHOWN]
+        message = " ".join(self.message.split())[:MAX_MESSAGE_CHARS]
         return f"{self.status} ({message})" if message else self.status
 
 
@@ -73,12 +73,12 @@ Results = dict[Check, Outcome]
 
 
 def run(suite: Suite, toolchain: Toolchain, url: str, folder: Path) -> Results:
-    """Runs a suite against a URL; it writes into the folder."""
+    """Runs a suite against a URL; the suite writes into the folder."""
     folder.mkdir(parents=True)
     command = [str(toolchain.node), str(suite.program(toolchain)), "server", "--url", url, "-o", str(folder)]
     with open(folder / "log", "wb") as log:
         try:
-            # Its exit code says no more than that some checks failed.
+            # Its exit code only says that some checks failed.
             subprocess.run(
                 [*command, *suite.options], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 timeout=SUITE_SECONDS)
@@ -86,22 +86,22 @@ def run(suite: Suite, toolchain: Toolchain, url: str, folder: Path) -> Results:
             raise SuiteFailed(f"the suite took more than {SUITE_SECONDS} seconds") from None
     results = read(folder)
     if not results:
-        last_words = (folder / "log").read_text(errors="replace").strip().splitlines()[-3:]
-        raise SuiteFailed("the suite made no checks: " + " | ".join(last_words))
+        stderr_tail = (folder / "log").read_text(errors="replace").strip().splitlines()[-3:]
+        raise SuiteFailed("the suite ran no checks: " + " | ".join(stderr_tail))
     return results
 
 
 def read(folder: Path) -> Results:
-    """The results that a suite wrote into a folder."""
+    """Reads the results that a suite wrote into a folder."""
     results = {}
     for file in sorted(folder.glob("*/checks.json")):
-        found = FOLDER.fullmatch(file.parent.name)
+        found = SCENARIO_FOLDER.fullmatch(file.parent.name)
         scenario = found[1] if found else file.parent.name
-        times = Counter()
+        runs = Counter()
         for check in json.loads(file.read_text()):
-            if check["id"] in NOTES:
+            if check["id"] in RECORD_IDS:
                 continue
             key = (scenario, check["id"], check["name"])
-            times[key] += 1
-            results[Check(*key, times[key])] = Outcome(check["status"], check.get("errorMessage") or "")
+            runs[key] += 1
+            results[Check(*key, runs[key])] = Outcome(check["status"], check.get("errorMessage") or "")
     return results

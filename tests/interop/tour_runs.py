@@ -1,4 +1,4 @@
-"""The tours of servers, and one of them on its way: a script of tours/ in a process of its own."""
+"""The table of tours, and the process that runs one: a script in tours/."""
 import json
 import os
 import signal
@@ -29,15 +29,15 @@ class Tour:
         return self.script.endswith(".mjs")
 
     @property
-    def first_generation(self) -> bool:
-        """Whether the client is the TypeScript SDK v1."""
+    def is_typescript_v1(self) -> bool:
+        """Returns whether the client is the TypeScript SDK v1."""
         return "v1" in self.options
 
     def command(self, toolchain: Toolchain, server: str | list[str]) -> list[str]:
-        """The command of the tour; the server is given by its URL or by its command."""
+        """Returns the command of the tour; the server is a URL or a command."""
         program = toolchain.node if self.typescript else toolchain.python
-        to = ["--url", server] if isinstance(server, str) else ["--", *server]
-        return [str(program), str(SCRIPTS / self.script), *self.options, *to]
+        target = ["--url", server] if isinstance(server, str) else ["--", *server]
+        return [str(program), str(SCRIPTS / self.script), *self.options, *target]
 
 
 TOURS = [
@@ -57,12 +57,12 @@ TOURS = [
 ]
 
 
-# A transcript, or why there is none.
-Outcome = dict | str
+# A transcript, or the reason why there is none.
+TourResult = dict | str
 
 
-class Visit:
-    """One tour on its way, in a process of its own."""
+class TourProcess:
+    """One running tour."""
 
     def __init__(self, tour: Tour, toolchain: Toolchain, server: str | list[str]):
         self.folder = tempfile.TemporaryDirectory(prefix="tidegate-interop-")
@@ -75,7 +75,7 @@ class Visit:
                 tour.command(toolchain, server), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
                 env=environment, start_new_session=True)
 
-    def __enter__(self) -> "Visit":
+    def __enter__(self) -> "TourProcess":
         return self
 
     def __exit__(self, *_) -> None:
@@ -84,15 +84,15 @@ class Visit:
             self.process.wait()
         self.folder.cleanup()
 
-    def outcome(self) -> Outcome:
-        """Waits for the end of the tour."""
+    def wait(self) -> TourResult:
+        """Waits for the end of the tour and returns its result."""
         try:
             code = self.process.wait(TOUR_SECONDS)
         except subprocess.TimeoutExpired:
             return f"the tour took more than {TOUR_SECONDS} seconds"
         if code != 0:
-            complaints = self.stderr.read_text(errors="replace").strip().splitlines()
-            return f"the tour failed with exit code {code}: " + " | ".join(complaints[-3:])
+            errors = self.stderr.read_text(errors="replace").strip().splitlines()
+            return f"the tour failed with exit code {code}: " + " | ".join(errors[-3:])
         try:
             return json.loads(self.stdout.read_text())
         except ValueError as error:
@@ -100,18 +100,18 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Way:
-    """One tour through tidegate: the visit, and the program if it listens; or why there is none."""
+class ProxiedTour:
+    """One tour through tidegate: its process, and the listening program if there is one; or why it could not start."""
 
-    visit: Visit | None = None
+    process: TourProcess | None = None
     listener: Listener | None = None
     failure: str = ""
 
-    def outcome(self) -> Outcome:
-        """Waits for the end of the tour, and ends the program."""
-        if self.visit is None:
+    def wait(self) -> TourResult:
+        """Waits for the end of the tour, stops the listening program and returns the result."""
+        if self.process is None:
             return self.failure
-        found = self.visit.outcome()
+        found = self.process.wait()
         try:
             if self.listener:
                 self.listener.stop()
@@ -121,19 +121,19 @@ class Way:
 
 
 def comparable(tour: Tour, over_http: bool, direct: dict, proxied: dict) -> tuple[dict, dict]:
-    """Both transcripts without what the clients themselves make doubtful."""
-    if tour.first_generation and over_http:
+    """Returns both transcripts without events that the clients themselves drop or repeat."""
+    if tour.is_typescript_v1 and over_http:
         direct, proxied = without_replayed_events(direct), without_replayed_events(proxied)
     if tour.typescript:
-        direct, proxied = without_doubtful_event(direct, proxied)
+        direct, proxied = without_droppable_event(direct, proxied)
     return direct, proxied
 
 
 def without_replayed_events(transcript: dict) -> dict:
-    """The transcript with each progress event once.
+    """Returns the transcript with each progress event once.
 
-    The TypeScript SDK v1 does not take an error for a response. A second after one it asks for the rest of
-    that stream, and server-everything then sends again all that the session saw since.
+    The TypeScript SDK v1 does not accept an error as the response to a request. A second later it resumes the stream,
+    and server-everything sends all events of the session again.
     """
     events = []
     for event in transcript.get("progress", []):
@@ -142,10 +142,10 @@ def without_replayed_events(transcript: dict) -> dict:
     return transcript | {"progress": events} if events else transcript
 
 
-def without_doubtful_event(direct: dict, proxied: dict) -> tuple[dict, dict]:
-    """Both transcripts without the last progress event, if only one has it.
+def without_droppable_event(direct: dict, proxied: dict) -> tuple[dict, dict]:
+    """Returns both transcripts without the last progress event, if only one has it.
 
-    The TypeScript clients drop that event when it arrives in the same read as the response.
+    The TypeScript clients drop an event that arrives in the same read as the response.
     """
     one, other = direct.get("progress", []), proxied.get("progress", [])
     if abs(len(one) - len(other)) != 1:

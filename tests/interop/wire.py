@@ -1,4 +1,4 @@
-"""Speaks to a stdio server in raw lines, without any SDK; what comes back is kept byte for byte."""
+"""Talks to a stdio server in raw lines, without an SDK; received lines keep every byte."""
 import json
 import os
 import queue
@@ -11,16 +11,16 @@ from typing import Any
 
 ANSWER_SECONDS = 60
 EXIT_SECONDS = 15
-# The answer to whatever the server asks; the id is filled in.
-REPLY = b'{ "jsonrpc":"2.0","id":%s,"result":{"xReply":1.50} }\n'
+# The response to every request of the server; the id is filled in.
+RESPONSE = b'{ "jsonrpc":"2.0","id":%s,"result":{"xReply":1.50} }\n'
 
 
 class WireError(Exception):
-    """The server did not do what every server does."""
+    """The server broke the protocol."""
 
 
 class Wire:
-    """A server process and the lines that go to it and come from it."""
+    """A server process, and the lines sent to it and received from it."""
 
     def __init__(self, command: list[str]):
         self.home = tempfile.TemporaryDirectory(prefix="tidegate-interop-")
@@ -47,7 +47,7 @@ class Wire:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self._end_input()
+        self._close_input()
         self.stderr.close()
         self.home.cleanup()
 
@@ -56,10 +56,10 @@ class Wire:
             self.process.stdin.write(line)
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise WireError(f"it takes no more input at {line[:80]!r}") from None
+            raise WireError(f"it stopped reading at {line[:80]!r}") from None
 
     def receive(self) -> bytes:
-        """The next line of the server."""
+        """Returns the next line from the server."""
         try:
             line = self.lines.get(timeout=ANSWER_SECONDS)
         except queue.Empty:
@@ -69,7 +69,7 @@ class Wire:
         return line
 
     def exchange(self, line: bytes) -> list[bytes]:
-        """Sends a line and returns all lines up to its answer; none if it is a line without an answer."""
+        """Sends a line and returns all lines up to its answer; none if the line has no answer."""
         self.send(line)
         message = parsed(line)
         if not has_answer(message):
@@ -79,16 +79,16 @@ class Wire:
             received.append(self.receive())
             answer = parsed(received[-1])
             if is_request(answer):
-                self.send(REPLY % json.dumps(answer["id"]).encode())
+                self.send(RESPONSE % json.dumps(answer["id"]).encode())
             elif is_answer(message, answer):
                 return received
 
     def close(self) -> int:
-        """Ends the input and returns the exit code."""
-        self._end_input()
+        """Closes the input and returns the exit code."""
+        self._close_input()
         return self.exit_code()
 
-    def _end_input(self) -> None:
+    def _close_input(self) -> None:
         with suppress(BrokenPipeError):
             self.process.stdin.close()
 
@@ -96,16 +96,16 @@ class Wire:
         try:
             return self.process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
-            raise WireError(f"it did not end within {EXIT_SECONDS} seconds") from None
+            raise WireError(f"it did not exit within {EXIT_SECONDS} seconds") from None
 
-    def complaints(self) -> bytes:
-        """What stands on stderr."""
+    def stderr_bytes(self) -> bytes:
+        """Returns everything on stderr."""
         self.stderr.seek(0)
         return self.stderr.read()
 
 
 def parsed(line: bytes) -> Any:
-    """The message, or None if the line is no JSON."""
+    """Returns the message, or None if the line is not JSON."""
     try:
         return json.loads(line)
     except ValueError:
@@ -113,7 +113,7 @@ def parsed(line: bytes) -> Any:
 
 
 def result(answer: list[bytes]) -> dict:
-    """The result that the last line of an answer holds."""
+    """Returns the result in the last line of an answer."""
     message = parsed(answer[-1])
     if not isinstance(message, dict) or not isinstance(message.get("result"), dict):
         raise WireError(f"it answered without a result: {answer[-1][:200]!r}")
@@ -121,7 +121,7 @@ def result(answer: list[bytes]) -> dict:
 
 
 def is_message(message: Any) -> bool:
-    """Whether this is a request, a notification or a response, or a batch."""
+    """Returns whether this is a request, a notification, a response or a batch."""
     if isinstance(message, dict):
         return "method" in message or "id" in message
     return isinstance(message, list)
@@ -132,12 +132,12 @@ def is_request(message: Any) -> bool:
 
 
 def has_answer(message: Any) -> bool:
-    """Whether the message is a request or a batch, and no notification or response."""
+    """Returns whether the message is a request or a batch, which have an answer."""
     return isinstance(message, list) or is_request(message)
 
 
 def is_answer(request: Any, message: Any) -> bool:
-    """Whether a message answers a request, or a batch of them."""
+    """Returns whether a message answers a request or a batch."""
     if isinstance(request, list):
         return isinstance(message, list)
     return isinstance(message, dict) and "method" not in message and message.get("id") == request["id"]

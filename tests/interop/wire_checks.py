@@ -1,6 +1,6 @@
-"""Checks on the wire: raw_server.mjs direct and through the proxy, compared by the bytes that arrive.
+"""Wire checks over stdio: raw_server.mjs directly and through tidegate, compared byte for byte.
 
-Each check takes the two commands and the mode, and returns what is wrong.
+Each check takes the two commands and the mode, and returns the problems.
 """
 import json
 import os
@@ -11,18 +11,18 @@ import wire_script as script
 from compare import compare
 from wire import Wire, WireError, is_message, parsed, result
 
-BURSTS = 20
-EVENTS = 200
+CALLS = 20
+EVENTS_PER_CALL = 200
 OPENING = script.lines(script.INITIALIZE, script.INITIALIZED, script.LIST_TOOLS, script.DISCOVER)
 LARGE = {"1 MB": 1_000_000, "17 MB": 17_000_000}
-SHOWN = 110
+MAX_SHOWN_BYTES = 110
 
 
-def crossing(direct: list[str], proxied: list[str], mode: str) -> list[str]:
-    """Small results, notifications, errors, odd spellings and fields to come cross unchanged, both ways.
+def unchanged(direct: list[str], proxied: list[str], mode: str) -> list[str]:
+    """Small results, notifications, errors, unusual JSON and unknown fields pass unchanged in both directions.
 
-    Lines that are no message cross when observing. Shaping may leave them out, and the opening
-    changes as allowed.
+    With `observe`, lines that are not messages pass too. With `shape`, they may be dropped, and the answers to the
+    opening lines may differ as allowed.
     """
     lines = script.lines(
         script.SMALL_CALLS, script.ODD_REQUESTS, script.MODERN_CALLS, script.DIGEST)
@@ -34,8 +34,8 @@ def crossing(direct: list[str], proxied: list[str], mode: str) -> list[str]:
         lines, messages(expected), messages(found))
 
 
-def remote_crossing(direct: list[str], proxied: list[str], mode: str) -> list[str]:
-    """The same for a server over HTTP, where a message has no line and may lose the blanks around it."""
+def remote_unchanged(direct: list[str], proxied: list[str], mode: str) -> list[str]:
+    """The same for a server over HTTP, where a message may lose surrounding whitespace."""
     odd = [line for line in script.ODD_REQUESTS if line.startswith("{")]
     lines = script.lines(script.SMALL_CALLS, odd, script.MODERN_CALLS)
     expected_opening, expected = session(direct, OPENING, lines)
@@ -45,7 +45,7 @@ def remote_crossing(direct: list[str], proxied: list[str], mode: str) -> list[st
 
 
 def unequal_openings(expected: list[list[bytes]], found: list[list[bytes]], mode: str) -> list[str]:
-    """What the answers of the opening have that is not allowed."""
+    """Returns the forbidden differences in the answers to the opening lines."""
     problems = []
     for wanted, got in zip(transcripts(expected), transcripts(found)):
         _, wrong = compare(wanted, got, allowed.ALLOWED[mode])
@@ -54,7 +54,7 @@ def unequal_openings(expected: list[list[bytes]], found: list[list[bytes]], mode
 
 
 def session(command: list[str], opening: list[bytes], lines: list[bytes]) -> tuple[list, list]:
-    """What comes back for each line of the opening, and for each of the others."""
+    """Returns the answers to the opening lines and to the other lines, from one session."""
     with Wire(command) as wire:
         first = [wire.exchange(line) for line in opening]
         others = [wire.exchange(line) for line in lines]
@@ -63,12 +63,12 @@ def session(command: list[str], opening: list[bytes], lines: list[bytes]) -> tup
 
 def messages(
         answers: list[list[bytes]], form: Callable[[bytes], bytes] = lambda line: line) -> list[list[bytes]]:
-    """The answers without lines that are no message."""
+    """Returns the answers without lines that are not messages."""
     return [[form(line) for line in answer if is_message(parsed(line))] for answer in answers]
 
 
 def all_unequal(lines: list[bytes], expected: list[list[bytes]], found: list[list[bytes]]) -> list[str]:
-    """What is not the same in the answers to some lines."""
+    """Returns the differences in the answers to several lines."""
     return [
         problem
         for line, wanted, got in zip(lines, expected, found)
@@ -77,22 +77,22 @@ def all_unequal(lines: list[bytes], expected: list[list[bytes]], found: list[lis
 
 
 def unequal(line: bytes, expected: list[bytes], found: list[bytes]) -> list[str]:
-    """The first line of an answer that is not the same."""
+    """Returns the first difference in an answer."""
     for wanted, got in zip(expected, found):
         if wanted != got:
             place = len(os.path.commonprefix([wanted, got]))
             start = max(0, place - 20)
             return [
-                f"after {line[:SHOWN]!r}: byte {place} differs: "
-                f"{wanted[start:start + SHOWN]!r} -> {got[start:start + SHOWN]!r}"
+                f"after {line[:MAX_SHOWN_BYTES]!r}: byte {place} differs: "
+                f"{wanted[start:start + MAX_SHOWN_BYTES]!r} -> {got[start:start + MAX_SHOWN_BYTES]!r}"
             ]
     if len(expected) != len(found):
-        return [f"after {line[:SHOWN]!r}: {len(expected)} lines -> {len(found)} lines"]
+        return [f"after {line[:MAX_SHOWN_BYTES]!r}: {len(expected)} lines -> {len(found)} lines"]
     return []
 
 
 def transcripts(opening: list[list[bytes]]) -> list[dict]:
-    """The answers of the opening as transcripts, one of each era."""
+    """Returns the answers to the opening lines as one transcript per era."""
     initialized, first, *others, discovered = [result(answer) for answer in opening if answer]
     return [
         {"server": initialized, "tools": first, "more-tools": others},
@@ -101,7 +101,7 @@ def transcripts(opening: list[list[bytes]]) -> list[dict]:
 
 
 def large(direct: list[str], proxied: list[str], mode: str) -> list[str]:
-    """Large results: whole when observing, an overview that names the complete result when shaping."""
+    """A large result is whole with `observe`, and an overview that names the complete result with `shape`."""
     problems = []
     for title, size in LARGE.items():
         request = script.lines(script.call(1, "big", json.dumps({"bytes": size})))[0]
@@ -109,12 +109,12 @@ def large(direct: list[str], proxied: list[str], mode: str) -> list[str]:
         if mode == "observe":
             problems += unequal(request, alone(direct, request), found)
         elif not allowed.handle(result(found)):
-            problems.append(f"{title}: no overview that names a handle: {found[-1][:SHOWN]!r}")
+            problems.append(f"{title}: no overview that names a handle: {found[-1][:MAX_SHOWN_BYTES]!r}")
     return problems
 
 
 def alone(command: list[str], request: bytes) -> list[bytes]:
-    """What comes back for one request in a session of its own, which has to stay usable."""
+    """Returns the answer to one request in its own session, which must stay usable."""
     with Wire(command) as wire:
         for line in script.lines(script.INITIALIZE, script.INITIALIZED):
             wire.exchange(line)
@@ -123,72 +123,72 @@ def alone(command: list[str], request: bytes) -> list[bytes]:
         return answer
 
 
-def bursts(direct: list[str], proxied: list[str], mode: str) -> list[str]:
-    """Many progress events of many calls: none is lost, out of order, or later than its response."""
-    # What arrives for each call: the numbers of its events, and then None for its response.
-    arrived: dict[int, list[int | None]] = {call: [] for call in range(1, BURSTS + 1)}
+def progress(direct: list[str], proxied: list[str], mode: str) -> list[str]:
+    """Of many progress events of many calls, none is lost, out of order, or later than the response."""
+    # For each call, the numbers of its events, then None for its response.
+    arrived: dict[int, list[int | None]] = {call: [] for call in range(1, CALLS + 1)}
     with Wire(proxied) as wire:
         for line in script.lines(script.INITIALIZE, script.INITIALIZED):
             wire.exchange(line)
         for call in arrived:
             meta = f'"_meta":{{"progressToken":{call}}}'
-            wire.send(script.lines(script.call(call, "burst", json.dumps({"n": EVENTS}), meta))[0])
-        for _ in range(BURSTS * (EVENTS + 1)):
+            wire.send(script.lines(script.call(call, "burst", json.dumps({"n": EVENTS_PER_CALL}), meta))[0])
+        for _ in range(CALLS * (EVENTS_PER_CALL + 1)):
             call, number = event_or_response(wire.receive())
             arrived[call].append(number)
             if all(None in numbers for numbers in arrived.values()):
                 break
-    expected = [*range(1, EVENTS + 1), None]
+    expected = [*range(1, EVENTS_PER_CALL + 1), None]
     return [
-        f"call {call}: {len(set(expected) - set(numbers))} of {EVENTS} events lost, or not in order"
+        f"call {call}: {len(set(expected) - set(numbers))} of {EVENTS_PER_CALL} events lost, or not in order"
         for call, numbers in arrived.items() if numbers != expected
     ]
 
 
 def event_or_response(line: bytes) -> tuple[int, int | None]:
-    """The call that a line is about, and the number of the event; None if it is the response."""
+    """Returns the call of a line, and the number of its event or None for the response."""
     match parsed(line):
         case {"method": "notifications/progress", "params": {"progressToken": call, "progress": number}}:
             return call, number
         case {"id": call, "result": _}:
             return call, None
-    raise WireError(f"it sent what nobody asked for: {line[:200]!r}")
+    raise WireError(f"unexpected message: {line[:200]!r}")
 
 
-def endings(direct: list[str], proxied: list[str], mode: str) -> list[str]:
-    """The proxy ends with the exit code of the server, and what the server complains about is seen."""
+def exit_codes(direct: list[str], proxied: list[str], mode: str) -> list[str]:
+    """tidegate exits with the exit code of the server, and passes on its stderr."""
     problems = []
     for title, end in (("end of input", at_end_of_input), ("exit in the middle of a call", at_quit)):
         expected, found = end(direct), end(proxied)
         if expected[0] != found[0]:
             problems.append(f"{title}: exit code {expected[0]} -> {found[0]}")
         if expected[1] not in found[1]:
-            problems.append(f"{title}: stderr lost {expected[1]!r}, has {found[1][:SHOWN]!r}")
+            problems.append(f"{title}: stderr lost {expected[1]!r}, has {found[1][:MAX_SHOWN_BYTES]!r}")
     return problems
 
 
 def at_end_of_input(command: list[str]) -> tuple[int, bytes]:
     with Wire(command) as wire:
         wire.exchange(script.lines(script.INITIALIZE)[0])
-        return wire.close(), wire.complaints()
+        return wire.close(), wire.stderr_bytes()
 
 
 def at_quit(command: list[str]) -> tuple[int, bytes]:
     with Wire(command) as wire:
         wire.exchange(script.lines(script.INITIALIZE)[0])
         wire.send(script.lines(script.call(1, "quit", '{"code":7}'))[0])
-        return wire.exit_code(), wire.complaints()
+        return wire.exit_code(), wire.stderr_bytes()
 
 
 CHECKS = {
-    "wire-crossing": crossing,
+    "wire-unchanged": unchanged,
     "wire-large": large,
-    "wire-bursts": bursts,
-    "wire-endings": endings,
+    "wire-progress": progress,
+    "wire-exit-codes": exit_codes,
 }
 # For a server over HTTP behind `run --url`.
 REMOTE_CHECKS = {
-    "remote-crossing": remote_crossing,
+    "remote-unchanged": remote_unchanged,
     "remote-large": large,
-    "remote-bursts": bursts,
+    "remote-progress": progress,
 }

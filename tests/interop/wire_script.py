@@ -1,4 +1,4 @@
-"""The lines that the wire checks send to raw_server.mjs: odd but valid messages, with fields to come."""
+"""The lines that the wire checks send to raw_server.mjs: unusual but valid messages, with unknown fields."""
 
 META = (
     '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
@@ -19,7 +19,7 @@ DISCOVER = '{"jsonrpc":"2.0","id":"discover","method":"server/discover","params"
 
 
 def call(number: int, name: str, arguments: str = "{}", meta: str = "") -> str:
-    """A call of a tool, in the words of a plain client."""
+    """Returns a tool call as a plain client writes it."""
     params = f'"name":"{name}","arguments":{arguments}' + (f",{meta}" if meta else "")
     return f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{{params}}}}}'
 
@@ -47,7 +47,7 @@ SMALL_CALLS = [
     call(128, "nope"),
 ]
 ODD_REQUESTS = [
-    # Order of keys, blanks, escapes, a text as id, a field to come.
+    # Unusual key order, spaces and escapes, a string as id, an unknown field.
     ' {"xFuture":[1.0,1e3] , "params":{ "arguments":{},"name":"\\u0064igest" },"method":"tools\\/call",'
     '"id":"\\u00e9 x" ,"jsonrpc":"2.0"} ',
     '{"jsonrpc":"2.0","id":-7,"method":"ping"}',
@@ -55,7 +55,7 @@ ODD_REQUESTS = [
     '{"jsonrpc":"2.0","id":301,"method":"future/unknown","params":[1,2]}',
     '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99999,"reason":"gone"}}',
     '{"jsonrpc":"2.0","method":"notifications/future","params":{"x":1.0}}',
-    "this is no JSON",
+    "this is not JSON",
     '[{"jsonrpc":"2.0","id":310,"method":"tools/call","params":{"name":"match"}},'
     '{"jsonrpc":"2.0","method":"notifications/future"}]',
 ]
@@ -64,11 +64,11 @@ MODERN_CALLS = [
     call(401, "future", "{}", META),
     call(402, "spaced", "{}", META),
 ]
-# Its result tells whether every line before it arrived unchanged.
+# Its result shows whether every line before it arrived unchanged.
 DIGEST = call(900, "digest", '{"long":"' + "é" * 100_000 + '"}')
 
 
 def lines(*parts: str | list[str]) -> list[bytes]:
-    """The parts as lines."""
+    """Returns the parts as lines."""
     flat = [line for part in parts for line in ([part] if isinstance(part, str) else part)]
     return [line.encode() + b"\n" for line in flat]

@@ -1,1 +1,1 @@
-"""The parts of servers.py: the connections, the checks that all servers share, and one file per server."""
+"""Modules of servers.py: connections, the checks that all servers share, and one module per server."""

@@ -1,5 +1,5 @@
-"""server-everything: small results of every kind of content cross unchanged."""
-from servers.bench import Bench
+"""server-everything: small results with every kind of content pass unchanged."""
+from servers.setup import Setup
 
 NAME = "everything"
 CALLS = [
@@ -16,11 +16,11 @@ FAILING = [
 ]
 
 
-async def run(bench: Bench) -> None:
+async def run(setup: Setup) -> None:
     """Runs the checks."""
-    server = bench.node("@modelcontextprotocol/server-everything", "stdio")
-    async with bench.open(NAME, server) as case:
+    server = setup.node("@modelcontextprotocol/server-everything", "stdio")
+    async with setup.open(NAME, server) as pair:
         for tool, arguments in CALLS:
-            await case.small(tool, arguments)
+            await pair.small(tool, arguments)
         for tool, arguments in FAILING:
-            await case.small(tool, arguments, fails=True)
+            await pair.small(tool, arguments, fails=True)

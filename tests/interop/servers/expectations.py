@@ -1,4 +1,4 @@
-"""Judges of a follow-up's body: each says what is wrong with it, and nothing when it is right."""
+"""Expectations about the body of a follow-up: each returns what is wrong with it, or an empty string."""
 import csv
 import io
 from collections.abc import Callable
@@ -6,37 +6,37 @@ from typing import Any
 
 from servers.report import shortened
 
-Judge = Callable[[str], str]
+Expectation = Callable[[str], str]
 Rows = list[tuple[Any, ...]]
 
 
-def equals(expected: str) -> Judge:
-    """The body is this text."""
-    def judge(body: str) -> str:
+def equals(expected: str) -> Expectation:
+    """Expects exactly this text."""
+    def expect(body: str) -> str:
         return "" if body == expected else f"{shortened(body)} instead of {shortened(expected)}"
-    return judge
+    return expect
 
 
-def contains(*parts: str) -> Judge:
-    """The body has all these texts."""
-    def judge(body: str) -> str:
+def contains(*parts: str) -> Expectation:
+    """Expects all of these texts in the body."""
+    def expect(body: str) -> str:
         missing = [part for part in parts if part not in body]
         return f"{missing} not in {shortened(body)}" if missing else ""
-    return judge
+    return expect
 
 
-def table(names: list[str], expected: Rows) -> Judge:
-    """The body is CSV of these columns and rows."""
-    def judge(body: str) -> str:
-        head, rows = read_table(body)
-        if head != names:
-            return f"the columns are {head}"
+def table(names: list[str], expected: Rows) -> Expectation:
+    """Expects CSV with these columns and rows."""
+    def expect(body: str) -> str:
+        header, rows = read_table(body)
+        if header != names:
+            return f"the columns are {header}"
         return wrong_rows(rows, expected)
-    return judge
+    return expect
 
 
 def read_table(body: str) -> tuple[list[str], Rows]:
-    """The head and the rows of a body in CSV."""
+    """Returns the header row and the other rows of a CSV body."""
     lines = list(csv.reader(io.StringIO(body)))
     if not lines:
         return [], []
@@ -44,7 +44,7 @@ def read_table(body: str) -> tuple[list[str], Rows]:
 
 
 def wrong_rows(rows: Rows, expected: Rows) -> str:
-    """How rows of CSV differ from rows of values."""
+    """Returns how CSV rows differ from the expected values."""
     if len(rows) != len(expected):
         return f"{len(rows)} rows instead of {len(expected)}"
     for row, values in zip(rows, expected):
@@ -54,7 +54,7 @@ def wrong_rows(rows: Rows, expected: Rows) -> str:
 
 
 def same_cell(cell: str, value: Any) -> bool:
-    """Whether a cell of CSV stands for the value; an empty one is null."""
+    """Returns whether a CSV cell equals the value; an empty cell is null."""
     if value is None:
         return cell == ""
     if isinstance(value, str):

@@ -1,9 +1,9 @@
 """server-filesystem: a file of 4 MB, which the server sends twice in one result, and a tree of 360 files."""
 from pathlib import Path
 
-from servers.bench import Bench
-from servers.case import Case
-from servers.judge import contains, equals
+from servers.expectations import contains, equals
+from servers.server_pair import ServerPair
+from servers.setup import Setup
 
 NAME = "filesystem"
 SIZE = 4_000_000
@@ -13,44 +13,44 @@ FOLDERS = 12
 FILES = 30
 
 
-async def run(bench: Bench) -> None:
+async def run(setup: Setup) -> None:
     """Runs the checks."""
-    root = bench.folder / "files"
+    root = setup.folder / "files"
     lines = write_book(root / "book.txt")
     write_tree(root / "tree")
     (root / "note.txt").write_text("A small file\nof two lines.\n")
-    server = bench.node("@modelcontextprotocol/server-filesystem", str(root))
-    async with bench.open(NAME, server) as case:
-        await case.small("list_allowed_directories", {})
-        await case.small("read_text_file", {"path": str(root / "note.txt")})
-        await case.small("read_text_file", {"path": str(root / "missing.txt")}, fails=True)
-        await book(case, root / "book.txt", lines)
-        await tree(case, root / "tree")
+    server = setup.node("@modelcontextprotocol/server-filesystem", str(root))
+    async with setup.open(NAME, server) as pair:
+        await pair.small("list_allowed_directories", {})
+        await pair.small("read_text_file", {"path": str(root / "note.txt")})
+        await pair.small("read_text_file", {"path": str(root / "missing.txt")}, fails=True)
+        await book(pair, root / "book.txt", lines)
+        await tree(pair, root / "tree")
 
 
-async def book(case: Case, path: Path, lines: list[str]) -> None:
-    """The large file."""
-    kept = await case.large("read_text_file", {"path": str(path)})
+async def book(pair: ServerPair, path: Path, lines: list[str]) -> None:
+    """Checks the large file."""
+    kept = await pair.large("read_text_file", {"path": str(path)})
     marked = f"{MARKED_LINE}: {lines[MARKED_LINE - 1]}"
-    await case.follow(kept, {"grep": MARKER}, equals(marked))
-    await case.follow(kept, {"lines": "30000-30004"}, equals("\n".join(lines[29_999:30_004])))
+    await pair.follow(kept, {"grep": MARKER}, equals(marked))
+    await pair.follow(kept, {"lines": "30000-30004"}, equals("\n".join(lines[29_999:30_004])))
     tail = len(lines) - 2
-    await case.follow(kept, {"lines": f"{tail}-{len(lines)}"}, equals("\n".join(lines[tail - 1:])))
+    await pair.follow(kept, {"lines": f"{tail}-{len(lines)}"}, equals("\n".join(lines[tail - 1:])))
     start = len(kept.exported) // 2
     part = kept.exported[start:start + 1000].decode()
-    await case.follow(kept, {"range": f"{start}-{start + 999}"}, equals(part))
+    await pair.follow(kept, {"range": f"{start}-{start + 999}"}, equals(part))
 
 
-async def tree(case: Case, path: Path) -> None:
-    """The folder of many files."""
-    kept = await case.large("directory_tree", {"path": str(path)})
-    await case.follow(kept, {"jq": ".[3].children[7].name"}, equals('"record-03-007.txt"'))
-    await case.follow(kept, {"grep": "record-11-029"}, contains("record-11-029.txt"))
-    await case.follow(kept, {"jq": "[.[].children[]]|length"}, equals(str(FOLDERS * FILES)))
+async def tree(pair: ServerPair, path: Path) -> None:
+    """Checks the folder of many files."""
+    kept = await pair.large("directory_tree", {"path": str(path)})
+    await pair.follow(kept, {"jq": ".[3].children[7].name"}, equals('"record-03-007.txt"'))
+    await pair.follow(kept, {"grep": "record-11-029"}, contains("record-11-029.txt"))
+    await pair.follow(kept, {"jq": "[.[].children[]]|length"}, equals(str(FOLDERS * FILES)))
 
 
 def write_book(path: Path) -> list[str]:
-    """Writes numbered lines, one of them unlike the others, and returns them."""
+    """Writes numbered lines, one of which has the marker, and returns them."""
     lines = []
     size = 0
     while size < SIZE:
@@ -62,7 +62,7 @@ def write_book(path: Path) -> list[str]:
 
 
 def book_line(number: int) -> str:
-    """One line of the large file."""
+    """Returns one line of the large file."""
     if number == MARKED_LINE:
         return f"{number:06} {MARKER} the gate was left open"
     mile = number * 7 % 997
@@ -71,7 +71,7 @@ def book_line(number: int) -> str:
 
 
 def write_tree(folder: Path) -> None:
-    """Makes folders of files."""
+    """Creates folders of files."""
     for outer in range(FOLDERS):
         inside = folder / f"folder-{outer:02}"
         inside.mkdir(parents=True)

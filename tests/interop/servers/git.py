@@ -1,34 +1,34 @@
-"""mcp-server-git, which speaks the stateless revision of the protocol: the log of 300 commits."""
+"""mcp-server-git, which speaks the stateless protocol: the log of 300 commits."""
 import subprocess
 from pathlib import Path
 
-from servers.bench import Bench
-from servers.judge import contains, equals
+from servers.expectations import contains, equals
+from servers.setup import Setup
 
 NAME = "git"
 COMMITS = 300
-SHOWN = 200
-WANTED = 150
+LISTED_COMMITS = 200
+SEARCHED_COMMIT = 150
 FIRST_TIME = 1_700_000_000
 
 
-async def run(bench: Bench) -> None:
+async def run(setup: Setup) -> None:
     """Runs the checks."""
-    repository = bench.folder / "repository"
+    repository = setup.folder / "repository"
     make_repository(repository)
     at = {"repo_path": str(repository)}
-    server = bench.python("mcp-server-git")
-    async with bench.open(NAME, server) as case:
-        await case.small("git_status", at)
-        await case.small("git_branch", at | {"branch_type": "local"})
-        kept = await case.large("git_log", at | {"max_count": SHOWN})
-        wanted = f"step {WANTED} of"
-        await case.follow(kept, {"grep": wanted}, contains(wanted, commit_id(repository)))
-        await case.follow(kept, {"jq": "length"}, equals(str(SHOWN)))
+    server = setup.python("mcp-server-git")
+    async with setup.open(NAME, server) as pair:
+        await pair.small("git_status", at)
+        await pair.small("git_branch", at | {"branch_type": "local"})
+        kept = await pair.large("git_log", at | {"max_count": LISTED_COMMITS})
+        wanted = f"step {SEARCHED_COMMIT} of"
+        await pair.follow(kept, {"grep": wanted}, contains(wanted, commit_id(repository)))
+        await pair.follow(kept, {"jq": "length"}, equals(str(LISTED_COMMITS)))
 
 
 def make_repository(folder: Path) -> None:
-    """Makes the commits in one go."""
+    """Creates a repository with all commits in one import."""
     author = ["-c", "user.name=Keeper", "-c", "user.email=keeper@example.org"]
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(folder)], check=True)
     git = ["git", *author, "-C", str(folder)]
@@ -38,7 +38,7 @@ def make_repository(folder: Path) -> None:
 
 
 def commit(number: int) -> str:
-    """One commit in the form of fast-import."""
+    """Returns one commit in the format of git fast-import."""
     subject = f"gate {number % 12}: step {number} of the spring works"
     message = f"{subject}\n\nThe log of hour {number % 24} was kept.\n"
     content = f"level {number}\n"
@@ -50,6 +50,6 @@ def commit(number: int) -> str:
 
 
 def commit_id(folder: Path) -> str:
-    """The id of the commit that is looked for."""
-    search = ["git", "-C", str(folder), "log", "--format=%H", f"--grep=step {WANTED} of"]
+    """Returns the id of the commit that the follow-up searches for."""
+    search = ["git", "-C", str(folder), "log", "--format=%H", f"--grep=step {SEARCHED_COMMIT} of"]
     return subprocess.run(search, check=True, capture_output=True, text=True).stdout.strip()

@@ -1,47 +1,47 @@
-"""server-memory: a graph of 300 entities, made and read through the proxy."""
-from servers.bench import Bench
-from servers.case import Case
-from servers.judge import contains, equals, table
-from servers.link import Server
+"""server-memory: a graph of 300 entities, created and read through tidegate."""
+from servers.connection import Server
+from servers.expectations import contains, equals, table
+from servers.server_pair import ServerPair
+from servers.setup import Setup
 
 NAME = "memory"
 COUNT = 300
 KINDS = ["gauge", "harbour", "lock"]
 
 
-async def run(bench: Bench) -> None:
-    """Runs the checks; each side has a graph of its own, made by the same calls."""
-    async with bench.open(NAME, server(bench, "direct"), server(bench, "gated")) as case:
+async def run(setup: Setup) -> None:
+    """Runs the checks; each side has its own graph, created by the same calls."""
+    async with setup.open(NAME, server(setup, "direct"), server(setup, "gated")) as pair:
         entities = [entity(number) for number in range(COUNT)]
-        made = await case.large("create_entities", {"entities": entities})
-        await case.follow(made, {"jq": ".[-1].name"}, equals(f'"{entities[-1]["name"]}"'))
-        await case.small("open_nodes", {"names": ["station-007"]})
-        await case.small("create_relations", {"relations": [
+        created = await pair.large("create_entities", {"entities": entities})
+        await pair.follow(created, {"jq": ".[-1].name"}, equals(f'"{entities[-1]["name"]}"'))
+        await pair.small("open_nodes", {"names": ["station-007"]})
+        await pair.small("create_relations", {"relations": [
             {"from": "station-001", "to": "station-002", "relationType": "drains into"}]})
-        await graph(case)
+        await graph(pair)
 
 
-async def graph(case: Case) -> None:
-    """The whole graph."""
-    read = await case.large("read_graph", {})
+async def graph(pair: ServerPair) -> None:
+    """Checks the whole graph."""
+    read = await pair.large("read_graph", {})
     kinds = [(kind, COUNT // len(KINDS)) for kind in KINDS]
     group = "select entityType, count(*) as n from t group by 1 order by 1"
-    await case.follow(read, {"sql": group}, table(["entityType", "n"], kinds))
-    await case.follow(read, {"sql": "select count(*) as n from t"}, table(["n"], [(COUNT,)]))
-    await case.follow(read, {"jq": '.entities[]|select(.name=="station-200")|.observations[1]'},
+    await pair.follow(read, {"sql": group}, table(["entityType", "n"], kinds))
+    await pair.follow(read, {"sql": "select count(*) as n from t"}, table(["n"], [(COUNT,)]))
+    await pair.follow(read, {"jq": '.entities[]|select(.name=="station-200")|.observations[1]'},
                       equals(f'"{entity(200)["observations"][1]}"'))
-    await case.follow(read, {"jq": ".relations[0].to"}, equals('"station-002"'))
-    await case.follow(read, {"grep": "station-123"}, contains("station-123", entity(123)["observations"][0]))
+    await pair.follow(read, {"jq": ".relations[0].to"}, equals('"station-002"'))
+    await pair.follow(read, {"grep": "station-123"}, contains("station-123", entity(123)["observations"][0]))
 
 
-def server(bench: Bench, side: str) -> Server:
-    """The server with a file for one side."""
-    path = bench.folder / f"{side}.jsonl"
-    return bench.node("@modelcontextprotocol/server-memory", environment={"MEMORY_FILE_PATH": str(path)})
+def server(setup: Setup, side: str) -> Server:
+    """Returns the server with a separate file for one side."""
+    path = setup.folder / f"{side}.jsonl"
+    return setup.node("@modelcontextprotocol/server-memory", environment={"MEMORY_FILE_PATH": str(path)})
 
 
 def entity(number: int) -> dict:
-    """One entity of the graph."""
+    """Returns one entity of the graph."""
     return {
         "name": f"station-{number:03}",
         "entityType": KINDS[number % len(KINDS)],

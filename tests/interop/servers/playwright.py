@@ -9,59 +9,59 @@ from pathlib import Path
 from typing import Any
 
 from install import chromium
-from servers.bench import Bench
-from servers.case import Case
-from servers.judge import contains
+from servers.expectations import contains
+from servers.server_pair import ServerPair
+from servers.setup import Setup
 
 NAME = "playwright"
 ROWS = 1_500
-WANTED = 777
+SEARCHED_ROW = 777
 STATES = ["open", "closed", "in repair"]
-# With what Playwright itself sets, the browser asks nobody but the page.
+# Together with Playwright's own flags, these keep the browser from contacting any other host.
 QUIET = ["--disable-domain-reliability", "--disable-sync", "--no-pings"]
-# Files are named after the time.
+# File names contain the time.
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z")
 
 
-async def run(bench: Bench) -> None:
+async def run(setup: Setup) -> None:
     """Runs the checks."""
-    settings = bench.folder / "playwright.json"
+    settings = setup.folder / "playwright.json"
     settings.write_text(json.dumps({"browser": {"launchOptions": {"args": QUIET}}}))
-    server = bench.node(
+    server = setup.node(
         "@playwright/mcp", "--headless", "--isolated", "--no-sandbox",
         "--executable-path", chromium(), "--config", str(settings))
-    with website(bench.folder / "site") as address:
-        async with bench.open(NAME, server) as case:
-            await case.small("browser_navigate", {"url": address}, plain=without_stamps)
-            await snapshot(case)
-            await screenshot(case)
-            await case.small("browser_close", {})
+    with website(setup.folder / "site") as address:
+        async with setup.open(NAME, server) as pair:
+            await pair.small("browser_navigate", {"url": address}, normalize=without_stamps)
+            await snapshot(pair)
+            await screenshot(pair)
+            await pair.small("browser_close", {})
 
 
-async def snapshot(case: Case) -> None:
-    """The page as text."""
+async def snapshot(pair: ServerPair) -> None:
+    """Checks the page as text."""
     first, last = cells(1), cells(ROWS)
-    kept = await case.large("browser_snapshot", {}, judge=contains(*first[1:], *last[1:], cells(WANTED)[1]))
-    _, name, level, state = cells(WANTED)
-    await case.follow(kept, {"grep": f'link "{name}"', "context": 4}, contains(name, level, state))
-    await case.follow(kept, {"grep": cells(ROWS)[1]}, contains(cells(ROWS)[1]))
+    kept = await pair.large("browser_snapshot", {}, expect=contains(*first[1:], *last[1:], cells(SEARCHED_ROW)[1]))
+    _, name, level, state = cells(SEARCHED_ROW)
+    await pair.follow(kept, {"grep": f'link "{name}"', "context": 4}, contains(name, level, state))
+    await pair.follow(kept, {"grep": cells(ROWS)[1]}, contains(cells(ROWS)[1]))
 
 
-async def screenshot(case: Case) -> None:
-    """The page as an image, which crosses though its bytes are many."""
-    result = await case.small("browser_take_screenshot", {}, plain=without_images)
+async def screenshot(pair: ServerPair) -> None:
+    """Checks the page as an image, which passes through despite its size."""
+    result = await pair.small("browser_take_screenshot", {}, normalize=without_images)
     kinds = [block["type"] for block in result["content"]]
     problem = "" if "image" in kinds else f"its blocks are {kinds}"
-    case.check("browser_take_screenshot brings its image", problem)
+    pair.check("browser_take_screenshot returns its image", problem)
 
 
 def without_stamps(result: dict[str, Any]) -> Any:
-    """The result without the times in it."""
+    """Returns the result without times."""
     return json.loads(STAMP.sub("TIME", json.dumps(result)))
 
 
 def without_images(result: dict[str, Any]) -> Any:
-    """The result without times and without the pixels, which a browser may draw in more than one way."""
+    """Returns the result without times and pixels, since rendering differs from run to run."""
     plain = without_stamps(result)
     for block in plain["content"]:
         if block["type"] == "image":
@@ -71,10 +71,10 @@ def without_images(result: dict[str, Any]) -> Any:
 
 @contextmanager
 def website(folder: Path):
-    """Serves the page on this machine alone and yields its address."""
+    """Serves the page on 127.0.0.1 and yields its URL."""
     folder.mkdir()
     (folder / "index.html").write_text(page())
-    handler = functools.partial(Quiet, directory=str(folder))
+    handler = functools.partial(QuietHandler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -84,15 +84,15 @@ def website(folder: Path):
         server.server_close()
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and says nothing."""
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves files without logging."""
 
     def log_message(self, *_: Any) -> None:
         pass
 
 
 def page() -> str:
-    """The page: a heading and a table with a link in each row."""
+    """Returns the page: a heading and a table with a link in each row."""
     rows = "\n".join(row(number) for number in range(1, ROWS + 1))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Gates</title>'
@@ -102,12 +102,12 @@ def page() -> str:
 
 
 def row(number: int) -> str:
-    """One row of the table."""
+    """Returns one row of the table."""
     first, name, level, state = cells(number)
     return (f'<tr><td>{first}</td><td><a href="/gate/{number}">{name}</a></td>'
             f"<td>{level}</td><td>{state}</td></tr>")
 
 
 def cells(number: int) -> tuple[str, str, str, str]:
-    """What stands in a row."""
+    """Returns the cells of a row."""
     return str(number), f"gate {number:04}", f"level {number % 600 / 10} m", STATES[number % 3]

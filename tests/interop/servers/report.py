@@ -1,10 +1,10 @@
-"""What the checks found: one line each as they happen, and the table of measured sizes."""
+"""Reports the checks, one line each, and the table of measured sizes."""
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Row:
-    """A large result: what it would have cost, what it cost, and a follow-up that was right."""
+    """A large result: its tokens, the tokens of its overview, and a follow-up that was answered correctly."""
 
     tool: str
     server: str
@@ -13,9 +13,9 @@ class Row:
     follow_up: str = ""
 
     def line(self) -> str:
-        """The row of the table."""
+        """Returns the row as Markdown."""
         saved = 100 * (1 - self.shown_tokens / self.raw_tokens)
-        # In a table even a bar inside code ends the cell.
+        # Even inside code a bar ends a table cell.
         follow_up = self.follow_up.replace("|", "\\|")
         return (f"| `{self.tool}` ({self.server}) | {self.raw_tokens:,} | {self.shown_tokens:,} "
                 f"| {saved:.1f}% | {follow_up} |")
@@ -30,7 +30,7 @@ class Report:
     failed: int = 0
 
     def check(self, server: str, what: str, problem: str) -> bool:
-        """Prints one check; an empty problem means that it is fine."""
+        """Counts and prints one check; an empty problem means that it passed."""
         if problem:
             self.failed += 1
             print(f"failed  {server}: {what}: {problem}", flush=True)
@@ -40,7 +40,7 @@ class Report:
         return not problem
 
     def table(self) -> str:
-        """The rows as Markdown."""
+        """Returns the table as Markdown."""
         head = [
             "| tool (real server, version) | raw tokens | in context | saved | follow-up that answered |",
             "|---|---:|---:|---:|---|",
@@ -48,7 +48,7 @@ class Report:
         return "\n".join(head + [row.line() for row in self.rows]) + "\n"
 
 
-def shortened(value: object, most: int = 300) -> str:
-    """A value as it may stand in one line."""
+def shortened(value: object, max_chars: int = 300) -> str:
+    """Returns a value as one line of limited length."""
     text = str(value).replace("\n", "\\n")
-    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+    return text if len(text) <= max_chars else f"{text[:max_chars]}... ({len(text)} characters)"

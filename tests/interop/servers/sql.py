@@ -1,11 +1,11 @@
-"""dbhub on SQLite: a table of 5,000 rows, and follow-ups that must say what SQLite itself says."""
+"""dbhub on SQLite: a table of 5,000 rows, and follow-ups that must give the same answers as SQLite."""
 import random
 import sqlite3
 from pathlib import Path
 
-from servers.bench import Bench
-from servers.case import Case, Kept
-from servers.judge import Judge, equals, read_table, table, wrong_rows
+from servers.expectations import Expectation, equals, read_table, table, wrong_rows
+from servers.server_pair import KeptResult, ServerPair
+from servers.setup import Setup
 
 NAME = "sql"
 COUNT = 5_000
@@ -20,73 +20,73 @@ GROUPS = """select country, status, count(*) as n, sum(items) as items, round(av
  from {} group by country, status order by country, status""".replace("\n", "")
 
 
-async def run(bench: Bench) -> None:
+async def run(setup: Setup) -> None:
     """Runs the checks."""
-    path = bench.folder / "orders.db"
+    path = setup.folder / "orders.db"
     database = make_database(path)
-    server = bench.node("@bytebase/dbhub", "--transport", "stdio", "--dsn", f"sqlite://{path}")
-    async with bench.open(NAME, server) as case:
-        await case.small("execute_sql", {"sql": "select count(*) as n from orders"})
-        await case.small("search_objects", {"object_type": "table"})
-        await case.small("execute_sql", {"sql": "select * from missing"}, fails=True)
-        kept = await case.large("execute_sql", {"sql": "select * from orders"})
-        await follow_ups(case, kept, database)
+    server = setup.node("@bytebase/dbhub", "--transport", "stdio", "--dsn", f"sqlite://{path}")
+    async with setup.open(NAME, server) as pair:
+        await pair.small("execute_sql", {"sql": "select count(*) as n from orders"})
+        await pair.small("search_objects", {"object_type": "table"})
+        await pair.small("execute_sql", {"sql": "select * from missing"}, fails=True)
+        kept = await pair.large("execute_sql", {"sql": "select * from orders"})
+        await follow_ups(pair, kept, database)
 
 
-async def follow_ups(case: Case, kept: Kept, database: sqlite3.Connection) -> None:
-    """Every way to read on, against SQLite."""
-    def asked(query: str) -> list[tuple]:
+async def follow_ups(pair: ServerPair, kept: KeptResult, database: sqlite3.Connection) -> None:
+    """Checks every view against SQLite."""
+    def query_sqlite(query: str) -> list[tuple]:
         return database.execute(query).fetchall()
 
     names = ["country", "status", "n", "items", "average"]
-    await case.follow(kept, {"sql": GROUPS.format("t")}, table(names, asked(GROUPS.format("orders"))))
-    await case.follow(kept, {"page": 3, "page_size": 20},
-                      table(COLUMNS, asked("select * from orders limit 20 offset 40")))
-    await case.follow(kept, {"page": 3}, third_page(asked("select * from orders")))
-    await case.follow(kept, {"fields": ["order_id", "status"], "page_size": 30},
-                      table(["order_id", "status"], asked("select order_id, status from orders limit 30")))
-    [(nowhere,)] = asked("select count(*) from orders where country is null")
+    await pair.follow(kept, {"sql": GROUPS.format("t")}, table(names, query_sqlite(GROUPS.format("orders"))))
+    await pair.follow(kept, {"page": 3, "page_size": 20},
+                      table(COLUMNS, query_sqlite("select * from orders limit 20 offset 40")))
+    await pair.follow(kept, {"page": 3}, third_page(query_sqlite("select * from orders")))
+    await pair.follow(kept, {"fields": ["order_id", "status"], "page_size": 30},
+                      table(["order_id", "status"], query_sqlite("select order_id, status from orders limit 30")))
+    [(without_country,)] = query_sqlite("select count(*) from orders where country is null")
     count = "[.data.statements[0].rows[]|select(.country==null)]|length"
-    await case.follow(kept, {"jq": count}, equals(str(nowhere)))
-    [(customer,)] = asked("select customer from orders where order_id = 4321")
-    await case.follow(kept, {"path": "/data/statements/0/rows/4320/customer"}, equals(f'"{customer}"'))
+    await pair.follow(kept, {"jq": count}, equals(str(without_country)))
+    [(customer,)] = query_sqlite("select customer from orders where order_id = 4321")
+    await pair.follow(kept, {"path": "/data/statements/0/rows/4320/customer"}, equals(f'"{customer}"'))
 
 
-def third_page(rows: list[tuple]) -> Judge:
-    """The body is the third page, or the beginning of it, whatever the length of pages is."""
-    def judge(body: str) -> str:
-        head, shown = read_table(body)
-        if head != COLUMNS or not shown:
-            return f"the columns are {head} and the rows {len(shown)}"
+def third_page(rows: list[tuple]) -> Expectation:
+    """Expects the third page, or the beginning of it, for any page size."""
+    def expect(body: str) -> str:
+        header, shown = read_table(body)
+        if header != COLUMNS or not shown:
+            return f"the columns are {header} and there are {len(shown)} rows"
         before = int(shown[0][0]) - 1
         if before % 2 or len(shown) > before // 2:
             return f"{len(shown)} rows after {before}"
         return wrong_rows(shown, rows[before:before + len(shown)])
-    return judge
+    return expect
 
 
 def make_database(path: Path) -> sqlite3.Connection:
-    """Makes the table, the same in every run."""
-    chance = random.Random(7)
+    """Creates the table; its rows are the same in every run."""
+    rng = random.Random(7)
     database = sqlite3.connect(path)
     database.execute(TABLE)
-    rows = [order(number, chance) for number in range(1, COUNT + 1)]
+    rows = [order(number, rng) for number in range(1, COUNT + 1)]
     database.executemany("insert into orders values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
     database.commit()
     return database
 
 
-def order(number: int, chance: random.Random) -> tuple:
+def order(number: int, rng: random.Random) -> tuple:
     """One row."""
-    day = f"2026-{chance.randrange(1, 11):02}-{chance.randrange(1, 29):02}"
-    time = f"{chance.randrange(24):02}:{chance.randrange(60):02}:00Z"
+    day = f"2026-{rng.randrange(1, 11):02}-{rng.randrange(1, 29):02}"
+    time = f"{rng.randrange(24):02}:{rng.randrange(60):02}:00Z"
     return (
         number,
-        f"customer {chance.randrange(900):03}",
-        chance.choice(COUNTRIES),
-        chance.choice(STATES),
-        round(chance.uniform(5, 900), 2),
-        chance.randrange(1, 9),
+        f"customer {rng.randrange(900):03}",
+        rng.choice(COUNTRIES),
+        rng.choice(STATES),
+        round(rng.uniform(5, 900), 2),
+        rng.randrange(1, 9),
         f"{day}T{time}",
-        chance.choice(NOTES),
+        rng.choice(NOTES),
     )

@@ -1,7 +1,7 @@
-"""Counts tokens (o200k): by tiktoken where its vocabulary can be had, else by tidegate itself.
+"""Counts tokens (o200k) with tiktoken, or with tidegate itself if tiktoken has no vocabulary.
 
-The vocabulary lies beside the corpus of recorded tool outputs (TIDEGATE_SHARED, by default ../shared), so
-that nothing is downloaded; tiktoken fetches it where there is no corpus.
+The vocabulary is read from the corpus of recorded tool outputs (TIDEGATE_SHARED, by default ../shared). Without a
+corpus tiktoken downloads it.
 """
 import base64
 import gzip
@@ -26,18 +26,18 @@ PATTERN = "|".join([
 
 
 def counter(tidegate: Path) -> tuple[str, Callable[[str], int]]:
-    """Who counts, and the function that does."""
+    """Returns the name of the counter and the function that counts."""
     shared = Path(os.environ.get("TIDEGATE_SHARED", REPOSITORY / ".." / "shared"))
     try:
         encoding = load(shared / VOCABULARY)
     except Exception as error:
-        who = f"tidegate (tiktoken has no vocabulary: {type(error).__name__})"
-        return who, lambda text: shape_count(tidegate, text)
+        name = f"tidegate (tiktoken has no vocabulary: {type(error).__name__})"
+        return name, lambda text: shape_count(tidegate, text)
     return "tiktoken", lambda text: len(encoding.encode_ordinary(text))
 
 
 def load(vocabulary: Path):
-    """The encoding, from the file or as tiktoken finds it."""
+    """Returns the encoding, from the file if it exists."""
     import tiktoken
     if not vocabulary.exists():
         return tiktoken.get_encoding("o200k_base")
@@ -49,7 +49,7 @@ def load(vocabulary: Path):
 
 
 def shape_count(tidegate: Path, text: str) -> int:
-    """The count of `tidegate shape`, which is an estimate for long texts."""
+    """Returns the count of `tidegate shape`, which is an estimate for long texts."""
     result = json.dumps({"content": [{"type": "text", "text": text}]})
     command = [str(tidegate), "shape", "--format", "json"]
     done = subprocess.run(command, input=result.encode(), stdout=subprocess.PIPE, check=True)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tour of the fixture conf_server.py with the Python SDK: python_conf.py --mode legacy|auto -- SERVER ARGS...
 
-In the legacy era the server asks the client by requests of its own; in the modern era by results that need
-input, and changes of lists come over a subscription.
+In the legacy era the server sends requests to the client. In the modern era it returns results that need input, and
+reports list changes over a subscription.
 """
 import anyio
 
@@ -36,7 +36,7 @@ ROUNDS = (
 
 
 def fill_in(schema: dict) -> dict:
-    """A value for every field of a form."""
+    """Returns a value for every field of a form."""
     def value(of: dict):
         if of["type"] == "boolean":
             return True
@@ -80,7 +80,7 @@ async def modern(client, transcript):
 
 
 async def listen(client) -> str:
-    """The first event of a subscription."""
+    """Returns the type of the first event of a subscription."""
     with anyio.fail_after(10):
         async with client.listen(tools_list_changed=True) as subscription:
             await client.call_tool("test_trigger_tool_change", {})
@@ -89,7 +89,7 @@ async def listen(client) -> str:
     return "no event"
 
 
-async def visit(client, transcript, host):
+async def make_tour(client, transcript, host):
     await lists(client, transcript)
     await calls(client, transcript)
     if client.protocol_version >= "2026":
@@ -99,4 +99,4 @@ async def visit(client, transcript, host):
 
 
 if __name__ == "__main__":
-    tour.run(visit, tour.Host(form=fill_in))
+    tour.run(make_tour, tour.Host(form=fill_in))

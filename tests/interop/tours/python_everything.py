@@ -11,7 +11,7 @@ import mcp_types as t
 
 import tour
 
-# The server registers some tools only after it knows what the client can do.
+# The server registers some tools only after it knows the client's capabilities.
 SETTLE_SECONDS = 0.7
 
 
@@ -52,7 +52,7 @@ async def requests_from_the_server(client, transcript):
 
 
 async def cancellation(client, transcript):
-    """The call ends at once on our side, and the connection stays usable."""
+    """A cancelled call returns at once, and the connection stays usable."""
     start = time.monotonic()
     with anyio.move_on_after(0.8):
         await client.call_tool("trigger-long-running-operation", {"duration": 8, "steps": 4})
@@ -60,7 +60,7 @@ async def cancellation(client, transcript):
     await transcript.step("after-cancel", client.call_tool("echo", {"message": "still alive"}))
 
 
-async def visit(client, transcript, host):
+async def make_tour(client, transcript, host):
     await anyio.sleep(SETTLE_SECONDS)
     await transcript.step("ping", client.send_ping())
     await transcript.step("log-level", client.set_logging_level("warning"))
@@ -73,4 +73,4 @@ async def visit(client, transcript, host):
 
 
 if __name__ == "__main__":
-    tour.run(visit, tour.Host(reply="SAMPLED", form=lambda schema: {"name": "Ada", "check": True}))
+    tour.run(make_tour, tour.Host(reply="SAMPLED", form=lambda schema: {"name": "Ada", "check": True}))

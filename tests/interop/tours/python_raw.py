@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tour of the fixture raw_server.mjs with the Python SDK: python_raw.py --mode legacy|auto -- SERVER ARGS...
 
-Lists in pages, results with an outputSchema that the client checks, large results, and many progress events
-at once.
+Paged lists, results with an outputSchema that the client validates, large results, and many progress events at
+once.
 """
 import tour
 
@@ -12,7 +12,7 @@ LARGE_ROWS = 5_000
 
 
 async def pages(client, transcript):
-    """The first page of the list as it is, the others in a list, and whether all may be cached alike."""
+    """Records the first page, the other pages as a list, and whether all pages have the same cacheScope."""
     first = tour.plain(await client.list_tools())
     others = []
     cursor = first.get("nextCursor")
@@ -24,7 +24,7 @@ async def pages(client, transcript):
     transcript.record("one-scope", len({page.get("cacheScope") for page in [first, *others]}) == 1)
 
 
-async def visit(client, transcript, host):
+async def make_tour(client, transcript, host):
     call = client.call_tool
     await pages(client, transcript)
     for name in STRUCTURED:
@@ -37,4 +37,4 @@ async def visit(client, transcript, host):
 
 
 if __name__ == "__main__":
-    tour.run(visit, tour.Host())
+    tour.run(make_tour, tour.Host())

@@ -1,8 +1,7 @@
-"""What the Python tours share: the transcript, the client's answers to a server, and the connection.
+"""Shared by the Python tours: the transcript, the responses to requests of the server, and the connection.
 
-A tour is run as `TOUR.py [--mode legacy|auto] -- SERVER ARGS...`, or with `--url URL` in place of the server,
-and prints its transcript, one JSON object with a member per step, on stdout. Whatever differs from run to run
-(times, random ids) is replaced by a mark.
+Run a tour as `TOUR.py [--mode legacy|auto] -- SERVER ARGS...`, or with `--url URL` instead of the server. It prints its
+transcript to stdout, one JSON object with a member per step. Times and random ids are replaced by placeholders.
 """
 import argparse
 import json
@@ -18,7 +17,7 @@ import mcp_types as t
 from mcp import Client, StdioServerParameters
 
 STEP_SECONDS = 40
-MARKS = [
+PLACEHOLDERS = [
     (re.compile(r"\d{1,2}:\d{2}:\d{2} [AP]M"), "<time>"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "<instant>"),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<uuid>"),
@@ -26,17 +25,17 @@ MARKS = [
 
 
 def plain(value: Any) -> Any:
-    """A model of the SDK as plain JSON."""
+    """Returns an SDK model as plain JSON."""
     if hasattr(value, "model_dump"):
         return value.model_dump(by_alias=True, mode="json", exclude_none=True)
     return value
 
 
 def normalised(value: Any) -> Any:
-    """The value without what differs from run to run."""
+    """Returns the value without what differs from run to run."""
     text = json.dumps(value, ensure_ascii=False)
-    for pattern, mark in MARKS:
-        text = pattern.sub(mark, text)
+    for pattern, placeholder in PLACEHOLDERS:
+        text = pattern.sub(placeholder, text)
     return json.loads(text)
 
 
@@ -50,7 +49,7 @@ class Transcript:
         self.steps[name] = normalised(plain(value))
 
     async def step(self, name: str, request: Awaitable) -> None:
-        """Records the result, or the error, which is as much a part of the transcript."""
+        """Records the result or the error of a request."""
         try:
             with anyio.fail_after(STEP_SECONDS):
                 self.record(name, await request)
@@ -58,7 +57,7 @@ class Transcript:
             self.record(name, {"error": type(error).__name__, "message": str(error)[:300]})
 
     async def progress(self, name: str, call: Callable[..., Awaitable]) -> None:
-        """A step whose progress events are recorded as well."""
+        """Records a step and its progress events."""
         events = []
 
         async def receive(progress, total, message):
@@ -68,7 +67,7 @@ class Transcript:
         self.record("progress", events)
 
     def server(self, client: Client) -> None:
-        """What the server says about itself."""
+        """Records what the server says about itself."""
         self.record("server", {
             "version": client.protocol_version,
             "info": plain(client.server_info),
@@ -82,7 +81,7 @@ class Transcript:
 
 @dataclass
 class Host:
-    """The client's side: answers what the server asks, and notes that it was asked."""
+    """Responds to requests of the server, and records them."""
 
     reply: str = "Paris"
     form: Callable[[dict], dict] = lambda schema: {}
@@ -116,25 +115,25 @@ class Host:
         }
 
 
-def options_of_the_tour() -> argparse.Namespace:
+def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--mode", default="legacy")
     parser.add_argument("--url")
     parser.add_argument("server", nargs="*")
     options = parser.parse_args()
     if bool(options.url) == bool(options.server):
-        parser.error("either --url or the command of a server is needed")
+        parser.error("give either --url or the command of a server")
     return options
 
 
-def run(visit: Callable[[Client, Transcript, Host], Awaitable], host: Host) -> None:
-    """Connects to the server of the command line, makes the visit and prints the transcript."""
+def run(tour: Callable[[Client, Transcript, Host], Awaitable], host: Host) -> None:
+    """Connects to the server on the command line, runs the tour and prints the transcript."""
     warnings.filterwarnings("ignore")
-    options = options_of_the_tour()
+    options = read_options()
     server = options.url
     if options.server:
         command, *arguments = options.server
-        # The SDK would hand over only a few variables.
+        # By default the SDK passes on only a few variables.
         server = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
     transcript = Transcript()
 
@@ -150,7 +149,7 @@ def run(visit: Callable[[Client, Transcript, Host], Awaitable], host: Host) -> N
             read_timeout_seconds=STEP_SECONDS,
         ) as client:
             transcript.server(client)
-            await visit(client, transcript, host)
+            await tour(client, transcript, host)
             transcript.record("seen", host.seen())
 
     anyio.run(connect)

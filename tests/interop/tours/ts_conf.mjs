@@ -2,15 +2,15 @@
 //
 //   ts_conf.mjs --sdk v2 --mode auto|2026-07-28 -- SERVER ARGS...
 //
-// Results that need input from the client, a subscription to changes of a list, plain calls, and progress.
+// Results that need input from the client, a subscription to list changes, plain calls, and progress.
 import { run, sleep } from './tour.mjs';
 
 const PLAIN = ['simple_text', 'image_content', 'embedded_resource', 'error_handling', 'tool_with_logging'];
 const ROUNDS = ['elicitation', 'sampling', 'list_roots', 'request_state', 'multiple_inputs', 'multi_round'];
 const NEEDS_INPUT = 'test_input_required_result_';
-const EVENT_TIME = 4000;
+const EVENT_TIMEOUT = 4000;
 
-/** A value for every field of a form. */
+/** Returns a value for every field of a form. */
 function fillIn(schema) {
   const value = field => (field.type === 'boolean' ? true : 'Ada');
   return Object.fromEntries(Object.entries(schema.properties).map(([name, field]) => [name, value(field)]));
@@ -23,14 +23,14 @@ async function lists({ client, transcript }) {
   await transcript.step('prompts', () => client.listPrompts());
 }
 
-/** The first event of a subscription. */
+/** Returns the first event of a subscription. */
 async function listen({ client, call }) {
   const event = new Promise(resolve => {
     client.setNotificationHandler('notifications/tools/list_changed', () => resolve('tools/list_changed'));
   });
   const subscription = await client.listen({ toolsListChanged: true });
   await call('test_trigger_tool_change');
-  const first = await Promise.race([event, sleep(EVENT_TIME).then(() => 'no event')]);
+  const first = await Promise.race([event, sleep(EVENT_TIMEOUT).then(() => 'no event')]);
   await subscription.close?.();
   return first;
 }

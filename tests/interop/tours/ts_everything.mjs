@@ -6,7 +6,7 @@
 // elicitation, roots, tasks of protocol 2025-11-25 (v1 only), and a call that the client cancels.
 import { run, sleep } from './tour.mjs';
 
-// The server registers some tools only after it knows what the client can do.
+// The server registers some tools only after it knows the client's capabilities.
 const SETTLE = 700;
 
 async function tools({ client, call, transcript }) {
@@ -46,7 +46,7 @@ async function requestsFromTheServer({ call, transcript }) {
   await transcript.step('roots', () => call('get-roots-list'));
 }
 
-/** A call that becomes a task: the kinds of its events, each once, with what the result holds. */
+/** Calls a tool as a task; records the kinds of its events, each once, and the content of the result. */
 async function task(client) {
   const request = { name: 'simulate-research-query', arguments: { topic: 'x', ambiguous: false } };
   const events = new Set();
@@ -59,7 +59,7 @@ async function task(client) {
   return [...events];
 }
 
-/** The call ends at once on our side, and the connection stays usable. */
+/** A cancelled call returns at once, and the connection stays usable. */
 async function cancellation({ call, transcript }) {
   const start = Date.now();
   const controller = new AbortController();

@@ -2,18 +2,17 @@
 //
 //   ts_raw.mjs --sdk v1|v2 [--mode legacy|auto|2026-07-28] -- SERVER ARGS...
 //
-// Lists in pages, results with an outputSchema that the client checks, and large results. The TypeScript
-// clients lose progress events that share a read with the response, so that bursts of them are left to
-// other tests.
+// Paged lists, results with an outputSchema that the client validates, and large results. The TypeScript clients drop
+// progress events that arrive in the same read as the response, so other tests cover many events at once.
 import { run } from './tour.mjs';
 
 const STRUCTURED = ['match', 'extra-key', 'short-array', 'error-missing'];
 const LARGE_BYTES = 1_000_000;
 const LARGE_ROWS = 5_000;
 
-/** The first page of the list as it is, the others in a list, and whether all may be cached alike. */
+/** Records the first page, the other pages as a list, and whether all pages have the same cacheScope. */
 async function pages({ client, listPage, transcript }) {
-  // From this list the client knows what to check results against.
+  // The client takes the output schemas to validate against from this list.
   await client.listTools();
   const [first, ...others] = await walk(listPage);
   const scopes = new Set([first, ...others].map(page => page.cacheScope));

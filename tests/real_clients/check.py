@@ -1,7 +1,7 @@
-"""`run.py check`: every client on the probe server, compared with facts.json.
+"""`run.py check`: runs every client on the probe server and compares with facts.json.
 
-A fact is what one client showed its model for one shape, with the parts that differ from run to run
-(folders, ids, times) replaced by a name in angle brackets, and long blocks cut to their ends.
+A fact is what one client showed its model for one result shape. What differs from run to run (folders, ids, times) is
+replaced by a name in angle brackets, and long blocks are cut to their beginning and end.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mocks.scripted import IMAGE
 FACTS = runner.HERE / "facts.json"
 PLAN = runner.HERE / "probe_plan.json"
 PROBE = [sys.executable, str(runner.HERE / "probe_server.py")]
-HEAD, TAIL = 140, 80
+HEAD_CHARS, TAIL_CHARS = 140, 80
 VOLATILE = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>"),
     (r"\b\d{13}\b(-[0-9a-z]{6}\b)?", "<time>"),
@@ -28,7 +28,7 @@ VOLATILE = [
 
 
 def run(names: list[str], cache: Path, *, write: bool) -> int:
-    """Runs the named clients; prints the table and the differences; returns the exit code."""
+    """Runs the named clients, prints the table and the differences, and returns the exit code."""
     known = json.loads(FACTS.read_text(encoding="utf-8")) if FACTS.exists() else {}
     plan = plans.load(PLAN)
     seen, failed = {}, []
@@ -37,7 +37,7 @@ def run(names: list[str], cache: Path, *, write: bool) -> int:
         seen[name] = facts(head, steps)
         print(f"{name} {head['version']}: {head['seconds']} s, exit code {head['exit_code']}", file=sys.stderr)
         if not head["complete"]:
-            failed.append(f"\n{name} did not finish its plan: {runner.gaps(head)}\n{runner.last_words(head)}")
+            failed.append(f"\n{name} did not complete its plan: {runner.gaps(head)}\n{runner.stderr_report(head)}")
     print(table({name: {label: verdict(fact) for label, fact in client["shapes"].items()}
                  for name, client in seen.items()}))
     if write and not failed:
@@ -49,7 +49,7 @@ def run(names: list[str], cache: Path, *, write: bool) -> int:
 
 
 def facts(head: dict, steps: list[dict]) -> dict:
-    """The part of a run that should be the same next time."""
+    """Returns the part of a run that should be the same next time."""
     home = head["home"]
     return {
         "run": {
@@ -71,7 +71,7 @@ def facts(head: dict, steps: list[dict]) -> dict:
 
 
 def stable(text: str, home: str) -> str:
-    """The text without what differs from run to run."""
+    """Returns the text without what differs from run to run."""
     for folder, name in ((home, "<home>"), (str(Path(home).parent / "work"), "<work>")):
         text = text.replace(folder, name).replace(re.sub(r"[^A-Za-z0-9]", "-", folder), name)
     for pattern, name in VOLATILE:
@@ -80,19 +80,19 @@ def stable(text: str, home: str) -> str:
 
 
 def meta(value, home: str):
-    """A `_meta` value that should be the same next time: of an object, the keys."""
+    """Returns the stable part of a `_meta` value; of an object, its keys."""
     return sorted(value) if isinstance(value, dict) else stable(str(value), home)
 
 
 def shorten(text: str) -> str:
-    """The ends of a long text, and how much lies between."""
-    if len(text) <= HEAD + TAIL:
+    """Returns the beginning and the end of a long text, and how much is between them."""
+    if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return text
-    return f"{text[:HEAD]} <{len(text) - HEAD - TAIL} more> {text[-TAIL:]}"
+    return f"{text[:HEAD_CHARS]} <{len(text) - HEAD_CHARS - TAIL_CHARS} more> {text[-TAIL_CHARS:]}"
 
 
 def compare(name: str, known: dict, seen: dict) -> list[str]:
-    """The differences between the known facts and those seen."""
+    """Returns the differences between the recorded facts and those observed."""
     lines = []
     for section in ("run", "shapes"):
         before, after = known.get(section, {}), seen[section]
@@ -104,7 +104,7 @@ def compare(name: str, known: dict, seen: dict) -> list[str]:
 
 
 def verdict(fact: dict) -> str:
-    """One table cell: which parts reached the model."""
+    """Returns one table cell: which parts reached the model."""
     if not fact["offered"]:
         return "-"
     words = "+".join(fact["reached"]) or ("other text" if any(fact["saw"]) else "nothing")
@@ -114,7 +114,7 @@ def verdict(fact: dict) -> str:
 
 
 def table(cells: dict[str, dict[str, str]]) -> str:
-    """A table of shapes by client; `cells` has a cell by client and shape."""
+    """Returns a table of shapes by client; `cells` has one cell per client and shape."""
     labels = dict.fromkeys(label for column in cells.values() for label in column)
     rows = [["shape", *cells]] + [[label, *(column.get(label, "") for column in cells.values())] for label in labels]
     widths = [max(map(len, column)) for column in zip(*rows)]
@@ -122,7 +122,7 @@ def table(cells: dict[str, dict[str, str]]) -> str:
 
 
 def layout(value, depth: int = 0) -> str:
-    """facts.json: three levels of keys (client, section, fact), then one line per fact."""
+    """Returns the text of facts.json: three levels of keys (client, section, fact), one line per fact."""
     if depth == 3:
         return json.dumps(value, ensure_ascii=False)
     indent = "  " * depth

@@ -1,8 +1,8 @@
 """The five client profiles: what to install, how to configure it, how it names MCP tools.
 
-A profile writes its configuration into a `Sandbox` (a throw-away home and working folder) and returns the
-command to run. Every profile points the client at the mock API, turns telemetry, updates and downloads off,
-and allows all tool calls. Keys are dummies: the client never sees the caller's environment.
+A profile writes its configuration into a `Sandbox` (a temporary home and working folder) and returns the command to
+run. Every profile points the client at the mock API, disables telemetry, updates and downloads, and allows all tool
+calls. The API keys are fake, and the client never sees the caller's environment.
 """
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mocks.openai import ChatCompletions, CodeMode, Responses
 from mocks.scripted import ScriptedModel
 
 PROMPT = "go"
-KEY = "mock-key"
+API_KEY = "mock-key"
 READ_RESOURCE = "resources/read"
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """Where one run happens: folders, the mock API's address, the MCP server's name and command."""
+    """The environment of one run: folders, the URL of the mock API, the MCP server's name and command."""
 
     home: Path
     work: Path
@@ -39,12 +39,12 @@ class Sandbox:
 
 
 def identifier(name: str, others: str = "_-") -> str:
-    """The name with every character but letters, digits and `others` replaced by an underscore."""
+    """Returns the name with every character except letters, digits and `others` replaced by an underscore."""
     return re.sub(rf"[^A-Za-z0-9{others}]", "_", name)
 
 
 class Client:
-    """One client. Subclasses fill in the facts and the two functions at the end."""
+    """One client. Subclasses set the attributes and implement the methods."""
 
     name: str
     package: str
@@ -53,27 +53,27 @@ class Client:
     node: int | None = None            # the oldest Node that runs it; None for a native program
     model: type[ScriptedModel]
     scripts = False                    # whether the model can run a script over a result
-    loads_upfront = False              # whether it loads a tool at once that asks for it, while it defers others
-    reads_unlisted = True              # whether its resource tool takes an address that the server did not list
-    counted_with_margin = False        # whether tidegate adds a margin, its model's tokenizer not being public
-    cut = r"(?!)"                      # matches the client's own words for a result cut by size
-    failed = r"(?!)"                   # matches its words for a failed call, where the API has no error mark
+    loads_upfront = False              # whether it loads a tool up front if the tool asks for it, while deferring others
+    reads_unlisted = True              # whether its resource tool reads a URI that the server did not list
+    counted_with_margin = False        # whether tidegate adds a margin because the model's tokenizer is not public
+    cut_notice = r"(?!)"                      # matches the client's notice that it cut a result
+    failure_notice = r"(?!)"                   # matches its text for a failed call, if the API has no error flag
 
     def tool_name(self, server: str, tool: str) -> str:
         raise NotImplementedError
 
     def read_resource(self, server: str, uri: str) -> tuple[str, dict] | None:
-        """The client's own tool for reading an MCP resource, if it has one."""
+        """Returns a call of the client's own tool for reading MCP resources, if it has one."""
         return None
 
     def call(self, server: str, tool: str, arguments: dict) -> tuple[str, dict] | None:
-        """A plan step as the model would write it for this client."""
+        """Returns the tool name and arguments of a plan step for this client."""
         if tool == READ_RESOURCE:
             return self.read_resource(server, arguments["uri"])
         return self.tool_name(server, tool), arguments
 
     def owns(self, server: str, name: str) -> bool:
-        """Whether a tool the model saw belongs to the MCP server."""
+        """Returns whether a tool that the model saw belongs to the MCP server."""
         return name.startswith(self.tool_name(server, ""))
 
     def prepare(self, sandbox: Sandbox) -> tuple[list[str], dict[str, str]]:
@@ -88,7 +88,7 @@ class ClaudeCode(Client):
     model = AnthropicMessages
     loads_upfront = True               # `_meta["anthropic/alwaysLoad"]`
     counted_with_margin = True
-    cut = r"<persisted-output>|exceeds maximum allowed tokens|\[\d+ characters truncated\]"
+    cut_notice = r"<persisted-output>|exceeds maximum allowed tokens|\[\d+ characters truncated\]"
 
     def tool_name(self, server, tool):
         return f"mcp__{identifier(server)}__{identifier(tool)}"
@@ -104,9 +104,9 @@ class ClaudeCode(Client):
             "--allowedTools", f"mcp__{identifier(sandbox.server)} ToolSearch ReadMcpResourceTool",
         ]
         return arguments, {
-            "ANTHROPIC_BASE_URL": sandbox.api, "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": sandbox.api, "ANTHROPIC_API_KEY": API_KEY,
             "CLAUDE_CONFIG_DIR": str(sandbox.home / ".claude"),
-            # Tool search is on for users; a base address that is not the vendor's would turn it off.
+            # Users have tool search on; a base URL that is not the vendor's would turn it off.
             "ENABLE_TOOL_SEARCH": "true",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_GROWTHBOOK": "1",
@@ -119,8 +119,8 @@ class Codex(Client):
     program = "@openai/codex-*/vendor/*/bin/codex"
     model = Responses
     model_name = "gpt-5.5"             # a model of the bundled catalogue that uses direct tools
-    cut = r"tokens truncated|Warning: truncated output"
-    failed = r"(?m)^tool call error: "
+    cut_notice = r"tokens truncated|Warning: truncated output"
+    failure_notice = r"(?m)^tool call error: "
 
     def tool_name(self, server, tool):
         return f"mcp__{identifier(server, '_')}/{identifier(tool, '_')}"
@@ -138,20 +138,20 @@ class Codex(Client):
             "[feedback]", "enabled = false",
             "[features]", "plugins = false", "apps = false",
             "[model_providers.mock]", 'name = "mock"', f"base_url = {quoted(sandbox.api + '/v1')}",
-            'wire_api = "responses"', 'env_key = "RIG_KEY"', "supports_websockets = false",
+            'wire_api = "responses"', 'env_key = "MOCK_KEY"', "supports_websockets = false",
             f"[mcp_servers.{quoted(sandbox.server)}]",
             f"command = {quoted(sandbox.command[0])}", f"args = {quoted(sandbox.command[1:])}",
-            "required = true", "startup_timeout_sec = 60", "",  # else a turn starts without a slow server
+            "required = true", "startup_timeout_sec = 60", "",  # otherwise a turn starts without a slow server
         ]))
         arguments = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT]
-        return arguments, {"CODEX_HOME": str(sandbox.home / ".codex"), "RIG_KEY": KEY}
+        return arguments, {"CODEX_HOME": str(sandbox.home / ".codex"), "MOCK_KEY": API_KEY}
 
 
 class CodexCodeMode(Codex):
     name = "codex-code-mode"
     model = CodeMode
     model_name = "gpt-6.1-sol"         # a model of the bundled catalogue that uses code mode
-    failed = r'^Script failed|"isError":true}$'
+    failure_notice = r'^Script failed|"isError":true}$'
     scripts = True
 
     def tool_name(self, server, tool):
@@ -165,7 +165,7 @@ class GeminiCli(Client):
     model = GenerateContent
     reads_unlisted = False
     counted_with_margin = True
-    cut = r"^Output too large\. Showing first"
+    cut_notice = r"^Output too large\. Showing first"
 
     def tool_name(self, server, tool):
         name = identifier(f"mcp_{server}_{tool}", "_.:-")
@@ -184,7 +184,7 @@ class GeminiCli(Client):
                 "command": sandbox.command[0], "args": sandbox.command[1:], "trust": True}},
         }))
         return ["--yolo", "--model", "gemini-2.5-flash", "--prompt", PROMPT], {
-            "GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": sandbox.api,
+            "GEMINI_API_KEY": API_KEY, "GOOGLE_GEMINI_BASE_URL": sandbox.api,
             "GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true",
         }
 
@@ -194,8 +194,8 @@ class OpenCode(Client):
     package, version = "opencode-ai", "1.18.33"
     program = "opencode-*/bin/opencode"
     model = ChatCompletions
-    cut = r"bytes truncated\.\.\.|lines truncated\.\.\."
-    failed = r"^MCP error -?\d+"
+    cut_notice = r"bytes truncated\.\.\.|lines truncated\.\.\."
+    failure_notice = r"^MCP error -?\d+"
 
     def tool_name(self, server, tool):
         return f"{identifier(server)}_{identifier(tool)}"
@@ -205,7 +205,7 @@ class OpenCode(Client):
             "model": "mock/model", "share": "disabled", "autoupdate": False, "permission": "allow",
             "provider": {"mock": {
                 "npm": "@ai-sdk/openai-compatible", "name": "mock",
-                "options": {"baseURL": sandbox.api + "/v1", "apiKey": KEY},
+                "options": {"baseURL": sandbox.api + "/v1", "apiKey": API_KEY},
                 "models": {"model": {
                     "name": "model", "limit": {"context": 1_000_000, "output": 8_000}, "attachment": True,
                     "modalities": {"input": ["text", "image"], "output": ["text"]}}}}},

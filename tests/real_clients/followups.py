@@ -1,8 +1,8 @@
-"""What is asked about the probe server's large results, and what the answers must show.
+"""The follow-ups to the probe server's large results, and what the answers must show.
 
-A follow-up is a plan step behind those of probe_plan.json. `shows` and `lacks` are regular expressions for
-what the model must and must not read. The data are `lines()` and `rows()` of the probe server: line N + 2 of a
-text is `line N`, row N has `"id": N` and `"name": "row N"`.
+A follow-up is a plan step after those of probe_plan.json. `shows` and `lacks` are regular expressions for what the model
+must and must not read. The data come from `lines()` and `rows()` of the probe server: line N + 2 of a text is `line N`,
+row N has `"id": N` and `"name": "row N"`.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN_ID = "text_60k-000000000000"
 
 @dataclass(frozen=True)
 class FollowUp:
-    """One step, and what its answer must be."""
+    """One step, and the expected answer."""
 
     label: str
     arguments: dict | str
@@ -24,7 +24,7 @@ class FollowUp:
     lacks: tuple[str, ...] = ()
     tool: str = QUERY
     script: str | None = None
-    refusal: bool = False              # the answer says what was wrong with the call
+    refusal: bool = False              # the answer explains what is wrong with the call
 
     @property
     def step(self) -> dict:
@@ -33,7 +33,7 @@ class FollowUp:
 
 
 def about_rows(label: str, count: int) -> list[FollowUp]:
-    """Questions about a result that is `{"rows": [...]}` with `count` rows."""
+    """Returns follow-ups to a result that is `{"rows": [...]}` with `count` rows."""
     handle = f"{{handle:{label}}}"
     return [
         FollowUp(f"{label}_jq", {"id": handle, "jq": ".rows[10:12]"},
@@ -53,13 +53,13 @@ FOLLOWUPS = [
     *about_rows("structured_60k", 1100),
     FollowUp("schema_60k_sql", {"id": "{handle:schema_60k}", "sql": "select count(*) from t"}, (r"\b960\b",)),
     FollowUp("error_60k_lines", {"id": "{handle:error_60k}", "lines": "824-824"}, ("TAIL-MARK",), ("line 0",)),
-    # The call of the last line, copied as it stands, and then the one that its answer names.
+    # The call in the last line, copied as written, and then the one in its answer.
     FollowUp("one_line_60k_next", "{next:one_line_60k}", (r"\brow 1\b",)),
     FollowUp("one_line_60k_after", "{next:one_line_60k_next}", (r"\brow \d+\b",), (r"\brow 1\b",)),
     FollowUp("unknown_id", {"id": UNKNOWN_ID, "page": 1}, (UNKNOWN_ID,), refusal=True),
     FollowUp("two_views", {"id": "{handle:one_line_60k}", "jq": ".", "sql": "select 1"}, ("two views",), refusal=True),
     FollowUp("ax_resource", {"uri": "ax://text_60k/{id:text_60k}"}, ("000001",), tool=READ_RESOURCE),
-    # A script holds the whole result, whatever its size.
+    # A script gets the whole result, whatever its size.
     FollowUp("text_60k_in_script", {}, (r"(?m)^60000$",), tool="text_60k",
              script="text(result.content[0].text.length);"),
     FollowUp("structured_60k_in_script", {}, (r"(?m)^1100$",), tool="structured_60k",

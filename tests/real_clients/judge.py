@@ -1,7 +1,7 @@
-"""What must hold when tidegate stands between a client and the probe server.
+"""The rules of `run.py prove`: what must hold with tidegate between a client and the probe server.
 
-Each function compares records of a run through tidegate with those of a direct run, adds a cell to the table and,
-for everything that does not hold, a line to `violations`.
+Each function compares the records of a run through tidegate with those of a direct run, adds a cell to the table, and
+adds a line to `violations` for every broken rule.
 """
 from __future__ import annotations
 
@@ -16,41 +16,39 @@ from check import shorten, stable
 from clients import READ_RESOURCE, Client
 from followups import QUERY, FollowUp
 
-MOST_BYTES = 10_240
+MAX_BYTES = 10_240
 ABSENT, SAME, MENDED, ENVELOPE, ANSWERED, REFUSED, WRONG = (
     "-", "same", "mended", "envelope", "answered", "refused", "WRONG")
-# Directly, these are errors on clients that check outputSchema; tidegate lists no outputSchema for those.
+# Without tidegate these fail on clients that validate outputSchema; tidegate removes outputSchema for them.
 SCHEMA_ERRORS = ("schema_without_structured", "schema_mismatch")
-
-
-# Just below 2,000 tokens, and above where a margin is added because the model's tokenizer is not public.
-JUST_BELOW = ("text_10k",)
+# Just below 2,000 tokens; above with the margin for a model whose tokenizer is not public.
+LARGE_WITH_MARGIN = ("text_10k",)
 
 
 @dataclass
 class Proof:
-    """What was found for one client."""
+    """The cells and violations of one client."""
 
     client: str
     cells: dict[str, str] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
 
     def judge(self, label: str, verdict: str, found: list[str]) -> None:
-        """Notes one cell and its violations."""
+        """Adds one cell and its violations."""
         self.cells[label] = WRONG if found else verdict
         self.violations += [f"{self.client} {label}: {words}" for words in found]
 
 
-def run(proof: Proof, way: str, head: dict) -> bool:
-    """The client finished its plan. Returns whether it got as far as offering the server's tools."""
+def run_completed(proof: Proof, title: str, head: dict) -> bool:
+    """Checks that the client completed its plan; returns whether it offered the server's tools at all."""
     if head["exit_code"] != 0 or head["not_offered"] or head["unanswered"]:
-        words = " | ".join(line for line in runner.last_words(head).splitlines()[-4:] if line.strip())
-        proof.violations.append(f"{proof.client} {way}: did not finish its plan: {runner.gaps(head)}; {words}")
+        words = " | ".join(line for line in runner.stderr_report(head).splitlines()[-4:] if line.strip())
+        proof.violations.append(f"{proof.client} {title}: did not complete its plan: {runner.gaps(head)}; {words}")
     return bool(head["tools"])
 
 
-def tools(proof: Proof, client: Client, server: str, direct: dict, gated: dict) -> None:
-    """All upstream tools are offered as they are directly, and one more, once."""
+def tool_list(proof: Proof, client: Client, server: str, direct: dict, gated: dict) -> None:
+    """Checks that all upstream tools are offered unchanged, and `result_query` once."""
     before, after = ({tool["name"]: tool for tool in head["tools"]} for head in (direct, gated))
     query = client.tool_name(server, QUERY)
     twice = [name for name, count in Counter(gated["tools_listed"]).items() if count > 1] + gated["tools_repeated"]
@@ -71,8 +69,8 @@ def _definition(tool: dict) -> str:
     return json.dumps(tool, ensure_ascii=False, sort_keys=True)
 
 
-def shape(proof: Proof, client: Client, direct: tuple[dict, dict], gated: tuple[dict, dict]) -> None:
-    """A result of the upstream. Each side is the head of its run and the step."""
+def upstream_result(proof: Proof, client: Client, direct: tuple[dict, dict], gated: tuple[dict, dict]) -> None:
+    """Checks one upstream result. Each side is the record of the run and of the step."""
     (before_head, before), (after_head, after) = direct, gated
     label, tool = before["label"], before["tool"]
     if not before["offered"]:
@@ -80,52 +78,52 @@ def shape(proof: Proof, client: Client, direct: tuple[dict, dict], gated: tuple[
     elif _is_large(client, tool) and not client.scripts:
         proof.judge(label, ENVELOPE, envelope(tool, after))
     elif tool in SCHEMA_ERRORS and before["is_error"] and not after["is_error"]:
-        proof.judge(label, MENDED, [] if "text" in after["reached"] else [f"the model saw {_sight(after)}"])
+        proof.judge(label, MENDED, [] if "text" in after["reached"] else [f"the model saw {_shown(after)}"])
     else:
         texts = [[stable(block, head["home"]) for block in step["model_saw"]]
                  for head, step in ((before_head, before), (after_head, after))]
-        marks = [f"{mark} is {after[mark]}, directly it is {before[mark]}"
-                 for mark in ("is_error", "truncated", "server_error") if before[mark] != after[mark]]
+        flags = [f"{flag} is {after[flag]}, directly it is {before[flag]}"
+                 for flag in ("is_error", "truncated", "server_error") if before[flag] != after[flag]]
         differs = [f"not as it is directly: {difference(*texts)}"] if texts[0] != texts[1] else []
-        proof.judge(label, SAME, differs or marks)
+        proof.judge(label, SAME, differs or flags)
 
 
 def _is_large(client: Client, tool: str) -> bool:
-    """Whether the tool's result is over the budget of bytes, or over that of tokens with the client's margin."""
+    """Returns whether a tool's result exceeds the budget in bytes, or in tokens with the client's margin."""
     value = probe_server.SHAPES.get(tool, ({}, {}))[0]
-    over = len(json.dumps(value, ensure_ascii=False).encode()) > MOST_BYTES
-    return over or (client.counted_with_margin and tool in JUST_BELOW)
+    over = len(json.dumps(value, ensure_ascii=False).encode()) > MAX_BYTES
+    return over or (client.counted_with_margin and tool in LARGE_WITH_MARGIN)
 
 
 def envelope(tool: str, step: dict) -> list[str]:
-    """What is wrong with what the model saw instead of a large result."""
+    """Returns what is wrong with what the model saw instead of a large result."""
     text = _plain(step)
     first = re.search(rf'(?m)^\w.*Complete result: "({re.escape(tool)}-[0-9a-z]{{12}})" \(kept [^)]+\)', text)
     if not first:
-        return [f"no first line with the handle; the model saw {_sight(step)}"]
+        return [f"no first line with the handle; the model saw {_shown(step)}"]
     found = []
     if f"\nRead more with {QUERY}; do not call {tool} again." not in text:
         found.append(f"no sentence that says to read more with {QUERY}")
     if not re.search(rf'(?m)^next: {QUERY} \{{"id":"{re.escape(first[1])}".*\}}|^end of the complete result$', text):
-        found.append(f"no last line with the next call; the model saw {_sight(step)}")
+        found.append(f"no last line with the next call; the model saw {_shown(step)}")
     own_error = probe_server.SHAPES[tool][0].get("isError", False)
     if step["server_error"] != own_error:
-        found.append(f"isError is {step['server_error']}, of the upstream's result it is {own_error}")
+        found.append(f"isError is {step['server_error']}, the upstream's result has {own_error}")
     if step["is_error"] and not own_error:
         found.append("shown as an error")
     return found + _whole(step)
 
 
 def follow_up(proof: Proof, client: Client, asked: FollowUp, step: dict) -> None:
-    """An answer of tidegate itself."""
+    """Checks one follow-up answer of tidegate."""
     if step["not_played"]:
         return proof.judge(asked.label, WRONG, [f"could not be asked: {step['not_played']}"])
     if not step["offered"] or _unreadable(client, asked, step):
         return proof.judge(asked.label, ABSENT, [])
     if not asked.refusal and (step["is_error"] or step["server_error"]):
-        return proof.judge(asked.label, WRONG, [f"is an error: {_sight(step)}"])
+        return proof.judge(asked.label, WRONG, [f"is an error: {_shown(step)}"])
     text = _plain(step)
-    found = [f"does not show {pattern}; the model saw {_sight(step)}"
+    found = [f"does not show {pattern}; the model saw {_shown(step)}"
              for pattern in asked.shows if not re.search(pattern, text)]
     found += [f"shows {pattern}, which was not asked for" for pattern in asked.lacks if re.search(pattern, text)]
     found += [] if asked.script else _whole(step)
@@ -133,36 +131,36 @@ def follow_up(proof: Proof, client: Client, asked: FollowUp, step: dict) -> None
 
 
 def _unreadable(client: Client, asked: FollowUp, step: dict) -> bool:
-    """Whether the client itself refused the resource, because it was not listed when the client started."""
+    """Returns whether the client refused the resource because it was not listed at the start."""
     return asked.tool == READ_RESOURCE and not client.reads_unlisted and step["sent"] is None
 
 
 def _whole(step: dict) -> list[str]:
-    """What is wrong with the size of an answer: cut on its way to the model, or over the budget."""
+    """Returns what is wrong with the size of an answer: cut on its way to the model, or over budget."""
     found = []
     if step["truncated"]:
         found.append("cut by the client")
     elif not {"text", "resource", "message"} & set(step["reached"]):
-        found.append(f"did not reach the model whole; it saw {_sight(step)}")
-    if (step["server_bytes"] or 0) > MOST_BYTES:
-        found.append(f"the result has {step['server_bytes']:,} bytes, the budget is {MOST_BYTES:,}")
+        found.append(f"did not reach the model whole; it saw {_shown(step)}")
+    if (step["server_bytes"] or 0) > MAX_BYTES:
+        found.append(f"the result has {step['server_bytes']:,} bytes, the budget is {MAX_BYTES:,}")
     return found
 
 
 def _plain(step: dict) -> str:
-    """What the model saw, and a JSON string in it also as the text that it stands for."""
+    """Returns what the model saw; escapes are undone if the client shows an error as JSON."""
     text = "\n".join(step["model_saw"])
     return text.replace("\\n", "\n").replace('\\"', '"') if step["is_error"] else text
 
 
-def _sight(step: dict) -> str:
-    """The ends of what the model saw, for a message of one line."""
+def _shown(step: dict) -> str:
+    """Returns the beginning and the end of what the model saw, in one line."""
     text = "\n".join(step["model_saw"])
     return repr(shorten(text)) if text else "nothing"
 
 
 def difference(before: list[str], after: list[str]) -> str:
-    """Where two lists of blocks begin to differ, in one line."""
+    """Returns where two lists of blocks begin to differ, in one line."""
     one, other = "\n".join(before), "\n".join(after)
     same = next((place for place, pair in enumerate(zip(one, other)) if pair[0] != pair[1]), min(len(one), len(other)))
     if one == other:

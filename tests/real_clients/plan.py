@@ -1,10 +1,10 @@
-"""Plans: a list of steps, and each step as the call a client's model would make.
+"""Plans: a list of steps, and each step as the call that a client's model makes.
 
     {"tool": "get_log", "label": "log", "arguments": {"job": 7}}
     {"tool": "result_query", "label": "log_tail", "arguments": {"id": "{handle:log}", "lines": "900-950"}}
     {"tool": "get_log", "label": "log_in_script", "script": "text(result.content[0].text.length);"}
 
-`label` defaults to the tool's name. `mocks/handles.py` says what the placeholders mean.
+`label` defaults to the tool's name. `mocks/handles.py` documents the placeholders.
 """
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ import json
 from pathlib import Path
 
 from clients import Client
-from install import RigError
+from install import HarnessError
 from mocks import handles
 from mocks.scripted import Call
 
-KEYS = {"tool", "label", "arguments", "script"}
+STEP_KEYS = {"tool", "label", "arguments", "script"}
 
 
 def load(path: Path) -> list[dict]:
-    """Reads a plan; a mistake in it is an error that names the step."""
+    """Reads a plan; an invalid step is an error that names it."""
     try:
         steps = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise RigError(f"cannot read the plan {path}: {error.strerror}") from None
+        raise HarnessError(f"cannot read the plan {path}: {error.strerror}") from None
     except ValueError as error:
-        raise RigError(f"the plan {path} is not JSON: {error}") from None
+        raise HarnessError(f"the plan {path} is not JSON: {error}") from None
     if not isinstance(steps, list):
-        raise RigError(f"the plan {path} is not a list of steps")
+        raise HarnessError(f"the plan {path} is not a list of steps")
     for index, step in enumerate(steps):
         mistake = _mistake(step, {label(earlier) for earlier in steps[:index]})
         if mistake:
-            raise RigError(f"step {index + 1} of {path} {mistake}")
+            raise HarnessError(f"step {index + 1} of {path} {mistake}")
     return steps
 
 
 def _mistake(step, earlier: set[str]) -> str | None:
     if not isinstance(step, dict) or not isinstance(step.get("tool"), str):
         return 'needs a "tool"'
-    unknown = sorted(step.keys() - KEYS)
+    unknown = sorted(step.keys() - STEP_KEYS)
     if unknown:
-        return f"has unknown keys: {', '.join(unknown)}; known are {', '.join(sorted(KEYS))}"
+        return f"has unknown keys: {', '.join(unknown)}; allowed are {', '.join(sorted(STEP_KEYS))}"
     missing = sorted(handles.labels(step.get("arguments", {})) - earlier)
     if missing:
-        return f"refers to {', '.join(missing)}, which is the label of no earlier step"
+        return f"refers to {', '.join(missing)}, but no earlier step has that label"
     return None
 
 
@@ -53,12 +53,12 @@ def label(step: dict) -> str:
 
 
 def call_id(index: int) -> str:
-    """The id of the call that plays a step."""
+    """Returns the id of the call that plays a step."""
     return f"call_{index:03d}"
 
 
 def calls(client: Client, server: str, plan: list[dict]) -> list[Call]:
-    """The plan as this client's model would play it; steps the client cannot play are left out."""
+    """Returns the plan as calls of this client's model, without the steps the client cannot play."""
     made = []
     for index, step in enumerate(plan):
         named = client.call(server, step["tool"], step.get("arguments", {}))
@@ -68,7 +68,7 @@ def calls(client: Client, server: str, plan: list[dict]) -> list[Call]:
 
 
 def _can_play(client: Client, step: dict) -> bool:
-    """Scripts need a client that runs them. Such a client gets whole results, so it is told no handles."""
+    """Returns whether the client can play a step. A client that runs scripts gets whole results, and so no handles."""
     if client.scripts:
         return not handles.labels(step.get("arguments", {}))
     return "script" not in step

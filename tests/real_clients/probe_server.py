@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A stdio MCP server with one tool per result shape.
 
-A tool is named after its shape and answers with a fixed result that carries upper-case markers
-(TEXT-1, STRUCT-2, ...), so a reader can tell which part of a result reached the model. `SHAPES` is the
-list; two more tools are `echo`, which returns its arguments, and `protocol_error`, a JSON-RPC error.
+A tool is named after its shape and returns a fixed result with upper-case markers (TEXT-1, STRUCT-2, ...), which show
+which part of a result reached the model. `SHAPES` is the list. Two more tools are `echo`, which returns its arguments,
+and `protocol_error`, which fails with a JSON-RPC error.
 """
 import json
 import sys
@@ -30,7 +30,7 @@ def link():
 
 
 def lines(size):
-    """`size` characters of numbered lines between a HEAD-MARK and a TAIL-MARK."""
+    """Returns `size` characters of numbered lines between a HEAD-MARK and a TAIL-MARK."""
     head, tail, line = "HEAD-MARK\n", "\nTAIL-MARK", "line {:06d} " + "x" * 60 + "\n"
     body = "".join(line.format(number) for number in range(size // 73 + 1))
     return head + body[: size - len(head) - len(tail)] + tail

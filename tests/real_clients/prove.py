@@ -1,7 +1,7 @@
-"""`run.py prove`: every client on the probe server, directly and through tidegate.
+"""`run.py prove`: runs every client on the probe server, directly and through tidegate.
 
-Results within budget must reach the model as they do directly; larger ones as an envelope that survives the
-client; and every follow-up must get the part it asks for. `judge.py` says what exactly; each violation is a line.
+A result within budget must reach the model as it does directly, a larger one as an envelope that the client does not
+cut, and every follow-up must get the part it asks for. `judge.py` has the exact rules; each violation is one line.
 """
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import runner
 from check import PLAN, PROBE, table
 from clients import CLIENTS, Client
 from followups import FOLLOWUPS
-from install import RigError
+from install import HarnessError
 
 SERVER = "probe"
 
 
 def run(names: list[str], cache: Path, tidegate: Path) -> int:
-    """Proves the named clients; prints the table, the violations and a summary; returns the exit code."""
+    """Runs the named clients, prints the table, the violations and a summary, and returns the exit code."""
     program = tidegate.resolve()
     if not (program.is_file() and os.access(program, os.X_OK)):
-        raise RigError(f"{tidegate} is not a program; build it first: cargo build --release")
+        raise HarnessError(f"{tidegate} is not a program; build it first: cargo build --release")
     proofs = [prove(CLIENTS[name], cache, program) for name in names]
     print(table({proof.client: proof.cells for proof in proofs}))
     violations = [line for proof in proofs for line in proof.violations]
@@ -36,7 +36,7 @@ def run(names: list[str], cache: Path, tidegate: Path) -> int:
 
 
 def prove(client: Client, cache: Path, tidegate: Path) -> judge.Proof:
-    """One client's two runs, and what was found."""
+    """Runs one client twice and compares the runs."""
     plan = plans.load(PLAN)
     direct, *before = runner.run(client, plan, PROBE, cache, server=SERVER)
     with tempfile.TemporaryDirectory(prefix="tidegate-home-") as home:
@@ -46,17 +46,17 @@ def prove(client: Client, cache: Path, tidegate: Path) -> judge.Proof:
     print(f"{client.name} {client.version}: directly {direct['seconds']} s, through tidegate {gated['seconds']} s",
           file=sys.stderr)
     proof = judge.Proof(client.name)
-    if not all([judge.run(proof, "directly", direct), judge.run(proof, "through tidegate", gated)]):
+    if not all([judge.run_completed(proof, "directly", direct), judge.run_completed(proof, "through tidegate", gated)]):
         return proof
-    judge.tools(proof, client, SERVER, direct, gated)
+    judge.tool_list(proof, client, SERVER, direct, gated)
     for one, other in zip(before, after):
-        judge.shape(proof, client, (direct, one), (gated, other))
+        judge.upstream_result(proof, client, (direct, one), (gated, other))
     for asked, step in zip(FOLLOWUPS, after[len(plan):]):
         judge.follow_up(proof, client, asked, step)
     return proof
 
 
 def environment(home: str) -> dict[str, str]:
-    """The caller's environment with tidegate's own settings replaced by a throw-away data folder."""
+    """Returns the caller's environment, with tidegate's settings replaced by a temporary data folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     return {**kept, "TIDEGATE_HOME": home}

@@ -1,7 +1,7 @@
-"""The records of a run: what the client and the server said to each other, and what the model saw of it.
+"""The records of a run: what client and server sent each other, and what the model saw.
 
-`traffic` is the tap's log (what the server said); `model` is the mock (what the client fed its model). A
-record is a plain dictionary, written as one JSON line.
+`traffic` is the tap's log (what the server sent); `model` is the mock (what the client passed to its model). A record
+is a plain dictionary, written as one JSON line.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mocks.scripted import IMAGE, Result, ScriptedModel
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request of the client and the server's reply to it."""
+    """One request of the client and the server's response."""
 
     params: dict = field(default_factory=dict)
     reply: dict = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Exchange:
 
 
 def summary(client: Client, server: str, model: ScriptedModel, traffic: list[dict]) -> dict:
-    """What the client sent the server at the start, and the server's tools as the model saw them."""
+    """Returns the record of the run: what the client sent at the start, and the server's tools as the model saw them."""
     sent = [entry["message"] for entry in traffic if entry["from"] == "client"]
     start = next((exchange for _, exchange in _exchanges(traffic, "initialize")), Exchange())
     agreed = start.result
@@ -65,7 +65,7 @@ def _instructions_seen(instructions: str | None, model: ScriptedModel) -> bool |
 
 
 def _listed(traffic: list[dict]) -> list[str]:
-    """The names in the last complete `tools/list`, as the server sent them."""
+    """Returns the tool names in the last complete `tools/list`."""
     names = []
     for _, exchange in _exchanges(traffic, "tools/list"):
         names = names if exchange.params.get("cursor") else []
@@ -74,7 +74,7 @@ def _listed(traffic: list[dict]) -> list[str]:
 
 
 def steps(client: Client, plan: list[dict], model: ScriptedModel, traffic: list[dict]) -> list[dict]:
-    """One record per plan step."""
+    """Returns one record per plan step."""
     planned = {call.id: call for call in model.calls}
     exchanges = _exchanges_by_call(model, traffic)
     made = []
@@ -94,7 +94,7 @@ def steps(client: Client, plan: list[dict], model: ScriptedModel, traffic: list[
 
 
 def _server_side(exchange: Exchange | None) -> dict:
-    """What the server got and said; None where the call never reached it."""
+    """Returns what the server received and sent; None values if the call never reached it."""
     if exchange is None:
         return {"sent": None, "server_error": None, "server_bytes": None}
     compact = json.dumps(exchange.result, ensure_ascii=False, separators=(",", ":"))
@@ -108,13 +108,13 @@ def _model_side(client: Client, exchange: Exchange, seen: Result) -> dict:
         "model_saw": seen.blocks,
         "chars": sum(len(block) for block in seen.blocks if not block.startswith(IMAGE)),
         "truncated": _is_cut(client, parts, seen.text),
-        "is_error": seen.is_error or bool(re.search(client.failed, seen.text)),
+        "is_error": seen.is_error or bool(re.search(client.failure_notice, seen.text)),
         "reached": _reached(parts, seen.text),
     }
 
 
 def _exchanges(traffic: list[dict], *methods: str) -> list[tuple[int, Exchange]]:
-    """The client's requests of these methods with their replies, and when they were made."""
+    """Returns the client's requests of these methods with their responses and times."""
     replies = {(entry["tap"], entry["message"]["id"]): entry["message"] for entry in traffic
                if entry["from"] == "server" and "id" in entry["message"] and "method" not in entry["message"]}
     return [(entry["at"], Exchange(entry["message"].get("params") or {},
@@ -123,7 +123,7 @@ def _exchanges(traffic: list[dict], *methods: str) -> list[tuple[int, Exchange]]
 
 
 def _exchanges_by_call(model: ScriptedModel, traffic: list[dict]) -> dict[str, Exchange]:
-    """Calls are played one at a time, so an exchange belongs to the call that was played last before it."""
+    """Returns the exchange of each call. Calls run one at a time, so an exchange belongs to the last call before it."""
     played = sorted((at, identifier) for identifier, at in model.played_at.items())
     found = {}
     for at, exchange in _exchanges(traffic, "tools/call", READ_RESOURCE):
@@ -134,7 +134,7 @@ def _exchanges_by_call(model: ScriptedModel, traffic: list[dict]) -> dict[str, E
 
 
 def _parts(exchange: Exchange) -> list[tuple[str, str]]:
-    """The parts of a server's reply as (kind, the text to look for)."""
+    """Returns the parts of a server's response as (kind, text to look for)."""
     if "error" in exchange.reply:
         return [("message", exchange.reply["error"].get("message", ""))]
     result, parts = exchange.result, []
@@ -154,26 +154,26 @@ def _parts(exchange: Exchange) -> list[tuple[str, str]]:
 
 
 def _reached(parts: list[tuple[str, str]], text: str) -> list[str]:
-    """The kinds of part that reached the model whole; base64 is an image that came as text."""
+    """Returns the kinds of parts that reached the model whole; base64 is an image that arrived as text."""
     whole = []
     for kind in dict.fromkeys(kind for kind, _ in parts):
         if kind == "image" and IMAGE in text:
             whole.append(kind)
-        elif all(_holds(text, value) for other, value in parts if other == kind):
+        elif all(_contains(text, value) for other, value in parts if other == kind):
             whole.append("base64" if kind in ("image", "audio") else kind)
     return whole
 
 
 def _is_cut(client: Client, parts: list[tuple[str, str]], text: str) -> bool:
-    """Whether the largest part was cut by size: not whole, but its head or the client's notice is there."""
+    """Returns whether the client cut the largest part: it is not whole, but its beginning or a notice is there."""
     largest = max((value for kind, value in parts if kind != "image"), key=len, default="")
-    if _holds(text, largest):
+    if _contains(text, largest):
         return False
-    return bool(re.search(client.cut, text)) or (len(largest) > 2000 and _holds(text, largest[:200]))
+    return bool(re.search(client.cut_notice, text)) or (len(largest) > 2000 and _contains(text, largest[:200]))
 
 
-def _holds(text: str, part: str) -> bool:
-    """Whether the text has the part as it is or as the inside of a JSON string."""
+def _contains(text: str, part: str) -> bool:
+    """Returns whether the text contains the part, as it is or escaped as in a JSON string."""
     return part in text or _escaped(part) in text
 
 

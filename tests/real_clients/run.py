@@ -22,7 +22,7 @@ import plan
 import prove
 import runner
 from clients import CLIENTS
-from install import RigError
+from install import HarnessError
 
 
 def arguments() -> argparse.Namespace:
@@ -34,25 +34,27 @@ def arguments() -> argparse.Namespace:
     run.add_argument("--out", type=Path, required=True)
     run.add_argument("--server-name", default="probe", help="name of the MCP server in the client's configuration")
     run.add_argument("--timeout", type=float, default=runner.RUN_SECONDS,
-                     help=f"seconds, at most {runner.RUN_SECONDS}")
+                     help=f"time limit in seconds, at most {runner.RUN_SECONDS}")
     run.add_argument("--keep", action="store_true", help="keep the temporary folder")
     run.add_argument("server", nargs="+", help="MCP server command, after --")
     facts = commands.add_parser("check", help="run the clients on the probe server and compare with facts.json")
-    facts.add_argument("--write", action="store_true", help="record what was seen as the new facts.json")
+    facts.add_argument("--write", action="store_true", help="write the observed facts to facts.json")
     proof = commands.add_parser("prove", help="run the clients with and without tidegate and compare")
     proof.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
     rewritten = commands.add_parser("installed", help="run the clients from a configuration that `tidegate install` rewrote")
     rewritten.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
     example = commands.add_parser("examples", help="run the example servers with and without tidegate and compare")
     example.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
-    example.add_argument("--examples", type=Path, required=True, help="folder of the example servers' programs")
+    example.add_argument("--examples", type=Path, required=True, help="folder of the example programs")
     for command in (facts, proof, example):
         command.add_argument("--client", choices=CLIENTS, action="append", help="only this client; may be repeated")
     return parser.parse_args()
 
 
 def cache_folder() -> Path:
-    return Path(os.environ.get("TIDEGATE_CLIENTS_CACHE") or runner.HERE.parents[1] / ".cache" / "real_clients").resolve()
+    """Returns the folder that clients are installed into."""
+    default = runner.HERE.parents[1] / ".cache" / "real_clients"
+    return Path(os.environ.get("TIDEGATE_CLIENTS_CACHE") or default).resolve()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -63,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     head = records[0]
     if head["complete"]:
         return 0
-    print(f"{options.client}: {runner.gaps(head)}\n{runner.last_words(head)}", file=sys.stderr)
+    print(f"{options.client}: {runner.gaps(head)}\n{runner.stderr_report(head)}", file=sys.stderr)
     return 1
 
 
@@ -81,7 +83,7 @@ def main() -> int:
             return examples.run(options.client or ["claude-code", "codex"], cache_folder(), options.tidegate,
                                 options.examples)
         return check.run(names, cache_folder(), write=options.write)
-    except RigError as error:
+    except HarnessError as error:
         print(f"run.py: {error}", file=sys.stderr)
         return 2
 

@@ -2,8 +2,8 @@
 
 The client starts `tap.py SPEC`; SPEC is a JSON file naming the server command, its folder, its environment, the
 log and a file for the server's stderr. Bytes pass through untouched; each message is also appended to the log as
-`{"tap": PID, "at": NANOSECONDS, "from": "client"|"server", "message": {...}}`, where `at` is the monotonic
-clock that all processes share. The tap ends when either side closes.
+`{"tap": PID, "at": NANOSECONDS, "from": "client"|"server", "message": {...}}`, where `at` is the system-wide
+monotonic clock. The tap exits when either side closes.
 """
 import json
 import os
@@ -23,7 +23,7 @@ def main():
         server = subprocess.Popen(spec["command"], cwd=spec["cwd"], env=spec["environment"],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
     log = open(spec["log"], "a", encoding="utf-8")
-    lock, over = threading.Lock(), threading.Event()
+    lock, closed = threading.Lock(), threading.Event()
 
     def record(side, message):
         entry = {"tap": os.getpid(), "at": time.monotonic_ns(), "from": side, "message": message}
@@ -40,13 +40,13 @@ def main():
                 sink.flush()
         except (BrokenPipeError, ValueError):
             pass
-        over.set()
+        closed.set()
 
     record("tap", {"started": spec["command"]})
-    signal.signal(signal.SIGTERM, lambda *_: over.set())
+    signal.signal(signal.SIGTERM, lambda *_: closed.set())
     for ends in (("client", sys.stdin.buffer, server.stdin), ("server", server.stdout, sys.stdout.buffer)):
         threading.Thread(target=pump, args=ends, daemon=True).start()
-    over.wait()
+    closed.wait()
     end(server)
     os._exit(server.returncode or 0)
 
@@ -59,7 +59,7 @@ def parsed(line):
 
 
 def end(server):
-    """Closes the server's input, as a client does, and insists if it stays."""
+    """Closes the server's input, as a client does, then terminates and kills it if it does not exit."""
     for step in (server.stdin.close, server.terminate, server.kill):
         try:
             step()

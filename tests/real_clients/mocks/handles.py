@@ -6,7 +6,7 @@ A server may keep a large result and name it in what it answers:
     ...
     next: result_query {"id":"list_issues-3f9c2kq7m0xw","page":2}
 
-A plan refers to that by the label of the earlier step. Inside a string, `{handle:LABEL}` becomes the handle and
+A plan refers to them by the label of the earlier step. Inside a string, `{handle:LABEL}` becomes the handle and
 `{id:LABEL}` its last part (`3f9c2kq7m0xw`); arguments that are `"{next:LABEL}"` as a whole become the arguments
 of the call in the line that begins with `next:`. Where the answer was a JSON object, `{value:LABEL:KEY}` becomes the
 string under that key.
@@ -22,17 +22,17 @@ HANDLE = re.compile(r'Complete result: \\?"([^"\\]+)\\?"')
 NEXT = re.compile(r"(?m)^next: result_query (?=\{)")
 
 
-class NotNamed(Exception):
-    """What the arguments refer to is not in what the model saw."""
+class PlaceholderError(Exception):
+    """What a placeholder refers to is not in what the model saw."""
 
 
 def labels(arguments: dict | list | str) -> set[str]:
-    """The labels of the steps that the arguments refer to."""
+    """Returns the labels of the steps that the arguments refer to."""
     return {label for _, label, _ in PLACEHOLDER.findall(json.dumps(arguments, ensure_ascii=False))}
 
 
 def fill(arguments, seen: dict[str, str]):
-    """The arguments with every placeholder replaced; `seen` is what the model saw, by label."""
+    """Returns the arguments with every placeholder replaced; `seen` is what the model saw, by label."""
     if isinstance(arguments, dict):
         return {key: fill(value, seen) for key, value in arguments.items()}
     if isinstance(arguments, list):
@@ -42,19 +42,19 @@ def fill(arguments, seen: dict[str, str]):
     whole = PLACEHOLDER.fullmatch(arguments)
     if whole and whole[1] == "next":
         return _next_call(whole[2], seen)
-    return PLACEHOLDER.sub(lambda match: _name(match[1], match[2], match[3], seen), arguments)
+    return PLACEHOLDER.sub(lambda match: _resolve(match[1], match[2], match[3], seen), arguments)
 
 
-def _name(part: str, label: str, key: str | None, seen: dict[str, str]) -> str:
+def _resolve(part: str, label: str, key: str | None, seen: dict[str, str]) -> str:
     if part == "value":
-        # Of what a client shows around the text, only this is certain: the key, and a string without quotes in it.
+        # Clients show JSON in different ways; all keep the key and a string without quotes.
         found = re.search(rf'\\?"{re.escape(key or "")}\\?": ?\\?"([^"\\]+)\\?"', seen.get(label, ""))
         if not found:
-            raise NotNamed(f"what the model saw of {label} has no string {key}")
+            raise PlaceholderError(f"what the model saw of {label} has no string {key}")
         return found[1]
     found = HANDLE.search(seen.get(label, ""))
     if not found:
-        raise NotNamed(f"what the model saw of {label} names no handle")
+        raise PlaceholderError(f"what the model saw of {label} has no handle")
     return found[1].rpartition("-")[2] if part == "id" else found[1]
 
 
@@ -62,8 +62,8 @@ def _next_call(label: str, seen: dict[str, str]) -> dict:
     text = seen.get(label, "")
     found = NEXT.search(text)
     if not found:
-        raise NotNamed(f"what the model saw of {label} has no next: line with a call")
+        raise PlaceholderError(f"what the model saw of {label} has no next: line with a call")
     try:
         return json.JSONDecoder().raw_decode(text, found.end())[0]
     except ValueError:
-        raise NotNamed(f"the call in the next: line of {label} is not JSON") from None
+        raise PlaceholderError(f"the call in the next: line of {label} is not JSON") from None

@@ -1,6 +1,6 @@
 """Mocks of the OpenAI APIs: Responses with direct tools and with code mode (Codex), Chat Completions (opencode).
 
-Neither API can mark a tool result as an error, so `is_error` is judged from the text by the client profile.
+Neither API can mark a tool result as an error, so the client profile decides `is_error` from the text.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Responses(ScriptedModel):
         ])
 
     def item(self, call: Call) -> dict:
-        """The call as an output item of the model."""
+        """Returns the call as an output item of the model."""
         if call.id == LOAD_ID:
             return {"type": "tool_search_call", "id": f"ts_{call.id}", "call_id": call.id, "status": "completed",
                     "execution": "client", "arguments": call.arguments}
@@ -73,7 +73,7 @@ class CodeMode(Responses):
         results = super().read_results(request)
         if LOAD_ID in results and LOAD_ID not in self.results:
             listing = json.loads(results[LOAD_ID].blocks[-1])
-            self.note_tools([tool(item["name"], item["description"], None) for item in listing])
+            self.record_tools([tool(item["name"], item["description"], None) for item in listing])
         return results
 
     def load_call(self) -> Call | None:
@@ -117,7 +117,7 @@ class ChatCompletions(ScriptedModel):
 
 
 def _flatten(items: list[dict], namespace: str = "") -> list[dict]:
-    """The definitions in the rig's form; a tool inside a namespace is called `namespace/name`."""
+    """Returns the definitions in the form that all mocks share; a tool in a namespace is named `namespace/name`."""
     flat = []
     for item in items:
         if item.get("type") == "namespace":

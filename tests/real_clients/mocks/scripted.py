@@ -1,8 +1,8 @@
 """The scripted conversation: a model that plays a plan of tool calls, whatever API it speaks.
 
-A `ScriptedModel` is stateless towards the client: it answers every request with the first planned call
-that has no result yet, so a retried request never loses a step. Placeholders in a call's arguments are filled
-when it is first played (see `handles.py`); a call whose placeholders cannot be filled is left out.
+A `ScriptedModel` answers every request with the first planned call that has no result yet, so a retried request never
+loses a step. Placeholders in a call's arguments are filled when it is first played (see `handles.py`); a call whose
+placeholders cannot be filled is skipped.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import handles
 
 LOAD_ID = "call_load"
 MAX_ATTEMPTS = 3
-IMAGE = "<image "  # how the stand-in for an image block begins
+IMAGE = "<image "  # the beginning of the text that stands for an image block
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Call:
     name: str
     arguments: dict | str
     script: str | None = None
-    label: str | None = None           # how later calls refer to what came of it
+    label: str | None = None           # how later calls refer to its result
 
 
 @dataclass(frozen=True)
 class Result:
-    """What the client fed back for one call: text blocks, and whether it was marked as an error."""
+    """What the client returned for one call: text blocks, and whether it was marked as an error."""
 
     blocks: list[str]
     is_error: bool = False
@@ -69,7 +69,7 @@ class ScriptedModel:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
-    # What a subclass provides.
+    # Implemented by subclasses.
     def answer(self, path: str, request: dict) -> Reply:
         raise NotImplementedError
 
@@ -80,18 +80,18 @@ class ScriptedModel:
         raise NotImplementedError
 
     def load_call(self) -> Call | None:
-        """The call that loads deferred tools, when the client defers them."""
+        """Returns the call that loads deferred tools, if the client defers them."""
         return None
 
-    # What it gets.
+    # Used by subclasses.
     def new_id(self, prefix: str) -> str:
-        """An id for a reply; clients join replies that share one."""
+        """Returns a new id for a reply; clients merge replies that share an id."""
         return f"{prefix}_{next(self._numbers):04d}"
 
     def next_call(self, request: dict) -> Call | None:
-        """Notes what the request shows and returns the next call, or None when the plan is done."""
+        """Records what the request contains; returns the next call, or None when the plan is done."""
         with self._lock:
-            self.note_tools(self.read_tools(request))
+            self.record_tools(self.read_tools(request))
             if not self.prompts:
                 self.prompts = json.dumps(request, ensure_ascii=False)
                 self.upfront = set(self.tools)
@@ -101,8 +101,8 @@ class ScriptedModel:
             waiting = [call for call in ([load] if load else []) + self.calls if self._is_due(call)]
             return next((call for call in map(self._play, waiting) if call), None)
 
-    def note_tools(self, tools: list[dict]) -> None:
-        """Notes the tool definitions of one listing."""
+    def record_tools(self, tools: list[dict]) -> None:
+        """Records the tool definitions of one listing."""
         names = Counter(item["name"] for item in tools)
         self.repeated |= {name for name, count in names.items() if count > 1}
         self.tools.update({item["name"]: item for item in tools})
@@ -112,12 +112,12 @@ class ScriptedModel:
         return not over and self._attempts[call.id] < MAX_ATTEMPTS
 
     def _play(self, call: Call) -> Call | None:
-        """The call with its arguments filled in; None, and a note, when that is impossible."""
+        """Returns the call with its placeholders filled; records the reason and returns None if that fails."""
         if call.id not in self.played:
             seen = {other.label: self.results[other.id].text for other in self.calls if other.id in self.results}
             try:
                 self.played[call.id] = replace(call, arguments=handles.fill(call.arguments, seen))
-            except handles.NotNamed as error:
+            except handles.PlaceholderError as error:
                 self.not_played[call.id] = str(error)
                 return None
             self.played_at[call.id] = time.monotonic_ns()
@@ -126,12 +126,12 @@ class ScriptedModel:
 
 
 def tool(name: str, description: str | None, schema: dict | None) -> dict:
-    """A tool definition in the rig's own form."""
+    """Returns a tool definition in the form that all mocks share."""
     return {"name": name, "description": description or "", "schema": schema or {}}
 
 
 def picture(media_type: str, data: str) -> str:
-    """The stand-in for an image block in a list of text blocks."""
+    """Returns the text that stands for an image block."""
     return f"{IMAGE}{media_type}, {len(data)} base64 characters>"
 
 
@@ -140,6 +140,6 @@ def json_reply(value: dict) -> Reply:
 
 
 def event_stream(events: list[dict], named: bool = True) -> Reply:
-    """Server-sent events; `named` adds the `event:` line some APIs have."""
+    """Returns server-sent events; `named` adds the `event:` line that some APIs have."""
     lines = [(f"event: {event['type']}\n" if named else "") + f"data: {json.dumps(event)}\n\n" for event in events]
     return Reply("".join(lines), "text/event-stream")

@@ -1,6 +1,6 @@
 """The loopback HTTP server of a mock, which is also the client's HTTP proxy.
 
-A request for any host but 127.0.0.1 is refused and noted in the model's `refused`.
+It refuses requests for any host other than 127.0.0.1 and records them in the model's `refused`.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .scripted import Reply, ScriptedModel
 
 @contextmanager
 def serving(model: ScriptedModel):
-    """Serves the model on a free loopback port for the length of the block; yields the base address."""
+    """Serves the model on a free loopback port until the block ends; yields the base URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(model))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()

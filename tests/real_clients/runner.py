@@ -82,7 +82,7 @@ def _run_in(folder, client, program, plan, tap, server, seconds, on_configured) 
     _end_taps(traffic)
     summary = records.summary(client, server, model, traffic)
     summary |= {"exit_code": exit_code, "seconds": round(time.monotonic() - started, 1), "home": str(home)}
-    summary["complete"] = exit_code == 0 and not any(summary[name] for name in GAPS)
+    summary["complete"] = exit_code == 0 and not any(summary[name] for name in GAP_WORDS)
     if not summary["complete"]:
         for name in ("stderr", "server_stderr"):
             summary[name] = COLOUR.sub("", (folder / name).read_text(errors="replace"))[-2000:]

@@ -7,7 +7,6 @@
 //! Invariants: bytes outside an edit do not change; undoing an edit restores every byte; a secret never moves into a
 //! command's arguments; after a crash a file has either its old or its new content.
 
-mod address;
 mod client;
 mod client_files;
 mod disk;
@@ -20,6 +19,7 @@ mod launch;
 mod manifest;
 mod mask;
 mod references;
+mod remote_url;
 mod setting;
 mod text;
 pub mod uninstall;

@@ -7,10 +7,10 @@
 mod arguments;
 mod comments;
 
-use crate::address;
 use crate::client::Client;
 use crate::document::{Node, Notation, Splice, Syntax, Value, splice};
 use crate::references::References;
+use crate::remote_url;
 use crate::text::split_bom;
 
 const MASK: &str = "…";
@@ -118,7 +118,7 @@ impl Masking<'_> {
                     Trust::Public => {
                         arguments::masked(&[text.as_str()], &|text| self.is_reference(text)).pop().flatten()
                     }
-                    Trust::Url if address::is_safe_to_show(text) => None,
+                    Trust::Url if remote_url::is_safe_to_show(text) => None,
                     _ => Some(MASK.into()),
                 },
             ),

@@ -4,7 +4,7 @@
 //! Over-masking is safe: a word is masked on both sides of a diff.
 
 use super::MASK;
-use crate::address;
+use crate::remote_url;
 
 /// Substrings of a name that make its value a secret.
 const SECRET_SUBSTRINGS: [&str; 10] =
@@ -36,7 +36,7 @@ fn masked_after(before: &str, word: &str, is_reference: &dyn Fn(&str) -> bool) -
         Some((name, "")) if names_secret(name) => Some(MASK.into()),
         Some((name, value)) if names_secret(name) => (!is_reference(value)).then(|| format!("{name}{MASK}")),
         // The secret name is further in: an option with a variable, JSON, a connection string.
-        Some(_) if !address::is_safe_to_show(word) && names_secret(word) => Some(MASK.into()),
+        Some(_) if !remote_url::is_safe_to_show(word) && names_secret(word) => Some(MASK.into()),
         _ => looks_like_key(word).then(|| MASK.into()),
     }
 }
@@ -76,7 +76,7 @@ fn looks_like_key(word: &str) -> bool {
     let has_random_id = || word.split(|c: char| !c.is_ascii_hexdigit() && c != '-').any(is_random);
     let has_password = word.contains("://") && word.contains('@');
     let is_unsafe_url =
-        (word.starts_with("http://") || word.starts_with("https://")) && !address::is_safe_to_show(word);
+        (word.starts_with("http://") || word.starts_with("https://")) && !remote_url::is_safe_to_show(word);
     has_password || is_unsafe_url || word.split(|c| !is_part(c)).any(is_long) || has_random_id()
 }
 

@@ -4,9 +4,9 @@
 //! becomes a variable too (`--url-env`).
 
 use super::{Options, RemoteUndo, Source, Undo, Verdict, WrapEdit, skip};
-use crate::address;
 use crate::client::{Client, CommandFormat, EntryFormat};
 use crate::document::{Member, Node, Spacing, Splice, Value};
+use crate::remote_url;
 
 /// The variable for a URL that may hold a secret.
 pub(super) const URL_VARIABLE: &str = "TIDEGATE_URL";
@@ -37,7 +37,7 @@ pub(super) fn wrap_edit(
     let format = &client.format;
     let undo = RemoteUndo { url: source.key(url).to_owned(), ..RemoteUndo::default() };
     let mut rewrite = Rewrite { source, entry, format, arguments, splices: Vec::new(), undo };
-    let is_safe = address::is_safe_to_show(address);
+    let is_safe = remote_url::is_safe_to_show(address);
     let (flag, value) = match is_safe {
         true => ("--url", source.literal(&url.value).to_owned()),
         false => ("--url-env", source.syntax.string(URL_VARIABLE)),
@@ -183,10 +183,10 @@ pub(super) fn check(
     options: &Options,
 ) -> Result<(), Verdict> {
     let transport = entry.get("type").and_then(|member| member.value.as_str());
-    if transport == Some("sse") || address::is_legacy_sse(address) {
+    if transport == Some("sse") || remote_url::is_legacy_sse(address) {
         return skip("it uses the deprecated HTTP+SSE transport, which tidegate does not support");
     }
-    if !address::is_http(address) {
+    if !remote_url::is_http(address) {
         return skip("its URL is neither http nor https");
     }
     let declined = find_declined_login(entry, format);
@@ -208,7 +208,7 @@ pub(super) fn check(
     }
     let variable_keys = format.header_variables.map(|keys| [keys.bearer, keys.headers]).unwrap_or_default();
     let has_headers = !headers.is_empty() || variable_keys.iter().any(|name| entry.get(name).is_some());
-    if has_headers || declined.is_some() || options.without_login || address::is_loopback(address) {
+    if has_headers || declined.is_some() || options.without_login || remote_url::is_loopback(address) {
         return Ok(());
     }
     skip("without headers it may need a login, which only the client can do; --without-login wraps it anyway")

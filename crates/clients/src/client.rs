@@ -1,6 +1,6 @@
-//! What is known of a client: its files, where servers stand in them, and how an entry is written.
+//! One MCP client: where its configuration files are, under which keys it lists servers, and how it writes an entry.
 //!
-//! A new client is one small file here and a line in [`CLIENTS`].
+//! To support another client, add one small file here and a line in [`CLIENTS`].
 
 mod claude_code;
 mod claude_desktop;
@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::Notation;
 use crate::folders::Folders;
-use crate::launch::References;
+use crate::references::References;
 
-/// Every client that is known.
+/// Every supported client.
 pub static CLIENTS: [Client; 9] = [
     claude_code::CLIENT,
     claude_desktop::CLIENT,
@@ -37,34 +37,34 @@ pub static CLIENTS: [Client; 9] = [
 /// A client and its configuration.
 #[derive(Debug)]
 pub struct Client {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What people call it.
+    /// The product name.
     pub title: &'static str,
-    /// What it calls itself when it greets a server.
+    /// The `clientInfo.name` that it sends with `initialize`.
     pub greets_as: &'static str,
-    /// How it takes note of a changed file.
+    /// What the user does to make it apply a changed file.
     pub reload: &'static str,
-    pub(crate) places: fn(&Folders) -> Vec<Place>,
-    pub(crate) shape: Shape,
+    pub(crate) locations: fn(&Folders) -> Vec<Location>,
+    pub(crate) format: EntryFormat,
 }
 
 impl Client {
-    /// Returns the client of a name.
+    /// Returns the client with a command-line name.
     pub fn named(name: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.name == name)
     }
 }
 
-/// For whom a server is configured.
+/// Who a server entry applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// For the person, everywhere.
+    /// The user, in every project.
     User,
-    /// For everybody in a project.
+    /// Everybody who works on a project.
     Project,
-    /// For the person, in one project.
+    /// The user, in one project.
     Local,
 }
 
@@ -72,7 +72,7 @@ impl Scope {
     /// The names of all scopes.
     pub const NAMES: [&str; 3] = ["user", "project", "local"];
 
-    /// Returns the scope of a name.
+    /// Returns the scope with a name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::User, Self::Project, Self::Local].into_iter().find(|scope| scope.to_string() == name)
     }
@@ -88,88 +88,87 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Stands for every name in a path of keys.
-pub(crate) const ANY: &str = "*";
+/// Matches every key in a path of keys.
+pub(crate) const ANY_KEY: &str = "*";
 
-/// Where servers may stand: a file, and the path to them in it.
+/// Where a client looks for servers: a file, and the path of keys to the object that lists them.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) scope: Scope,
     pub(crate) path: PathBuf,
     pub(crate) notation: Notation,
     pub(crate) keys: &'static [&'static str],
 }
 
-impl Place {
-    /// A JSON file of the person.
+impl Location {
+    /// Returns a JSON file of the user.
     pub(crate) fn user(path: PathBuf, keys: &'static [&'static str]) -> Self {
         Self { scope: Scope::User, path, notation: Notation::Json, keys }
     }
 
-    /// The JSON files of the project.
+    /// Returns the JSON files at a relative path in each project folder.
     pub(crate) fn project(folders: &Folders, path: &str, keys: &'static [&'static str]) -> Vec<Self> {
         let file = |folder: &PathBuf| Self { scope: Scope::Project, ..Self::user(folder.join(path), keys) };
         folders.projects.iter().map(file).collect()
     }
 }
 
-/// How an entry of a server is written.
+/// The keys and values a client uses in the entry of a server.
 #[derive(Debug)]
-pub(crate) struct Shape {
-    /// The command.
-    pub(crate) command: CommandShape,
-    /// The variables of its environment.
+pub(crate) struct EntryFormat {
+    pub(crate) command: CommandFormat,
+    /// The key of the environment variables.
     pub(crate) environment: &'static str,
-    /// The address of a remote server, by any of these names.
+    /// The keys that may hold the URL of a remote server; the first is the one to write.
     pub(crate) url: &'static [&'static str],
-    /// The headers for a remote server.
+    /// The key of the headers sent to a remote server.
     pub(crate) headers: &'static str,
-    /// What `type` says of a server that is started, if a remote one has a `type`.
-    pub(crate) started: &'static str,
-    /// What `type` says of a server that is reached at an address.
-    pub(crate) reached: &'static str,
-    /// What shows that the client logs in at a remote server by itself.
+    /// The value of `type` for a server that is started by a command.
+    pub(crate) stdio_type: &'static str,
+    /// The value of `type` for a remote server.
+    pub(crate) remote_type: &'static str,
+    /// Keys that show that the client itself logs in at a remote server.
     pub(crate) login: &'static [&'static str],
-    /// Where a client keeps names of variables instead of headers.
-    pub(crate) by_variable: Option<&'static ByVariable>,
-    /// How it writes references to values that are elsewhere.
+    /// Set if the client can take header values from its own environment.
+    pub(crate) header_variables: Option<&'static HeaderVariables>,
+    /// How values refer to variables.
     pub(crate) references: References,
-    /// The list of tools that are allowed, where there can be one.
-    pub(crate) allowed: Option<&'static str>,
+    /// The key of the list of allowed tools, if the client has one.
+    pub(crate) allowed_tools: Option<&'static str>,
 }
 
-impl Shape {
-    /// How most clients write it.
+impl EntryFormat {
+    /// The format most clients share.
     pub(crate) const COMMON: Self = Self {
-        command: CommandShape::Apart,
+        command: CommandFormat::Split,
         environment: "env",
         url: &["url"],
         headers: "headers",
-        started: "stdio",
-        reached: "http",
+        stdio_type: "stdio",
+        remote_type: "http",
         login: &["oauth", "auth"],
-        by_variable: None,
+        header_variables: None,
         references: References::None,
-        allowed: None,
+        allowed_tools: None,
     };
 }
 
 /// How a command is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CommandShape {
-    /// The program in `command`, the rest in `args`.
-    Apart,
-    /// All of it as one list in `command`.
-    Together,
+pub(crate) enum CommandFormat {
+    /// The program in `command`, its arguments in `args`.
+    Split,
+    /// Program and arguments in one list, `command`.
+    List,
 }
 
-/// Headers whose values the client takes from its own environment.
+/// The keys under which a client names environment variables instead of writing values.
 #[derive(Debug)]
-pub(crate) struct ByVariable {
-    /// Names the variable of a bearer token.
+pub(crate) struct HeaderVariables {
+    /// Holds the name of the variable with the bearer token.
     pub(crate) bearer: &'static str,
-    /// Names the variable for each header.
+    /// Maps each header to the name of a variable.
     pub(crate) headers: &'static str,
-    /// Names the variables that a started server gets.
-    pub(crate) passed: &'static str,
+    /// Lists the variables that a started server inherits.
+    pub(crate) inherited: &'static str,
 }

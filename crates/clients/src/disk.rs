@@ -1,13 +1,13 @@
-//! Writing so that a crash at any moment leaves the old file or the new one.
+//! Writes files atomically: after a crash at any moment the file has either its old or its new content.
 //!
-//! A new text goes into a file beside the old one, is made durable, and takes its place in one step. A link stays: what it
-//! points to is replaced. Mode and owner stay as well.
+//! The new content goes into a temporary file in the same folder, which is synced and renamed over the old one. A symbolic
+//! link stays and its target is replaced. Mode and owner are kept.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes files. Tests make one that fails at a step.
+/// Writes files, one fallible step at a time; tests inject failures.
 pub struct Disk {
     step: Box<dyn Fn(&'static str) -> io::Result<()>>,
 }
@@ -19,7 +19,7 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// Returns a disk that asks before every step whether it may be taken.
+    /// Returns a disk that calls `step` with the name of each step before it, and fails if `step` does.
     pub fn with(step: impl Fn(&'static str) -> io::Result<()> + 'static) -> Self {
         Self { step: Box::new(step) }
     }
@@ -28,7 +28,7 @@ impl Disk {
         (self.step)(name)
     }
 
-    /// Replaces the content of a file that is there.
+    /// Replaces the content of an existing file.
     pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let target = std::fs::canonicalize(path)?;
         let metadata = std::fs::metadata(&target)?;
@@ -38,15 +38,15 @@ impl Disk {
         })
     }
 
-    /// Writes a file of our own, for its user's eyes only.
+    /// Writes a file of tidegate that only its user can read.
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         if let Some(folder) = path.parent() {
-            make_private(folder)?;
+            create_private_folder(folder)?;
         }
         self.put(path, bytes, |_| Ok(()))
     }
 
-    /// Takes a file of our own away.
+    /// Removes a file of tidegate; a missing file is no error.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         self.step("remove")?;
         match std::fs::remove_file(path) {
@@ -56,15 +56,15 @@ impl Disk {
     }
 
     fn put(&self, target: &Path, bytes: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
-        let new = beside(target)?;
-        // One that is there was left by a crash.
+        let new = temporary_path(target)?;
+        // A crash may have left one.
         self.remove(&new)?;
         let written = self.write_new(&new, bytes, finish).and_then(|()| {
             self.step("rename")?;
             std::fs::rename(&new, target)
         });
         if let Err(error) = written {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = self.remove(&new);
             return Err(error);
         }
@@ -94,8 +94,8 @@ impl Disk {
     }
 }
 
-/// The name of the new file, until it takes the place of the old one.
-fn beside(target: &Path) -> io::Result<PathBuf> {
+/// Returns the path of the temporary file for a target.
+fn temporary_path(target: &Path) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut new = std::ffi::OsString::from(".");
     new.push(name);
@@ -103,7 +103,8 @@ fn beside(target: &Path) -> io::Result<PathBuf> {
     Ok(target.with_file_name(new))
 }
 
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
+/// Creates a folder that only its user can read.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -119,7 +120,7 @@ fn keep_owner(file: &File, old: &std::fs::Metadata) -> io::Result<()> {
         return Ok(());
     }
     fchown(file, Some(old.uid()), Some(old.gid()))
-        .map_err(|error| io::Error::new(error.kind(), format!("its owner cannot be kept: {error}")))
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot keep its owner: {error}")))
 }
 
 #[cfg(not(unix))]

@@ -1,8 +1,7 @@
-//! A configuration file as a tree of places in its text.
+//! A configuration file as a tree of values, each with its position in the text.
 //!
-//! Both notations are read into the same tree, whose nodes know where they stand. An edit is a [`Splice`]: some bytes
-//! go, others come in their place. So everything that is not spliced stays as it is, byte for byte, by construction:
-//! comments, order, indentation, line endings.
+//! JSON and TOML are parsed into the same tree. An edit is a [`Splice`], which replaces a range of bytes, so everything
+//! outside the splices keeps its bytes by construction: comments, order, indentation, line endings.
 
 mod json;
 mod toml;
@@ -11,21 +10,23 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A value and where it stands.
+use crate::error::Broken;
+
+/// A value and its position.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
     pub(crate) value: Value,
 }
 
-/// What a value is, as far as anybody asks.
+/// A parsed value, as far as the rest of the crate needs it.
 #[derive(Debug)]
 pub(crate) enum Value {
-    Text(String),
-    Flag(bool),
-    List(Vec<Node>),
-    Map(Vec<Member>),
-    /// A number, a date, nothing.
+    String(String),
+    Bool(bool),
+    Array(Vec<Node>),
+    Object(Vec<Member>),
+    /// A number, a date or null.
     Other,
 }
 
@@ -33,95 +34,73 @@ pub(crate) enum Value {
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) name: String,
-    /// Where the key stands, with its quotes.
+    /// The position of the key, quotes included.
     pub(crate) key: Range<usize>,
     pub(crate) value: Node,
 }
 
 impl Node {
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub(crate) fn as_str(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            Value::String(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn list(&self) -> Option<&[Node]> {
+    pub(crate) fn as_array(&self) -> Option<&[Node]> {
         match &self.value {
-            Value::List(elements) => Some(elements),
+            Value::Array(elements) => Some(elements),
             _ => None,
         }
     }
 
     pub(crate) fn members(&self) -> &[Member] {
         match &self.value {
-            Value::Map(members) => members,
+            Value::Object(members) => members,
             _ => &[],
         }
     }
 
-    /// Returns the member of a name. Where there are several the last one counts, as it does for the clients.
+    /// Returns the member with a name. Of duplicates the last one wins, as it does in the clients.
     pub(crate) fn get(&self, name: &str) -> Option<&Member> {
         self.members().iter().rev().find(|member| member.name == name)
     }
 
-    /// Returns the value at the end of a path of names.
+    /// Returns the value at a path of names.
     pub(crate) fn at(&self, path: &[String]) -> Option<&Node> {
         path.iter().try_fold(self, |node, name| node.get(name).map(|member| &member.value))
     }
 }
 
-/// Bytes that go, and what comes in their place.
+/// Replaces a range of bytes by a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Splice {
-    pub(crate) at: Range<usize>,
+    pub(crate) range: Range<usize>,
     pub(crate) text: String,
 }
 
 impl Splice {
-    pub(crate) fn new(at: Range<usize>, text: impl Into<String>) -> Self {
-        Self { at, text: text.into() }
+    pub(crate) fn new(range: Range<usize>, text: impl Into<String>) -> Self {
+        Self { range, text: text.into() }
     }
 }
 
-/// Returns a text with splices made. Those that start at the same place come in the order given.
+/// Applies splices to a text; `None` if they overlap. Splices that start at the same offset apply in the order given.
 pub(crate) fn splice(text: &str, mut splices: Vec<Splice>) -> Option<String> {
-    splices.sort_by_key(|splice| splice.at.start);
-    let mut out = String::with_capacity(text.len() + splices.iter().map(|one| one.text.len()).sum::<usize>());
+    splices.sort_by_key(|splice| splice.range.start);
+    let mut out =
+        String::with_capacity(text.len() + splices.iter().map(|splice| splice.text.len()).sum::<usize>());
     let mut done = 0;
-    for one in splices {
-        out.push_str(text.get(done..one.at.start)?);
-        out.push_str(&one.text);
-        done = one.at.end;
+    for splice in splices {
+        out.push_str(text.get(done..splice.range.start)?);
+        out.push_str(&splice.text);
+        done = splice.range.end;
     }
     out.push_str(text.get(done..)?);
     Some(out)
 }
 
-/// Why a text is not what its notation says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
-    /// The line, counted from 1.
-    pub line: usize,
-    /// The column in characters, counted from 1.
-    pub column: usize,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl Broken {
-    pub(crate) fn at(text: &str, offset: usize, message: impl Into<String>) -> Self {
-        let before = text.get(..offset).unwrap_or(text);
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        Self {
-            line: before.matches('\n').count() + 1,
-            column: line.chars().count() + 1,
-            message: message.into(),
-        }
-    }
-}
-
-/// How a file is written.
+/// The format of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notation {
@@ -131,40 +110,51 @@ pub enum Notation {
     Toml,
 }
 
-/// What the mechanism needs of a notation.
+/// Parses and writes one notation.
 pub(crate) trait Syntax {
-    /// Reads a text.
+    /// Parses a text.
     fn parse(&self, text: &str) -> Result<Node, Broken>;
-    /// Writes a string.
+    /// Returns a string as a literal.
     fn string(&self, value: &str) -> String;
-    /// Writes a key.
+    /// Returns a name as a key.
     fn key(&self, name: &str) -> String;
-    /// Writes a map of keys and values that are written already.
-    fn map(&self, members: &[(String, String)], style: Style) -> String;
-    /// Adds a member after another one, in its manner.
-    fn after(&self, text: &str, member: &Member, key: &str, value: &str) -> Splice;
-    /// Takes members that stand side by side away; undoes `after`, if nothing was moved since.
-    fn without(&self, text: &str, members: &[Member], gone: Range<usize>) -> Vec<Splice>;
+    /// Returns what separates a key from its value.
+    fn separator(&self, spacing: Spacing) -> &'static str;
+    /// Returns an object on one line, from keys and values that are literals already.
+    fn inline_object(&self, members: &[(String, String)], spacing: Spacing) -> String {
+        let separator = self.separator(spacing);
+        let members = members.iter().map(|(key, value)| format!("{key}{separator}{value}"));
+        let members = members.collect::<Vec<_>>().join(spacing.comma());
+        match spacing {
+            Spacing::Compact => format!("{{{members}}}"),
+            Spacing::Spaced => format!("{{ {members} }}"),
+        }
+    }
+
+    /// Inserts a member after another one, with the same spacing and indentation.
+    fn insert_after(&self, text: &str, member: &Member, key: &str, value: &str) -> Splice;
+    /// Removes adjacent members, given by their indexes; the inverse of `insert_after`.
+    fn remove(&self, text: &str, members: &[Member], removed: Range<usize>) -> Vec<Splice>;
 }
 
-/// Whether there are blanks between things on one line.
+/// Whether there is space after commas and colons on one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    Wide,
-    Tight,
+pub(crate) enum Spacing {
+    Spaced,
+    Compact,
 }
 
-impl Style {
-    /// Returns how a member is written: tight, if there is nothing around its colon.
+impl Spacing {
+    /// Returns the spacing of a member: compact if there is nothing around its colon or equals sign.
     pub(crate) fn of(text: &str, member: &Member) -> Self {
         let between = text.get(member.key.end..member.value.span.start).unwrap_or_default();
-        if matches!(between, ":" | "=") { Self::Tight } else { Self::Wide }
+        if matches!(between, ":" | "=") { Self::Compact } else { Self::Spaced }
     }
 
     pub(crate) fn comma(self) -> &'static str {
         match self {
-            Self::Wide => ", ",
-            Self::Tight => ",",
+            Self::Spaced => ", ",
+            Self::Compact => ",",
         }
     }
 }
@@ -178,34 +168,34 @@ impl Notation {
     }
 }
 
-/// Tells whether two documents say the same, apart from what is at a path.
-pub(crate) fn same_besides(one: (&str, &Node), other: (&str, &Node), path: &[String]) -> bool {
+/// Returns whether two documents are equal, except for the value at a path.
+pub(crate) fn equal_except(one: (&str, &Node), other: (&str, &Node), path: &[String]) -> bool {
     match (&one.1.value, &other.1.value) {
-        (Value::Map(left), Value::Map(right)) => {
+        (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
                 && left.iter().zip(right).all(|(left, right)| {
                     let pair = ((one.0, &left.value), (other.0, &right.value));
                     left.name == right.name
                         && match path {
                             [last] if *last == left.name => true,
-                            [first, rest @ ..] if *first == left.name => same_besides(pair.0, pair.1, rest),
-                            _ => same(pair.0, pair.1),
+                            [first, rest @ ..] if *first == left.name => equal_except(pair.0, pair.1, rest),
+                            _ => equal(pair.0, pair.1),
                         }
                 })
         }
-        _ => same(one, other),
+        _ => equal(one, other),
     }
 }
 
-fn same(one: (&str, &Node), other: (&str, &Node)) -> bool {
+fn equal(one: (&str, &Node), other: (&str, &Node)) -> bool {
     match (&one.1.value, &other.1.value) {
-        (Value::Text(left), Value::Text(right)) => left == right,
-        (Value::Flag(left), Value::Flag(right)) => left == right,
-        (Value::List(left), Value::List(right)) => {
+        (Value::String(left), Value::String(right)) => left == right,
+        (Value::Bool(left), Value::Bool(right)) => left == right,
+        (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()
-                && left.iter().zip(right).all(|(left, right)| same((one.0, left), (other.0, right)))
+                && left.iter().zip(right).all(|(left, right)| equal((one.0, left), (other.0, right)))
         }
-        (Value::Map(_), Value::Map(_)) => same_besides(one, other, &[]),
+        (Value::Object(_), Value::Object(_)) => equal_except(one, other, &[]),
         (Value::Other, Value::Other) => one.0.get(one.1.span.clone()) == other.0.get(other.1.span.clone()),
         _ => false,
     }

@@ -1,6 +1,6 @@
-//! Where clients keep their files: the folders of a person and of a project, on one system.
+//! The folders that clients keep their configuration in, by operating system.
 //!
-//! Nothing here asks the system; whoever calls says what the folders and variables are, so that tests need no home.
+//! Nothing here reads the environment: the caller passes the folders and variables in, so that tests need no real home.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub enum System {
 }
 
 impl System {
-    /// Returns the system that this was built for.
+    /// Returns the system this program was built for.
     pub const fn current() -> Self {
         if cfg!(target_os = "macos") {
             Self::MacOs
@@ -29,21 +29,21 @@ impl System {
     }
 }
 
-/// The folders that files are looked for in.
+/// The folders that configuration files are searched in.
 #[derive(Debug, Clone)]
 pub struct Folders {
-    /// The home of the person.
+    /// The user's home folder.
     pub home: PathBuf,
-    /// The folders of the project, the innermost first.
+    /// The project's folders, innermost first.
     pub projects: Vec<PathBuf>,
-    /// The system.
+    /// The operating system.
     pub system: System,
-    /// The variables of the environment that move files, of those in [`Folders::VARIABLES`].
+    /// The environment variables that are set, of those in [`Folders::VARIABLES`].
     pub variables: BTreeMap<String, PathBuf>,
 }
 
 impl Folders {
-    /// The variables of the environment that are asked for.
+    /// The environment variables that change where clients look for files.
     pub const VARIABLES: [&str; 7] = [
         "APPDATA",
         "CLAUDE_CONFIG_DIR",
@@ -54,19 +54,19 @@ impl Folders {
         "XDG_CONFIG_HOME",
     ];
 
-    /// Returns the folder or file that a variable names, if it is set.
+    /// Returns the path in a variable, if it is set and not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&Path> {
         self.variables.get(name).map(PathBuf::as_path).filter(|path| !path.as_os_str().is_empty())
     }
 
-    /// Returns the folder for configuration of programs that follow the XDG folders on every system.
+    /// Returns the configuration folder of programs that follow the XDG specification on every system.
     pub(crate) fn config(&self) -> PathBuf {
-        // A relative one does not count, says the specification.
-        let named = self.variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-        named.map_or_else(|| self.home.join(".config"), Path::to_owned)
+        // The specification says to ignore a relative path.
+        let configured = self.variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+        configured.map_or_else(|| self.home.join(".config"), Path::to_owned)
     }
 
-    /// Returns the system's own folder for the files of applications.
+    /// Returns the folder where the operating system keeps the files of applications.
     pub(crate) fn applications(&self) -> PathBuf {
         match self.system {
             System::Linux => self.config(),

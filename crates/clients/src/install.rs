@@ -1,30 +1,31 @@
 //! Finds servers in the files of clients and puts tidegate in front of them.
 //!
-//! First everything is looked at and the new texts are made; nothing is written until a person has seen them. Then, for
-//! each file: the copy, the record, the file. A crash between two of these leaves a record of something that was not
-//! done, which is seen by the file's hash.
+//! [`plan`] reads every file and computes the new texts, so that the user can see them first. [`apply`] then writes, for one
+//! file: the backup, the manifest, the file. A crash in between leaves a record of a change that was not made, which
+//! uninstall recognises by the file's hash.
 
 use std::path::{Path, PathBuf};
 
 use crate::client::{Client, Scope};
+use crate::client_files::{ClientFile, files, resolve_links, server_names};
 use crate::disk::Disk;
-use crate::display::masked;
 use crate::document::{Node, Notation};
-use crate::entry::{Gate, Way, forbids_query, is_off, sets_path};
+use crate::entry::{EntryKind, WrapState, is_disabled, list_without_result_query, sets_path};
+use crate::error::FileError;
 use crate::folders::Folders;
 use crate::manifest::{Layer, ManifestError, Records, hash};
-use crate::places::{ClientFile, files, real, server_names};
-use crate::text::{FileError, read, unmarked};
+use crate::mask::mask_secrets;
+use crate::text::{parse, read, split_bom};
 use crate::wrap::{Options, Verdict, Wrapped, wrap};
 
-/// Which servers are meant; an empty list means all.
+/// Which servers to work on; an empty list selects all.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Of these clients.
+    /// The clients to select.
     pub clients: Vec<String>,
-    /// With these names.
+    /// The server names to select.
     pub servers: Vec<String>,
-    /// Of this scope.
+    /// The scope to select.
     pub scope: Option<Scope>,
 }
 
@@ -41,39 +42,39 @@ impl Selection {
         self.servers.is_empty() || self.servers.iter().any(|server| server == name)
     }
 
-    /// Returns the same with names between commas apart, unless they are the name of one server.
+    /// Returns the selection with server names split at commas, unless a server has the name as a whole.
     pub(crate) fn resolved(&self, names: impl Fn() -> Vec<String>) -> Self {
         let mut selection = self.clone();
         if self.servers.iter().any(|server| server.contains(',')) {
             let names = names();
-            let apart = |server: &String| match names.contains(server) {
+            let split = |server: &String| match names.contains(server) {
                 true => vec![server.clone()],
                 false => server.split(',').map(str::to_owned).collect(),
             };
-            selection.servers = self.servers.iter().flat_map(apart).collect();
+            selection.servers = self.servers.iter().flat_map(split).collect();
         }
         selection
     }
 }
 
-/// A server that was found.
+/// A server in a client's file.
 #[derive(Debug)]
 pub struct Found {
-    /// Whose it is.
+    /// The client whose file it is in.
     pub client: &'static Client,
-    /// For whom it is configured.
+    /// Who the entry applies to.
     pub scope: Scope,
     /// The file.
     pub file: PathBuf,
-    /// How it is written.
+    /// The format of the file.
     pub notation: Notation,
-    /// The path to the entry; the last part is the server's name.
+    /// The key path of the entry; the last key is the server's name.
     pub path: Vec<String>,
-    /// Whether it is switched off.
+    /// Whether it is disabled.
     pub off: bool,
-    /// What happens with it.
+    /// What install does with it.
     pub verdict: Verdict,
-    /// What a person has to know or do besides, where it is wrapped.
+    /// What the user has to know or do if it is wrapped.
     pub remarks: Vec<String>,
 }
 
@@ -83,66 +84,66 @@ impl Found {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// Returns the project that it is configured for, where one file has several.
+    /// Returns the project that it is configured for, if its file covers several projects.
     pub fn project(&self) -> Option<&str> {
         (self.scope == Scope::Local).then(|| self.path.get(1).map(String::as_str)).flatten()
     }
 }
 
-/// A file that is to be changed.
+/// The planned change of one file.
 #[derive(Debug)]
 pub struct Change {
     /// The file.
     pub file: PathBuf,
-    /// What is in it now.
+    /// Its content now.
     pub old: String,
-    /// What is to be in it.
+    /// Its new content.
     pub new: String,
-    /// How it is written.
+    /// The format of the file.
     pub notation: Notation,
-    /// The servers that are wrapped by it.
+    /// The servers that the change wraps.
     pub servers: Vec<Wrapped>,
-    /// The entries that were wrapped before.
-    others: Vec<Vec<String>>,
+    /// The entries that are wrapped already.
+    wrapped_before: Vec<Vec<String>>,
 }
 
 impl Change {
-    /// Returns what is in the file and what is to be in it, as it may be shown: secrets are hidden.
+    /// Returns the old and the new content with secrets masked.
     pub fn shown(&self) -> (String, String) {
         let clients = || self.servers.iter().map(|wrapped| wrapped.client.as_str());
-        (masked(&self.old, self.notation, clients()), masked(&self.new, self.notation, clients()))
+        (mask_secrets(&self.old, self.notation, clients()), mask_secrets(&self.new, self.notation, clients()))
     }
 }
 
-/// What was found, and what is to be done.
+/// The servers that were found, and the changes to make.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The files that were looked for.
+    /// The files that were searched for.
     pub looked: Vec<PathBuf>,
-    /// The files that are there.
+    /// The files that exist.
     pub there: Vec<PathBuf>,
     /// The servers.
     pub found: Vec<Found>,
     /// The changes.
     pub changes: Vec<Change>,
-    /// The files that cannot be used.
+    /// The files that cannot be read or changed.
     pub problems: Vec<FileError>,
 }
 
-/// Looks at every file of the clients selected; changes nothing.
+/// Reads the files of the selected clients and plans the changes; writes nothing.
 pub fn plan(folders: &Folders, selection: &Selection, options: &Options) -> Plan {
     let mut plan = Plan::default();
     let files = files(folders);
     let selection = selection.resolved(|| server_names(&files));
     for file in &files {
-        let names = file.names(&selection);
-        let Some(name) = names.first() else { continue };
-        plan.looked.extend(names.iter().map(|name| name.to_path_buf()));
-        match read(name) {
+        let paths = file.selected_paths(&selection);
+        let Some(path) = paths.first() else { continue };
+        plan.looked.extend(paths.iter().map(|path| path.to_path_buf()));
+        match read(path) {
             Ok(None) => {}
             Ok(Some(text)) => {
-                plan.there.extend(names.iter().map(|name| name.to_path_buf()));
-                if let Err(problem) = plan.file((name, file), &text, &selection, options) {
+                plan.there.extend(paths.iter().map(|path| path.to_path_buf()));
+                if let Err(problem) = plan.add_file((path, file), &text, &selection, options) {
                     plan.problems.push(problem);
                 }
             }
@@ -153,41 +154,39 @@ pub fn plan(folders: &Folders, selection: &Selection, options: &Options) -> Plan
 }
 
 impl Plan {
-    fn file(
+    /// Plans the change of one file.
+    fn add_file(
         &mut self,
         (path, file): (&Path, &ClientFile),
         old: &str,
         selection: &Selection,
         options: &Options,
     ) -> Result<(), FileError> {
-        let (mark, text) = unmarked(old);
+        let (bom, text) = split_bom(old);
         let notation = file.notation;
-        let root = notation
-            .syntax()
-            .parse(text)
-            .map_err(|broken| FileError::Broken { path: path.to_owned(), broken })?;
+        let root = parse(path, notation, old)?;
         let mut change = Change {
             file: path.to_owned(),
             old: old.to_owned(),
             new: text.to_owned(),
             notation,
             servers: Vec::new(),
-            others: Vec::new(),
+            wrapped_before: Vec::new(),
         };
         let first = self.found.len();
-        for (client, place, entry) in file.entries(&root) {
+        for (client, location, entry) in file.entries(&root) {
             let Some(node) = root.at(&entry) else { continue };
-            if matches!(Way::of(node, &client.shape).gate(), Gate::InFront(_)) {
-                change.others.push(entry.clone());
+            if matches!(EntryKind::of(node, &client.format).wrap_state(), WrapState::Wrapped(_)) {
+                change.wrapped_before.push(entry.clone());
             }
-            let is_known = self.found[first..].iter().any(|found| found.path == entry);
-            if is_known || !selection.has_client(client.name) || !selection.has_scope(place.scope) {
+            let is_seen = self.found[first..].iter().any(|found| found.path == entry);
+            if is_seen || !selection.has_client(client.name) || !selection.has_scope(location.scope) {
                 continue;
             }
             let verdict = if !selection.has_server(entry.last().map_or("", String::as_str)) {
                 Verdict::NotChosen
             } else {
-                match wrap(&change.new, notation, client, (place.scope, &entry), options) {
+                match wrap(&change.new, notation, client, (location.scope, &entry), options) {
                     Ok((text, wrapped, verdict)) => {
                         change.new = text;
                         change.servers.push(wrapped);
@@ -196,30 +195,30 @@ impl Plan {
                     Err(verdict) => verdict,
                 }
             };
-            let remarks = remarks(node, client, place.scope, &verdict);
-            let (scope, file, off) = (place.scope, path.to_owned(), is_off(node));
+            let remarks = remarks(node, client, location.scope, &verdict);
+            let (scope, file, off) = (location.scope, path.to_owned(), is_disabled(node));
             self.found.push(Found { client, scope, file, notation, path: entry, off, verdict, remarks });
         }
         if change.servers.is_empty() {
             return Ok(());
         }
-        change.new.insert_str(0, mark);
+        change.new.insert_str(0, bom);
         self.changes.push(change);
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.permissions().readonly() => {
-                self.refuse();
+                self.drop_last_change();
                 Err(FileError::ReadOnly(path.to_owned()))
             }
             Ok(_) => Ok(()),
             Err(source) => {
-                self.refuse();
+                self.drop_last_change();
                 Err(FileError::Unusable { path: path.to_owned(), source })
             }
         }
     }
 
-    /// Takes the last change back: its file cannot be written.
-    fn refuse(&mut self) {
+    /// Drops the last change, whose file cannot be written.
+    fn drop_last_change(&mut self) {
         let Some(change) = self.changes.pop() else { return };
         let wrapped =
             |found: &&mut Found| matches!(found.verdict, Verdict::WrapCommand | Verdict::WrapAddress);
@@ -229,27 +228,27 @@ impl Plan {
     }
 }
 
-/// Says what wrapping alone does not do.
+/// Returns what the user has to do besides wrapping.
 fn remarks(entry: &Node, client: &Client, scope: Scope, verdict: &Verdict) -> Vec<String> {
-    let (shape, mut remarks) = (&client.shape, Vec::new());
+    let (format, mut remarks) = (&client.format, Vec::new());
     let is_written = matches!(verdict, Verdict::WrapCommand | Verdict::WrapAddress);
-    if is_written && scope == Scope::Project && sets_path(entry, shape) {
-        remarks.push(format!("its {} sets PATH, so tidegate must be found there", shape.environment));
+    if is_written && scope == Scope::Project && sets_path(entry, format) {
+        remarks.push(format!("its {} sets PATH, so tidegate must be on that PATH", format.environment));
     }
     let is_wrapped = is_written || *verdict == Verdict::AlreadyWrapped;
-    if let Some(list) = forbids_query(entry, shape).filter(|_| is_wrapped) {
-        remarks.push(format!("add \"result_query\" to its {list}, or the client does not offer it"));
+    if let Some(list) = list_without_result_query(entry, format).filter(|_| is_wrapped) {
+        remarks.push(format!("add \"result_query\" to its {list}, or the client will not offer the tool"));
     }
     remarks
 }
 
-/// Writes a change: a copy of the file, the record, and then the file.
+/// Writes a change: the backup, the manifest, and then the file.
 ///
 /// # Errors
 ///
-/// Where any of them cannot be written, or the file was changed since the plan was made; then it is as it was.
+/// If any of them cannot be written, or the file changed since the plan was made. The file is then unchanged.
 pub fn apply(change: &Change, records: &Records, disk: &Disk) -> Result<(), InstallError> {
-    let path = real(&change.file);
+    let path = resolve_links(&change.file);
     let failed = |source| FileError::Unusable { path: path.clone(), source };
     if read(&change.file)?.as_deref() != Some(&change.old) {
         return Err(FileError::Moved(path).into());
@@ -261,20 +260,22 @@ pub fn apply(change: &Change, records: &Records, disk: &Disk) -> Result<(), Inst
         .map_err(|source| ManifestError::Unusable { path: records.backup(&backup), source })?;
     let after = hash(change.new.as_bytes());
     let layer = Layer { before, after, backup, servers: change.servers.clone() };
-    manifest.push(&path, change.notation, layer, &change.others);
-    let record = records.path();
-    records.write(&manifest, disk).map_err(|source| ManifestError::Unusable { path: record, source })?;
+    manifest.push(&path, change.notation, layer, &change.wrapped_before);
+    let manifest_path = records.path();
+    records
+        .write(&manifest, disk)
+        .map_err(|source| ManifestError::Unusable { path: manifest_path, source })?;
     Ok(disk.replace(&path, change.new.as_bytes()).map_err(failed)?)
 }
 
-/// Why nothing was installed.
+/// Why a change was not installed or undone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
-    /// The client's file.
+    /// The client's file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The record of what was installed.
+    /// The manifest cannot be used.
     #[error(transparent)]
     Records(#[from] ManifestError),
 }

@@ -1,32 +1,36 @@
-//! Knows the configuration files of MCP clients: finds the servers in them, puts tidegate in front, and undoes that.
+//! Finds the MCP servers in the configuration files of clients, puts tidegate in front of them, and undoes that.
 //!
-//! [`install::plan`] looks and says what would change; [`install::apply`] writes one file, with a copy and a record of it
-//! in tidegate's data folder; [`uninstall::plan`] and [`uninstall::apply`] lead back. What is known of a client is one
-//! small file each ([`CLIENTS`]).
+//! [`install::plan`] reads every file and returns what would change. [`install::apply`] writes one file and keeps a backup
+//! and a record of the change in tidegate's data folder. [`uninstall::plan`] and [`uninstall::apply`] are the way back.
+//! Everything specific to one client is in one small file ([`CLIENTS`]).
 //!
-//! What always holds: bytes that are not part of an edit stay as they are; undoing an edit leads back to every byte; a
-//! secret that is not in a command's arguments does not get there; a crash leaves a file as it was or as it should be.
+//! Invariants: bytes outside an edit do not change; undoing an edit restores every byte; a secret never moves into a
+//! command's arguments; after a crash a file has either its old or its new content.
 
-mod address;
 mod client;
+mod client_files;
 mod disk;
-mod display;
 mod document;
 mod entry;
+mod error;
 mod folders;
 pub mod install;
 mod launch;
 mod manifest;
-mod places;
+mod mask;
+mod references;
+mod remote_url;
+mod setting;
 mod text;
 pub mod uninstall;
 mod wrap;
 
 pub use client::{CLIENTS, Client, Scope};
 pub use disk::Disk;
-pub use document::{Broken, Notation};
+pub use document::Notation;
+pub use error::{Broken, FileError};
 pub use folders::{Folders, System};
 pub use launch::{Launch, LaunchError, Surroundings, launch};
 pub use manifest::{ManifestError, Records};
-pub use text::{FileError, Setting, setting};
+pub use setting::{Setting, setting};
 pub use wrap::{Options, Verdict, Wrapped};

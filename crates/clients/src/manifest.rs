@@ -1,36 +1,36 @@
-//! What was installed, so that it can be undone: which files were changed, how they were before, and which servers.
+//! The manifest of installed changes: which files were changed, which servers were wrapped, and where the backups are.
 //!
-//! It lies in tidegate's data folder, with a copy of every file as it was. A file that is changed again gets another
-//! layer on top; layers are undone from the top down.
+//! It is in tidegate's data folder, beside the backups. Each install that changes a file adds a layer to the file's record;
+//! uninstall undoes layers from the newest to the oldest.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::client_files::resolve_links;
 use crate::disk::Disk;
 use crate::document::Notation;
-use crate::places::real;
 use crate::wrap::Wrapped;
 
-/// What can be wrong with the record of what was installed.
+/// Why the manifest cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// It cannot be read or written.
+    /// A file cannot be read or written.
     #[error("cannot use {path}: {source}")]
     Unusable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It does not say what it should.
+    /// The manifest is not valid.
     #[error("{path} is damaged: {source}")]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// How.
+        /// The cause.
         source: serde_json::Error,
     },
     /// Another install or uninstall is running.
@@ -38,36 +38,36 @@ pub enum ManifestError {
     Busy,
 }
 
-/// Everything that was installed and not undone.
+/// Every change that was installed and not undone.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
     pub(crate) files: Vec<Record>,
 }
 
-/// A file that was changed.
+/// The changes of one file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
-    /// The path without links: a file has one record, whatever its names are.
+    /// The path with links resolved, so that a file has one record.
     pub(crate) path: PathBuf,
     pub(crate) notation: Notation,
-    /// The oldest first.
+    /// Oldest first.
     pub(crate) layers: Vec<Layer>,
-    /// The entries that had tidegate in front of them when something was installed, and not by us: a person's own.
-    #[serde(default)]
-    pub(crate) others: Vec<Vec<String>>,
+    /// The entries that the user had wrapped by hand before an install; uninstall leaves them alone.
+    #[serde(default, rename = "others")]
+    pub(crate) wrapped_by_hand: Vec<Vec<String>>,
 }
 
-/// One change of a file.
+/// One change of a file, made by one install.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Layer {
-    /// The hash of the file before.
+    /// The hash of the file before the change.
     pub(crate) before: String,
-    /// The hash of what was written.
+    /// The hash of the file as install wrote it.
     pub(crate) after: String,
-    /// The name of the copy.
+    /// The name of the backup.
     pub(crate) backup: String,
     pub(crate) servers: Vec<Wrapped>,
 }
@@ -77,18 +77,18 @@ impl Manifest {
         self.files.iter().find(|record| record.path == path)
     }
 
-    /// Puts a layer on top. One at the top that was never written, or is undone, makes room for it.
-    pub(crate) fn push(&mut self, path: &Path, notation: Notation, layer: Layer, others: &[Vec<String>]) {
+    /// Adds a layer. It replaces layers that start from the same content: those were never written, or were undone.
+    pub(crate) fn push(&mut self, path: &Path, notation: Notation, layer: Layer, wrapped: &[Vec<String>]) {
         let index = self.files.iter().position(|record| record.path == path).unwrap_or_else(|| {
-            let (path, others) = (path.to_owned(), Vec::new());
-            self.files.push(Record { path, notation, layers: Vec::new(), others });
+            let path = path.to_owned();
+            self.files.push(Record { path, notation, layers: Vec::new(), wrapped_by_hand: Vec::new() });
             self.files.len() - 1
         });
-        let Record { layers, others: known, .. } = &mut self.files[index];
-        for other in others {
-            let is_ours = layers.iter().flat_map(|layer| &layer.servers).any(|server| server.path == *other);
-            if !is_ours && !known.contains(other) {
-                known.push(other.clone());
+        let Record { layers, wrapped_by_hand, .. } = &mut self.files[index];
+        for entry in wrapped {
+            let is_ours = layers.iter().flat_map(|layer| &layer.servers).any(|server| server.path == *entry);
+            if !is_ours && !wrapped_by_hand.contains(entry) {
+                wrapped_by_hand.push(entry.clone());
             }
         }
         while layers.last().is_some_and(|last| last.before == layer.before) {
@@ -97,31 +97,31 @@ impl Manifest {
         layers.push(layer);
     }
 
-    /// Tells whether a copy is still needed.
+    /// Returns whether a layer still needs a backup.
     pub(crate) fn needs(&self, backup: &str) -> bool {
         self.files.iter().flat_map(|record| &record.layers).any(|layer| layer.backup == backup)
     }
 }
 
-/// The folder of the record and the copies.
+/// The folder with the manifest and the backups.
 #[derive(Debug)]
 pub struct Records {
     folder: PathBuf,
-    /// Held as long as this lives, so that two at a time do not write over each other.
+    /// Held until this is dropped, so that two processes never write at once.
     _lock: Option<std::fs::File>,
 }
 
 impl Records {
-    /// Opens the records in tidegate's data folder, to write; nobody else can until this is dropped.
+    /// Opens the records in tidegate's data folder for writing, and locks them until this is dropped.
     ///
     /// # Errors
     ///
-    /// A folder that cannot be used, or somebody else who uses it.
+    /// If the folder cannot be used, or another process holds the lock.
     pub fn open(data: &Path) -> Result<Self, ManifestError> {
         let folder = data.join("install");
         let path = folder.join("lock");
         let unusable = |source| ManifestError::Unusable { path: path.clone(), source };
-        crate::disk::make_private(&folder).map_err(unusable)?;
+        crate::disk::create_private_folder(&folder).map_err(unusable)?;
         let mut options = std::fs::OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
@@ -134,17 +134,17 @@ impl Records {
         }
     }
 
-    /// Returns the records in tidegate's data folder, to read; nothing is made there.
+    /// Returns the records in tidegate's data folder for reading; creates nothing.
     pub fn look(data: &Path) -> Self {
         Self { folder: data.join("install"), _lock: None }
     }
 
-    /// Returns the file that says what was installed.
+    /// Returns the path of the manifest.
     pub fn path(&self) -> PathBuf {
         self.folder.join("installed.json")
     }
 
-    /// Returns whether a file is as it was last written by install, to the byte, and the entry is one that it wrapped.
+    /// Returns whether a file still has every byte that install wrote, and install wrapped this entry in it.
     pub fn wrote(&self, file: &Path, entry: &[String]) -> bool {
         let real = |path: &Path| std::fs::canonicalize(path).ok();
         let (Ok(manifest), Ok(bytes)) = (self.read(), std::fs::read(file)) else { return false };
@@ -154,13 +154,14 @@ impl Records {
         last.is_some_and(|layer| layer.after == hash(&bytes)) && wrapped().any(|server| server.path == entry)
     }
 
+    /// Returns the path of a backup.
     pub(crate) fn backup(&self, name: &str) -> PathBuf {
         self.folder.join("backups").join(name)
     }
 
-    /// Takes the folder of the copies away, if it is empty.
-    pub(crate) fn tidy(&self) {
-        // One that is not empty stays.
+    /// Removes the folder of the backups if it is empty.
+    pub(crate) fn remove_empty_folder(&self) {
+        // Fails if the folder is not empty, which is fine.
         let _ = std::fs::remove_dir(self.folder.join("backups"));
     }
 
@@ -170,8 +171,8 @@ impl Records {
             Ok(bytes) => {
                 let mut manifest: Manifest = serde_json::from_slice(&bytes)
                     .map_err(|source| ManifestError::Damaged { path, source })?;
-                // A file may have become a link since.
-                manifest.files.iter_mut().for_each(|record| record.path = real(&record.path));
+                // A file may have been replaced by a link since.
+                manifest.files.iter_mut().for_each(|record| record.path = resolve_links(&record.path));
                 Ok(manifest)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Manifest::default()),
@@ -187,7 +188,20 @@ impl Records {
     }
 }
 
-/// Returns what a content is known by.
+/// Returns the hash that identifies the content of a file.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A manifest outlives the version that wrote it: uninstall must always be able to read it.
+    #[test]
+    fn serialized_names_do_not_change() {
+        let text = r#"{"files":[{"path":"/f","notation":"json","layers":[{"before":"a","after":"b","backup":"c","servers":[{"client":"cursor","scope":"user","path":["mcpServers","s"],"undo":{"started":{"args_added":true}}},{"client":"codex","scope":"user","path":["mcp_servers","r"],"undo":{"remote":{"transport":null,"url":"url","headers":"http_headers","names":[["TIDEGATE_HEADER_A","A"]],"by_variable":["bearer_token_env_var","\"T\""],"no_login":null}}}]}],"others":[["mcpServers","mine"]]}]}"#;
+        let manifest: Manifest = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&manifest).unwrap(), text);
+    }
 }

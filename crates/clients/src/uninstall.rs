@@ -1,72 +1,73 @@
-//! Undoes what was installed.
+//! Undoes what install changed.
 //!
-//! A file that is as it was written gets its copy back, byte for byte. In any other, tidegate is taken away from in front
-//! of each server, and everything else stays as it is now.
+//! A file that still has the bytes install wrote is restored from its backup. In any other file tidegate is removed from each
+//! wrapped server, and everything else stays as it is now.
 //!
-//! Entries may have tidegate in front of them that no record tells of: a server was renamed, or the data folder is lost. They
-//! are undone by what stands in them (`wrap/guess.rs`), or named. What was so before anything was installed stays.
+//! A wrapped entry may have no record, because the server was renamed or the data folder is lost. It is undone from what the
+//! entry itself shows (`wrap/guess.rs`), or reported. Entries that the user had wrapped before the first install stay.
 
 use std::path::PathBuf;
 
 use crate::client::{Client, Scope};
+use crate::client_files::{ClientFile, files, server_names};
 use crate::disk::Disk;
-use crate::display::masked;
 use crate::document::{Node, Notation};
+use crate::error::FileError;
 use crate::folders::Folders;
 use crate::install::{InstallError, Selection};
 use crate::manifest::{Layer, ManifestError, Record, Records, hash};
-use crate::places::{ClientFile, files, server_names};
-use crate::text::{FileError, read, unmarked};
+use crate::mask::mask_secrets;
+use crate::text::{parse, read, split_bom};
 use crate::wrap::{Undone, Wrapped, guess, undo};
 
-/// What happens with a server.
+/// What uninstall does with a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The whole file is as it was before.
+    /// Its whole file is restored from the backup.
     Restored,
-    /// Tidegate is taken away; what else was changed in the file stays.
+    /// Tidegate is removed from its entry; other changes of the file stay.
     TakenOut,
-    /// There is nothing to undo: it is gone, or was undone by hand.
+    /// There is nothing to undo: the entry is gone, or was undone by hand.
     Absent,
-    /// Its file is not there at the moment; what is recorded stays.
+    /// Its file does not exist at the moment; the record stays.
     Away,
-    /// It is left as it is, for this reason.
+    /// It is not changed, for this reason.
     Left(String),
 }
 
-/// A file that is to be changed back.
+/// The planned reversal of one file.
 #[derive(Debug)]
 pub struct Reversal {
     /// The file.
     pub file: PathBuf,
-    /// What is in it now; `None` if it is gone.
+    /// Its content now; `None` if it does not exist.
     pub old: Option<String>,
-    /// What is to be in it.
+    /// Its new content; `None` if it stays as it is.
     pub new: Option<String>,
-    /// How it is written.
+    /// The format of the file.
     pub notation: Notation,
-    /// What happens with each server.
+    /// What is done with each server.
     pub servers: Vec<(Wrapped, Outcome)>,
-    /// What stays recorded.
+    /// The layers that stay in the manifest.
     layers: Vec<Layer>,
 }
 
-/// What is to be undone.
+/// The reversals to make.
 #[derive(Debug, Default)]
 pub struct UndoPlan {
-    /// The changes.
+    /// The files to change.
     pub reversals: Vec<Reversal>,
-    /// The files that cannot be used.
+    /// The files that cannot be read or changed.
     pub problems: Vec<FileError>,
-    /// Whether nothing is recorded at all, and nothing was found.
+    /// Whether nothing is recorded and no wrapped server was found.
     pub is_empty: bool,
 }
 
-/// Looks at what was installed, and at the files of all clients; changes nothing.
+/// Reads the manifest and the files of all clients and plans the reversals; writes nothing.
 ///
 /// # Errors
 ///
-/// A record that cannot be read.
+/// If the manifest cannot be read.
 pub fn plan(records: &Records, folders: &Folders, selection: &Selection) -> Result<UndoPlan, ManifestError> {
     let manifest = records.read()?;
     let files = files(folders);
@@ -79,7 +80,7 @@ pub fn plan(records: &Records, folders: &Folders, selection: &Selection) -> Resu
         path: file.real.clone(),
         notation: file.notation,
         layers: Vec::new(),
-        others: Vec::new(),
+        wrapped_by_hand: Vec::new(),
     });
     let mut plan = UndoPlan::default();
     for record in manifest.files.iter().cloned().chain(unrecorded) {
@@ -94,6 +95,7 @@ pub fn plan(records: &Records, folders: &Folders, selection: &Selection) -> Resu
     Ok(plan)
 }
 
+/// Plans the reversal of one file.
 fn reverse(
     record: &Record,
     file: Option<&ClientFile>,
@@ -114,9 +116,10 @@ fn reverse(
         servers: Vec::new(),
         layers: record.layers.clone(),
     };
-    let is_near =
+    let is_candidate =
         |wrapped: &&Wrapped| selection.has_client(&wrapped.client) && selection.has_scope(wrapped.scope);
-    if !recorded.iter().any(is_near) && file.is_none_or(|file| file.names(selection).is_empty()) {
+    if !recorded.iter().any(is_candidate) && file.is_none_or(|file| file.selected_paths(selection).is_empty())
+    {
         return Ok(reversal);
     }
     let old = match read(&record.path) {
@@ -132,17 +135,14 @@ fn reverse(
     if !recorded.iter().any(|wrapped| is_chosen(wrapped)) && !old.contains("tidegate") {
         return Ok(reversal);
     }
-    let syntax = record.notation.syntax();
-    syntax
-        .parse(unmarked(&old).1)
-        .map_err(|broken| FileError::Broken { path: record.path.clone(), broken })?;
+    parse(&record.path, record.notation, &old)?;
     reversal.layers.clear();
     let mut content = old.clone();
     for layer in record.layers.iter().rev() {
-        content = reversal.layer(layer, content, records, &is_chosen);
+        content = reversal.undo_layer(layer, content, records, &is_chosen);
     }
     reversal.layers.reverse();
-    content = reversal.strays(record, file, content, &is_chosen);
+    content = reversal.undo_unrecorded(record, file, content, &is_chosen);
     if old != content {
         if std::fs::metadata(&record.path).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(FileError::ReadOnly(record.path.clone()));
@@ -154,47 +154,47 @@ fn reverse(
 }
 
 impl Reversal {
-    /// Returns what is in the file and what is to be in it, as it may be shown: secrets are hidden. `None` if it stays.
+    /// Returns the old and the new content with secrets masked; `None` if the file stays as it is.
     pub fn shown(&self) -> Option<(String, String)> {
         let clients = || self.servers.iter().map(|(wrapped, _)| wrapped.client.as_str());
-        let shown = |text: &str| masked(text, self.notation, clients());
+        let shown = |text: &str| mask_secrets(text, self.notation, clients());
         Some((shown(self.old.as_deref()?), shown(self.new.as_deref()?)))
     }
 
-    /// Undoes one layer; returns what the file holds without it.
-    fn layer(
+    /// Undoes one layer; returns the content without it.
+    fn undo_layer(
         &mut self,
         layer: &Layer,
         content: String,
         records: &Records,
-        chosen: &impl Fn(&Wrapped) -> bool,
+        is_chosen: &impl Fn(&Wrapped) -> bool,
     ) -> String {
-        let (take, keep): (Vec<&Wrapped>, Vec<&Wrapped>) =
-            layer.servers.iter().partition(|wrapped| chosen(wrapped));
-        if take.is_empty() {
+        let (undone, kept): (Vec<&Wrapped>, Vec<&Wrapped>) =
+            layer.servers.iter().partition(|wrapped| is_chosen(wrapped));
+        if undone.is_empty() {
             self.layers.push(layer.clone());
             return content;
         }
         let now = hash(content.as_bytes());
         if now == layer.before {
-            // It was never written, or it was undone and a crash kept that from being recorded.
-            self.servers.extend(take.into_iter().map(|wrapped| (wrapped.clone(), Outcome::Absent)));
+            // The change was never written, or a crash came between undoing it and recording that.
+            self.servers.extend(undone.into_iter().map(|wrapped| (wrapped.clone(), Outcome::Absent)));
             return content;
         }
         let backup =
             std::fs::read(records.backup(&layer.backup)).ok().filter(|bytes| hash(bytes) == layer.before);
         let backup = backup.and_then(|bytes| String::from_utf8(bytes).ok());
-        if let (true, true, Some(backup)) = (keep.is_empty(), now == layer.after, backup) {
-            self.servers.extend(take.into_iter().map(|wrapped| (wrapped.clone(), Outcome::Restored)));
+        if let (true, true, Some(backup)) = (kept.is_empty(), now == layer.after, backup) {
+            self.servers.extend(undone.into_iter().map(|wrapped| (wrapped.clone(), Outcome::Restored)));
             return backup;
         }
-        let mut keep: Vec<Wrapped> = keep.into_iter().cloned().collect();
-        let (mark, text) = unmarked(&content);
+        let mut kept: Vec<Wrapped> = kept.into_iter().cloned().collect();
+        let (bom, text) = split_bom(&content);
         let mut text = text.to_owned();
         let first = self.servers.len();
-        for wrapped in take.into_iter().rev() {
+        for wrapped in undone.into_iter().rev() {
             let outcome = match Client::named(&wrapped.client) {
-                None => Outcome::Left(format!("the client {} is not known", wrapped.client)),
+                None => Outcome::Left(format!("unknown client {}", wrapped.client)),
                 Some(client) => match undo(&text, self.notation, client, wrapped) {
                     Undone::Absent => Outcome::Absent,
                     Undone::Changed(why) => Outcome::Left(why),
@@ -205,56 +205,53 @@ impl Reversal {
                 },
             };
             if matches!(outcome, Outcome::Left(_)) {
-                keep.push(wrapped.clone());
+                kept.push(wrapped.clone());
             }
             self.servers.insert(first, (wrapped.clone(), outcome));
         }
-        let content = format!("{mark}{text}");
-        if !keep.is_empty() {
-            // What is left can be restored as long as nobody else has changed the file.
+        let content = format!("{bom}{text}");
+        if !kept.is_empty() {
+            // The rest can still be restored from the backup if nobody else has changed the file.
             let after = if now == layer.after { hash(content.as_bytes()) } else { layer.after.clone() };
-            self.layers.push(Layer { after, servers: keep, ..layer.clone() });
+            self.layers.push(Layer { after, servers: kept, ..layer.clone() });
         }
         content
     }
 }
 
 impl Reversal {
-    /// Undoes what no record tells of; returns what the file holds without it.
-    fn strays(
+    /// Undoes wrapped entries that have no record; returns the content without them.
+    fn undo_unrecorded(
         &mut self,
         record: &Record,
         file: Option<&ClientFile>,
         content: String,
         is_chosen: &impl Fn(&Wrapped) -> bool,
     ) -> String {
-        let (mark, text) = unmarked(&content);
+        let (bom, text) = split_bom(&content);
         let mut text = text.to_owned();
         let Ok(root) = self.notation.syntax().parse(&text) else { return content };
         let mut entries: Vec<(&Client, Scope, Vec<String>)> = Vec::new();
-        // Beside what is recorded, for a project that is not this one.
+        // The siblings of recorded entries, whose file may belong to a project that is not the current one.
         for wrapped in record.layers.iter().flat_map(|layer| &layer.servers) {
-            let Some((client, (_, above))) = Client::named(&wrapped.client).zip(wrapped.path.split_last())
+            let Some((client, (_, parent))) = Client::named(&wrapped.client).zip(wrapped.path.split_last())
             else {
                 continue;
             };
-            let beside = root.at(above).map(Node::members).unwrap_or_default().iter();
-            entries.extend(
-                beside.map(|member| {
-                    (client, wrapped.scope, [above, std::slice::from_ref(&member.name)].concat())
-                }),
-            );
+            let siblings = root.at(parent).map(Node::members).unwrap_or_default().iter();
+            entries.extend(siblings.map(|member| {
+                (client, wrapped.scope, [parent, std::slice::from_ref(&member.name)].concat())
+            }));
         }
         let found = file.map(|file| file.entries(&root)).unwrap_or_default();
-        entries.extend(found.into_iter().map(|(client, place, path)| (client, place.scope, path)));
-        let mut known = record.others.clone();
+        entries.extend(found.into_iter().map(|(client, location, path)| (client, location.scope, path)));
+        let mut seen = record.wrapped_by_hand.clone();
         let kept = self.layers.iter().flat_map(|layer| &layer.servers);
-        known.extend(kept.map(|wrapped| wrapped.path.clone()));
+        seen.extend(kept.map(|wrapped| wrapped.path.clone()));
         for (client, scope, path) in entries {
-            let is_known = known.contains(&path);
-            known.push(path.clone());
-            let Some(guess) = guess(&text, self.notation, client, (scope, &path)).filter(|_| !is_known)
-            else {
+            let is_seen = seen.contains(&path);
+            seen.push(path.clone());
+            let Some(guess) = guess(&text, self.notation, client, (scope, &path)).filter(|_| !is_seen) else {
                 continue;
             };
             let (Ok(wrapped) | Err(wrapped)) = &guess;
@@ -267,19 +264,21 @@ impl Reversal {
                     Outcome::TakenOut
                 }
                 Ok(Undone::Changed(why)) => Outcome::Left(why),
-                Ok(Undone::Absent) | Err(_) => Outcome::Left("no record tells what it was".into()),
+                Ok(Undone::Absent) | Err(_) => {
+                    Outcome::Left("there is no record of its original entry".into())
+                }
             };
             self.servers.push((wrapped.clone(), outcome));
         }
-        format!("{mark}{text}")
+        format!("{bom}{text}")
     }
 }
 
-/// Writes a reversal: the file, the record, and then the copies that nobody needs any more are taken away.
+/// Writes a reversal: the file and then the manifest; afterwards removes the backups that are no longer needed.
 ///
 /// # Errors
 ///
-/// Where any of them cannot be written, or the file was changed since the plan was made; then it is as it was.
+/// If any of them cannot be written, or the file changed since the plan was made.
 pub fn apply(reversal: &Reversal, records: &Records, disk: &Disk) -> Result<(), InstallError> {
     let path = &reversal.file;
     if let Some(new) = &reversal.new {
@@ -290,7 +289,7 @@ pub fn apply(reversal: &Reversal, records: &Records, disk: &Disk) -> Result<(), 
             .map_err(|source| FileError::Unusable { path: path.clone(), source })?;
     }
     let mut manifest = records.read()?;
-    let gone: Vec<String> = manifest
+    let backups: Vec<String> = manifest
         .record(path)
         .into_iter()
         .flat_map(|record| &record.layers)
@@ -302,9 +301,9 @@ pub fn apply(reversal: &Reversal, records: &Records, disk: &Disk) -> Result<(), 
     manifest.files.retain(|record| !record.layers.is_empty());
     let unusable = |source| ManifestError::Unusable { path: records.path(), source };
     records.write(&manifest, disk).map_err(unusable)?;
-    for backup in gone.iter().filter(|backup| !manifest.needs(backup)) {
+    for backup in backups.iter().filter(|backup| !manifest.needs(backup)) {
         disk.remove(&records.backup(backup)).map_err(unusable)?;
     }
-    records.tidy();
+    records.remove_empty_folder();
     Ok(())
 }

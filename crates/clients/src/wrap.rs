@@ -1,8 +1,8 @@
-//! Puts tidegate in front of a server: what changes in its entry, and how that is undone.
+//! Puts tidegate in front of one server: the edit of its entry, and what is needed to undo it.
 //!
-//! A command becomes `tidegate run --server NAME -- COMMAND…`, an address `tidegate run --server NAME --url ADDRESS`.
-//! Values are moved as they are written, and headers become variables by changing their names alone, so that a secret
-//! stays where it was and never becomes an argument.
+//! A command becomes `tidegate run --server NAME -- COMMAND…`, a URL becomes `tidegate run --server NAME --url URL`. Values
+//! move as literals, and a header becomes an environment variable by renaming its key alone, so a secret stays where it is
+//! and never becomes an argument.
 
 mod guess;
 mod remote;
@@ -11,36 +11,36 @@ mod undo;
 use serde::{Deserialize, Serialize};
 
 use crate::client::{Client, Scope};
-use crate::document::{Member, Node, Notation, Splice, Style, Syntax, same_besides, splice};
-use crate::entry::{Gate, Way};
+use crate::document::{Member, Node, Notation, Spacing, Splice, Syntax, equal_except, splice};
+use crate::entry::{EntryKind, WrapState};
 pub(crate) use guess::guess;
 pub(crate) use undo::{Undone, undo};
 
-/// What is to be written, and how.
+/// How servers are wrapped.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What starts tidegate on this machine: its path, best from the root, since a client that a desktop starts, or an entry
-    /// with a PATH of its own, may not find it by its name. Files that are shared get the name all the same.
+    /// The path of the tidegate program on this machine, preferably absolute: a client started from a desktop, or an entry
+    /// that sets PATH, may not find it by name. Project files, which are shared, get the name `tidegate` instead.
     pub program: String,
-    /// Whether remote servers without headers are wrapped as well: those that need no login.
+    /// Whether to wrap remote servers without headers too, which then must not need a login.
     pub without_login: bool,
 }
 
 impl Options {
-    /// Returns what an entry of a scope is to start.
+    /// Returns the program to write into an entry of a scope.
     fn program(&self, scope: Scope) -> &str {
         if scope == Scope::Project { "tidegate" } else { &self.program }
     }
 }
 
-/// A server that tidegate was put in front of.
+/// A wrapped server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wrapped {
     /// The client's name.
     pub client: String,
-    /// For whom it is configured.
+    /// Who the entry applies to.
     pub scope: Scope,
-    /// The path to the entry; the last part is the server's name.
+    /// The key path of the entry; the last key is the server's name.
     pub path: Vec<String>,
     pub(crate) undo: Undo,
 }
@@ -52,64 +52,67 @@ impl Wrapped {
     }
 }
 
-/// What must be known to undo it.
+/// What the wrapped entry does not show, but undoing needs. Part of the manifest, so serialized names must not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Undo {
-    /// It was started; `args_added` tells whether there was no list of arguments.
-    Started { args_added: bool },
-    /// It was reached at an address.
-    Remote(Box<Remote>),
+    /// The entry had a command; `args_added` is true if it had no `args`.
+    #[serde(rename = "started")]
+    Command { args_added: bool },
+    /// The entry had a URL.
+    Remote(Box<RemoteUndo>),
 }
 
-/// What a remote entry said; keys and values as they were written.
+/// The original literals of a remote entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Remote {
-    /// The value of `type`, where it changed.
+pub(crate) struct RemoteUndo {
+    /// The value of `type`, if there was one.
     transport: Option<String>,
-    /// The key of the address.
+    /// The key of the URL.
     url: String,
     /// The key of the headers.
     headers: Option<String>,
-    /// The variables that headers became, and the keys of the headers.
-    names: Vec<(String, String)>,
-    /// What became the list of variables that are passed: key and value.
-    by_variable: Option<(String, String)>,
-    /// What said that the client need not log in, and became a switch that is on: key and value.
-    #[serde(default)]
-    no_login: Option<(String, String)>,
+    /// The environment variables that headers became, each with the header's key.
+    #[serde(rename = "names")]
+    header_keys: Vec<(String, String)>,
+    /// The key and value that became the list of inherited variables.
+    #[serde(rename = "by_variable")]
+    header_variables: Option<(String, String)>,
+    /// The key and value that declined a login, and became `"enabled": true`.
+    #[serde(default, rename = "no_login")]
+    declined_login: Option<(String, String)>,
 }
 
-/// What happens with a server.
+/// What install does with a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is started by a command, and gets wrapped.
+    /// Its command is wrapped.
     WrapCommand,
-    /// It is reached at an address, and gets wrapped.
+    /// Its URL is wrapped.
     WrapAddress,
-    /// It is wrapped already.
+    /// It is already wrapped.
     AlreadyWrapped,
-    /// It is left alone, for this reason.
+    /// It is not changed, for this reason.
     Left(String),
-    /// It was not asked for.
+    /// The selection does not include it.
     NotChosen,
 }
 
-/// What wrapping comes to.
-struct Change {
+/// The edit that wraps one server.
+struct WrapEdit {
     splices: Vec<Splice>,
     undo: Undo,
     verdict: Verdict,
 }
 
-/// Says why a server is left alone.
-fn left<T>(reason: impl Into<String>) -> Result<T, Verdict> {
+/// Returns the verdict that a server is not changed.
+fn skip<T>(reason: impl Into<String>) -> Result<T, Verdict> {
     Err(Verdict::Left(reason.into()))
 }
 
-/// Wraps the server at a path; returns the new text, and how to undo it.
+/// Wraps the server at a path; returns the new text and how to undo the edit.
 ///
-/// The outcome is read again before it counts: nothing else may have changed, and undoing it must lead back to every byte.
+/// The new text is parsed and checked: nothing else may have changed, and undoing the edit must restore every byte.
 pub(crate) fn wrap(
     text: &str,
     notation: Notation,
@@ -117,103 +120,102 @@ pub(crate) fn wrap(
     (scope, path): (Scope, &[String]),
     options: &Options,
 ) -> Result<(String, Wrapped, Verdict), Verdict> {
-    const UNUSUAL: &str = "it is written in a way that cannot be changed safely; wrap it by hand";
+    const UNSAFE: &str = "its entry cannot be edited safely; wrap it by hand";
     let syntax = notation.syntax();
-    let root = syntax.parse(text).or_else(|broken| left(broken.message))?;
-    let Some(entry) = root.at(path) else { return left("it is not there any more") };
-    let change = change(&Source { text, syntax }, entry, client, (scope, path), options)?;
-    let wrapped = Wrapped { client: client.name.into(), scope, path: path.to_vec(), undo: change.undo };
-    let Some(new) = splice(text, change.splices) else { return left(UNUSUAL) };
-    let Ok(read) = syntax.parse(&new) else { return left(UNUSUAL) };
-    let same = same_besides((text, &root), (&new, &read), path);
-    let back = undo(&new, notation, client, &wrapped);
-    match back {
-        Undone::Done(back) if same && back == text => Ok((new, wrapped, change.verdict)),
-        _ => left(UNUSUAL),
+    let root = syntax.parse(text).or_else(|broken| skip(broken.message))?;
+    let Some(entry) = root.at(path) else { return skip("its entry is gone") };
+    let edit = wrap_edit(&Source { text, syntax }, entry, client, (scope, path), options)?;
+    let wrapped = Wrapped { client: client.name.into(), scope, path: path.to_vec(), undo: edit.undo };
+    let Some(new) = splice(text, edit.splices) else { return skip(UNSAFE) };
+    let Ok(new_root) = syntax.parse(&new) else { return skip(UNSAFE) };
+    let rest_unchanged = equal_except((text, &root), (&new, &new_root), path);
+    match undo(&new, notation, client, &wrapped) {
+        Undone::Done(restored) if rest_unchanged && restored == text => Ok((new, wrapped, edit.verdict)),
+        _ => skip(UNSAFE),
     }
 }
 
-/// A text and its notation.
+/// A text and its syntax.
 struct Source<'t> {
     text: &'t str,
     syntax: &'t dyn Syntax,
 }
 
 impl Source<'_> {
-    /// Returns a value as it is written.
-    fn written(&self, node: &Node) -> &str {
+    /// Returns the literal of a value.
+    fn literal(&self, node: &Node) -> &str {
         self.text.get(node.span.clone()).unwrap_or_default()
     }
 
-    /// Returns a key as it is written.
+    /// Returns the literal of a key.
     fn key(&self, member: &Member) -> &str {
         self.text.get(member.key.clone()).unwrap_or_default()
     }
 
-    fn list(&self, words: &[String], style: Style) -> String {
-        format!("[{}]", words.join(style.comma()))
+    fn list(&self, words: &[String], spacing: Spacing) -> String {
+        format!("[{}]", words.join(spacing.comma()))
     }
 }
 
-fn change(
+fn wrap_edit(
     source: &Source<'_>,
     entry: &Node,
     client: &Client,
     (scope, path): (Scope, &[String]),
     options: &Options,
-) -> Result<Change, Verdict> {
-    let program_name = options.program(scope);
+) -> Result<WrapEdit, Verdict> {
+    let tidegate = options.program(scope);
     let name = path.last().map_or("", String::as_str);
-    let way = Way::of(entry, &client.shape);
-    match way.gate() {
-        Gate::InFront(_) => return Err(Verdict::AlreadyWrapped),
-        Gate::Itself => return left("it is tidegate itself"),
-        Gate::Absent if name == "tidegate" => return left("it is tidegate itself, by its name"),
-        Gate::Absent => {}
+    let kind = EntryKind::of(entry, &client.format);
+    match kind.wrap_state() {
+        WrapState::Wrapped(_) => return Err(Verdict::AlreadyWrapped),
+        WrapState::Tidegate => return skip("it is tidegate itself"),
+        WrapState::Unwrapped if name == "tidegate" => return skip("it is named tidegate"),
+        WrapState::Unwrapped => {}
     }
     let string = |word: &str| source.syntax.string(word);
     let mut front: Vec<String> = ["run"].map(string).to_vec();
-    // A name that looks like a flag must not be taken for one.
+    // A name that starts with a dash must not be parsed as a flag.
     match name.starts_with('-') {
         true => front.push(string(&format!("--server={name}"))),
         false => front.extend(["--server", name].map(string)),
     }
-    match way {
-        Way::Unknown(why) => left(why),
-        Way::Remote { url, address } => {
-            remote::check(entry, &client.shape, address, options)?;
-            remote::change(source, entry, client, (url, address), front, program_name)
+    match kind {
+        EntryKind::Unsupported(why) => skip(why),
+        EntryKind::Remote { url, address } => {
+            remote::check(entry, &client.format, address, options)?;
+            remote::wrap_edit(source, entry, client, (url, address), front, tidegate)
         }
-        Way::Apart { program, args, .. } => {
-            front.extend([string("--"), source.written(&program.value).to_owned()]);
-            let style = Style::of(source.text, program);
+        EntryKind::SplitCommand { program, args, .. } => {
+            front.extend([string("--"), source.literal(&program.value).to_owned()]);
+            let spacing = Spacing::of(source.text, program);
             let arguments = match args {
-                Some(args) => in_front(&args.value, &front, Style::of(source.text, args)),
+                Some(args) => prepend(&args.value, &front, Spacing::of(source.text, args)),
                 None => {
-                    let list = source.list(&front, style);
-                    source.syntax.after(source.text, program, &source.syntax.key("args"), &list)
+                    let list = source.list(&front, spacing);
+                    source.syntax.insert_after(source.text, program, &source.syntax.key("args"), &list)
                 }
             };
-            let command = Splice::new(program.value.span.clone(), string(program_name));
-            let undo = Undo::Started { args_added: args.is_none() };
-            Ok(Change { splices: vec![command, arguments], undo, verdict: Verdict::WrapCommand })
+            let command = Splice::new(program.value.span.clone(), string(tidegate));
+            let undo = Undo::Command { args_added: args.is_none() };
+            Ok(WrapEdit { splices: vec![command, arguments], undo, verdict: Verdict::WrapCommand })
         }
-        Way::Together { command, .. } => {
-            front.insert(0, string(program_name));
+        EntryKind::ListCommand { command, .. } => {
+            front.insert(0, string(tidegate));
             front.push(string("--"));
-            let splices = vec![in_front(&command.value, &front, Style::of(source.text, command))];
-            Ok(Change { splices, undo: Undo::Started { args_added: false }, verdict: Verdict::WrapCommand })
+            let splices = vec![prepend(&command.value, &front, Spacing::of(source.text, command))];
+            Ok(WrapEdit { splices, undo: Undo::Command { args_added: false }, verdict: Verdict::WrapCommand })
         }
     }
 }
 
-/// Puts words at the front of a list.
-fn in_front(list: &Node, words: &[String], style: Style) -> Splice {
-    let words = words.join(style.comma());
-    match list.list() {
+/// Inserts words at the start of a list.
+fn prepend(list: &Node, words: &[String], spacing: Spacing) -> Splice {
+    let words = words.join(spacing.comma());
+    match list.as_array() {
         Some([first, ..]) => {
             let at = first.span.start;
-            Splice::new(at..at, format!("{words}{}", style.comma()))
+            Splice::new(at..at, format!("{words}{}", spacing.comma()))
         }
         _ => {
             let at = list.span.start + 1;

@@ -1,7 +1,7 @@
 //! What clients do to results by themselves, whatever is set here.
 //!
 //! A [`Profile`](crate::profile::Profile) keeps answers below these limits; whoever sets another one can be told where they
-//! are. Seen by running the shipped clients (`rig/`).
+//! are. Seen by running the shipped clients (`tests/real_clients/`).
 
 /// What a client does to results by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

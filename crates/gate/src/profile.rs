@@ -1,6 +1,6 @@
 //! What one client can digest, known from what it does with results.
 //!
-//! The figures were seen by running the shipped clients (`rig/`); those of VS Code and Zed are from their source. An
+//! The figures were seen by running the shipped clients (`tests/real_clients/`); those of VS Code and Zed are from their source. An
 //! unknown client gets the strictest of everything, so that its model reads each answer whole.
 
 use tidegate_core::measure::{Factor, Meter};

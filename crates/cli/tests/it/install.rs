@@ -338,7 +338,7 @@ fn what_uninstall_cannot_find() {
     let unknown = r#"{"mcpServers":{"r":{"command":"tidegate","args":["run","--url","https://h/mcp","--bearer-env","T"]}}}"#;
     home.write(".cursor/mcp.json", unknown);
     let left = home.run(&["uninstall", "--yes"]);
-    assert!(left.text().ends_with("left as it is: no record tells what it was\n"), "{}", left.text());
+    assert!(left.text().ends_with("left as it is: there is no record of its original entry\n"), "{}", left.text());
     assert_eq!(left.code, 1, "{}", left.stderr);
     assert!(left.stderr.contains("1 server could not be undone"), "{}", left.stderr);
 }

@@ -1,22 +1,23 @@
-//! Claude Code: three scopes in two files. What `claude mcp add` writes is local, unless told otherwise.
+//! Claude Code: three scopes in two files. `claude mcp add` writes to the local scope by default.
 
-use super::{ANY, Client, Place, Scope, Shape};
-use crate::launch::References;
+use super::{ANY_KEY, Client, EntryFormat, Location, Scope};
+use crate::references::References;
 
 pub(super) const CLIENT: Client = Client {
     name: "claude-code",
     title: "Claude Code",
     greets_as: "claude-code",
     reload: "start a new session",
-    places: |folders| {
-        let own = folders.variable("CLAUDE_CONFIG_DIR").unwrap_or(&folders.home).join(".claude.json");
-        let user = Place::user(own, &["mcpServers"]);
-        let local = Place { scope: Scope::Local, keys: &["projects", ANY, "mcpServers"], ..user.clone() };
-        [user, local].into_iter().chain(Place::project(folders, ".mcp.json", &["mcpServers"])).collect()
+    locations: |folders| {
+        let file = folders.variable("CLAUDE_CONFIG_DIR").unwrap_or(&folders.home).join(".claude.json");
+        let user = Location::user(file, &["mcpServers"]);
+        let local =
+            Location { scope: Scope::Local, keys: &["projects", ANY_KEY, "mcpServers"], ..user.clone() };
+        [user, local].into_iter().chain(Location::project(folders, ".mcp.json", &["mcpServers"])).collect()
     },
-    shape: Shape {
+    format: EntryFormat {
         login: &["oauth", "headersHelper", "authServerMetadataUrl"],
-        references: References::Braces,
-        ..Shape::COMMON
+        references: References::ShellBraces,
+        ..EntryFormat::COMMON
     },
 };

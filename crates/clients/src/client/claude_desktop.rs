@@ -1,15 +1,15 @@
-//! Claude Desktop. Its remote servers are connectors, which are in no file.
+//! Claude Desktop. Its remote servers are connectors, which no configuration file lists.
 
-use super::{Client, Place, Shape};
+use super::{Client, EntryFormat, Location};
 
 pub(super) const CLIENT: Client = Client {
     name: "claude-desktop",
     title: "Claude Desktop",
     greets_as: "claude-ai",
-    reload: "quit and start it again",
-    places: |folders| {
+    reload: "quit and restart it",
+    locations: |folders| {
         let path = folders.applications().join("Claude").join("claude_desktop_config.json");
-        vec![Place::user(path, &["mcpServers"])]
+        vec![Location::user(path, &["mcpServers"])]
     },
-    shape: Shape::COMMON,
+    format: EntryFormat::COMMON,
 };

@@ -1,23 +1,26 @@
-//! Gemini CLI. `httpUrl` is the older name of an address that is not of the old SSE transport.
+//! Gemini CLI. `httpUrl` is the older key for a streamable HTTP server; `url` once meant HTTP+SSE.
 
-use super::{Client, Place, Shape};
-use crate::launch::References;
+use super::{Client, EntryFormat, Location};
+use crate::references::References;
 
 pub(super) const CLIENT: Client = Client {
     name: "gemini",
     title: "Gemini CLI",
     greets_as: "gemini-cli-mcp-client",
     reload: "start a new session, or `/mcp refresh`",
-    places: |folders| {
+    locations: |folders| {
         let home = folders.variable("GEMINI_CLI_HOME").unwrap_or(&folders.home);
-        let user = Place::user(home.join(".gemini").join("settings.json"), &["mcpServers"]);
-        [user].into_iter().chain(Place::project(folders, ".gemini/settings.json", &["mcpServers"])).collect()
+        let user = Location::user(home.join(".gemini").join("settings.json"), &["mcpServers"]);
+        [user]
+            .into_iter()
+            .chain(Location::project(folders, ".gemini/settings.json", &["mcpServers"]))
+            .collect()
     },
-    shape: Shape {
+    format: EntryFormat {
         url: &["httpUrl", "url"],
         login: &["oauth", "authProviderType"],
-        references: References::Dollar,
-        allowed: Some("includeTools"),
-        ..Shape::COMMON
+        references: References::Shell,
+        allowed_tools: Some("includeTools"),
+        ..EntryFormat::COMMON
     },
 };

@@ -1,16 +1,16 @@
-//! Windsurf: one file for everything.
+//! Windsurf: one file for all servers.
 
-use super::{Client, Place, Shape};
-use crate::launch::References;
+use super::{Client, EntryFormat, Location};
+use crate::references::References;
 
 pub(super) const CLIENT: Client = Client {
     name: "windsurf",
     title: "Windsurf",
     greets_as: "windsurf-client",
     reload: "refresh the servers in its settings",
-    places: |folders| {
+    locations: |folders| {
         let path = folders.home.join(".codeium").join("windsurf").join("mcp_config.json");
-        vec![Place::user(path, &["mcpServers"])]
+        vec![Location::user(path, &["mcpServers"])]
     },
-    shape: Shape { url: &["serverUrl", "url"], references: References::Named, ..Shape::COMMON },
+    format: EntryFormat { url: &["serverUrl", "url"], references: References::VsCode, ..EntryFormat::COMMON },
 };

@@ -1,24 +1,24 @@
-//! Zed: servers stand in its settings. Until 2025 a command was an object of its own, which is still read.
+//! Zed: servers are in its settings. Until 2025 a command was an object, which Zed still reads.
 
-use super::{Client, Place, Shape};
+use super::{Client, EntryFormat, Location};
 use crate::folders::System;
 
 pub(super) const CLIENT: Client = Client {
     name: "zed",
     title: "Zed",
     greets_as: "Zed",
-    reload: "it starts the server again by itself",
-    places: |folders| {
+    reload: "it restarts the server by itself",
+    locations: |folders| {
         let folder = match folders.system {
             System::Windows => folders.applications().join("Zed"),
             System::MacOs => folders.home.join(".config").join("zed"),
             System::Linux => folders.config().join("zed"),
         };
-        let user = Place::user(folder.join("settings.json"), &["context_servers"]);
+        let user = Location::user(folder.join("settings.json"), &["context_servers"]);
         [user]
             .into_iter()
-            .chain(Place::project(folders, ".zed/settings.json", &["context_servers"]))
+            .chain(Location::project(folders, ".zed/settings.json", &["context_servers"]))
             .collect()
     },
-    shape: Shape::COMMON,
+    format: EntryFormat::COMMON,
 };

@@ -1,12 +1,13 @@
-//! JSON as clients write it: with comments and trailing commas, and nothing looser.
+//! JSON with comments and trailing commas, as clients accept it; no other extension is allowed.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::{Broken, Member, Node, Splice, Style, Syntax, Value};
+use super::{Member, Node, Spacing, Splice, Syntax, Value};
+use crate::error::Broken;
 
-/// The notation.
+/// Implements [`Syntax`] for JSON.
 pub(super) struct Json;
 
 const OPTIONS: ParseOptions = ParseOptions {
@@ -26,13 +27,13 @@ impl Syntax for Json {
     fn parse(&self, text: &str) -> Result<Node, Broken> {
         let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
             let message = error.kind().to_string();
-            Broken::at(text, error.range().start, lower(&message))
+            Broken::at(text, error.range().start, lower_first(&message))
         })?;
         match parsed.value {
             Some(value @ ast::Value::Object(_)) => Ok(node(value)),
-            Some(other) => Err(Broken::at(text, other.range().start, "an object is expected here")),
+            Some(other) => Err(Broken::at(text, other.range().start, "expected an object")),
             // An empty file has no servers.
-            None => Ok(Node { span: 0..0, value: Value::Map(Vec::new()) }),
+            None => Ok(Node { span: 0..0, value: Value::Object(Vec::new()) }),
         }
     }
 
@@ -44,59 +45,56 @@ impl Syntax for Json {
         self.string(name)
     }
 
-    fn map(&self, members: &[(String, String)], style: Style) -> String {
-        let colon = if style == Style::Tight { ":" } else { ": " };
-        let members: Vec<String> =
-            members.iter().map(|(key, value)| format!("{key}{colon}{value}")).collect();
-        match style {
-            Style::Tight => format!("{{{}}}", members.join(",")),
-            Style::Wide => format!("{{ {} }}", members.join(", ")),
+    fn separator(&self, spacing: Spacing) -> &'static str {
+        match spacing {
+            Spacing::Spaced => ": ",
+            Spacing::Compact => ":",
         }
     }
 
-    fn after(&self, text: &str, member: &Member, key: &str, value: &str) -> Splice {
+    fn insert_after(&self, text: &str, member: &Member, key: &str, value: &str) -> Splice {
         let before = &text[..member.key.start];
-        let blank = &before[before.trim_end().len()..];
+        let indent = &before[before.trim_end().len()..];
         let colon = &text[member.key.end..member.value.span.start];
-        // What stands there may be a comment too; that belongs to the other member.
+        // A comment between key and value belongs to the other member; do not copy it.
         let colon = if colon.trim() == ":" { colon } else { ": " };
         let end = member.value.span.end;
-        Splice::new(end..end, format!(",{blank}{key}{colon}{value}"))
+        Splice::new(end..end, format!(",{indent}{key}{colon}{value}"))
     }
 
-    fn without(&self, text: &str, members: &[Member], gone: std::ops::Range<usize>) -> Vec<Splice> {
-        let index = gone.start;
-        let next = members.get(gone.end);
-        let Some([first, .., last] | [first @ last]) = members.get(gone) else { return Vec::new() };
+    fn remove(&self, text: &str, members: &[Member], removed: std::ops::Range<usize>) -> Vec<Splice> {
+        let index = removed.start;
+        let next = members.get(removed.end);
+        let Some([first, .., last] | [first @ last]) = members.get(removed) else { return Vec::new() };
         let (start, end) = (first.key.start, last.value.span.end);
-        let gone = |at| Splice::new(at, "");
-        let following = comma(text, end);
+        let delete = |range| Splice::new(range, "");
+        let following = comma_after(text, end);
         match index.checked_sub(1).and_then(|previous| members.get(previous)) {
             Some(previous) => {
                 let from = previous.value.span.end;
                 match (text[from..start].trim() == ",", following) {
-                    (true, _) => vec![gone(from..end)],
-                    // A comment stands before it, and stays.
-                    (false, Some(comma)) => vec![gone(start..comma + 1)],
-                    (false, None) => match comma(text, from) {
-                        Some(comma) => vec![gone(comma..comma + 1), gone(start..end)],
-                        None => vec![gone(start..end)],
+                    (true, _) => vec![delete(from..end)],
+                    // The comment before it stays.
+                    (false, Some(comma)) => vec![delete(start..comma + 1)],
+                    (false, None) => match comma_after(text, from) {
+                        Some(comma) => vec![delete(comma..comma + 1), delete(start..end)],
+                        None => vec![delete(start..end)],
                     },
                 }
             }
             None => match (next, following) {
                 (Some(next), Some(comma)) if text[comma + 1..next.key.start].trim().is_empty() => {
-                    vec![gone(start..next.key.start)]
+                    vec![delete(start..next.key.start)]
                 }
-                (_, Some(comma)) => vec![gone(start..comma + 1)],
-                (_, None) => vec![gone(start..end)],
+                (_, Some(comma)) => vec![delete(start..comma + 1)],
+                (_, None) => vec![delete(start..end)],
             },
         }
     }
 }
 
-/// Where the comma after a value is, if there is one: only blanks and comments may come before it.
-fn comma(text: &str, mut at: usize) -> Option<usize> {
+/// Returns the offset of the comma after a value, if there is one; only space and comments may come before it.
+fn comma_after(text: &str, mut at: usize) -> Option<usize> {
     loop {
         let rest = text.get(at..)?;
         let blank = rest.len() - rest.trim_start().len();
@@ -111,7 +109,7 @@ fn comma(text: &str, mut at: usize) -> Option<usize> {
     }
 }
 
-fn lower(message: &str) -> String {
+fn lower_first(message: &str) -> String {
     let mut letters = message.chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
@@ -119,10 +117,10 @@ fn lower(message: &str) -> String {
 fn node(value: ast::Value<'_>) -> Node {
     let Range { start, end } = value.range();
     let value = match value {
-        ast::Value::StringLit(text) => Value::Text(text.value.into_owned()),
-        ast::Value::BooleanLit(flag) => Value::Flag(flag.value),
-        ast::Value::Array(array) => Value::List(array.elements.into_iter().map(node).collect()),
-        ast::Value::Object(object) => Value::Map(object.properties.into_iter().map(member).collect()),
+        ast::Value::StringLit(text) => Value::String(text.value.into_owned()),
+        ast::Value::BooleanLit(flag) => Value::Bool(flag.value),
+        ast::Value::Array(array) => Value::Array(array.elements.into_iter().map(node).collect()),
+        ast::Value::Object(object) => Value::Object(object.properties.into_iter().map(member).collect()),
         ast::Value::NumberLit(_) | ast::Value::NullKeyword(_) => Value::Other,
     };
     Node { span: start..end, value }

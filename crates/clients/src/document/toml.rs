@@ -1,21 +1,22 @@
-//! TOML. A table may be written in one place (`{ … }`), below its header, or by dotted keys; a key stands wherever its
-//! table was opened.
+//! TOML. A table may be inline (`{ … }`), a section below its header, or spread over dotted keys, so the members of one table
+//! may be far apart in the text.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Broken, Member, Node, Splice, Style, Syntax, Value};
+use super::{Member, Node, Spacing, Splice, Syntax, Value};
+use crate::error::Broken;
 
-/// The notation.
+/// Implements [`Syntax`] for TOML.
 pub(super) struct Toml;
 
 impl Syntax for Toml {
     fn parse(&self, text: &str) -> Result<Node, Broken> {
         let table = DeTable::parse(text)
             .map_err(|error| Broken::at(text, error.span().map_or(0, |span| span.start), error.message()))?;
-        Ok(Node { span: 0..text.len(), value: Value::Map(members(table.get_ref())) })
+        Ok(Node { span: 0..text.len(), value: Value::Object(members(table.get_ref())) })
     }
 
     fn string(&self, value: &str) -> String {
@@ -27,39 +28,38 @@ impl Syntax for Toml {
         if !name.is_empty() && name.chars().all(bare) {
             name.to_owned()
         } else {
-            // Of all strings, only those on one line are keys; JSON's are such ones.
+            // A TOML key must be a one-line string, and every JSON string is one.
             serde_json::Value::from(name).to_string()
         }
     }
 
-    fn map(&self, members: &[(String, String)], style: Style) -> String {
-        let equals = if style == Style::Tight { "=" } else { " = " };
-        let members: Vec<String> =
-            members.iter().map(|(key, value)| format!("{key}{equals}{value}")).collect();
-        match style {
-            Style::Tight => format!("{{{}}}", members.join(",")),
-            Style::Wide => format!("{{ {} }}", members.join(", ")),
+    fn separator(&self, spacing: Spacing) -> &'static str {
+        match spacing {
+            Spacing::Spaced => " = ",
+            Spacing::Compact => "=",
         }
     }
 
-    fn after(&self, text: &str, member: &Member, key: &str, value: &str) -> Splice {
-        let equals = if Style::of(text, member) == Style::Tight { "=" } else { " = " };
+    fn insert_after(&self, text: &str, member: &Member, key: &str, value: &str) -> Splice {
+        let equals = self.separator(Spacing::of(text, member));
         let end = member.value.span.end;
         let line = line_start(text, member.key.start);
         let before = &text[line..member.key.start];
-        if in_line(before) {
+        if is_inline(before) {
             return Splice::new(end..end, format!(", {key}{equals}{value}"));
         }
-        // Behind the comment that may follow.
+        // After a comment on the same line.
         let end = line_end(text, end);
         Splice::new(end..end, format!("{}{before}{key}{equals}{value}", newline(text)))
     }
 
-    fn without(&self, text: &str, members: &[Member], gone: Range<usize>) -> Vec<Splice> {
+    fn remove(&self, text: &str, members: &[Member], removed: Range<usize>) -> Vec<Splice> {
         let (previous, next) =
-            (gone.start.checked_sub(1).and_then(|index| members.get(index)), members.get(gone.end));
-        let Some(gone @ ([first, .., last] | [first @ last])) = members.get(gone) else { return Vec::new() };
-        if in_line(&text[line_start(text, first.key.start)..first.key.start]) {
+            (removed.start.checked_sub(1).and_then(|index| members.get(index)), members.get(removed.end));
+        let Some(removed @ ([first, .., last] | [first @ last])) = members.get(removed) else {
+            return Vec::new();
+        };
+        if is_inline(&text[line_start(text, first.key.start)..first.key.start]) {
             let end = last.value.span.end;
             let at = match (previous, next) {
                 (Some(previous), _) => previous.value.span.end..end,
@@ -68,8 +68,8 @@ impl Syntax for Toml {
             };
             return vec![Splice::new(at, "")];
         }
-        // Members of a table may stand far from each other, so each line goes by itself.
-        let lines = gone.iter().map(|member| {
+        // Members of a section may be far apart, so each line is removed by itself.
+        let lines = removed.iter().map(|member| {
             let line = line_start(text, member.key.start);
             let end = line_end(text, member.value.span.end);
             let start =
@@ -80,8 +80,8 @@ impl Syntax for Toml {
     }
 }
 
-/// Whether what stands before a key on its line shows that its table is written in one place.
-fn in_line(before: &str) -> bool {
+/// Returns whether the text before a key on its line shows that its table is inline.
+fn is_inline(before: &str) -> bool {
     before.contains(['{', ',', '='])
 }
 
@@ -106,7 +106,7 @@ fn members(table: &DeTable<'_>) -> Vec<Member> {
         .iter()
         .map(|(key, value)| Member { name: key.get_ref().to_string(), key: key.span(), value: node(value) })
         .collect();
-    // Tables come sorted by name; a person reads them as they stand.
+    // The parser sorts tables by name; keep the order of the file.
     members.sort_by_key(|member| member.key.start);
     members
 }
@@ -114,10 +114,10 @@ fn members(table: &DeTable<'_>) -> Vec<Member> {
 fn node(value: &Spanned<DeValue<'_>>) -> Node {
     let span: Range<usize> = value.span();
     let value = match value.get_ref() {
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Boolean(flag) => Value::Flag(*flag),
-        DeValue::Array(elements) => Value::List(elements.iter().map(node).collect()),
-        DeValue::Table(table) => Value::Map(members(table)),
+        DeValue::String(text) => Value::String(text.to_string()),
+        DeValue::Boolean(flag) => Value::Bool(*flag),
+        DeValue::Array(elements) => Value::Array(elements.iter().map(node).collect()),
+        DeValue::Table(table) => Value::Object(members(table)),
         _ => Value::Other,
     };
     Node { span, value }

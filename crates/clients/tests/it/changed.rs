@@ -1,4 +1,4 @@
-//! A file that was changed between install and uninstall: only what was ours is undone.
+//! A file that changed between install and uninstall: only the wrapping is undone.
 
 use tidegate_clients::install::Selection;
 use tidegate_clients::uninstall::Outcome;
@@ -11,7 +11,7 @@ fn outcomes(plan: &tidegate_clients::uninstall::UndoPlan) -> Vec<(String, Outcom
 }
 
 const FILE: &str = ".cursor/mcp.json";
-const TWO: &str = r#"{
+const TWO_SERVERS: &str = r#"{
   "mcpServers": {
     "a": { "command": "npx", "args": ["-y", "a"], "env": { "K": "v" } },
     "b": { "command": "b" }
@@ -21,20 +21,20 @@ const TWO: &str = r#"{
 
 #[test]
 fn another_server_was_added() {
-    let home = Home::with(FILE, TWO);
+    let home = Home::with(FILE, TWO_SERVERS);
     home.install();
     let added = |text: &str| text.replace("\n  }\n}", ",\n    \"c\": { \"command\": \"c\" }\n  }\n}");
     home.write(FILE, added(&home.text(FILE)).as_bytes());
     let undone = home.uninstall();
     assert_eq!(outcomes(&undone), [("a".into(), Outcome::TakenOut), ("b".into(), Outcome::TakenOut)]);
-    assert_eq!(home.text(FILE), added(TWO));
+    assert_eq!(home.text(FILE), added(TWO_SERVERS));
     home.assert_no_trace();
 }
 
-/// A person may give tidegate flags, the server arguments, and change its environment.
+/// The user may add flags of tidegate, arguments of the server, and change its environment.
 #[test]
 fn a_wrapped_server_was_changed() {
-    let home = Home::with(FILE, TWO);
+    let home = Home::with(FILE, TWO_SERVERS);
     home.install();
     let changed = home
         .text(FILE)
@@ -45,13 +45,13 @@ fn a_wrapped_server_was_changed() {
     home.uninstall();
     assert_eq!(
         home.text(FILE),
-        TWO.replace(r#""a"], "#, r#""a", "--more"], "#).replace(r#""K": "v""#, r#""K": "w""#)
+        TWO_SERVERS.replace(r#""a"], "#, r#""a", "--more"], "#).replace(r#""K": "v""#, r#""K": "w""#)
     );
 }
 
-/// Claude Code writes its file anew all the time, each word on a line of its own.
+/// Claude Code rewrites its file often, with each word on its own line.
 #[test]
-fn the_client_wrote_the_file_anew() {
+fn the_client_rewrote_the_file() {
     for (name, text) in FIXTURES.iter().filter(|(name, _)| !name.ends_with(".toml")) {
         let home = Home::with(name, text);
         home.install();
@@ -67,8 +67,8 @@ fn the_client_wrote_the_file_anew() {
 }
 
 #[test]
-fn what_is_gone_or_undone_by_hand_is_no_trouble() {
-    let home = Home::with(FILE, TWO);
+fn an_entry_that_is_gone_or_undone_by_hand_is_no_problem() {
+    let home = Home::with(FILE, TWO_SERVERS);
     home.install();
     home.write(FILE, br#"{ "mcpServers": { "a": { "command": "other" } } }"#);
     let undone = home.uninstall();
@@ -77,10 +77,10 @@ fn what_is_gone_or_undone_by_hand_is_no_trouble() {
     home.assert_no_trace();
 }
 
-/// A file may be away for the moment, on another branch: it is undone when it is back.
+/// A file may be missing for a while, as on another branch: it is undone when it is back.
 #[test]
-fn what_is_away_stays_recorded() {
-    let home = Home::with(FILE, TWO);
+fn a_missing_file_stays_recorded() {
+    let home = Home::with(FILE, TWO_SERVERS);
     home.install();
     let wrapped = home.text(FILE);
     std::fs::remove_file(home.path(FILE)).unwrap();
@@ -91,15 +91,15 @@ fn what_is_away_stays_recorded() {
         outcomes(&home.uninstall()),
         [("a".into(), Outcome::Restored), ("b".into(), Outcome::Restored)]
     );
-    assert_eq!(home.text(FILE), TWO);
+    assert_eq!(home.text(FILE), TWO_SERVERS);
     home.assert_no_trace();
 }
 
-/// A server that was renamed is undone by what stands in its entry, also in a project that is not the current one.
+/// A renamed server is undone from its entry alone, also in a project that is not the current one.
 #[test]
 fn a_renamed_server_is_undone() {
     for (name, key) in [(FILE, "mcpServers"), ("project/.vscode/mcp.json", "servers")] {
-        let text = TWO.replace("mcpServers", key);
+        let text = TWO_SERVERS.replace("mcpServers", key);
         let mut home = Home::with(name, &text);
         home.install();
         home.write(name, home.text(name).replace("\"a\": {", "\"new\": {").as_bytes());
@@ -118,9 +118,9 @@ fn a_renamed_server_is_undone() {
     }
 }
 
-/// Without any record, each entry comes back in what it says.
+/// Without any record, each entry is restored in meaning.
 #[test]
-fn all_is_undone_without_the_data_folder() {
+fn everything_is_undone_without_the_data_folder() {
     for (name, text) in FIXTURES {
         let mut home = Home::with(name, text);
         home.options.without_login = true;
@@ -134,7 +134,7 @@ fn all_is_undone_without_the_data_folder() {
             continue;
         }
         let mut expected = json(text);
-        // What cannot be known: whether there was an empty list of arguments, and which of two names an address had.
+        // Not recoverable: whether there was an empty list of arguments, and which of two keys a URL had.
         if let Some(db) = expected.pointer_mut("/projects/~1home~1me~1shop/mcpServers/db") {
             db.as_object_mut().unwrap().remove("args");
         }
@@ -146,10 +146,10 @@ fn all_is_undone_without_the_data_folder() {
     }
 }
 
-/// What a person wrapped by hand before install stays, since the file becomes what it was. Without a record nobody can tell
-/// it from ours.
+/// An entry that the user wrapped before install stays wrapped. Without a record it cannot be told from one that install
+/// wrapped.
 #[test]
-fn what_was_wrapped_by_hand() {
+fn an_entry_wrapped_by_hand_stays() {
     let text = r#"{"mcpServers":{"mine":{"command":"tidegate","args":["run","--","uvx","mine"]},"a":{"command":"a"}}}"#;
     for is_changed in [false, true] {
         let home = Home::with(FILE, text);
@@ -167,9 +167,9 @@ fn what_was_wrapped_by_hand() {
     }
 }
 
-/// What a person wraps between two installs is theirs, too.
+/// An entry that the user wraps between two installs stays wrapped too.
 #[test]
-fn what_was_wrapped_by_hand_meanwhile() {
+fn an_entry_wrapped_by_hand_between_installs_stays() {
     let home = Home::with(FILE, r#"{"mcpServers":{"a":{"command":"a"}}}"#);
     home.install();
     let mine = r#""mine":{"command":"tidegate","args":["run","--","uvx","mine"]},"c":{"command":"c"},"a":"#;
@@ -183,52 +183,52 @@ fn what_was_wrapped_by_hand_meanwhile() {
     assert_eq!(servers["mine"]["args"], serde_json::json!(["run", "--", "uvx", "mine"]));
 }
 
-/// What cannot be undone without a record is named.
+/// An entry that cannot be undone without a record is reported.
 #[test]
-fn what_no_record_explains_is_named() {
+fn an_entry_without_a_usable_record_is_reported() {
     let text = r#"{"mcpServers":{"r":{"command":"tidegate","args":["run","--url","https://h/mcp","--bearer-env","T"]}}}"#;
     let home = Home::with(FILE, text);
-    let left = Outcome::Left("no record tells what it was".into());
+    let left = Outcome::Left("there is no record of its original entry".into());
     assert_eq!(outcomes(&home.uninstall()), [("r".into(), left)]);
     assert_eq!(home.text(FILE), text);
 }
 
-/// What nobody can make sense of stays, is told, and stays recorded.
+/// An entry that can no longer be undone is reported and stays recorded.
 #[test]
-fn a_server_changed_beyond_recognition_is_left() {
-    let home = Home::with(FILE, TWO);
+fn a_server_that_cannot_be_undone_is_left() {
+    let home = Home::with(FILE, TWO_SERVERS);
     home.install();
     let wrapped = home.text(FILE);
     home.write(FILE, wrapped.replace(r#""--", "npx", "-y", "a""#, r#""npx", "-y", "a""#).as_bytes());
-    let left = Outcome::Left("its command does not stand behind -- any more".into());
+    let left = Outcome::Left("its command no longer follows `--`".into());
     assert_eq!(outcomes(&home.uninstall()), [("a".into(), left), ("b".into(), Outcome::TakenOut)]);
     home.write(FILE, wrapped.as_bytes());
     home.uninstall();
-    assert_eq!(home.text(FILE), TWO);
+    assert_eq!(home.text(FILE), TWO_SERVERS);
     home.assert_no_trace();
 }
 
 #[test]
 fn one_server_at_a_time() {
-    let home = Home::with(FILE, TWO);
+    let home = Home::with(FILE, TWO_SERVERS);
     home.install();
     let only = |server: &str| Selection { servers: vec![server.into()], ..Selection::default() };
     home.uninstall_with(&only("a"), &Default::default()).unwrap();
     let value = json(&home.text(FILE));
-    assert_eq!(value["mcpServers"]["a"], json(TWO)["mcpServers"]["a"]);
+    assert_eq!(value["mcpServers"]["a"], json(TWO_SERVERS)["mcpServers"]["a"]);
     assert_eq!(value["mcpServers"]["b"]["command"], "tidegate");
     let rest = home.uninstall();
     assert_eq!(outcomes(&rest), [("b".into(), Outcome::Restored)]);
-    assert_eq!(home.text(FILE), TWO);
+    assert_eq!(home.text(FILE), TWO_SERVERS);
     home.assert_no_trace();
 }
 
-/// Installed in two steps, undone in one or in two of any order.
+/// Installed in two steps, undone in one step or in two, in any order.
 #[test]
-fn layers_come_off() {
+fn layers_are_undone() {
     let only = |server: &str| Selection { servers: vec![server.into()], ..Selection::default() };
     for order in [&["a", "b"][..], &["b", "a"], &[]] {
-        let home = Home::with(FILE, TWO);
+        let home = Home::with(FILE, TWO_SERVERS);
         for server in ["a", "b"] {
             home.install_with(&home.plan_of(&only(server)), &Default::default()).unwrap();
         }
@@ -236,12 +236,12 @@ fn layers_come_off() {
             home.uninstall_with(&only(server), &Default::default()).unwrap();
         }
         home.uninstall();
-        assert_eq!(home.text(FILE), TWO, "{order:?}");
+        assert_eq!(home.text(FILE), TWO_SERVERS, "{order:?}");
         home.assert_no_trace();
     }
 }
 
-/// A person may add variables to a wrapped entry: they stay variables, and the headers are headers again.
+/// Variables that the user adds to a wrapped entry stay, and the headers become headers again.
 #[test]
 fn variables_that_were_added_stay() {
     let url = ["https://r.example/mcp", "https://r.example/mcp?key=1"];
@@ -260,7 +260,7 @@ fn variables_that_were_added_stay() {
         let expected = serde_json::json!({"url": url, "headers": {"A": "b", "C": "d"}, "env": {"TIDEGATE_OBSERVE": "1"}});
         assert_eq!(json(&home.text(FILE))["mcpServers"]["r"], expected, "{}", home.text(FILE));
         home.assert_no_trace();
-        // A header's value may change: it is a value.
+        // The user may change the value of a header.
         home.write(FILE, text.as_bytes());
         home.install();
         home.write(FILE, wrapped.replace(r#":"b""#, r#":"new""#).as_bytes());

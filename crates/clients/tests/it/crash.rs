@@ -1,4 +1,4 @@
-//! A crash at every step of install and of uninstall: the file is the old one or the new one, and the next run works.
+//! Crashes at every step of install and uninstall: the file has its old or its new content, and the next run works.
 
 use std::cell::Cell;
 use std::io;
@@ -9,7 +9,7 @@ use tidegate_clients::install::Selection;
 
 use crate::home::{FIXTURES, Home, files};
 
-/// A disk that is gone from a step on; tells how many steps were taken.
+/// Returns a disk that fails after a number of steps, and a count of the steps.
 fn failing(at: usize) -> (Disk, Rc<Cell<usize>>) {
     let steps = Rc::new(Cell::new(0));
     let count = Rc::clone(&steps);
@@ -38,7 +38,7 @@ fn every_step_of_install() {
                 assert!(steps.get() == at && at > 12, "{name}: {at} steps");
                 break;
             }
-            // Undo what may have been done; or do it again, and then undo it.
+            // Uninstall at once, or install again first.
             if at % 2 == 0 {
                 home.install();
                 assert_eq!(home.text(name), new, "{name}, step {at}");
@@ -50,11 +50,8 @@ fn every_step_of_install() {
                 "{name}, step {at}"
             );
         }
-        assert!(outcomes.is_sorted(), "once new, always new: {outcomes:?}");
-        assert!(
-            outcomes.iter().filter(|new| **new).count() >= 2,
-            "a crash after the last rename is one, too"
-        );
+        assert!(outcomes.is_sorted(), "once written, never old again: {outcomes:?}");
+        assert!(outcomes.iter().filter(|new| **new).count() >= 2, "a crash after the last rename counts too");
     }
 }
 
@@ -75,7 +72,7 @@ fn every_step_of_uninstall() {
                 let done = home.uninstall_with(&Selection::default(), &disk).is_ok();
                 let now = home.text(name);
                 assert!(now == old || now == new, "{name}, step {at}: half a file");
-                assert!(!last || now == old, "once old, always old");
+                assert!(!last || now == old, "once restored, never wrapped again");
                 last = now == old;
                 home.uninstall();
                 assert_eq!(home.text(name), old, "{name}, step {at}");
@@ -88,14 +85,14 @@ fn every_step_of_uninstall() {
     }
 }
 
-/// What a crash leaves beside a file is cleared away by the next run.
+/// The next run removes the temporary file that a crash left.
 #[test]
-fn leftovers_go() {
+fn leftovers_are_removed() {
     let name = ".cursor/mcp.json";
     let home = Home::with(name, "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }");
     let steps = Rc::new(Cell::new(0));
     let count = Rc::clone(&steps);
-    // The third file that is written is the client's; the disk goes in the middle of it.
+    // The third file to be written is the client's; the disk fails in the middle of it.
     let disk = Disk::with(move |step| {
         count.set(count.get() + usize::from(step == "write"));
         if count.get() >= 3 { Err(io::Error::other("gone")) } else { Ok(()) }

@@ -9,7 +9,7 @@ const FILE: &str = ".cursor/mcp.json";
 const ONE: &str = "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }";
 
 #[test]
-fn missing_and_empty_files_are_no_trouble() {
+fn missing_and_empty_files_are_no_problem() {
     let home = Home::new();
     let plan = home.plan();
     assert!(plan.there.is_empty() && plan.found.is_empty() && plan.problems.is_empty());
@@ -28,7 +28,7 @@ fn missing_and_empty_files_are_no_trouble() {
 }
 
 #[test]
-fn a_broken_file_is_told_with_its_place_and_left_alone() {
+fn a_broken_file_is_reported_with_its_position_and_not_changed() {
     for (name, text) in FIXTURES {
         let broken = format!("{}\n{{[", text.trim_end());
         let home = Home::with(name, &broken);
@@ -37,17 +37,17 @@ fn a_broken_file_is_told_with_its_place_and_left_alone() {
             b"{ \"context_servers\": { \"ok\": { \"command\": \"x\" } } }",
         );
         let plan = home.install();
-        let [problem @ FileError::Broken { path, broken: place }] = plan.problems.as_slice() else {
+        let [problem @ FileError::Broken { path, broken: position }] = plan.problems.as_slice() else {
             panic!("{name}: {:?}", plan.problems)
         };
         assert_eq!(*path, home.path(name));
-        assert_eq!(place.line, text.trim_end().lines().count() + 1, "{name}: {problem}");
+        assert_eq!(position.line, text.trim_end().lines().count() + 1, "{name}: {problem}");
         assert_eq!(home.text(name), broken, "{name}");
-        assert_eq!(plan.changes.len(), 1, "the other file is wrapped all the same");
+        assert_eq!(plan.changes.len(), 1, "the other file is still wrapped");
     }
     for (text, said) in [
         ("{ \"mcpServers\": {\n  \"é\": } }", ":2:8: "),
-        ("[]", ":1:1: an object is expected here"),
+        ("[]", ":1:1: expected an object"),
         ("{ \"a\": 'b' }", ":1:8: "),
     ] {
         let home = Home::with(FILE, text);
@@ -57,15 +57,15 @@ fn a_broken_file_is_told_with_its_place_and_left_alone() {
 }
 
 #[test]
-fn text_that_is_not_utf_8_is_told() {
+fn invalid_utf_8_is_reported() {
     let home = Home::new();
     home.write(FILE, b"{\n \"a\": \"\xff\"}");
-    assert!(home.plan().problems[0].to_string().ends_with("mcp.json:2:8: this is not UTF-8"));
+    assert!(home.plan().problems[0].to_string().ends_with("mcp.json:2:8: invalid UTF-8"));
 }
 
 #[cfg(unix)]
 #[test]
-fn a_link_stays_and_what_it_points_to_changes() {
+fn a_link_stays_and_its_target_changes() {
     for (name, text) in FIXTURES {
         let home = Home::with("dotfiles/real", text);
         std::fs::create_dir_all(home.path(name).parent().unwrap()).unwrap();
@@ -76,14 +76,14 @@ fn a_link_stays_and_what_it_points_to_changes() {
         home.uninstall();
         assert!(home.path(name).is_symlink(), "{name}");
         assert_eq!(home.text("dotfiles/real"), text, "{name}");
-        assert_eq!(files(&home.path("dotfiles")), ["real"], "nothing is left beside it");
+        assert_eq!(files(&home.path("dotfiles")), ["real"], "no temporary file is left");
     }
 }
 
-/// Two clients' files may be one by a link; it is changed once.
+/// A link may make one file of the files of two clients; it is changed once.
 #[cfg(unix)]
 #[test]
-fn one_file_by_two_names() {
+fn one_file_with_two_paths() {
     let home = Home::with(FILE, ONE);
     std::fs::create_dir_all(home.path(".codeium/windsurf")).unwrap();
     std::os::unix::fs::symlink(home.path(FILE), home.path(".codeium/windsurf/mcp_config.json")).unwrap();
@@ -92,10 +92,10 @@ fn one_file_by_two_names() {
     assert_eq!(home.text(FILE), ONE);
 }
 
-/// Each name of one file has servers of its own in it.
+/// Each path of one file has its own servers in it.
 #[cfg(unix)]
 #[test]
-fn one_file_by_three_names_comes_back() {
+fn one_file_with_three_paths_is_restored() {
     let text = "{\n  \"mcpServers\": { \"a\": { \"command\": \"a\" } },\n  \"servers\": { \"b\": { \"command\": \"b\" } }\n}\n";
     for clients in [&[&[][..]][..], &[&["cursor"], &["vscode"]], &[&["vscode"], &["claude-code"]]] {
         let home = Home::with("project/.mcp.json", text);
@@ -117,10 +117,10 @@ fn one_file_by_three_names_comes_back() {
     }
 }
 
-/// A file that was moved and linked to since, as people do with dotfiles, is still the one that is recorded.
+/// A file that was moved and replaced by a link, as people do with dotfiles, still matches its record.
 #[cfg(unix)]
 #[test]
-fn a_file_that_became_a_link_comes_back() {
+fn a_file_that_became_a_link_is_restored() {
     let home = Home::with(FILE, ONE);
     home.install();
     std::fs::rename(home.path(FILE), home.path("moved.json")).unwrap();
@@ -132,7 +132,7 @@ fn a_file_that_became_a_link_comes_back() {
 
 #[cfg(unix)]
 #[test]
-fn the_mode_stays_and_copies_are_private() {
+fn the_mode_stays_and_backups_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     for wanted in [0o600, 0o644, 0o664, 0o755] {
@@ -150,7 +150,7 @@ fn the_mode_stays_and_copies_are_private() {
 }
 
 #[test]
-fn a_read_only_file_is_told_and_left_alone() {
+fn a_read_only_file_is_reported_and_not_changed() {
     for (name, text) in FIXTURES {
         let home = Home::with(name, text);
         let mut permissions = std::fs::metadata(home.path(name)).unwrap().permissions();
@@ -167,7 +167,7 @@ fn a_read_only_file_is_told_and_left_alone() {
 }
 
 #[test]
-fn a_file_that_changes_meanwhile_is_not_written_over() {
+fn a_file_that_changed_since_the_plan_is_not_overwritten() {
     let home = Home::with(FILE, ONE);
     let plan = home.plan();
     home.write(FILE, b"{}");
@@ -177,7 +177,7 @@ fn a_file_that_changes_meanwhile_is_not_written_over() {
 }
 
 #[test]
-fn two_at_a_time_do_not_meet() {
+fn a_second_process_is_refused() {
     let home = Home::with(FILE, ONE);
     let first = Records::open(&home.data()).unwrap();
     assert_eq!(
@@ -189,7 +189,7 @@ fn two_at_a_time_do_not_meet() {
 }
 
 #[test]
-fn a_damaged_record_is_told_and_nothing_is_written() {
+fn a_damaged_manifest_is_reported_and_nothing_is_written() {
     let home = Home::with(FILE, ONE);
     home.write("data/install/installed.json", b"{");
     let plan = home.plan();

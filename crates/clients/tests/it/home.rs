@@ -1,4 +1,4 @@
-//! A home for a test, and the files of every client in it.
+//! A temporary home folder for a test, and one configuration file for every client.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use tidegate_clients::install::{self, InstallError, Plan, Selection};
 use tidegate_clients::uninstall::{self, UndoPlan};
 use tidegate_clients::{Disk, Folders, Options, Records, System};
 
-/// Where each fixture belongs, below the home.
+/// The path of each fixture below the home folder, and its text.
 pub(crate) const FIXTURES: [(&str, &str); 11] = [
     (".claude.json", include_str!("../fixtures/claude_code_user.json")),
     ("project/.mcp.json", include_str!("../fixtures/claude_code_project.json")),
@@ -22,7 +22,7 @@ pub(crate) const FIXTURES: [(&str, &str); 11] = [
     (".config/opencode/opencode.jsonc", include_str!("../fixtures/opencode.jsonc")),
 ];
 
-/// A home and a project in it.
+/// A home folder with a project in it.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
     pub(crate) folders: Folders,
@@ -43,7 +43,7 @@ impl Home {
         Self { folder, folders, options }
     }
 
-    /// A home with one file.
+    /// Returns a home folder with one file.
     pub(crate) fn with(name: &str, text: &str) -> Self {
         let home = Self::new();
         home.write(name, text.as_bytes());
@@ -92,7 +92,7 @@ impl Home {
         plan.changes.iter().try_for_each(|change| install::apply(change, &records, disk))
     }
 
-    /// Undoes everything; returns the plan.
+    /// Uninstalls everything; returns the plan.
     pub(crate) fn uninstall(&self) -> UndoPlan {
         self.uninstall_with(&Selection::default(), &Disk::default()).unwrap()
     }
@@ -108,14 +108,14 @@ impl Home {
         Ok(plan)
     }
 
-    /// Nothing is left in the data folder but the lock.
+    /// Asserts that only the lock is left in the data folder.
     pub(crate) fn assert_no_trace(&self) {
         assert_eq!(files(&self.data()), ["install/lock"]);
         assert!(!self.data().join("install/backups").exists());
     }
 }
 
-/// The files below a folder, by their path.
+/// Returns the relative paths of all files below a folder.
 pub(crate) fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -133,7 +133,7 @@ pub(crate) fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// A text as JSON, its comments and trailing commas left out.
+/// Parses JSON with comments and trailing commas.
 pub(crate) fn json(text: &str) -> Value {
     let options = jsonc_parser::ParseOptions::default();
     let value =

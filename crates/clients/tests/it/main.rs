@@ -1,13 +1,13 @@
-//! Files of every client: install and uninstall, with all that can stand in the way.
+//! Installs into and uninstalls from the files of every client, with damaged, linked, changed and protected files.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod changed;
 mod crash;
 mod files;
 mod home;
-mod places;
+mod locations;
+mod masked;
 mod property;
 mod round_trip;
-mod shown;
 mod wrapped;

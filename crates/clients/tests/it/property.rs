@@ -1,4 +1,4 @@
-//! Whatever else changes in a file between install and uninstall, uninstall undoes only its own.
+//! Whatever else changes in a file between install and uninstall, uninstall undoes only the wrapping.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -32,23 +32,23 @@ fn server() -> impl Strategy<Value = Value> {
     prop_oneof![3 => started, 2 => remote]
 }
 
-/// A file of some servers and other things, in some manner of writing.
+/// Generates a file with servers and other members, in one of several layouts.
 fn document() -> impl Strategy<Value = String> {
     let servers = prop::collection::btree_map("[a-z]{1,5}( [a-z])?", server(), 1..5);
     let others = prop::collection::btree_map("[a-lA-L]{1,6}", word(), 0..3);
-    (servers, others, 0..4, any::<bool>(), any::<bool>()).prop_map(|(servers, others, manner, crlf, mark)| {
+    (servers, others, 0..4, any::<bool>(), any::<bool>()).prop_map(|(servers, others, layout, crlf, bom)| {
         let mut root: Map<String, Value> =
             others.into_iter().map(|(name, word)| (name, word.into())).collect();
         root.insert("mcpServers".into(), json!(servers));
         let root = Value::from(root);
-        let text = match manner {
+        let text = match layout {
             0 => root.to_string(),
             1 => format!("{root:#}"),
             2 => format!("{root:#}").replace("  ", "\t"),
             _ => format!("// mine\n{}\n", format!("{root:#}").replace("{\n", "{ // here\n")),
         };
         let text = if crlf { text.replace('\n', "\r\n") } else { text };
-        if mark { format!("\u{feff}{text}") } else { text }
+        if bom { format!("\u{feff}{text}") } else { text }
     })
 }
 
@@ -56,17 +56,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn back_byte_for_byte_with_and_without_the_copy(text in document(), copy: bool) {
+    fn restored_byte_for_byte_with_and_without_the_backup(text in document(), backup: bool) {
         let home = Home::with(FILE, &text);
         home.install();
-        if !copy {
+        if !backup {
             let _ = std::fs::remove_dir_all(home.data().join("install/backups"));
         }
         home.uninstall();
         prop_assert_eq!(home.text(FILE), text);
     }
 
-    /// A change outside of the wrapped servers, made after install, comes out as if it had been made to the original.
+    /// A change outside the wrapped servers, made after install, survives as if it had been made to the original.
     #[test]
     fn other_changes_stay(text in document(), added in word(), comment: bool) {
         let home = Home::with(FILE, &text);

@@ -1,61 +1,61 @@
-//! Install then uninstall: every file as it was, byte for byte, however it is written.
+//! Install, then uninstall: every file is restored byte for byte, whatever its layout.
 
 use tidegate_clients::Verdict;
 use tidegate_clients::uninstall::Outcome;
 
 use crate::home::{FIXTURES, Home, json};
 
-/// The ways in which a file may be written that no client cares about.
-fn manners(name: &str, text: &str) -> Vec<(&'static str, Vec<u8>)> {
+/// Returns a file in every layout that means the same to a client.
+fn layouts(name: &str, text: &str) -> Vec<(&'static str, Vec<u8>)> {
     let indented = |indent: &str| -> String {
         let line = |line: &str| {
-            let blank = line.len() - line.trim_start_matches(' ').len();
-            format!("{}{}\n", indent.repeat(blank / 2), &line[blank..])
+            let spaces = line.len() - line.trim_start_matches(' ').len();
+            format!("{}{}\n", indent.repeat(spaces / 2), &line[spaces..])
         };
         text.lines().map(line).collect()
     };
-    let mut manners = vec![
+    let mut layouts = vec![
         ("as it is", text.to_owned()),
         ("CRLF", text.replace('\n', "\r\n")),
         ("BOM", format!("\u{feff}{text}")),
         ("BOM and CRLF", format!("\u{feff}{}", text.replace('\n', "\r\n"))),
         ("tabs", indented("\t")),
-        ("three blanks", indented("   ")),
+        ("three spaces", indented("   ")),
         ("no newline at the end", text.trim_end().to_owned()),
         ("blank lines around", format!("\n\n{text}\n \n")),
     ];
     if !name.ends_with(".toml") {
-        manners.push(("minified", json(text).to_string()));
-        manners.push(("one word a line", format!("{:#}", json(text))));
-        manners.push(("blanks around colons", text.replace("\": ", "\" :  ")));
+        layouts.push(("minified", json(text).to_string()));
+        layouts.push(("one word per line", format!("{:#}", json(text))));
+        layouts.push(("spaces around colons", text.replace("\": ", "\" :  ")));
     }
-    manners.into_iter().map(|(manner, text)| (manner, text.into_bytes())).collect()
+    layouts.into_iter().map(|(layout, text)| (layout, text.into_bytes())).collect()
 }
 
 #[test]
-fn every_file_in_every_manner_comes_back_byte_for_byte() {
+fn every_layout_is_restored_byte_for_byte() {
     for (name, text) in FIXTURES {
-        for (manner, bytes) in manners(name, text) {
+        for (layout, bytes) in layouts(name, text) {
             let home = Home::new();
             home.write(name, &bytes);
             let plan = home.install();
-            assert!(plan.problems.is_empty(), "{name}, {manner}: {:?}", plan.problems);
-            assert_eq!(plan.changes.len(), 1, "{name}, {manner}");
-            assert!(home.read(name) != bytes, "{name}, {manner}");
+            assert!(plan.problems.is_empty(), "{name}, {layout}: {:?}", plan.problems);
+            assert_eq!(plan.changes.len(), 1, "{name}, {layout}");
+            assert!(home.read(name) != bytes, "{name}, {layout}");
             let undone = home.uninstall();
             let outcomes = undone.reversals.iter().flat_map(|reversal| &reversal.servers);
             assert!(outcomes.map(|(_, outcome)| outcome).all(|outcome| *outcome == Outcome::Restored));
-            assert!(home.read(name) == bytes, "{name}, {manner}:\n{}", home.text(name));
+            assert!(home.read(name) == bytes, "{name}, {layout}:\n{}", home.text(name));
             home.assert_no_trace();
         }
     }
 }
 
-/// The same without the copy: each edit leads back by itself.
+/// The same without the backup: each edit can be undone by itself.
 #[test]
-fn every_edit_leads_back_without_the_copy() {
+fn every_edit_can_be_undone_without_the_backup() {
     for (name, text) in FIXTURES {
-        for (manner, bytes) in manners(name, text) {
+        for (layout, bytes) in layouts(name, text) {
             let home = Home::new();
             home.write(name, &bytes);
             home.install();
@@ -63,7 +63,7 @@ fn every_edit_leads_back_without_the_copy() {
             let undone = home.uninstall();
             let outcomes = undone.reversals.iter().flat_map(|reversal| &reversal.servers);
             assert!(outcomes.map(|(_, outcome)| outcome).all(|outcome| *outcome == Outcome::TakenOut));
-            assert!(home.read(name) == bytes, "{name}, {manner}:\n{}", home.text(name));
+            assert!(home.read(name) == bytes, "{name}, {layout}:\n{}", home.text(name));
             home.assert_no_trace();
         }
     }
@@ -91,9 +91,9 @@ fn all_at_once_and_twice() {
     assert!(home.uninstall().is_empty);
 }
 
-/// No edit is refused: every fixture is a file that somebody has.
+/// No edit of a fixture is refused as unsafe: each is a file as users have it.
 #[test]
-fn nothing_is_written_in_a_way_that_cannot_be_changed() {
+fn every_fixture_can_be_edited() {
     for (name, text) in FIXTURES {
         let plan = Home::with(name, text).plan();
         for found in plan.found {

@@ -1,4 +1,4 @@
-//! What a wrapped file looks like, and that secrets stay out of arguments.
+//! What wrapped files look like, and that secrets stay out of arguments.
 
 use serde_json::Value;
 use tidegate_clients::install::Selection;
@@ -6,7 +6,7 @@ use tidegate_clients::{Verdict, Wrapped};
 
 use crate::home::{FIXTURES, Home, json};
 
-/// Every fixture after install: what happens with each server, and the file. Reviewed like code.
+/// Snapshots every fixture after install: the verdict on each server, and the file.
 #[test]
 fn every_file_wrapped() {
     for (name, text) in FIXTURES {
@@ -31,7 +31,7 @@ fn every_file_wrapped() {
     }
 }
 
-/// The arguments of every server in a file.
+/// Collects the arguments of every server in a file.
 fn arguments(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -72,7 +72,7 @@ fn a_secret_never_becomes_an_argument() {
             assert!(secret.is_none() || is_name, "{name}: {word}");
         }
         let secrets = |text: &str| text.matches("literal-secret").count();
-        assert_eq!(secrets(&wrapped), secrets(text), "{name}: every secret is still there, and only once");
+        assert_eq!(secrets(&wrapped), secrets(text), "{name}: every secret is still there exactly once");
         seen += secrets(text);
     }
     assert_eq!(seen, 13, "the fixtures have secrets in them");
@@ -91,7 +91,7 @@ fn a_program_by_its_path() {
 }
 
 #[test]
-fn names_that_could_be_mistaken() {
+fn names_that_could_be_misread() {
     let text = r#"{"mcpServers":{"-x":{"command":"a"},"tidegate":{"command":"b"},"mine":{"command":"/usr/bin/tidegate","args":["serve"]},"by-npx":{"command":"npx","args":["-y","tidegate@1","run","--","c"]}}}"#;
     let home = Home::with(".cursor/mcp.json", text);
     let verdicts: Vec<Verdict> = home.plan().found.into_iter().map(|found| found.verdict).collect();
@@ -99,7 +99,7 @@ fn names_that_could_be_mistaken() {
         verdicts,
         [
             Verdict::WrapCommand,
-            Verdict::Left("it is tidegate itself, by its name".into()),
+            Verdict::Left("it is named tidegate".into()),
             Verdict::Left("it is tidegate itself".into()),
             Verdict::AlreadyWrapped
         ]
@@ -111,7 +111,7 @@ fn names_that_could_be_mistaken() {
     );
 }
 
-/// Only the program that is started counts, not a word somewhere in its arguments.
+/// Only the program that is run counts, not a word in its arguments.
 #[test]
 fn a_word_that_says_tidegate_is_not_tidegate() {
     for args in [r#"["-y","fs","/work/tidegate","run"]"#, r#"["-c","x","tidegate","run"]"#] {
@@ -127,9 +127,9 @@ fn a_word_that_says_tidegate_is_not_tidegate() {
     }
 }
 
-/// A client that a desktop starts does not know the PATH of a shell; but a file that is shared is for other machines, too.
+/// A client started from a desktop does not have the PATH of a shell; but a shared file is for other machines too.
 #[test]
-fn the_path_of_the_program_is_for_this_machine_alone() {
+fn project_files_get_the_name_instead_of_the_path() {
     let text = r#"{"mcpServers":{"a":{"command":"x","env":{"PATH":"/opt/bin"}}}}"#;
     let mut home = Home::with(".cursor/mcp.json", text);
     home.write("project/.cursor/mcp.json", text.as_bytes());
@@ -139,15 +139,15 @@ fn the_path_of_the_program_is_for_this_machine_alone() {
     assert_eq!(command(".cursor/mcp.json"), "/home/me/.cargo/bin/tidegate");
     assert_eq!(command("project/.cursor/mcp.json"), "tidegate");
     let remarks: Vec<&[String]> = plan.found.iter().map(|found| found.remarks.as_slice()).collect();
-    let said = "its env sets PATH, so tidegate must be found there".to_owned();
+    let said = "its env sets PATH, so tidegate must be on that PATH".to_owned();
     assert_eq!(remarks, [&[][..], &[said]]);
     home.options.program = "/elsewhere/tidegate".into();
-    assert!(home.plan().changes.is_empty(), "whatever the form, it is wrapped");
+    assert!(home.plan().changes.is_empty(), "wrapped by another path is still wrapped");
 }
 
-/// opencode: "oauth": false says that there is no login, and must not stand in an entry of a server that is started.
+/// opencode: `"oauth": false` declines a login, and is not allowed in an entry with a command.
 #[test]
-fn a_login_that_is_declined_is_none() {
+fn a_declined_login_is_no_login() {
     let name = ".config/opencode/opencode.json";
     let entry = |more: &str| {
         format!(r#"{{"mcp":{{"a":{{"type":"remote","url":"https://a.example/mcp","oauth":false{more}}}}}}}"#)
@@ -162,13 +162,13 @@ fn a_login_that_is_declined_is_none() {
     home.uninstall();
     assert_eq!(json(&home.text(name)), json(&entry(r#","enabled":false"#)));
     let both = home.plan().found[0].verdict.clone();
-    assert_eq!(both, Verdict::Left("it has both oauth and enabled; take one of them out first".into()));
+    assert_eq!(both, Verdict::Left("it has both oauth and enabled; remove one of them first".into()));
     home.write(name, entry("").replace("false", "{}").as_bytes());
-    let why = "the client logs in by itself (oauth), which tidegate cannot do for it";
+    let why = "the client logs in by itself (oauth), which tidegate cannot do";
     assert_eq!(home.plan().found[0].verdict, Verdict::Left(why.into()));
 }
 
-/// A name may have a comma in it; else commas stand between names.
+/// A comma separates names, unless a server has a comma in its name.
 #[test]
 fn names_with_commas() {
     let text = r#"{"mcpServers":{"a,b":{"command":"x"},"a":{"command":"x"},"b":{"command":"x"},"c":{"command":"x"}}}"#;
@@ -185,15 +185,15 @@ fn names_with_commas() {
     }
 }
 
-/// A list of allowed tools is the person's; but without our tool in it the rest of a result cannot be read.
+/// A list of allowed tools belongs to the user, who is told to add `result_query`: without it a result cannot be read on.
 #[test]
-fn a_list_of_allowed_tools_is_told() {
+fn a_list_of_allowed_tools_is_reported() {
     let codex = "[mcp_servers.a]\ncommand = \"x\"\nenabled_tools = [\"y\"]\n";
     let gemini = r#"{"mcpServers":{"a":{"command":"x","includeTools":["y"]}}}"#;
     for (name, text, list) in
         [(".codex/config.toml", codex, "enabled_tools"), (".gemini/settings.json", gemini, "includeTools")]
     {
-        let said = [format!("add \"result_query\" to its {list}, or the client does not offer it")];
+        let said = [format!("add \"result_query\" to its {list}, or the client will not offer the tool")];
         let home = Home::with(name, text);
         assert_eq!(home.install().found[0].remarks, said);
         assert_eq!(home.plan().found[0].remarks, said, "until it is done");
@@ -202,7 +202,7 @@ fn a_list_of_allowed_tools_is_told() {
     }
 }
 
-/// Of two entries of one name, clients take the last.
+/// Of two entries with one name, clients use the last.
 #[test]
 fn the_last_of_two_entries_counts() {
     let text = r#"{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}"#;
@@ -217,23 +217,23 @@ fn the_last_of_two_entries_counts() {
     assert_eq!(home.text(".cursor/mcp.json"), text);
 }
 
-/// Odd entries are left alone, and each says why.
+/// Unusual entries are not changed, each with a reason.
 #[test]
-fn what_cannot_be_wrapped_says_why() {
+fn entries_that_cannot_be_wrapped() {
     for (entry, why) in [
         (r#"7"#, "its entry is not an object"),
-        (r#"{}"#, "it has neither a command nor an address"),
+        (r#"{}"#, "it has neither a command nor a URL"),
         (r#"{"command":["a"]}"#, "its command is not a string"),
         (r#"{"command":""}"#, "its command is not a string"),
         (r#"{"command":"a","args":"b"}"#, "its args are not a list"),
-        (r#"{"url":"ws://x/mcp","headers":{"a":"b"}}"#, "its address is not one of http or https"),
+        (r#"{"url":"ws://x/mcp","headers":{"a":"b"}}"#, "its URL is neither http nor https"),
         (r#"{"url":"https://x/mcp","headers":["a"]}"#, "its headers are not an object"),
         (r#"{"url":"https://x/mcp","headers":{"a":1}}"#, "its header a has no value"),
         (
             r#"{"url":"https://x/mcp","headers":{"a":"b"},"env":{}}"#,
-            "it has env beside an address; take it out first",
+            "it has both env and a URL; remove env first",
         ),
-        (r#"{"url":"http://localhost/mcp?a","headers":{}}"#, "its headers are empty; take them out first"),
+        (r#"{"url":"http://localhost/mcp?a","headers":{}}"#, "its headers are empty; remove them first"),
     ] {
         let home = Home::with(".cursor/mcp.json", &format!(r#"{{"mcpServers":{{"a":{entry}}}}}"#));
         assert_eq!(home.plan().found[0].verdict, Verdict::Left(why.into()), "{entry}");

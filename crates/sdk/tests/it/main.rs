@@ -1,5 +1,5 @@
 //! Servers built with the SDK, driven by a real client of rmcp, in both protocol eras. The servers are those of the example
-//! `conventions`, which the official Python client visits too (lab/conventions.py).
+//! `conventions`, which the official Python client visits too (tests/interop/conventions.py).
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 

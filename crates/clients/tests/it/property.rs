@@ -53,7 +53,7 @@ fn document() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(200))]
 
     #[test]
     fn back_byte_for_byte_with_and_without_the_copy(text in document(), copy: bool) {

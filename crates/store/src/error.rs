@@ -1,4 +1,7 @@
 //! Errors of the store. A message never contains anything that was stored.
+//!
+//! The gate turns these errors into answers for the model, and decides by their kind whether to try again: see
+//! `gate/error.rs` and `gate/keep.rs`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! The data folder: where the store, the ledger and the seal key are. Only its user can read it (0700, files 0600).
+//!
+//! Every other file of this crate creates its files through here, so that they are private from the start, whatever the
+//! umask.
 
 use std::fs::File;
 use std::io;

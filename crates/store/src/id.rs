@@ -1,4 +1,7 @@
 //! Artifact ids: random, so that they cannot be guessed, and short enough for a model to copy.
+//!
+//! An id is made before its result is stored, and appears in overviews, in resource links and on the command line. In a store
+//! that many callers share it is longer, since guessing it there would be an attack.
 
 use std::fmt;
 

@@ -1,4 +1,7 @@
 //! A stored result as a `Source`: chunks are read from the store when they are needed, and the last few are cached.
+//!
+//! Views read through it, so that a page of a large result costs the chunks of that page. Pages touch neighbouring chunks
+//! again and again, which the cache serves.
 
 use std::cell::RefCell;
 use std::io;

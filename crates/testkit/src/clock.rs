@@ -1,4 +1,6 @@
 //! A clock that tests move by hand, so that expiry needs no waiting.
+//!
+//! It starts at a fixed time, so that tests that print times give the same output on every run.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;

@@ -1,4 +1,7 @@
 //! One representative result of each kind, the same on every run: small enough to review, large enough to exceed a budget.
+//!
+//! The golden snapshots of `core` are overviews of these samples, and the seeds of the fuzzers are made from them: a change
+//! here changes both.
 
 use std::fmt::Write;
 

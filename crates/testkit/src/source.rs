@@ -1,4 +1,6 @@
 //! A source with short reads and no slice in memory, as a file may be: results must not depend on that.
+//!
+//! The laws are checked with it as well, and so is the contract of the stores.
 
 use std::io;
 

@@ -1,4 +1,7 @@
 //! Reads the ledger call by call, so that three months of calls need not fit in memory.
+//!
+//! `tidegate stats` and `tidegate scan` read the file of running proxies: nothing is written, and a file of an earlier schema
+//! or on a read-only disk is read as it is.
 
 use std::path::Path;
 use std::time::Duration;

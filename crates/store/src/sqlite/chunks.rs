@@ -1,4 +1,7 @@
 //! Chunks of a body: each is compressed by itself and has a hash of its bytes, which every read checks.
+//!
+//! `put` writes them in batches, `StoredSource` reads them one at a time. A chunk that does not match its hash is an error:
+//! wrong bytes are never returned.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tidegate_core::source::{Source, Span};

@@ -1,4 +1,7 @@
 //! The database file: whether it was replaced since it was opened, and how it is opened for reading only.
+//!
+//! A long-running proxy notices when its store was moved away or deleted, and opens the new one; a store on a read-only disk
+//! can still be read.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

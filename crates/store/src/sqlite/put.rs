@@ -1,4 +1,7 @@
 //! Stores a result: writes its chunks in as many transactions as its size needs, and makes it visible in the last.
+//!
+//! Invariants: a result is durable and complete before anybody can open it; equal bytes of one owner are stored once; nothing
+//! is left of a result that could not be stored, or a sweep removes it.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tidegate_core::source::Source;

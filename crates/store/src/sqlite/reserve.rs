@@ -1,5 +1,7 @@
 //! A file that reserves disk space. Deleting from a database first writes to its log, so that a full disk would refuse even
 //! that; then the file is removed to make room, and written again when there is space.
+//!
+//! Invariant: a user can always delete artifacts to make space, unless something else has taken the reserve as well.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,6 @@
 //! Processes that are killed while they write: acknowledged artifacts are complete, everything else is swept.
+//!
+//! The writers are this test binary again, started in processes of their own and killed at varying moments.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,6 @@
 //! A full disk and damaged files: an acknowledged artifact always exists, and wrong bytes are never returned.
+//!
+//! The small disk is a mounted tmpfs, or SQLite's page limit where mounting is not allowed.
 
 use tidegate_core::source::Span;
 use tidegate_store::{ArtifactStore, StoreError, open};

@@ -1,4 +1,6 @@
 //! Tests of the ledger: order, restarts, several processes, older schemas, read-only files.
+//!
+//! Losing the last batch of a killed process is allowed, so that no test here kills one.
 
 use std::path::Path;
 

@@ -1,4 +1,6 @@
 //! Only the user can read the data folder, whatever the umask of the process.
+//!
+//! The files are created in a process of its own, since the umask belongs to the process.
 
 use tidegate_store::{Home, SealKey, SqliteLedger, SqliteStore};
 

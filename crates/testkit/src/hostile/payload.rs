@@ -1,4 +1,7 @@
 //! The results of the hostile server, so that a test can compare what was stored with them.
+//!
+//! `result` is what the tool `trouble` returns in each mode, large enough to be stored; `small` is the same fault in a result
+//! that passes.
 
 use super::Mode;
 

@@ -1,4 +1,6 @@
 //! Finds members in a request without parsing it, so that ids are sent back exactly as they were written.
+//!
+//! It is just enough JSON for the requests of the tests: strings with escapes, nested values, white space.
 
 /// Returns the first member with a key of the object in a text, as written.
 pub(super) fn member<'j>(json: &'j str, key: &str) -> Option<&'j str> {

@@ -1,4 +1,6 @@
 //! The server loop: reads a line, answers it, and misbehaves as its mode says.
+//!
+//! The faults that concern every line are here, in `line`; those of one tool call are in `trouble.rs`.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};

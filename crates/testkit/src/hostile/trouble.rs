@@ -1,4 +1,7 @@
 //! What the tool `trouble` does in each mode.
+//!
+//! Modes whose fault is only in the content of the result are in `payload.rs`; here are those that write messages in an
+//! unusual way, flood a stream, or end the server.
 
 use std::io::{self, BufWriter, Write};
 use std::thread::sleep;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Scores `tidegate shape` on a corpus of recorded tool outputs and fails below the bars.
+"""Scores `tidegate shape` on a corpus of recorded tool results, and fails below a minimum.
 
-The corpus brings its own scorer: for each item a list of questions, and a check whether the answer stands in the text
-that the agent would read. Every answer must be within its budget, and a result that fits must come out byte for byte.
+The corpus has its own scorer: a list of questions for each item, and a check whether the text that the agent would read
+contains the answer. Every answer must be within its budget, and a result that fits must come out byte for byte.
 """
 import argparse
 import gzip
@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Share of questions answered in the first reply, by budget in tokens: a little below what is reached, so that a
-# change that costs answers is noticed.
-BARS = {500: 0.65, 1000: 0.73, 2000: 0.80, 4000: 0.83}
+# Least share of questions that the first answer covers, by budget in tokens: a little below the current share, so that
+# a change that loses answers is noticed.
+MIN_ANSWERED = {500: 0.65, 1000: 0.73, 2000: 0.80, 4000: 0.83}
 
 
 def main():
@@ -30,18 +30,18 @@ def main():
 
 
 def score(corpus, tidegate):
-    """The questions answered at each budget."""
+    """Runs the scorer at each budget; returns the problems."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         command = [sys.executable, str(corpus / "score.py"), "run", "--out", out.name,
-                   "--budgets", ",".join(map(str, BARS)),
+                   "--budgets", ",".join(map(str, MIN_ANSWERED)),
                    "--cmd", f"{tidegate} shape --budget {{budget}} --format result"]
         subprocess.run(command, check=True)
         summary = json.loads(Path(out.name).read_text())["summary"]
     problems = []
-    for budget, bar in BARS.items():
+    for budget, minimum in MIN_ANSWERED.items():
         row = summary[str(budget)]
-        if row["answered"] < bar:
-            problems.append(f"{row['answered']:.1%} answered at {budget} tokens, the bar is {bar:.0%}")
+        if row["answered"] < minimum:
+            problems.append(f"{row['answered']:.1%} answered at {budget} tokens, at least {minimum:.0%} expected")
         for what in ("over_budget", "small_touched", "error_flag_lost"):
             if row[what]:
                 problems.append(f"{row[what]} items {what.replace('_', ' ')} at {budget} tokens")
@@ -49,14 +49,14 @@ def score(corpus, tidegate):
 
 
 def unchanged(corpus, tidegate):
-    """Every result within its budget comes out byte for byte."""
+    """Checks that every result within the budget comes out byte for byte; returns the problems."""
     passed, problems = 0, []
     for item in json.loads((corpus / "index.json").read_text())["items"]:
         file = corpus / json.loads((corpus / "questions" / f"{item['id']}.json").read_text())["file"]
         raw = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-        for budget in BARS:
-            def shape(form):
-                command = [str(tidegate), "shape", "--budget", str(budget), "--format", form]
+        for budget in MIN_ANSWERED:
+            def shape(output_format):
+                command = [str(tidegate), "shape", "--budget", str(budget), "--format", output_format]
                 return subprocess.run(command, input=raw, check=True, capture_output=True).stdout
             if json.loads(shape("json"))["step"] == "pass":
                 passed += 1

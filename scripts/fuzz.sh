@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets one after another and prints what each did.
+# Runs the fuzz targets one after another and prints the executions and findings of each.
 #
-#   scripts/fuzz.sh [seconds] [target...]   10 minutes of every target unless told otherwise
+#   scripts/fuzz.sh [seconds] [target...]   default: every target for ten minutes
 #
-# Needs a nightly compiler and cargo-fuzz. All code is safe Rust, so no sanitizer is built in: that is twice as fast. Nor
-# are comparisons traced: four fifths of the time went there, and the seeds know the words that matter.
+# Needs a nightly compiler and cargo-fuzz. All code is safe Rust, so it is built without a sanitizer, which is twice as
+# fast. Comparisons are not traced: tracing took four fifths of the time, and the seeds contain the keywords that matter.
 # New inputs go to fuzz/target/found, findings to fuzz/artifacts/<target>; CONTRIBUTING.md says what to do with them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,5 +35,5 @@ done
 
 printf '%-10s %14s %9s\n' target executions findings
 printf '%s\n' "${rows[@]}"
-[ "$failed" = 0 ] || echo "a target stopped; its log is in $logs" >&2
+[ "$failed" = 0 ] || echo "a target failed; its log is in $logs" >&2
 exit "$failed"

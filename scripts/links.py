@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that links in the Markdown files of this repository lead somewhere.
+"""Checks the links between the Markdown files of this repository.
 
-    scripts/links.py            all of them
+    scripts/links.py            all files
     scripts/links.py FILE...    only these
 
-A relative link must name a file or folder of the repository, spelled as it is, and an anchor a heading of that file.
-Links to other sites are not followed. Every broken one is told as FILE:LINE; then the exit code is 1.
+A relative link must name a file or folder of the repository with the right capitals, and an anchor must be a heading of
+that file. Links to other sites are not followed. Each broken link is printed as FILE:LINE, and the exit code is 1.
 """
 
 import os
@@ -15,19 +15,19 @@ from pathlib import Path
 from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
-# Folders whose files are made, not kept.
-MADE = {".git", ".cache", "target", "node_modules", "__pycache__"}
+# Folders whose files are not part of the repository.
+IGNORED_FOLDERS = {".git", ".cache", "target", "node_modules", "__pycache__"}
 FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
-CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
-# [words](target), [words](<target> "title"), and [name]: target; a picture is a link with ! in front.
-INLINE = re.compile(r"\]\(\s*(?:<([^>]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+[\"'(][^)]*)?\)")
-DEFINED = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?([^\s>]+)>?")
-ELSEWHERE = re.compile(r"^(?:[a-zA-Z][a-zA-Z0-9+.-]*:|//)")
+CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+# [text](target), [text](<target> "title"), and [name]: target; an image is a link with ! in front.
+INLINE_LINK = re.compile(r"\]\(\s*(?:<([^>]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+[\"'(][^)]*)?\)")
+LINK_DEFINITION = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?([^\s>]+)>?")
+ABSOLUTE_URL = re.compile(r"^(?:[a-zA-Z][a-zA-Z0-9+.-]*:|//)")
 
 
 def lines(path):
-    """The lines of a file that are no code, with their numbers."""
+    """The lines of a file outside code blocks, with their numbers."""
     fence = None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         mark = FENCE.match(line)
@@ -41,7 +41,7 @@ def lines(path):
 
 
 def anchors(path):
-    """The anchors of a file's headings, as GitHub makes them."""
+    """The anchors of a file's headings, as GitHub derives them."""
     found, seen = set(), {}
     for _, line in lines(path):
         heading = HEADING.match(line)
@@ -49,48 +49,48 @@ def anchors(path):
             continue
         words = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading.group(1))
         slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
-        again = seen.get(slug, 0)
-        seen[slug] = again + 1
-        found.add(f"{slug}-{again}" if again else slug)
+        repeats = seen.get(slug, 0)
+        seen[slug] = repeats + 1
+        found.add(f"{slug}-{repeats}" if repeats else slug)
     return found
 
 
 def targets(path):
-    """The links of a file, with the lines they are on."""
+    """The links of a file, with their line numbers."""
     for number, line in lines(path):
-        plain = CODE.sub("", line)
-        for match in INLINE.finditer(plain):
+        plain = CODE_SPAN.sub("", line)
+        for match in INLINE_LINK.finditer(plain):
             yield number, match.group(1) if match.group(1) is not None else match.group(2)
-        if match := DEFINED.match(plain):
+        if match := LINK_DEFINITION.match(plain):
             yield number, match.group(1)
 
 
-def is_there(path, known):
-    """Whether the repository has a file or folder; a disk may not care about capitals, but a clone elsewhere does."""
+def exists(path, known):
+    """Whether the repository has a file or folder; unlike some file systems, this distinguishes capitals."""
     return path == ROOT or str(path.relative_to(ROOT)) in known
 
 
 def problem(path, target, known):
-    """What is wrong with a link, if anything."""
-    if ELSEWHERE.match(target):
+    """What is wrong with a link, or None."""
+    if ABSOLUTE_URL.match(target):
         return None
     name, _, anchor = target.partition("#")
     base = ROOT if name.startswith("/") else path.parent
     found = path if not name else Path(base, unquote(name).lstrip("/")).resolve()
     if not found.is_relative_to(ROOT):
-        return f"{target} leads out of the repository"
-    if not is_there(found, known):
-        return f"{target} leads nowhere"
+        return f"{target} is outside the repository"
+    if not exists(found, known):
+        return f"{target} does not exist"
     if anchor and found.suffix == ".md" and unquote(anchor) not in anchors(found):
-        return f"{target} names no heading; there are: {', '.join(sorted(anchors(found)))}"
+        return f"{target} is not a heading of that file; its headings: {', '.join(sorted(anchors(found)))}"
     return None
 
 
 def repository():
-    """Every file of the repository by its path in it, and every folder that has one."""
+    """The paths of all files, and of all files and their folders."""
     files = []
     for folder, below, names in os.walk(ROOT):
-        below[:] = sorted(name for name in below if name not in MADE)
+        below[:] = sorted(name for name in below if name not in IGNORED_FOLDERS)
         files.extend(str(Path(folder, name).relative_to(ROOT)) for name in sorted(names))
     return files, set(files) | {str(parent) for name in files for parent in Path(name).parents}
 
@@ -102,8 +102,8 @@ def main(named):
     for path in chosen:
         for line, target in targets(path):
             count += 1
-            if said := problem(path, target, known):
-                broken.append(f"{path.relative_to(ROOT)}:{line}: {said}")
+            if message := problem(path, target, known):
+                broken.append(f"{path.relative_to(ROOT)}:{line}: {message}")
     print("\n".join(broken), file=sys.stderr, end="\n" if broken else "")
     print(f"{count} links in {len(chosen)} files, {len(broken)} broken")
     return 1 if broken else 0

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures what an agent reaches with follow-ups, on a corpus of recorded tool outputs with questions.
+"""Measures which questions an agent can answer with follow-ups, on a corpus of recorded tool results with questions.
 
-a) A script plays the agent. It knows the text of a question and what tidegate answered, and nothing else: it greps for
-   the rarest words of the question and reads what the answer points to. At least 80 % of the lookup, rare and
-   substring questions must be answered within two follow-ups of 1,000 tokens.
-b) For each question of a table, the one query that an agent would write gives the exact answer within 1,000 tokens.
+a) A script plays the agent. It knows only the text of the question and what tidegate answered: it greps for the rarest
+   words of the question and reads the place that the answer points to. At least 80 % of the lookup, rare and substring
+   questions must be answered within two follow-ups of 1,000 tokens.
+b) For each question in reach.json, the one query given there must return the exact answer within 1,000 tokens.
 """
 import argparse
 import gzip
@@ -16,14 +16,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLLOW_UPS = 2
-TOKENS = 1000
-BAR = 0.80
+MAX_FOLLOW_UPS = 2
+MAX_TOKENS = 1000
+MIN_REACHED = 0.80
 KINDS = ("lookup", "rare", "substring")
 
 
 class Tidegate:
-    """The command, with a store of its own."""
+    """The tidegate command with its own data folder."""
 
     def __init__(self, program, home):
         self.program, self.home = str(program), home
@@ -33,15 +33,15 @@ class Tidegate:
         return subprocess.run([self.program, *arguments], input=stdin, capture_output=True, env=environment)
 
     def keep(self, raw, tool):
-        """Stores a result; returns its name and the first answer."""
+        """Stores a result; returns its handle and the first answer."""
         report = json.loads(self.run("shape", "--keep", "--tool", tool, "--format", "json", stdin=raw).stdout)
         result = json.loads(self.run("shape", "--tool", tool, "--format", "result", stdin=raw).stdout)
         return report["id"], result
 
     def query(self, name, **arguments):
-        """The text of a part, or of the error, as the agent would read it."""
+        """Runs a follow-up; returns the text or the error that the agent would read."""
         flags = [part for key, value in arguments.items() for part in ("--" + key.replace("_", "-"), str(value))]
-        done = self.run("query", name, "--max-tokens", str(TOKENS), *flags)
+        done = self.run("query", name, "--max-tokens", str(MAX_TOKENS), *flags)
         return (done.stdout or done.stderr).decode("utf-8", "replace")
 
 
@@ -56,9 +56,9 @@ exact all digits hex bytes chars characters picture""".split())
 
 
 def rarest(question, first):
-    """The words of a question, the one that is least likely to be anywhere else first.
+    """The words of a question, rarest first.
 
-    What looks like a name or a code is rare; what stands in the first answer already is not."""
+    Words that look like a name or a code count as rare; words that occur in the first answer do not."""
     quoted = re.findall(r'"([^"]{2,60})"', question)
     plain = re.sub(r'"[^"]{2,60}"', " ", question)
     codes = set(re.findall(r"\((\w{2,12})\)", plain))
@@ -73,21 +73,21 @@ def rarest(question, first):
         score += 3 * bool(re.search(r"[a-z][A-Z]", word)) + 3 * (word.isupper() and len(word) > 1)
         score += 1.5 * (word[0].isupper() and at > 0) - 4 * (word.lower() in known)
         scored.append((-score, at, word))
-    # A path that is nowhere may be there in parts.
+    # If a path does not occur as a whole, its last part may.
     found = quoted + [word for _, _, word in sorted(scored)]
     return found + [part for word in found if "/" in word for part in word.split("/")[-1:] if part]
 
 
 def expression(word):
-    """A regular expression for a word as a whole."""
+    """A regular expression that matches a whole word."""
     escaped = re.escape(word).replace("\\ ", r"\s+")
     begin = r"\b" if re.match(r"\w", word) else ""
-    # What ends in a digit may be the beginning of a longer code.
+    # A word with a digit may be the beginning of a longer code.
     return begin + escaped + (r"\b" if re.search(r"[^\W\d]$", word) and not re.search(r"\d", word) else "")
 
 
 def pointed_to(answer):
-    """Where an answer points: the deepest path of the first match, or the number of a line."""
+    """The view that an answer points to: the deepest path of its first match, or the lines around it."""
     paths = re.findall(r"^(/\S*) ", answer, re.M)
     if paths:
         inside = [path for path in paths if path.startswith(paths[0])]
@@ -100,10 +100,10 @@ def pointed_to(answer):
 
 
 def play(tidegate, name, question, first, answered):
-    """Asks follow-ups until the answer is there; returns how many it took, or None."""
+    """Sends follow-ups until the question is answered; returns their number, or None."""
     words = rarest(question, first)
     seen, read = [], None
-    for step in range(FOLLOW_UPS):
+    for step in range(MAX_FOLLOW_UPS):
         if read:
             answer = tidegate.query(name, **read)
         elif words:
@@ -150,12 +150,12 @@ def reach(corpus, tidegate, library, verbose):
             calls.append(taken)
     hits, all_ = (sum(pair[at] for pair in total.values()) for at in (0, 1))
     by_kind = ", ".join(f"{kind} {hit}/{count}" for kind, (hit, count) in total.items())
-    print(f"reached within {FOLLOW_UPS} follow-ups of {TOKENS} tokens: {hits} of {all_} ({hits / all_:.0%}; {by_kind}); mean {sum(calls) / len(calls):.2f} follow-ups")
-    return [] if hits / all_ >= BAR else [f"{hits / all_:.1%} reached, the bar is {BAR:.0%}"]
+    print(f"reached within {MAX_FOLLOW_UPS} follow-ups of {MAX_TOKENS} tokens: {hits} of {all_} ({hits / all_:.0%}; {by_kind}); mean {sum(calls) / len(calls):.2f} follow-ups")
+    return [] if hits / all_ >= MIN_REACHED else [f"{hits / all_:.1%} reached, at least {MIN_REACHED:.0%} expected"]
 
 
-def comes_back(corpus, tidegate):
-    """Every result, large or small, comes back byte for byte."""
+def check_exports(corpus, tidegate):
+    """Checks that `export` returns every result byte for byte; returns the problems."""
     problems, count = [], 0
     for entry in json.loads((corpus / "index.json").read_text())["items"]:
         file = corpus / json.loads((corpus / "questions" / f"{entry['id']}.json").read_text())["file"]
@@ -192,7 +192,7 @@ def one_query_each(corpus, tidegate, library, table):
 
 
 def exact(checker, question, text):
-    """The corpus's check, without the conditions on nearness that are there for long texts."""
+    """The corpus's check, without the conditions on proximity that are meant for long texts."""
     check = {key: value for key, value in question["check"].items() if key not in ("near", "stated", "window")}
     return checker.check({**question, "check": check}, text)
 
@@ -209,7 +209,7 @@ def main():
     import corpuslib
     with tempfile.TemporaryDirectory() as home:
         tidegate = Tidegate(options.tidegate.resolve(), home)
-        problems = comes_back(options.corpus, tidegate)
+        problems = check_exports(options.corpus, tidegate)
         problems += reach(options.corpus, tidegate, corpuslib, options.verbose)
         problems += one_query_each(options.corpus, tidegate, corpuslib, options.table)
     for problem in problems:

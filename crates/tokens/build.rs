@@ -1,5 +1,5 @@
-//! Lays out the vocabularies and the character classes as flat tables, so that the library needs no start-up
-//! work: the tables are constants of the binary, paged in as they are touched.
+//! Writes the vocabularies and the character classes as flat tables, so that the library has no start-up cost: the
+//! tables are constants of the binary, and the system loads only the pages that are used.
 //!
 //! The ranks come from the data crates `splintr-vocab-*` (packed form: magic, count, then varint rank, varint
 //! length, bytes), the classes from `regex-syntax`, so that they follow the same Unicode version as the regex
@@ -91,7 +91,7 @@ fn varint(rest: &mut &[u8]) -> u32 {
 fn class_table() -> Vec<u8> {
     const CODE_POINTS: usize = 0x11_0000;
     let mut classes = vec![0u8; CODE_POINTS];
-    // The bits are named in src/class.rs.
+    // src/class.rs names the bits.
     for (pattern, bits) in [
         (r"\p{L}", 1),
         (r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", 2),

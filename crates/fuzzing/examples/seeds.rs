@@ -1,6 +1,6 @@
-//! Writes the seeds of the fuzz targets to `fuzz/corpus`: the samples of the testkit, cut small, and a few by hand.
+//! Writes the seeds of the fuzz targets to `fuzz/corpus`: shortened samples of the testkit, and some written by hand.
 //!
-//! `cargo run -p tidegate-fuzzing --example seeds`. The same samples give the same files.
+//! `cargo run -p tidegate-fuzzing --example seeds`. The output is the same on every run.
 
 use std::fs;
 use std::io;
@@ -9,11 +9,11 @@ use std::path::Path;
 use serde_json::Value;
 use tidegate_testkit::{make, sample};
 
-/// The longest text of a seed.
-const LONGEST: usize = 1200;
+/// Bytes of the longest text of a seed.
+const MAX_TEXT_BYTES: usize = 1200;
 
-/// Forms of a result, as `input.rs` reads them: as it came, one text repeated, a list of it, structured content.
-const AS_IT_CAME: u8 = 0;
+/// Forms of a result, as `input.rs` reads them: unchanged, one text, a repeated text, a list, structured content.
+const UNCHANGED: u8 = 0;
 const TEXT: u8 = 4;
 const TEXT_REPEATED: u8 = 4 | 3 << 3;
 const LIST: u8 = 6 | 4 << 3;
@@ -38,17 +38,17 @@ fn write(target: &str, name: &str, parts: &[&[u8]]) -> io::Result<()> {
     fs::write(folder.join(name), parts.concat())
 }
 
-/// The texts of the samples, cut.
+/// Returns the texts of the samples, shortened.
 fn texts() -> Vec<(&'static str, String)> {
     let text = |result: Vec<u8>| {
         let value: Value = serde_json::from_slice(&result).expect("a sample is JSON");
         value["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     };
-    sample::all().into_iter().map(|(name, result)| (name, cut(&text(result)).to_owned())).collect()
+    sample::all().into_iter().map(|(name, result)| (name, shortened(&text(result)).to_owned())).collect()
 }
 
-fn cut(text: &str) -> &str {
-    let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= LONGEST);
+fn shortened(text: &str) -> &str {
+    let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= MAX_TEXT_BYTES);
     &text[..end.unwrap_or(text.len())]
 }
 
@@ -56,17 +56,17 @@ fn payload() -> io::Result<()> {
     for (at, (name, text)) in texts().into_iter().enumerate() {
         // The first two bits choose the budget.
         let budget = (at as u8 % 3) << 6;
-        write("payload", name, &[&[AS_IT_CAME], &make::text_result(&text)])?;
+        write("payload", name, &[&[UNCHANGED], &make::text_result(&text)])?;
         write("payload", &format!("{name}_repeated"), &[&[TEXT_REPEATED | budget], text.as_bytes()])?;
     }
     let record = r#"{"id":7,"name":"thing","state":"open","created_at":"2026-01-02T03:04:05Z","body":null}"#;
     write("payload", "list", &[&[LIST], record.as_bytes()])?;
     write("payload", "structured", &[&[STRUCTURED], record.as_bytes()])?;
     let blocks = r#"{"content":[{"type":"image","mimeType":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"},{"type":"resource","resource":{"uri":"x://y","mimeType":"text/plain","text":"a\nb"}},{"type":"resource_link","uri":"x://y","name":"n"},{"type":"audio","mimeType":"audio/wav","data":"UklGRg"},{"type":"hologram","value":[1]}],"isError":false,"_meta":{"x/y":1},"structuredContent":{"result":"a\nb"}}"#;
-    write("payload", "blocks", &[&[AS_IT_CAME], blocks.as_bytes()])?;
+    write("payload", "blocks", &[&[UNCHANGED], blocks.as_bytes()])?;
     let response =
         r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\ud800 \u0000 \u202e"}]}}"#;
-    write("payload", "response", &[&[AS_IT_CAME], response.as_bytes()])
+    write("payload", "response", &[&[UNCHANGED], response.as_bytes()])
 }
 
 fn views() -> io::Result<()> {
@@ -94,7 +94,7 @@ fn views() -> io::Result<()> {
     let rows = &sample::issues(3);
     for (view, pick, words) in views {
         let head = [pick, words.len() as u8];
-        write("views", view, &[&head, words.as_bytes(), &[AS_IT_CAME], &make::text_result(rows)])?;
+        write("views", view, &[&head, words.as_bytes(), &[UNCHANGED], &make::text_result(rows)])?;
     }
     Ok(())
 }
@@ -127,7 +127,7 @@ fn query() -> io::Result<()> {
     for (at, (name, pick, program)) in programs.into_iter().enumerate() {
         let head = [pick, program.len() as u8];
         let rows = make::text_result(&sample::issues(3));
-        write("query", name, &[&head, program.as_bytes(), &[AS_IT_CAME], &rows])?;
+        write("query", name, &[&head, program.as_bytes(), &[UNCHANGED], &rows])?;
         let (sample, text) = &texts[at];
         let other = format!("{name}_over_{sample}");
         write("query", &other, &[&head, program.as_bytes(), &[TEXT], text.as_bytes()])?;
@@ -175,7 +175,7 @@ fn raw() -> io::Result<()> {
     Ok(())
 }
 
-/// Lengths of pieces, with how many there are before them: one, and any.
+/// The lengths of the pieces of a stream, after their number: one piece, and several.
 const ONE_PIECE: &[u8] = &[0];
 const PIECES: &[u8] = &[3, 0, 6, 40];
 
@@ -202,7 +202,7 @@ fn skim() -> io::Result<()> {
     write("skim", "long", &[ONE_PIECE, format!("{{\"{long}\":\"{long}\",\"a\":[\"{long}\"]}}").as_bytes()])
 }
 
-/// Limits of what is held, as `input.rs` reads them: none, all on disk, some on disk and some too long.
+/// Memory limits, as `input.rs` reads them: the defaults, all on disk, some on disk and some too long.
 const LIMITS: [(&str, [u8; 2]); 3] = [("held", [255, 255]), ("spooled", [0, 255]), ("capped", [4, 8])];
 
 fn lines() -> io::Result<()> {

@@ -1,22 +1,22 @@
-//! How the bytes of a fuzzer become the parts that a target needs.
+//! Turns the bytes of a fuzzer into the parts that a target needs.
 //!
-//! A fuzzer knows nothing of JSON inside a JSON string, and its inputs are small. So the first bytes say how the rest is
-//! wrapped and how often it is repeated: overviews are made of what is large.
+//! A fuzzer does not find JSON inside a JSON string, and its inputs are small. So the first bytes say how the rest is
+//! wrapped and how often it is repeated: only large results get an overview.
 
 use tidegate_proxy::Limits;
 use tidegate_testkit::make;
 
-/// The largest result that is made of an input.
-const LARGEST: usize = 16 << 10;
+/// Size of the largest result that is made from an input.
+const MAX_RESULT_BYTES: usize = 16 << 10;
 
-/// Takes the first byte away; 0 where there is none.
+/// Takes the first byte off the input; 0 if it is empty.
 pub(crate) fn byte(data: &mut &[u8]) -> u8 {
     let Some((&first, rest)) = data.split_first() else { return 0 };
     *data = rest;
     first
 }
 
-/// Takes a short piece away, whose length stands before it.
+/// Takes a short piece off the input; its length is the byte before it.
 pub(crate) fn piece<'d>(data: &mut &'d [u8]) -> &'d [u8] {
     let length = usize::from(byte(data)).min(data.len());
     let (piece, rest) = data.split_at(length);
@@ -24,24 +24,24 @@ pub(crate) fn piece<'d>(data: &mut &'d [u8]) -> &'d [u8] {
     piece
 }
 
-/// Makes a result of the rest of an input, of at most so many bytes where it is repeated.
-pub(crate) fn result(form: u8, data: &[u8], most: usize) -> Vec<u8> {
+/// Makes a result from the rest of an input; repetition stops at `max_bytes`.
+pub(crate) fn result(form: u8, data: &[u8], max_bytes: usize) -> Vec<u8> {
     let times = 1 << (form >> 3 & 7);
-    let times = times.min(most.min(LARGEST) / data.len().max(1)).max(1);
+    let times = times.min(max_bytes.min(MAX_RESULT_BYTES) / data.len().max(1)).max(1);
     let text = || String::from_utf8_lossy(&data.repeat(times)).into_owned();
     match form & 7 {
-        // As it came: a result, a response, or any text.
+        // Unchanged: a result, a response, or any text.
         0..=2 => data.to_vec(),
         3 => data.repeat(times),
-        // One text, as most servers send.
+        // One text block, as most servers send.
         4 | 5 => make::text_result(&text()),
-        // A list of the same record or value.
+        // A list of equal records or values.
         6 => make::text_result(&format!("[{}]", vec![String::from_utf8_lossy(data); times].join(","))),
         _ => format!("{{\"content\":[],\"structuredContent\":{}}}", text()).into_bytes(),
     }
 }
 
-/// Cuts a stream into pieces of these lengths, again and again; without any it is one piece.
+/// Cuts a stream into pieces, cycling through these lengths; without lengths it is one piece.
 pub(crate) fn pieces<'d>(stream: &'d [u8], lengths: &'d [u8]) -> impl Iterator<Item = &'d [u8]> {
     let mut lengths = lengths.iter().cycle();
     let mut rest = stream;
@@ -53,7 +53,7 @@ pub(crate) fn pieces<'d>(stream: &'d [u8], lengths: &'d [u8]) -> impl Iterator<I
     })
 }
 
-/// Limits of what is held, of two bytes; the largest is no limit. Spools are kept in memory where the system can.
+/// Makes memory limits from two bytes; 255 means the default. Spool files go to `/dev/shm`, which is faster than a disk.
 pub(crate) fn limits(data: &mut &[u8], unit: usize) -> Limits {
     let (spool_above, most) = (usize::from(byte(data)), u64::from(byte(data)));
     Limits {

@@ -1,8 +1,7 @@
-//! What the fuzzers run: one module per target, each with one function `target` that takes any bytes and panics where
-//! something that always holds does not.
+//! The fuzz targets: one module each, with a function `target` that takes any bytes and panics if an invariant is broken.
 //!
-//! `fuzz/` at the root of the repository hands these functions to libFuzzer. The test here replays the inputs that are
-//! kept there, the seeds and every finding, so that a finding stays fixed without a fuzzer at hand. Never published.
+//! `fuzz/` at the root of the repository passes these functions to libFuzzer. The test of this crate replays the inputs
+//! in `fuzz/`, the seeds and every finding, so that a finding stays fixed without a fuzzer. Never published.
 
 pub mod config;
 mod input;

@@ -1,6 +1,7 @@
-//! Any bytes as a result: read, measured and shaped.
+//! Reads, measures and shapes any bytes as a result.
 //!
-//! Holds: an answer is within its budget in tokens and bytes (law 1), the same twice, and the same wherever the bytes are.
+//! Invariants: an answer is within its budget in tokens and bytes (law 1), and is the same for a result in memory and one
+//! that is not.
 
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
@@ -17,20 +18,20 @@ use crate::input;
 pub fn target(mut data: &[u8]) {
     let form = input::byte(&mut data);
     let least = Budget { tokens: Budget::LEAST_TOKENS, bytes: Budget::LEAST_BYTES };
-    // Larger than the budget is enough: time goes with size.
-    let (budget, most) = match form >> 6 {
+    // Little more than the budget, since a case takes as long as its result is large.
+    let (budget, max_bytes) = match form >> 6 {
         0 => (least, 3 << 10),
         1 => (Budget::of_tokens(Tokens(500)), 4 << 10),
         2 => (Budget::of_tokens(Tokens(800)), 6 << 10),
         _ => (Budget::default(), 16 << 10),
     };
-    let result = input::result(form, data, most);
-    // What calls itself a message but is none is refused here and read as a text there.
+    let result = input::result(form, data, max_bytes);
+    // `read` refuses bytes that only look like a message; `read_result` takes them as text.
     let strict = Payload::read(&result.as_slice()).is_ok();
     let shaped = shaped_at(&result.as_slice(), budget, strict);
     check_bounds(&shaped, budget);
     let again = shaped_at(&Elsewhere(result), budget, strict);
-    assert_eq!(shaped.result, again.result, "the same wherever the bytes are");
+    assert_eq!(shaped.result, again.result, "in memory or not, the result is the same");
     assert_eq!((shaped.raw, shaped.shaped), (again.raw, again.shaped), "the same cost");
 }
 
@@ -55,9 +56,9 @@ fn check_bounds(shaped: &Shaped, budget: Budget) {
         assert_eq!(shaped.step, Step::Pass);
         return;
     };
-    // Measured as a client would: not by what the engine says of it.
+    // Measured independently, not taken from the engine's own figures.
     let answer = answer.as_slice();
-    let payload = Payload::read(&answer).expect("an answer is a result");
+    let payload = Payload::read(&answer).expect("an answer is a valid result");
     let fit = measure::fits(&payload, &budget, &Meter::default()).expect("bytes in memory can be read");
     assert_ne!(fit, Fit::Over, "the answer fits\n{}", String::from_utf8_lossy(answer));
     assert!(Bytes(answer.len() as u64) >= cost.bytes);

@@ -1,6 +1,6 @@
-//! Any program over any data, through the engines.
+//! Runs any jq, SQL or grep program over any data.
 //!
-//! Holds: it ends in time; the answer is within its budget; and nothing but reading is allowed.
+//! Invariants: it ends in time; the answer is within its budget; and SQL cannot write.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -18,41 +18,46 @@ use tidegate_query::{Limits, Queries, Worker, worker};
 
 use crate::input;
 
-/// The program that runs jq.
+/// The program that runs jq in its own process.
 static WORKER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Uses a program to run jq; the first one named is used.
-pub fn work_with(program: PathBuf) {
+/// Sets the program that runs jq; later calls have no effect.
+pub fn set_worker(program: PathBuf) {
     WORKER.get_or_init(|| program);
 }
 
-/// Makes a fuzzer its own worker: to be called before anything else.
-pub fn begin() {
+/// Lets a fuzzer run jq with a copy of itself. It must be called before anything else.
+pub fn init() {
     if std::env::args().nth(1).is_some_and(|argument| argument == worker::SUBCOMMAND) {
         std::process::exit(i32::from(!worker::main()));
     }
-    work_with(std::env::current_exe().expect("a program knows where it is"));
+    set_worker(std::env::current_exe().expect("the system knows the path of this program"));
 }
 
-/// How long a program may run here; a loaded machine may take longer to notice.
-const TIME: Duration = Duration::from_millis(400);
-const LATE: Duration = Duration::from_secs(6);
+/// How long a program may run.
+const TIME_LIMIT: Duration = Duration::from_millis(400);
+/// How long an answer may take; a loaded machine notices the limit late.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(6);
+/// Size of the largest result of this target.
+const MAX_RESULT_BYTES: usize = 8 << 10;
 
-/// The largest result of this target.
-const LARGEST: usize = 8 << 10;
-
-/// Runs one input: a byte for the engine, a piece that is the program, a byte for the form, then the data.
+/// Runs one input: a byte for the engine, a piece with the program, a byte for the form, then the data.
 pub fn target(mut data: &[u8]) {
     let pick = input::byte(&mut data);
     let program = String::from_utf8_lossy(input::piece(&mut data)).into_owned();
     let form = input::byte(&mut data);
-    let result = input::result(form, data, LARGEST);
+    let result = input::result(form, data, MAX_RESULT_BYTES);
     let source = result.as_slice();
     let payload = Payload::read_result(&source).expect("bytes in memory can be read");
     let outline = Outline::read(&payload).expect("bytes in memory can be read");
-    let limits =
-        Limits { time: TIME, load_time: TIME, memory_bytes: 512 << 20, rows: 10_000, ..Limits::default() };
-    let worker = WORKER.get().expect("a worker was named").clone();
+    let limits = Limits {
+        time: TIME_LIMIT,
+        load_time: TIME_LIMIT,
+        memory_bytes: 512 << 20,
+        rows: 10_000,
+        ..Limits::default()
+    };
+    let worker = WORKER.get().expect("a worker was set").clone();
     let Ok(query) = arguments(pick, &program).into_query() else { return };
     let budget = Budget::of_tokens(Tokens(500));
     let asked = Asked {
@@ -68,17 +73,17 @@ pub fn target(mut data: &[u8]) {
     };
     let started = Instant::now();
     let answer = answer(&asked);
-    assert!(started.elapsed() < LATE, "it ends in time");
+    assert!(started.elapsed() < ANSWER_DEADLINE, "a query ends in time");
     if let Ok(answer) = answer {
         let cost = answer.cost;
         assert!(cost.tokens <= budget.tokens, "{} tokens\n{}", cost.tokens, answer.text);
         assert!(cost.bytes <= budget.bytes, "{} bytes\n{}", cost.bytes, answer.text);
-        assert!(answer.shown > 0 || answer.next.is_none(), "a step goes on: {}", answer.text);
-        assert!(query_is_sql(pick).is_none_or(|()| !writes(&program)), "nothing is written: {program}");
+        assert!(answer.shown > 0 || answer.next.is_none(), "an answer makes progress: {}", answer.text);
+        assert!(!(is_sql(pick) && writes(&program)), "a statement that writes was answered: {program}");
     }
 }
 
-/// The view that is picked. jq starts a process each time, so it is picked least.
+/// Makes the arguments for an engine. jq starts a process each time, so it is picked least often.
 fn arguments(pick: u8, program: &str) -> Arguments {
     let program = Some(program.to_owned());
     match pick & 15 {
@@ -88,13 +93,13 @@ fn arguments(pick: u8, program: &str) -> Arguments {
     }
 }
 
-fn query_is_sql(pick: u8) -> Option<()> {
-    (1..=8).contains(&(pick & 15)).then_some(())
+fn is_sql(pick: u8) -> bool {
+    (1..=8).contains(&(pick & 15))
 }
 
-/// Whether a statement is one of those that change something or reach out of the table.
+/// Returns whether a statement writes, or reaches beyond the table.
 fn writes(program: &str) -> bool {
-    const WRITES: [&str; 14] = [
+    const WRITING_STATEMENTS: [&str; 14] = [
         "insert",
         "update",
         "delete",
@@ -111,5 +116,5 @@ fn writes(program: &str) -> bool {
         "savepoint",
     ];
     let first: String = program.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
-    WRITES.contains(&first.to_ascii_lowercase().as_str())
+    WRITING_STATEMENTS.contains(&first.to_ascii_lowercase().as_str())
 }

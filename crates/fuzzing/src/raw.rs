@@ -1,7 +1,7 @@
-//! JSON that is looked into and changed in a few places.
+//! Finds and edits parts of JSON without parsing the whole.
 //!
-//! Holds, where a parser of the field accepts the document: the members and elements found are the parser's, in its
-//! order, duplicates too; and what an edit does not name stays as it is, byte for byte. Other bytes never panic.
+//! Invariants, if `serde_json` accepts the document: the members and elements found are the parser's, in the same order,
+//! duplicates included; and an edit changes nothing but its place, byte for byte. Other bytes never cause a panic.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::input;
 pub fn target(mut data: &[u8]) {
     let pick = input::byte(&mut data);
     let everything = 0..data.len();
-    // Anything may be asked of anything.
+    // Every function takes any bytes.
     let _ = raw::at(data, &everything, &["params", "name"]);
     let _ = raw::text(data, &everything);
     let found = raw::whole(data);
@@ -28,7 +28,7 @@ pub fn target(mut data: &[u8]) {
         return;
     }
     let place = found.expect("a document has one value");
-    assert_eq!(data.trim_ascii(), &data[place.clone()], "only the white space around is left out");
+    assert_eq!(data.trim_ascii(), &data[place.clone()], "only white space is left out");
     match data[place.start] {
         b'{' => object(data, &members.expect("an object has members"), pick, &place),
         b'[' => array(data, &elements.expect("an array has elements")),
@@ -36,7 +36,7 @@ pub fn target(mut data: &[u8]) {
     }
 }
 
-/// The members of an object as a parser finds them, duplicates too.
+/// The members of an object as a parser finds them, duplicates included.
 #[derive(Debug, PartialEq)]
 struct Pairs(Vec<(String, Value)>);
 
@@ -80,11 +80,11 @@ fn object(json: &[u8], members: &[Member<'_>], pick: u8, place: &Place) {
         .collect();
     assert_eq!(ours, theirs);
     let wholes: Vec<Place> = members.iter().map(|member| member.whole.clone()).collect();
-    between(json, &wholes);
+    check_separators(json, &wholes);
     for (key, _) in &theirs {
-        let last = theirs.iter().rev().find(|(name, _)| name == key).expect("it is there");
+        let last = theirs.iter().rev().find(|(name, _)| name == key).expect("the key is one of them");
         let found = raw::member(json, place, key).expect("every member is found");
-        assert_eq!(value(&json[found]), last.1, "of several the last");
+        assert_eq!(value(&json[found]), last.1, "the last of several");
     }
     remove(json, members, pick);
     replace(json, members, pick);
@@ -98,15 +98,15 @@ fn object(json: &[u8], members: &[Member<'_>], pick: u8, place: &Place) {
 fn array(json: &[u8], elements: &[Place]) {
     let ours: Vec<Value> = elements.iter().map(|place| value(&json[place.clone()])).collect();
     assert_eq!(Value::from(ours), value(json));
-    between(json, elements);
+    check_separators(json, elements);
     let mut edits = Edits::new();
     edits.append(json, &raw::whole(json).expect("an array"), b"null");
     let edited = edits.apply(json);
     assert_eq!(value(&edited).as_array().map(Vec::len), Some(elements.len() + 1));
 }
 
-/// Nothing but white space and one comma stands between two parts.
-fn between(json: &[u8], parts: &[Place]) {
+/// Checks that only white space and one comma separate two parts.
+fn check_separators(json: &[u8], parts: &[Place]) {
     for pair in parts.windows(2) {
         assert_eq!(json[pair[0].end..pair[1].start].trim_ascii(), b",");
     }
@@ -118,7 +118,8 @@ fn is_picked(pick: u8, index: usize) -> bool {
 
 fn remove(json: &[u8], members: &[Member<'_>], pick: u8) {
     let gone = |member: &Member<'_>| {
-        let index = members.iter().position(|other| other.whole == member.whole).expect("it is one of them");
+        let index =
+            members.iter().position(|other| other.whole == member.whole).expect("the member is one of them");
         is_picked(pick, index)
     };
     let mut edits = Edits::new();
@@ -129,7 +130,7 @@ fn remove(json: &[u8], members: &[Member<'_>], pick: u8) {
     let kept: Vec<&[u8]> =
         members.iter().filter(|member| !gone(member)).map(|member| &json[member.whole.clone()]).collect();
     let left: Vec<&[u8]> = left.iter().map(|member| &edited[member.whole.clone()]).collect();
-    assert_eq!(left, kept, "the others stay as they were written");
+    assert_eq!(left, kept, "the other members are unchanged");
     assert_eq!(pairs(&edited).len(), kept.len());
 }
 

@@ -1,7 +1,7 @@
-//! Parts of a kept result that are asked for in any words.
+//! Reads parts of a stored result with any arguments.
 //!
-//! Holds: an answer is within its budget (law 1); what it says comes next goes on and ends; all ranges together are the
-//! bytes that were kept (law 2); and a cursor that we did not make is refused.
+//! Invariants: an answer is within its budget (law 1); following `next` makes progress and ends; all ranges together are the
+//! stored bytes (law 2); and a forged cursor is refused.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,27 +16,27 @@ use tidegate_core::view::{Answer, Asked, NoEngines, Query, View, ViewError, answ
 
 use crate::input;
 
-/// The largest result of this target: every range of it is read.
-const LARGEST: usize = 4 << 10;
+/// Size of the largest result of this target; all of its ranges are read.
+const MAX_RESULT_BYTES: usize = 4 << 10;
 
-/// Runs one input: a byte for the view, a piece that is its words, a byte for the form, then the result.
+/// Runs one input: a byte for the view, a piece with its argument, a byte for the form, then the result.
 pub fn target(mut data: &[u8]) {
     let pick = input::byte(&mut data);
     let words = String::from_utf8_lossy(input::piece(&mut data)).into_owned();
     let form = input::byte(&mut data);
-    let kept = Kept::new(input::result(form, data, LARGEST));
+    let stored = Stored::new(input::result(form, data, MAX_RESULT_BYTES));
     let budget = if pick & 8 == 0 { Budget::of_tokens(Tokens(400)) } else { Budget::default() };
     match arguments(pick, &words).into_query() {
-        Ok(query) => kept.walk(query, budget),
+        Ok(query) => stored.walk(query, budget),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
     if pick & 16 != 0 {
-        kept.all_ranges(budget);
+        stored.all_ranges(budget);
     }
-    assert!(cursor::decode(&words, seal).is_err(), "a cursor that nobody made");
+    assert!(cursor::decode(&words, seal).is_err(), "a forged cursor is refused");
 }
 
-/// The view that is picked, in the words given.
+/// Makes the arguments of the view that is picked.
 fn arguments(pick: u8, words: &str) -> Arguments {
     let mut arguments = Arguments::default();
     let text = Some(words.to_owned());
@@ -53,7 +53,7 @@ fn arguments(pick: u8, words: &str) -> Arguments {
     arguments
 }
 
-/// A stand-in for a MAC: every byte changes it, and nobody guesses it.
+/// A stand-in for a MAC that depends on every byte.
 fn seal(bytes: &[u8]) -> [u8; cursor::SEAL] {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |byte: u8| {
@@ -65,19 +65,19 @@ fn seal(bytes: &[u8]) -> [u8; cursor::SEAL] {
     std::array::from_fn(|at| next(at as u8) as u8)
 }
 
-/// A result with what is kept beside it.
-struct Kept {
+/// A result with its outline, as in the store.
+struct Stored {
     result: Vec<u8>,
     outline: Outline,
 }
 
-impl Kept {
+impl Stored {
     fn new(result: Vec<u8>) -> Self {
         let source = result.as_slice();
         let payload = Payload::read_result(&source).expect("bytes in memory can be read");
         let outline = Outline::read(&payload).expect("bytes in memory can be read");
-        // As it comes back from the store.
-        let outline = Outline::from_bytes(&outline.to_bytes()).expect("what was written is read");
+        // As the store returns it.
+        let outline = Outline::from_bytes(&outline.to_bytes()).expect("an outline parses back");
         Self { result, outline }
     }
 
@@ -97,31 +97,35 @@ impl Kept {
         let cost = answer.cost;
         assert!(cost.tokens <= budget.tokens, "{} of {} tokens\n{}", cost.tokens, budget.tokens, answer.text);
         assert!(cost.bytes <= budget.bytes, "{} of {} bytes\n{}", cost.bytes, budget.bytes, answer.text);
-        assert_eq!(cost.tokens, Meter::default().count(&answer.text), "the cost is that of the text");
+        assert_eq!(cost.tokens, Meter::default().count(&answer.text), "the cost is measured from the text");
         Ok(answer)
     }
 
-    /// Reads a view to its end; the first answer may be that there is no such part.
+    /// Reads a view to its end; the first answer may be an error.
     fn walk(&self, query: Query, budget: Budget) {
         let mut next = Some(query);
         let mut steps = 0;
         while let Some(query) = next {
             let made = cursor::encode(&query, seal);
-            assert_eq!(cursor::decode(&made, seal).ok().as_ref(), Some(&query), "a cursor leads back");
+            assert_eq!(
+                cursor::decode(&made, seal).ok().as_ref(),
+                Some(&query),
+                "a cursor decodes to its query"
+            );
             let answer = match self.ask(&query, budget) {
                 Ok(answer) => answer,
                 Err(error) => {
-                    // JSON that breaks off has records up to there; that is known once they are read.
+                    // Truncated JSON has records up to its end, which is known only after reading them.
                     let message = error.to_string();
                     let ends = message.contains("breaks off") && message.contains("use range");
-                    assert!(ends || steps == 0, "what is said to come next can be read: {error}, {query:?}");
+                    assert!(ends || steps == 0, "`next` can be read: {error}, {query:?}");
                     return;
                 }
             };
-            assert!(answer.shown > 0 || answer.next.is_none(), "a step goes on: {}", answer.text);
+            assert!(answer.shown > 0 || answer.next.is_none(), "an answer makes progress: {}", answer.text);
             next = answer.next;
             steps += 1;
-            // Every step shows something, so there cannot be more of them than bytes and blocks.
+            // Every step shows something, so that their number is bounded by the bytes and blocks.
             assert!(steps <= 2 * self.result.len() + 2, "the walk ends: {next:?}");
         }
     }
@@ -131,18 +135,18 @@ impl Kept {
         let mut next = (!self.result.is_empty()).then(|| Query::new(View::Range { from: 0, to: None }));
         while let Some(query) = next {
             let answer = self.ask(&query, budget).expect("every range can be read");
-            assert!(answer.shown > 0, "a step goes on: {}", answer.text);
+            assert!(answer.shown > 0, "an answer makes progress: {}", answer.text);
             let body = answer.body.as_bytes();
             if answer.text.contains("These bytes are written as base64.") {
-                bytes.extend(STANDARD.decode(body).expect("what is called base64 is base64"));
+                bytes.extend(STANDARD.decode(body).expect("the bytes are valid base64"));
             } else if answer.text.contains("These bytes are written as a JSON string.") {
-                let text: String = serde_json::from_slice(body).expect("what is called a string is one");
+                let text: String = serde_json::from_slice(body).expect("the text is a JSON string");
                 bytes.extend_from_slice(text.as_bytes());
             } else {
                 bytes.extend_from_slice(body);
             }
             next = answer.next;
         }
-        assert!(bytes == self.result, "all ranges are all bytes");
+        assert!(bytes == self.result, "all ranges together are the stored bytes");
     }
 }

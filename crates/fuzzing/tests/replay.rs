@@ -1,4 +1,6 @@
-//! Replays what is kept of the fuzzers: the seeds in `fuzz/corpus` and the findings in `fuzz/regressions`.
+//! Replays the inputs of the fuzz targets: the seeds in `fuzz/corpus` and the findings in `fuzz/regressions`.
+//!
+//! A fixed finding stays fixed: each replay runs the same function as the fuzzer, without one.
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -6,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use tidegate_fuzzing::{config, lines, link, payload, query, raw, skim, sse, unescape, views};
 
-/// The inputs of a target, in the order of their names.
+/// Returns the inputs of a target, sorted by name.
 fn inputs(target: &str) -> Vec<PathBuf> {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
     let mut inputs = Vec::new();
-    for kept in ["corpus", "regressions"] {
-        // A target without findings has no folder of them.
-        let entries = fs::read_dir(fuzz.join(kept).join(target)).into_iter().flatten();
+    for folder in ["corpus", "regressions"] {
+        // A target without findings has no folder for them.
+        let entries = fs::read_dir(fuzz.join(folder).join(target)).into_iter().flatten();
         inputs.extend(entries.map(|entry| entry.expect("a folder can be listed").path()));
     }
     inputs.sort();
@@ -20,7 +22,7 @@ fn inputs(target: &str) -> Vec<PathBuf> {
 }
 
 fn replay(name: &str, target: fn(&[u8])) {
-    query::work_with(env!("CARGO_BIN_EXE_fuzzing-worker").into());
+    query::set_worker(env!("CARGO_BIN_EXE_fuzzing-worker").into());
     let inputs = inputs(name);
     assert!(!inputs.is_empty(), "{name} has seeds");
     for input in inputs {

@@ -220,7 +220,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(tidegate_testkit::cases(256))]
 
         #[test]
         fn a_projection_is_a_part(value in objects(), names in prop::collection::vec("[ab.]{1,4}", 0..4)) {

@@ -183,7 +183,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(tidegate_testkit::cases(256))]
 
         #[test]
         fn a_summary_is_a_part_of_the_full_answer(grid in any_grid(), count in 0usize..8) {

@@ -66,7 +66,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(tidegate_testkit::cases(256))]
 
         #[test]
         fn a_sample_is_a_part_of_the_series(bits in prop::collection::vec(any::<u64>(), 0..300), count in 0usize..40) {

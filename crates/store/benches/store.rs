@@ -1,4 +1,4 @@
-//! Storing and reading, each against the least that it could cost. The ratios are what counts.
+//! Storing and reading, each compared with the least work that could do it: the ratios matter, not the times.
 //!
 //! `cargo bench -p tidegate-store`
 
@@ -37,12 +37,14 @@ fn put(criterion: &mut Criterion) {
     let mut number = 0u64;
     group.bench_function("tidegate: put", |bencher| {
         bencher.iter(|| {
-            // Another body each time, since equal ones are stored once.
+            // A different body each time, since equal ones are stored once.
             number += 1;
             body[100..108].copy_from_slice(&number.to_le_bytes());
             let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(600));
-            let kept = store.put(&new, &body.as_slice(), &|| Ok(Description::default())).expect("room");
-            store.delete(&owner, &kept.id).expect("it is there");
+            let kept = store
+                .put(&new, &body.as_slice(), &|| Ok(Description::default()))
+                .expect("the disk has space");
+            store.delete(&owner, &kept.id).expect("the artifact exists");
         });
     });
     group.bench_function("compress, write, sync, rename, sync the folder", |bencher| {
@@ -50,10 +52,10 @@ fn put(criterion: &mut Criterion) {
             let packed = zstd::bulk::compress(&body, 1).expect("memory");
             let (path, to) = (folder.path().join("new.tmp"), folder.path().join("new"));
             let mut file = std::fs::File::create(&path).expect("a file");
-            file.write_all(&packed).expect("room");
-            file.sync_all().expect("a disk");
+            file.write_all(&packed).expect("the disk has space");
+            file.sync_all().expect("the disk works");
             std::fs::rename(&path, &to).expect("the same folder");
-            std::fs::File::open(folder.path()).and_then(|folder| folder.sync_all()).expect("a disk");
+            std::fs::File::open(folder.path()).and_then(|folder| folder.sync_all()).expect("the disk works");
         });
     });
     group.finish();
@@ -76,13 +78,13 @@ impl Kept {
         let session = Session::new("one");
         let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(600));
         let describe = || Ok(Description { outline: outline.clone(), ..Description::default() });
-        let id = store.put(&new, &result.as_slice(), &describe).expect("room").id;
+        let id = store.put(&new, &result.as_slice(), &describe).expect("the disk has space").id;
         Self { store, _folder: folder, owner, id }
     }
 
     fn page(&self, number: u64) -> u64 {
-        let source = open(&self.store, &self.owner, &self.id).expect("it is there");
-        let outline = Outline::from_bytes(source.outline()).expect("our own");
+        let source = open(&self.store, &self.owner, &self.id).expect("the artifact exists");
+        let outline = Outline::from_bytes(source.outline()).expect("a valid outline");
         let asked = Asked {
             source: &source,
             outline: &outline,
@@ -98,14 +100,14 @@ impl Kept {
     }
 }
 
-/// A page of a 20 MB artifact, against reading and decompressing its chunks alone; and the thousandth page of a 200 MB
-/// artifact against its first.
+/// A page of a 20 MB artifact, compared with only reading and decompressing its chunks; and late pages of a 200 MB
+/// artifact, compared with its first.
 fn read(criterion: &mut Criterion) {
     let kept = Kept::new(42_000);
     let mut group = criterion.benchmark_group("a page of 20 MB");
     group.bench_function("tidegate: page 2000", |bencher| bencher.iter(|| kept.page(black_box(2000))));
-    let source = open(&kept.store, &kept.owner, &kept.id).expect("it is there");
-    let body: BodyRef = kept.store.open(&kept.owner, &kept.id).expect("it is there").body;
+    let source = open(&kept.store, &kept.owner, &kept.id).expect("the artifact exists");
+    let body: BodyRef = kept.store.open(&kept.owner, &kept.id).expect("the artifact exists").body;
     let chunk = source.len() / 2 / CHUNK;
     group.bench_function("its two chunks alone", |bencher| {
         bencher
@@ -118,7 +120,7 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("page 1", |bencher| bencher.iter(|| large.page(black_box(1))));
     group.bench_function("page 1000", |bencher| bencher.iter(|| large.page(black_box(1000))));
     group.bench_function("page 40000", |bencher| bencher.iter(|| large.page(black_box(40_000))));
-    let source = open(&large.store, &large.owner, &large.id).expect("it is there");
+    let source = open(&large.store, &large.owner, &large.id).expect("the artifact exists");
     assert!(Span::whole(&source).len() > 150_000_000);
     group.finish();
 }

@@ -1,4 +1,7 @@
-//! What is stored, and what a store must do. All backends pass one contract suite (`testkit::contract`).
+//! The types of stored results, and the trait [`ArtifactStore`] that every backend implements.
+//!
+//! The gate calls `put` before it answers a call, and `open` and `read_chunk` for each follow-up. Every backend passes
+//! one contract suite (`testkit::contract`).
 
 use std::fmt;
 use std::time::Duration;
@@ -9,19 +12,20 @@ use crate::clock::Millis;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
-/// Bodies are stored and read in chunks of so many bytes.
+/// Bytes of a chunk: bodies are stored and read in chunks of this size, the last one may be shorter.
 pub const CHUNK: u64 = 64 * 1024;
 
-macro_rules! name {
+/// Defines a text type, so that an owner cannot be passed where a session is expected.
+macro_rules! text_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub struct $name(String);
 
         impl $name {
-            /// Returns the name.
-            pub fn new(name: impl Into<String>) -> Self {
-                Self(name.into())
+            /// Returns the type for a text.
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
             }
 
             /// Returns the text.
@@ -38,95 +42,95 @@ macro_rules! name {
     };
 }
 
-name! {
+text_type! {
     /// Who may read an artifact: the user of the machine, or a verified principal.
     Owner
 }
 
-name! {
-    /// What a quota counts for: a process, an MCP session, or a principal.
+text_type! {
+    /// What a session quota applies to: a process, an MCP session, or a principal.
     Session
 }
 
-/// What is known of a result before it is read.
+/// The metadata of a result that the caller has before the result is stored.
 #[derive(Debug, Clone)]
 pub struct NewArtifact<'n> {
-    /// Its name: made before it is stored, so that it can be written into an answer meanwhile.
+    /// The id, made in advance, so that the answer can be composed while the result is being stored.
     pub id: ArtifactId,
     /// Who may read it.
     pub owner: &'n Owner,
-    /// Whose quota it counts for.
+    /// The session whose quota it uses.
     pub session: &'n Session,
     /// The tool it came from.
     pub tool: &'n str,
-    /// For how long it is kept at least.
+    /// The shortest time for which it is kept.
     pub ttl: Duration,
 }
 
 impl<'n> NewArtifact<'n> {
-    /// Returns a result of a tool.
+    /// Returns the metadata of a result, with a new random id.
     pub fn new(owner: &'n Owner, session: &'n Session, tool: &'n str, ttl: Duration) -> Self {
         Self { id: ArtifactId::random(), owner, session, tool, ttl }
     }
 }
 
-/// What is found out about a result by reading it, which may take as long as storing it.
+/// The metadata of a result that is found by reading it, which may take as long as storing it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
-    /// What `tidegate_core::outline::Outline` gives, to find parts without reading all.
+    /// A serialized `tidegate_core::outline::Outline`, with which a part is found without reading the whole.
     pub outline: Vec<u8>,
-    /// What the content was recognised as.
+    /// The kind that the content was recognised as.
     pub kind: String,
-    /// Records of its main list.
+    /// Number of records in its main list.
     pub records: Option<u64>,
-    /// Tokens of the whole.
+    /// Tokens of the whole result.
     pub tokens: u64,
 }
 
-/// What is known of a stored result.
+/// The metadata of a stored result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// Its name.
+    /// Its id.
     pub id: ArtifactId,
     /// The tool it came from.
     pub tool: String,
-    /// What the content was recognised as.
+    /// The kind that the content was recognised as.
     pub kind: String,
-    /// Records of its main list.
+    /// Number of records in its main list.
     pub records: Option<u64>,
-    /// Tokens of the whole.
+    /// Tokens of the whole result.
     pub tokens: u64,
-    /// Bytes of the whole.
+    /// Bytes of the whole result.
     pub bytes: u64,
-    /// Bytes it takes in the store.
+    /// Bytes it takes in the store, compressed.
     pub stored_bytes: u64,
     /// When it was stored.
     pub created: Millis,
-    /// Until when it is kept.
+    /// When it expires.
     pub expires: Millis,
 }
 
-/// The body of an artifact inside its store.
+/// Identifies the body of an artifact within its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyRef(pub i64);
 
-/// An artifact that is being read.
+/// An artifact that is open for reading.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// What is known of it.
+    /// Its metadata.
     pub artifact: Artifact,
-    /// Where its bytes are.
+    /// The body with its bytes.
     pub body: BodyRef,
-    /// What was kept beside it.
+    /// The serialized outline.
     pub outline: Vec<u8>,
 }
 
-/// The most stored bytes.
+/// Limits on stored (compressed) bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
-    /// Of one session.
+    /// Limit for one session.
     pub session_bytes: u64,
-    /// Of the whole store.
+    /// Limit for the whole store.
     pub store_bytes: u64,
 }
 
@@ -136,38 +140,40 @@ impl Default for Quotas {
     }
 }
 
-/// What a sweep took away.
+/// What a sweep removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Artifacts whose time was over.
+    /// Expired artifacts.
     pub artifacts: u64,
-    /// Bodies that nobody names any more, or that were never finished.
+    /// Bodies that no artifact refers to any more, or that were never finished.
     pub bodies: u64,
-    /// Bytes given back to the disk.
+    /// Bytes by which the file became smaller.
     pub freed_bytes: u64,
 }
 
-/// What is in use.
+/// How much a store holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Artifacts.
+    /// Number of artifacts.
     pub artifacts: u64,
     /// Stored bytes of all bodies.
     pub stored_bytes: u64,
 }
 
-/// Keeps artifacts.
+/// A store of artifacts.
 ///
 /// An artifact is created once and never changed. `put` returns only after the bytes are durable; until then nobody can
-/// name them. An artifact that has not expired is never taken away to make room: a full quota refuses instead.
-/// Whoever is not the owner is told that there is no such artifact.
+/// open them. An artifact that has not expired is never evicted: when a quota is full, `put` fails instead. To everybody
+/// but its owner, an artifact does not exist.
 pub trait ArtifactStore: Send + Sync {
-    /// Stores a result and names it. `describe` is called once its bytes are written, and no lock is held then, so that
-    /// whoever reads it meanwhile can take its time; where it fails nothing is stored.
+    /// Stores a result.
+    ///
+    /// `describe` is called after the bytes are written and while no lock is held, so that it may read the result at
+    /// length. If it fails, nothing is stored.
     ///
     /// # Errors
     ///
-    /// A full quota or disk, or a store that cannot be used; then nothing was stored.
+    /// The quota or the disk is full, or the store is unusable. Nothing was stored then.
     fn put(
         &self,
         new: &NewArtifact<'_>,
@@ -175,53 +181,53 @@ pub trait ArtifactStore: Send + Sync {
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError>;
 
-    /// Returns an artifact to be read.
+    /// Opens an artifact for reading.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] or [`StoreError::Expired`].
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError>;
 
-    /// Reads one chunk of a body: [`CHUNK`] bytes, fewer at its end.
+    /// Reads one chunk of a body: [`CHUNK`] bytes, fewer at the end of the body.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`] once the artifact is gone, [`StoreError::Damaged`] where the bytes are not those
+    /// [`StoreError::NotFound`] if the artifact was deleted meanwhile, [`StoreError::Damaged`] if the bytes are not those
     /// that were stored.
     fn read_chunk(&self, body: BodyRef, number: u64) -> Result<Vec<u8>, StoreError>;
 
-    /// Keeps an artifact for at least `ttl` from now.
+    /// Extends the life of an artifact to at least `ttl` from now.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] or [`StoreError::Expired`].
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError>;
 
-    /// Takes an artifact away.
+    /// Deletes an artifact.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`].
     fn delete(&self, owner: &Owner, id: &ArtifactId) -> Result<(), StoreError>;
 
-    /// Lists the owner's artifacts, newest first.
+    /// Lists at most `limit` artifacts of an owner, newest first.
     ///
     /// # Errors
     ///
-    /// A store that cannot be used.
-    fn list(&self, owner: &Owner, most: usize) -> Result<Vec<Artifact>, StoreError>;
+    /// The store is unusable.
+    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError>;
 
-    /// Takes away what has expired and what was never finished, and gives the space back.
+    /// Deletes expired artifacts and unfinished bodies, and shrinks the file.
     ///
     /// # Errors
     ///
-    /// A store that cannot be used.
+    /// The store is unusable.
     fn sweep(&self) -> Result<Swept, StoreError>;
 
-    /// Returns what is in use.
+    /// Returns how much the store holds.
     ///
     /// # Errors
     ///
-    /// A store that cannot be used.
+    /// The store is unusable.
     fn usage(&self) -> Result<Usage, StoreError>;
 }

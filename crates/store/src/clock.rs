@@ -1,4 +1,7 @@
-//! The time, as the store needs it: milliseconds since 1970, from a clock that tests can set.
+//! Time as milliseconds since 1970, and a clock that tests can replace.
+//!
+//! Every time in the store and the ledger is a [`Millis`]. The conversion to and from ISO 8601 is written out here, since
+//! it is all that would be needed of a date library.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,22 +11,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Millis(pub i64);
 
 impl Millis {
-    /// Returns the time after a duration.
+    /// Returns the time a duration later.
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the time before a duration.
+    /// Returns the time a duration earlier.
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 }
 
 /// Milliseconds of a day.
-const DAY: i64 = 86_400_000;
+const DAY_MILLIS: i64 = 86_400_000;
 
 impl Millis {
-    /// Reads a day such as `2026-11-14`, or a second of it such as `2026-11-14T09:30:00Z`, both in UTC.
+    /// Parses a day such as `2026-11-14` or a time such as `2026-11-14T09:30:00Z`, both in UTC.
     ///
     /// ```
     /// use tidegate_store::Millis;
@@ -43,14 +46,14 @@ impl Millis {
         if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 59 {
             return None;
         }
-        // The day number of a civil date, counting years from March.
+        // The day number of a civil date. Years begin in March here, so that a leap day is the last of its year.
         let shifted = year - i64::from(month <= 2);
         let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
         let year_of_era = shifted.rem_euclid(400);
         let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
         let days = shifted.div_euclid(400) * 146_097 + day_of_era - 719_468;
-        let time = Self(days * DAY + (hour * 3600 + minute * 60 + second) * 1000);
-        // A day that the month does not have would be one of the next.
+        let time = Self(days * DAY_MILLIS + (hour * 3600 + minute * 60 + second) * 1000);
+        // February 30 would come out as a day of March.
         time.to_string().starts_with(&text[..10]).then_some(time)
     }
 
@@ -60,9 +63,9 @@ impl Millis {
     }
 }
 
-/// Three numbers of so many digits.
-fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[i64; 3]> {
-    let mut parts = text.split(between);
+/// Parses three numbers with the given numbers of digits.
+fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
+    let mut parts = text.split(separator);
     let mut read = [0; 3];
     for (number, digits) in read.iter_mut().zip(digits) {
         let part = parts.next().filter(|part| part.len() == digits)?;
@@ -71,12 +74,12 @@ fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[i64; 3]> {
     parts.next().is_none().then_some(read)
 }
 
-/// As ISO 8601 in UTC, to the second.
+/// Writes the time as ISO 8601 in UTC, to the second.
 impl fmt::Display for Millis {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.div_euclid(1000);
         let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        // The civil date of a day number, counting years from March.
+        // The civil date of a day number; years begin in March, as above.
         let shifted = days + 719_468;
         let era = shifted.div_euclid(146_097);
         let day_of_era = shifted.rem_euclid(146_097);
@@ -91,13 +94,13 @@ impl fmt::Display for Millis {
     }
 }
 
-/// Tells the time.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// Returns the time now.
+    /// Returns the current time.
     fn now(&self) -> Millis;
 }
 
-/// The time of the machine.
+/// The clock of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -120,12 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
-        // Every day of the calendar's cycle of 400 years, each at another time.
+    fn a_written_time_parses_back() {
+        // Every day of the calendar's cycle of 400 years, each at a different time.
         for day in 0..146_097 {
-            let time = Millis((day - 20_000) * DAY + day * 7919 % 86_400 * 1000);
+            let time = Millis((day - 20_000) * DAY_MILLIS + day * 7919 % 86_400 * 1000);
             assert_eq!(Millis::read(&time.to_string()), Some(time));
-            assert_eq!(Millis::read(&time.day()), Some(Millis(time.0.div_euclid(DAY) * DAY)));
+            assert_eq!(Millis::read(&time.day()), Some(Millis(time.0.div_euclid(DAY_MILLIS) * DAY_MILLIS)));
         }
         for wrong in
             ["", "2026", "2026-1-01", "2026-13-01", "2026-00-10", "2026-02-29", "2026-11-31", "2026-11-14T"]

@@ -1,26 +1,29 @@
-//! What can go wrong in a store. A message never holds what was stored.
+//! Errors of the store. A message never contains anything that was stored.
+//!
+//! The gate turns these errors into answers for the model, and decides by their kind whether to try again: see
+//! `gate/error.rs` and `gate/keep.rs`.
 
 use std::sync::Arc;
 
 use crate::clock::Millis;
 
-/// Why the store could not do what was asked.
+/// Why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// No artifact of this owner has this name.
+    /// This owner has no artifact with this id.
     #[error("there is no such result")]
     NotFound,
-    /// The artifact's time is over.
+    /// The artifact has expired.
     #[error("the result has expired")]
     Expired {
-        /// When.
+        /// When it expired.
         at: Millis,
     },
     /// A quota would be exceeded; nothing was stored.
     #[error("the {scope} quota is full: {used} of {limit} bytes are in use")]
     QuotaFull {
-        /// Whose quota: `session` or `store`.
+        /// Which quota: `session` or `store`.
         scope: &'static str,
         /// Stored bytes in use.
         used: u64,
@@ -30,31 +33,32 @@ pub enum StoreError {
     /// The disk is full; nothing was stored.
     #[error("the disk is full")]
     DiskFull,
-    /// Another process has held the store for too long; nothing was stored.
+    /// Another process has kept the store locked for too long; nothing was stored.
     #[error("another process holds the store")]
     Busy,
-    /// What is kept can be read, but nothing can be stored.
+    /// The store can be read but not written; the source says why.
     #[error("the store can only be read")]
     ReadOnly(#[source] Arc<StoreError>),
-    /// The file of the store is not what was written.
+    /// The database file is damaged.
     #[error("the file of the store is damaged; move artifacts.db away to begin a new one")]
     DamagedFile,
     /// The bytes on disk are not those that were stored.
     #[error("the stored result is damaged ({what})")]
     Damaged {
-        /// What is wrong.
+        /// Which part is damaged.
         what: &'static str,
     },
-    /// The result that should be stored could not be read.
+    /// The result to be stored could not be read.
     #[error("the result could not be read")]
     Source(#[source] std::io::Error),
-    /// The store itself could not be used.
+    /// The database cannot be opened or used.
     #[error("the store cannot be used")]
     Unusable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl StoreError {
-    /// Returns whether the file may be another one, or be put right, by the time it is opened again.
+    /// Returns whether the database file is at fault, so that opening it again may help: somebody may have replaced or
+    /// repaired it.
     pub fn is_of_the_file(&self) -> bool {
         matches!(self, Self::DamagedFile | Self::Unusable(_))
     }

@@ -1,7 +1,7 @@
-//! Looks at a store from outside: what is in it, whether its file is sound, whether somebody holds it.
+//! Inspects a store without opening it as one: what it holds, whether its file is intact, whether it can be written.
 //!
-//! Nothing is made, repaired or taken away, so that whoever asks sees it as it is; opening a store would make its files
-//! private and set room aside.
+//! `tidegate doctor` calls this. Nothing is created, repaired or deleted, so that it reports the store as it is; opening
+//! a store would restrict the permissions of its files and reserve disk space.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,27 +11,27 @@ use rusqlite::{Connection, OpenFlags};
 use crate::artifact::Usage;
 use crate::clock::Millis;
 use crate::error::StoreError;
-use crate::sqlite::open_unwritable;
+use crate::sqlite::open_on_read_only_disk;
 
-/// How long one who writes may take before the store counts as held: a large body takes a moment.
-const HELD: Duration = Duration::from_secs(2);
+/// How long another writer may take before the store counts as locked: a large body takes a moment.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a store is like.
+/// What an inspection found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// What is kept, with what has expired and is still there.
+    /// What the store holds, including expired artifacts that were not swept yet.
     pub usage: Usage,
-    /// Artifacts whose time is over.
+    /// Number of expired artifacts.
     pub expired: u64,
 }
 
-/// Looks at the store in a file.
+/// Inspects the store in a file.
 ///
 /// # Errors
 ///
-/// A file that is no store, is damaged, or cannot be read.
+/// The file is not a store, is damaged, or cannot be read.
 pub fn health(path: &Path, now: Millis) -> Result<Health, StoreError> {
-    let connection = sound(path)?;
+    let connection = open_intact(path)?;
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
     let usage = Usage {
         artifacts: number("SELECT count(*) FROM artifact")?,
@@ -44,40 +44,41 @@ pub fn health(path: &Path, now: Millis) -> Result<Health, StoreError> {
     Ok(Health { usage, expired: expired.unsigned_abs() })
 }
 
-/// Checks that the pages of a database fit together; what they say is not looked at.
+/// Checks that the pages of a database are consistent; their content is not read.
 ///
 /// # Errors
 ///
-/// A file that is no database, is damaged, or cannot be read.
+/// The file is not a database, is damaged, or cannot be read.
 pub fn check(path: &Path) -> Result<(), StoreError> {
-    sound(path).map(drop)
+    open_intact(path).map(drop)
 }
 
-/// Waits for a moment until nobody else writes.
+/// Checks that the file can be written, waiting a moment for another writer to finish.
 ///
 /// # Errors
 ///
-/// [`StoreError::Busy`] where somebody does not stop; a file that cannot be written.
+/// [`StoreError::Busy`] if another process keeps the file locked, or the file cannot be written.
 pub fn can_write(path: &Path) -> Result<(), StoreError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    connection.busy_timeout(HELD)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
     Ok(connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?)
 }
 
-/// Opens a database that is sound.
-fn sound(path: &Path) -> Result<Connection, StoreError> {
-    match quick_checked(path) {
-        // Where there is no log, the file is taken for all there is; somebody may have begun to write meanwhile.
-        Err(StoreError::DamagedFile) => quick_checked(path),
+/// Opens a database and checks its pages.
+fn open_intact(path: &Path) -> Result<Connection, StoreError> {
+    match open_checked(path) {
+        // Without a write-ahead log the file is opened as immutable. If another process began to write after that, the
+        // check sees pages that do not belong together; the second try sees the log.
+        Err(StoreError::DamagedFile) => open_checked(path),
         checked => checked,
     }
 }
 
-fn quick_checked(path: &Path) -> Result<Connection, StoreError> {
-    let connection = open_unwritable(path)?;
-    connection.busy_timeout(HELD)?;
-    let told: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if told == "ok" { Ok(connection) } else { Err(StoreError::DamagedFile) }
+fn open_checked(path: &Path) -> Result<Connection, StoreError> {
+    let connection = open_on_read_only_disk(path)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" { Ok(connection) } else { Err(StoreError::DamagedFile) }
 }
 
 #[cfg(test)]
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_told_and_stays() {
+    fn an_inspection_reports_and_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("artifacts.db");
         let store = filled(&path);
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("artifacts.db");
         drop(filled(&path));
@@ -133,14 +134,14 @@ mod tests {
         }
         std::fs::write(&path, bytes).unwrap();
         assert!(matches!(health(&path, Millis(0)), Err(StoreError::DamagedFile)));
-        std::fs::write(&path, "this is a text, and not a database\n".repeat(500)).unwrap();
+        std::fs::write(&path, "this is text, not a database\n".repeat(500)).unwrap();
         assert!(matches!(check(&path), Err(StoreError::DamagedFile)));
         assert!(matches!(check(&folder.path().join("none")), Err(StoreError::Unusable(_))));
         assert_eq!(names(folder.path()), ["artifacts.db", "artifacts.reserve"]);
     }
 
     #[test]
-    fn one_who_does_not_stop_writing_is_told() {
+    fn a_lock_that_is_not_released_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("artifacts.db");
         drop(filled(&path));

@@ -1,42 +1,45 @@
-//! The name of an artifact: random, so that it cannot be guessed, and short enough to be copied by a model.
+//! Artifact ids: random, so that they cannot be guessed, and short enough for a model to copy.
+//!
+//! An id is made before its result is stored, and appears in overviews, in resource links and on the command line. In a store
+//! that many callers share it is longer, since guessing it there would be an attack.
 
 use std::fmt;
 
-/// Digits of base 32 without those that are taken for others.
+/// Crockford's base 32: without the letters i, l, o and u, which are easily misread.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// Digits of an id on one machine: 60 random bits.
-const LOCAL: usize = 12;
-/// Digits of an id where many callers share a store: 130 random bits.
-const SHARED: usize = 26;
+/// Digits of an id in a store of one user: 60 random bits.
+const LOCAL_DIGITS: usize = 12;
+/// Digits of an id in a store that many callers share: 130 random bits.
+const SHARED_DIGITS: usize = 26;
 
-/// The name of an artifact.
+/// The id of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactId(String);
 
 impl ArtifactId {
-    /// Makes a new id for a store of one machine.
+    /// Returns a new random id for a store of one user.
     pub fn random() -> Self {
-        Self::of_length(LOCAL)
+        Self::with_digits(LOCAL_DIGITS)
     }
 
-    /// Makes a new id for a store that many callers share.
+    /// Returns a new random id for a store that many callers share.
     pub fn random_shared() -> Self {
-        Self::of_length(SHARED)
+        Self::with_digits(SHARED_DIGITS)
     }
 
-    fn of_length(length: usize) -> Self {
-        let mut bytes = vec![0; length];
-        getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    fn with_digits(count: usize) -> Self {
+        let mut bytes = vec![0; count];
+        getrandom::fill(&mut bytes).expect("the system provides random bytes");
         Self(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte & 31)])).collect())
     }
 
-    /// Reads an id from any form it is written in: alone, `<tool>-<id>`, or `ax://<domain>/<id>`.
+    /// Parses an id in any of its written forms: alone, `<tool>-<id>`, or `ax://<domain>/<id>`.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().trim_matches('"');
         let text = text.split(['?', '#']).next().unwrap_or(text);
         let id = text.rsplit(['-', '/']).next().unwrap_or(text).to_ascii_lowercase();
-        let digits = id.bytes().all(|byte| ALPHABET.contains(&byte));
-        (digits && matches!(id.len(), LOCAL | SHARED)).then_some(Self(id))
+        let valid = id.bytes().all(|byte| ALPHABET.contains(&byte));
+        (valid && matches!(id.len(), LOCAL_DIGITS | SHARED_DIGITS)).then_some(Self(id))
     }
 
     /// Returns the digits.
@@ -56,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_reads_back() {
+    fn every_written_form_parses() {
         let id = ArtifactId::random();
         for form in [
             id.to_string(),

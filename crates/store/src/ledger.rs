@@ -1,8 +1,7 @@
-//! What each call cost before and after: sizes and names, never what was said.
+//! The ledger: the size of every call's result before and after. It holds sizes and names, never content.
 //!
-//! Notes are written by a thread of their own, in batches, so that no answer waits for them; losing the last batch
-//! when the process is killed is allowed. The ledger is a file of its own, so that its writes never meet those of
-//! the artifacts.
+//! A background thread writes calls in batches, so that no answer waits for the disk; a process that is killed may lose
+//! its last batch. The ledger has its own file, so that its writes never wait for those of the artifacts.
 
 mod read;
 mod schema;
@@ -17,17 +16,17 @@ use rusqlite::{Connection, params};
 
 use crate::clock::Millis;
 use crate::error::StoreError;
-use crate::home::make_private_file;
+use crate::home::ensure_private_file;
 pub use read::read_calls;
 
-/// How long notes wait for others to be written with them.
-const WAIT: Duration = Duration::from_millis(250);
-/// Notes that are written without waiting for more.
-const BATCH: usize = 1000;
-/// For how long notes are kept.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
+/// How long the writer waits for more calls to write in the same transaction.
+const BATCH_DELAY: Duration = Duration::from_millis(250);
+/// Number of waiting calls at which the writer stops waiting for more.
+const BATCH_CALLS: usize = 1000;
+/// How long calls are kept.
+const RETENTION: Duration = Duration::from_secs(90 * 24 * 3600);
 
-/// What is noted of one call.
+/// The record of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// When it ended.
@@ -38,9 +37,9 @@ pub struct Call {
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// What was done. With a result: `pass`, `whole` (for a program), `observe`, or a way to shape it: `lossless` or a
-    /// style. With a follow-up: `view`, or `fetch` where it came through the tool itself. With a list of tools: `list`, or
-    /// `list-more` for further pages of it.
+    /// What tidegate did. For a result: `pass`, `whole` (for a program), `observe`, `lossless`, or the name of a style. For
+    /// a follow-up: `view`, or `fetch` if it came through the tool itself. For a list of tools: `list`, or `list-more` for
+    /// its further pages.
     pub step: String,
     /// Bytes of the whole result.
     pub raw_bytes: u64,
@@ -50,17 +49,17 @@ pub struct Call {
     pub sent_bytes: u64,
     /// Tokens of the answer.
     pub sent_tokens: u64,
-    /// Microseconds that were added to the call.
+    /// Microseconds that tidegate added to the call.
     pub added_micros: u64,
-    /// The artifact, where one was made or read.
+    /// The id of the artifact that was stored or read.
     pub artifact: Option<String>,
-    /// What shares a quota, such as a process; unknown in notes of version 0.1.0 and earlier.
+    /// The session whose quota was used, such as a process; unknown for calls recorded before 0.1.0.
     pub session: Option<String>,
-    /// Which part a follow-up asked for: the name of the view, or `refused` where it made no sense.
+    /// The view that a follow-up asked for, or `refused` if its arguments were invalid.
     pub view: Option<String>,
-    /// Bytes that the artifact takes in the store, where one was made.
+    /// Bytes that a new artifact takes in the store.
     pub stored_bytes: u64,
-    /// How its tokens were counted; unknown in notes of version 0.1.0 and earlier.
+    /// How its tokens were counted; unknown for calls recorded before 0.1.0.
     pub counted: Option<Counted>,
 }
 
@@ -69,70 +68,71 @@ pub struct Call {
 pub struct Counted {
     /// The name of the vocabulary.
     pub vocabulary: String,
-    /// By how many percent the count was raised.
+    /// Percent added to the count.
     pub margin_percent: u32,
 }
 
-/// Notes what calls cost.
+/// A record of calls.
 pub trait Ledger: Send + Sync {
-    /// Notes a call. Never waits, and never fails the call.
+    /// Records a call. It neither waits nor fails.
     fn note(&self, call: Call);
 
-    /// Returns the calls since a time, oldest first.
+    /// Returns at most `limit` calls since a time, oldest first.
     ///
     /// # Errors
     ///
-    /// A ledger that cannot be read.
-    fn calls(&self, since: Millis, most: usize) -> Result<Vec<Call>, StoreError>;
+    /// The ledger cannot be read.
+    fn calls(&self, since: Millis, limit: usize) -> Result<Vec<Call>, StoreError>;
 }
 
-enum Message {
-    /// There is something to write, soon.
-    Noted,
-    /// Write everything noted so far, then say so.
+enum WriterMessage {
+    /// Calls are waiting; write them soon.
+    CallsWaiting,
+    /// Write all waiting calls now, then answer.
     Flush(Sender<()>),
 }
 
-/// What waits to be written. Whoever notes a call only adds it: waking the writer for each would cost more than the note.
-type Waiting = Arc<Mutex<Vec<Call>>>;
+/// Calls that wait to be written. Recording a call only adds to the list: waking the writer each time would cost more than
+/// the record itself.
+type WaitingCalls = Arc<Mutex<Vec<Call>>>;
 
-fn lock(waiting: &Waiting) -> MutexGuard<'_, Vec<Call>> {
+fn lock(waiting: &WaitingCalls) -> MutexGuard<'_, Vec<Call>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The ledger in a SQLite file.
+/// A ledger in a SQLite file.
 pub struct SqliteLedger {
-    waiting: Waiting,
-    sender: Option<Sender<Message>>,
+    waiting: WaitingCalls,
+    sender: Option<Sender<WriterMessage>>,
     writer: Option<JoinHandle<()>>,
     path: std::path::PathBuf,
 }
 
 impl SqliteLedger {
-    /// Opens the file at a path, and makes it if there is none.
+    /// Opens the file at a path, and creates it if there is none.
     ///
     /// # Errors
     ///
-    /// A file that cannot be used.
+    /// The file cannot be created, opened or written.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        make_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
+        ensure_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
         let mut connection = connect(path)?;
         schema::prepare(&mut connection)?;
         let (sender, receiver) = channel();
-        let waiting = Waiting::default();
-        let noted = Arc::clone(&waiting);
+        let waiting = WaitingCalls::default();
+        let to_write = Arc::clone(&waiting);
         let writer = std::thread::Builder::new()
             .name("tidegate-ledger".into())
-            .spawn(move || write_all(connection, &receiver, &noted))
+            .spawn(move || run_writer(connection, &receiver, &to_write))
             .map_err(|error| StoreError::Unusable(Box::new(error)))?;
         Ok(Self { waiting, sender: Some(sender), writer: Some(writer), path: path.to_owned() })
     }
 
-    /// Waits until everything noted so far is written.
+    /// Waits until all calls recorded so far are written.
     pub fn flush(&self) {
         let (done, wait) = channel();
-        if self.sender.as_ref().is_some_and(|sender| sender.send(Message::Flush(done)).is_ok()) {
-            // A writer that is gone has nothing left to write.
+        if self.sender.as_ref().is_some_and(|sender| sender.send(WriterMessage::Flush(done)).is_ok()) {
+            // An error means that the writer has ended, with nothing left to write.
             let _ = wait.recv();
         }
     }
@@ -153,16 +153,16 @@ impl Ledger for SqliteLedger {
             waiting.push(call);
             waiting.len()
         };
-        if let Some(sender) = self.sender.as_ref().filter(|_| count == 1 || count == BATCH) {
-            // Without a writer there is no ledger, and the call must not suffer for it.
-            let _ = sender.send(Message::Noted);
+        if let Some(sender) = self.sender.as_ref().filter(|_| count == 1 || count == BATCH_CALLS) {
+            // If the writer has ended, the record is lost, not the call.
+            let _ = sender.send(WriterMessage::CallsWaiting);
         }
     }
 
-    fn calls(&self, since: Millis, most: usize) -> Result<Vec<Call>, StoreError> {
+    fn calls(&self, since: Millis, limit: usize) -> Result<Vec<Call>, StoreError> {
         self.flush();
         let mut calls = Vec::new();
-        read::each(&connect(&self.path)?, since, most, &mut |call| calls.push(call))?;
+        read::for_each_call(&connect(&self.path)?, since, limit, &mut |call| calls.push(call))?;
         Ok(calls)
     }
 }
@@ -171,24 +171,25 @@ impl Drop for SqliteLedger {
     fn drop(&mut self) {
         self.sender = None;
         if let Some(writer) = self.writer.take() {
-            // What a writer that panicked had not written is lost, which is allowed.
+            // If the writer panicked, the calls it had not written are lost, which is allowed.
             let _ = writer.join();
         }
     }
 }
 
-fn write_all(mut connection: Connection, receiver: &Receiver<Message>, waiting: &Waiting) {
+/// The background thread: writes batches until the ledger is dropped.
+fn run_writer(mut connection: Connection, receiver: &Receiver<WriterMessage>, waiting: &WaitingCalls) {
     while let Ok(first) = receiver.recv() {
-        // A little later there are more to write together, unless somebody waits or they are many already.
+        // Waits for more calls, unless somebody waits for a flush or the batch is full.
         let flush = match first {
-            Message::Flush(done) => Some(done),
-            Message::Noted => match receiver.recv_timeout(WAIT) {
-                Ok(Message::Flush(done)) => Some(done),
+            WriterMessage::Flush(done) => Some(done),
+            WriterMessage::CallsWaiting => match receiver.recv_timeout(BATCH_DELAY) {
+                Ok(WriterMessage::Flush(done)) => Some(done),
                 _ => None,
             },
         };
         let calls = std::mem::take(&mut *lock(waiting));
-        // A ledger on a full disk loses notes, not calls.
+        // On a full disk the ledger loses records; calls are answered all the same.
         let _ = write_batch(&mut connection, &calls);
         if let Some(done) = flush {
             let _ = done.send(());
@@ -224,6 +225,6 @@ fn write_batch(connection: &mut Connection, calls: &[Call]) -> rusqlite::Result<
             ])?;
         }
     }
-    transaction.execute("DELETE FROM call WHERE at < ?1", [newest.before(KEPT).0])?;
+    transaction.execute("DELETE FROM call WHERE at < ?1", [newest.before(RETENTION).0])?;
     transaction.commit()
 }

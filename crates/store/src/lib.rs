@@ -1,8 +1,8 @@
-//! Keeps tool results whole, so that any part can be read later and nothing is run twice.
+//! Stores tool results whole, so that any part can be read later without running the tool again.
 //!
-//! An [`ArtifactStore`] takes a result with its outline and gives it a name; the bytes come back exactly, in chunks,
-//! until they expire. The embedded backend is one SQLite file that several processes share. A [`Ledger`] notes what
-//! each call cost before and after, in a file of its own.
+//! An [`ArtifactStore`] takes a result with its outline and gives it an id; the bytes come back exactly, in chunks, until
+//! the artifact expires. The embedded backend is one SQLite file that several processes share. A [`Ledger`] records the
+//! size of every call's result before and after, in its own file.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,4 +1,6 @@
-//! The key that seals cursors: 32 random bytes in a file that only the user can read, made once.
+//! The key that seals cursors: 32 random bytes in a file that only the user can read, created once per data folder.
+//!
+//! A seal is a keyed BLAKE3 hash over owner, artifact and the bytes of the cursor, each with its length before it.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,9 +8,10 @@ use std::path::Path;
 use tidegate_core::view::cursor::SEAL;
 
 use crate::artifact::Owner;
+use crate::home::create_private_file;
 use crate::id::ArtifactId;
 
-/// Seals cursors, so that they can be neither made up nor used for another owner or artifact.
+/// Seals cursors, so that they can be neither forged nor used for another owner or artifact.
 #[derive(Clone)]
 pub struct SealKey([u8; 32]);
 
@@ -19,21 +22,21 @@ impl std::fmt::Debug for SealKey {
 }
 
 impl SealKey {
-    /// Returns a key that is gone with the process.
+    /// Returns a new key that is not stored anywhere.
     pub fn ephemeral() -> Self {
         let mut key = [0; 32];
-        getrandom::fill(&mut key).expect("the system gives random bytes");
+        getrandom::fill(&mut key).expect("the system provides random bytes");
         Self(key)
     }
 
-    /// Reads the key of a folder, and makes it if there is none.
+    /// Reads the key of a folder, and creates it if there is none.
     ///
-    /// Several processes may start at once: the key is written to a file of its own and linked to its name, which
-    /// succeeds for one of them; the others read that one's.
+    /// Several processes may start at once. Each writes its key to a temporary file and hard-links it to the final name;
+    /// the link succeeds for one of them, and the others read that key.
     ///
     /// # Errors
     ///
-    /// A folder that cannot be read or written, or a file that is no key.
+    /// The folder cannot be read or written, or the file is not a key.
     pub fn of_folder(folder: &Path) -> io::Result<Self> {
         let path = folder.join("seal.key");
         match std::fs::read(&path) {
@@ -42,11 +45,12 @@ impl SealKey {
             Err(error) => return Err(error),
         }
         let new = Self::ephemeral();
-        let mut file = tempfile_in(folder)?;
-        file.0.write_all(&new.0)?;
-        file.0.sync_all()?;
-        let linked = std::fs::hard_link(&file.1, &path);
-        std::fs::remove_file(&file.1)?;
+        let temporary = folder.join(format!("seal.{}.tmp", ArtifactId::random()));
+        let mut file = create_private_file(&temporary)?;
+        file.write_all(&new.0)?;
+        file.sync_all()?;
+        let linked = std::fs::hard_link(&temporary, &path);
+        std::fs::remove_file(&temporary)?;
         match linked {
             Ok(()) => Ok(new),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -74,13 +78,4 @@ impl SealKey {
         hasher.finalize_xof().fill(&mut seal);
         seal
     }
-}
-
-fn tempfile_in(folder: &Path) -> io::Result<(std::fs::File, std::path::PathBuf)> {
-    let path = folder.join(format!("seal.{}.tmp", ArtifactId::random()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    Ok((options.open(&path)?, path))
 }

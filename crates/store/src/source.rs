@@ -1,4 +1,7 @@
-//! A stored result as a source: its chunks are fetched as they are touched, a few of them held.
+//! A stored result as a `Source`: chunks are read from the store when they are needed, and the last few are cached.
+//!
+//! Views read through it, so that a page of a large result costs the chunks of that page. Pages touch neighbouring chunks
+//! again and again, which the cache serves.
 
 use std::cell::RefCell;
 use std::io;
@@ -9,15 +12,15 @@ use crate::artifact::{Artifact, ArtifactStore, CHUNK, Opened, Owner};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
-/// Chunks held of one artifact.
-const HELD: usize = 8;
+/// Chunks cached for each open artifact.
+const CACHED_CHUNKS: usize = 8;
 
-/// A stored result that is being read.
+/// A stored result that is open for reading.
 pub struct StoredSource<'s> {
     store: &'s dyn ArtifactStore,
     opened: Opened,
-    /// The chunks read last, newest at the end.
-    held: RefCell<Vec<(u64, Vec<u8>)>>,
+    /// The chunks read most recently, with their numbers; the newest is last.
+    cache: RefCell<Vec<(u64, Vec<u8>)>>,
 }
 
 /// Opens an artifact for reading.
@@ -30,34 +33,34 @@ pub fn open<'s>(
     owner: &Owner,
     id: &ArtifactId,
 ) -> Result<StoredSource<'s>, StoreError> {
-    Ok(StoredSource { store, opened: store.open(owner, id)?, held: RefCell::default() })
+    Ok(StoredSource { store, opened: store.open(owner, id)?, cache: RefCell::default() })
 }
 
 impl StoredSource<'_> {
-    /// Returns what is known of the artifact.
+    /// Returns the metadata of the artifact.
     pub fn artifact(&self) -> &Artifact {
         &self.opened.artifact
     }
 
-    /// Returns what was kept beside it.
+    /// Returns the serialized outline.
     pub fn outline(&self) -> &[u8] {
         &self.opened.outline
     }
 
     fn with_chunk<T>(&self, number: u64, read: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
-        let mut held = self.held.borrow_mut();
-        let at = match held.iter().position(|(known, _)| *known == number) {
-            Some(at) => at,
+        let mut cache = self.cache.borrow_mut();
+        let index = match cache.iter().position(|(cached, _)| *cached == number) {
+            Some(index) => index,
             None => {
                 let chunk = self.store.read_chunk(self.opened.body, number).map_err(io::Error::other)?;
-                if held.len() == HELD {
-                    held.remove(0);
+                if cache.len() == CACHED_CHUNKS {
+                    cache.remove(0);
                 }
-                held.push((number, chunk));
-                held.len() - 1
+                cache.push((number, chunk));
+                cache.len() - 1
             }
         };
-        Ok(read(&held[at].1))
+        Ok(read(&cache[index].1))
     }
 }
 

@@ -1,14 +1,14 @@
-//! The embedded backend: one SQLite file, shared by as many processes as like.
+//! The embedded backend: one SQLite file that any number of processes share.
 //!
-//! A body is rows of compressed chunks, so that index, body and quota are one transaction and a part is read without
-//! the rest. A large body is written in several transactions as `pending` and becomes visible in the last, together
-//! with the artifact that names it; only then does `put` return. What a killed process leaves pending is swept.
+//! A body is stored as rows of compressed chunks, so that index, body and quota change in one transaction and a part is
+//! read without the rest. A large body is written in several transactions and becomes visible in the last, together with
+//! the artifact that refers to it; only then does `put` return. Unfinished bodies of a killed process are swept.
 //!
-//! A disk on which nothing can be written leaves a store that can be read. Whoever reads does not wait for one who
-//! writes, nor for another process that holds the store: there is a further connection for that.
+//! If the disk is full or read-only, the store can still be read. Readers wait neither for a writer in this process nor
+//! for one in another: they have a connection of their own.
 //!
-//! Durable: write-ahead log with `synchronous=FULL`, so a commit is on disk when it returns. Exact: every chunk carries
-//! a hash of its bytes, checked on every read.
+//! Durable: write-ahead log with `synchronous=FULL`, so that a commit is on disk when it returns. Exact: every chunk has a
+//! hash of its bytes, which every read checks.
 
 mod chunks;
 mod file;
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use file::DatabaseFile;
-pub(crate) use file::open_unwritable;
+pub(crate) use file::open_on_read_only_disk;
 use reserve::Reserve;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
@@ -31,11 +31,11 @@ use crate::artifact::{
 };
 use crate::clock::{Clock, Millis, SystemClock};
 use crate::error::StoreError;
-use crate::home::make_private_file;
+use crate::home::ensure_private_file;
 use crate::id::ArtifactId;
 
 /// How long a process waits for another that is writing.
-const BUSY: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS body (
@@ -73,41 +73,41 @@ const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS artifact_by_owner ON artifact (owner, created);
 ";
 
-/// Artifacts in one SQLite file, or in memory.
+/// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
     connection: Mutex<Connection>,
-    /// Made when something is to be read while the other connection is in use.
+    /// Opened the first time something is read while the other connection is in use.
     reader: Mutex<Option<Connection>>,
-    /// None for a store in memory.
+    /// `None` for a store in memory.
     file: Option<DatabaseFile>,
-    /// Why nothing can be written.
-    unwritable: Option<Arc<StoreError>>,
+    /// Why nothing can be written, if so.
+    read_only: Option<Arc<StoreError>>,
     quotas: Quotas,
     clock: Arc<dyn Clock>,
     reserve: Reserve,
 }
 
 impl SqliteStore {
-    /// Opens the file at a path, and makes it if there is none.
+    /// Opens the file at a path, and creates it if there is none.
     ///
     /// # Errors
     ///
-    /// A file that cannot be used or is no store.
+    /// The file cannot be opened or is not a store.
     pub fn open(path: &Path, quotas: Quotas) -> Result<Self, StoreError> {
         Self::open_with(path, quotas, Arc::new(SystemClock))
     }
 
-    /// Opens the file at a path with a clock of the caller's.
+    /// Opens the file at a path with the caller's clock.
     ///
     /// # Errors
     ///
-    /// A file that cannot be used or is no store.
+    /// The file cannot be opened or is not a store.
     pub fn open_with(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        match Self::open_to_write(path, quotas, Arc::clone(&clock)) {
+        match Self::open_writable(path, quotas, Arc::clone(&clock)) {
             Err(error @ (StoreError::DiskFull | StoreError::Unusable(_))) => {
-                match Self::open_to_read(path, quotas, clock) {
-                    Ok(store) => Ok(Self { unwritable: Some(Arc::new(error)), ..store }),
-                    // Why it cannot be written says more.
+                match Self::open_read_only(path, quotas, clock) {
+                    Ok(store) => Ok(Self { read_only: Some(Arc::new(error)), ..store }),
+                    // The first error says more.
                     Err(_) => Err(error),
                 }
             }
@@ -115,93 +115,94 @@ impl SqliteStore {
         }
     }
 
-    fn open_to_write(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        make_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
+    fn open_writable(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        ensure_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
         let file = DatabaseFile::at(path);
         let connection = Connection::open(path)?;
         if connection.is_readonly(rusqlite::MAIN_DB)? {
             return Err(StoreError::Unusable("its file cannot be written".into()));
         }
-        let store = Self::of(connection, quotas, clock).prepared()?;
+        let store = Self::new(connection, quotas, clock).prepared()?;
         Ok(Self { file: Some(file), reserve: Reserve::beside(path), ..store })
     }
 
-    fn open_to_read(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let connection = open_unwritable(path)?;
-        connection.busy_timeout(BUSY)?;
+    fn open_read_only(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let connection = open_on_read_only_disk(path)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.query_row("SELECT count(*) FROM artifact", [], |_| Ok(()))?;
-        Ok(Self::of(connection, quotas, clock))
+        Ok(Self::new(connection, quotas, clock))
     }
 
-    /// Returns a store in memory, which is gone with it.
+    /// Returns a store in memory, whose content is lost when it is dropped.
     ///
     /// # Errors
     ///
-    /// Where SQLite cannot be used at all.
+    /// SQLite cannot be used at all.
     pub fn ephemeral(quotas: Quotas) -> Result<Self, StoreError> {
         Self::ephemeral_with(quotas, Arc::new(SystemClock))
     }
 
-    /// Returns a store in memory with a clock of the caller's.
+    /// Returns a store in memory with the caller's clock.
     ///
     /// # Errors
     ///
-    /// Where SQLite cannot be used at all.
+    /// SQLite cannot be used at all.
     pub fn ephemeral_with(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        Self::of(Connection::open_in_memory()?, quotas, clock).prepared()
+        Self::new(Connection::open_in_memory()?, quotas, clock).prepared()
     }
 
-    fn of(connection: Connection, quotas: Quotas, clock: Arc<dyn Clock>) -> Self {
+    fn new(connection: Connection, quotas: Quotas, clock: Arc<dyn Clock>) -> Self {
         Self {
             connection: Mutex::new(connection),
             reader: Mutex::new(None),
             file: None,
-            unwritable: None,
+            read_only: None,
             quotas,
             clock,
             reserve: Reserve::none(),
         }
     }
 
+    /// Sets the connection up, and creates the tables in a new file.
     fn prepared(self) -> Result<Self, StoreError> {
         let connection = self.lock();
-        connection.busy_timeout(BUSY)?;
-        let known =
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        let table =
             connection.query_row("SELECT 1 FROM sqlite_master WHERE name = 'artifact'", [], |_| Ok(()));
-        let known = known.optional()?.is_some();
-        if !known {
-            // Given back to the disk page by page when swept. Takes effect only on a file without tables, and takes
-            // the place of a writer, for which one that has them should not wait.
+        let has_tables = table.optional()?.is_some();
+        if !has_tables {
+            // A sweep can then shrink the file page by page. The setting only has an effect before there are tables, and
+            // it needs the write lock, for which opening an existing store should not wait.
             connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
-        if !known {
+        if !has_tables {
             connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?;
         }
         drop(connection);
         Ok(self)
     }
 
-    /// Returns whether this is the store that one would open now: its file is where it was, and can be written.
+    /// Returns whether opening the path again would give this same store: its file was not replaced, and it is writable.
     pub fn is_current(&self) -> bool {
-        self.unwritable.is_none() && self.file.as_ref().is_none_or(DatabaseFile::is_there)
+        self.read_only.is_none() && self.file.as_ref().is_none_or(DatabaseFile::is_unchanged)
     }
 
-    /// Lets the file grow to so many pages only: what a full disk does, for tests that have none.
+    /// Limits the file to a number of pages: a full disk, for tests that cannot mount one.
     #[doc(hidden)]
     pub fn limit_pages(&self, pages: u32) {
         let limited = self.lock().pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()));
-        limited.expect("SQLite takes a page limit");
+        limited.expect("SQLite accepts a page limit");
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        // A panic elsewhere leaves no transaction behind: they roll back when dropped.
+        // A panic in another thread leaves no open transaction: a transaction rolls back when it is dropped.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads, and waits for no writer.
+    /// Reads without waiting for a writer.
     fn read<T>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
         match self.connection.try_lock() {
             Ok(connection) => return work(&connection),
@@ -210,7 +211,7 @@ impl SqliteStore {
         }
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(file)) = (&*reader, &self.file) {
-            *reader = file.reader(BUSY).ok();
+            *reader = file.reader(BUSY_TIMEOUT).ok();
         }
         match &*reader {
             Some(connection) => work(connection),
@@ -218,7 +219,7 @@ impl SqliteStore {
         }
     }
 
-    /// Returns an artifact that is there and has not expired.
+    /// Returns an artifact that exists and has not expired.
     fn find(
         &self,
         connection: &Connection,
@@ -230,7 +231,9 @@ impl SqliteStore {
         );
         let found = connection
             .prepare_cached(&sql)?
-            .query_row(params![id.as_str(), owner.as_str()], |row| Ok((artifact(row)?, BodyRef(row.get(9)?))))
+            .query_row(params![id.as_str(), owner.as_str()], |row| {
+                Ok((artifact_from_row(row)?, BodyRef(row.get(9)?)))
+            })
             .optional()?;
         match found {
             None => Err(StoreError::NotFound),
@@ -246,9 +249,9 @@ const COLUMNS: &str =
     "artifact.id, tool, kind, records, tokens, body.bytes, body.stored, artifact.created, artifact.expires";
 const JOINED: &str = "artifact JOIN body ON body.id = artifact.body";
 
-fn artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {
+fn artifact_from_row(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     let id: String = row.get(0)?;
-    let number = |at: usize| row.get::<_, i64>(at).map(|number| u64::try_from(number).unwrap_or(0));
+    let number = |column: usize| row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or(0));
     Ok(Artifact {
         id: ArtifactId::parse(&id).ok_or(rusqlite::Error::InvalidQuery)?,
         tool: row.get(1)?,
@@ -269,7 +272,7 @@ impl ArtifactStore for SqliteStore {
         body: &dyn Source,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        match &self.unwritable {
+        match &self.read_only {
             Some(why) => Err(StoreError::ReadOnly(Arc::clone(why))),
             None => put::put(self, new, body, describe),
         }
@@ -300,39 +303,40 @@ impl ArtifactStore for SqliteStore {
 
     fn delete(&self, owner: &Owner, id: &ArtifactId) -> Result<(), StoreError> {
         let mut connection = self.lock();
-        let deleted = self.reserve.with_room(&mut connection, |connection| {
+        let deleted = self.reserve.with_space(&mut connection, |connection| {
             let sql = "DELETE FROM artifact WHERE id = ?1 AND owner = ?2";
             Ok(connection.execute(sql, params![id.as_str(), owner.as_str()])?)
         })?;
         if deleted == 0 {
             return Err(StoreError::NotFound);
         }
-        self.reserve.with_room(&mut connection, sweep::unnamed_bodies)?;
+        self.reserve.with_space(&mut connection, sweep::delete_unreferenced_bodies)?;
         Ok(())
     }
 
-    fn list(&self, owner: &Owner, most: usize) -> Result<Vec<Artifact>, StoreError> {
+    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {JOINED} WHERE artifact.owner = ?1 AND expires > ?2 ORDER BY artifact.created DESC, artifact.id LIMIT ?3"
         );
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map(params![owner.as_str(), self.clock.now().0, most], artifact)?;
+            let rows =
+                statement.query_map(params![owner.as_str(), self.clock.now().0, limit], artifact_from_row)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
 
     fn sweep(&self) -> Result<Swept, StoreError> {
         let now = self.clock.now();
-        self.reserve.with_room(&mut self.lock(), |connection| sweep::sweep(connection, now))
+        self.reserve.with_space(&mut self.lock(), |connection| sweep::sweep(connection, now))
     }
 
     fn usage(&self) -> Result<Usage, StoreError> {
         self.read(|connection| {
             let artifacts: i64 =
                 connection.query_row("SELECT count(*) FROM artifact", [], |row| row.get(0))?;
-            let stored = put::stored_in_all(connection)?;
+            let stored = put::stored_bytes(connection)?;
             Ok(Usage { artifacts: u64::try_from(artifacts).unwrap_or(0), stored_bytes: stored })
         })
     }

@@ -1,11 +1,13 @@
-//! A clock that stands still until it is set.
+//! A clock that tests move by hand, so that expiry needs no waiting.
+//!
+//! It starts at a fixed time, so that tests that print times give the same output on every run.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tidegate_store::{Clock, Millis};
 
-/// A clock that stands still until it is set.
+/// A clock that stands still until it is advanced.
 #[derive(Debug)]
 pub struct SetClock(AtomicI64);
 
@@ -16,9 +18,9 @@ impl Default for SetClock {
 }
 
 impl SetClock {
-    /// Moves the clock on.
+    /// Moves the clock forward.
     pub fn advance(&self, duration: Duration) {
-        let millis = i64::try_from(duration.as_millis()).expect("a short time");
+        let millis = i64::try_from(duration.as_millis()).expect("the duration fits 63 bits");
         self.0.fetch_add(millis, Ordering::SeqCst);
     }
 }

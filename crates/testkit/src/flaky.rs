@@ -1,8 +1,8 @@
-//! An upstream for long runs: it does what each call asks for, now and then something wrong, and writes down what it
-//! executed, so that nothing can be run twice unnoticed.
+//! A server for the soak test: each call says which fault it wants, if any, and the server logs every call it executes, so
+//! that a call that runs twice is noticed.
 //!
-//! `work {tag, rows, fault}` answers with `rows` records that carry the tag. `FLAKY_EXECUTED` names the file that every
-//! executed tag is appended to.
+//! `work {tag, rows, fault}` answers with `rows` records that carry the tag. The tag of each executed call is appended to
+//! the file that `FLAKY_EXECUTED` names.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
@@ -10,12 +10,12 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-/// The faults that a call can ask for.
+/// The faults that a call can ask for, by name.
 pub const FAULTS: [&str; 8] = ["noise", "half", "twice", "wrong", "progress", "stderr", "crash", "hang"];
 
-const PROGRESS: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"nobody\",\"progress\":1}}\n";
+const PROGRESS_NOTIFICATION: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"nobody\",\"progress\":1}}\n";
 
-/// Runs the server until its input ends.
+/// Runs the server until stdin ends.
 pub fn run() -> ExitCode {
     let executed = std::env::var_os("FLAKY_EXECUTED")
         .and_then(|path| File::options().append(true).create(true).open(path).ok());
@@ -36,9 +36,9 @@ struct Server<'s> {
 }
 
 impl Server<'_> {
-    /// Answers a request; `None` where the server ends.
+    /// Answers a request; `None` ends the server.
     fn answer(&mut self, line: &str) -> Option<()> {
-        let Some(id) = after(line, "\"id\":") else { return Some(()) };
+        let Some(id) = number_after(line, "\"id\":") else { return Some(()) };
         if line.contains("\"initialize\"") {
             let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"flaky","version":"1"}}"#;
             return self.write(&response(id, result));
@@ -47,8 +47,8 @@ impl Server<'_> {
             return self
                 .write(&response(id, r#"{"tools":[{"name":"work","inputSchema":{"type":"object"}}]}"#));
         }
-        let (tag, rows) = (after(line, "\"tag\":")?, after(line, "\"rows\":")?.parse().ok()?);
-        // Written down before anything can go wrong, in one piece: several servers share the file.
+        let (tag, rows) = (number_after(line, "\"tag\":")?, number_after(line, "\"rows\":")?.parse().ok()?);
+        // Logged before anything can go wrong, and in one write, since several servers share the file.
         self.executed.write_all(format!("{tag}\n").as_bytes()).ok()?;
         let records: Vec<String> = (0..rows)
             .map(|row: usize| {
@@ -59,10 +59,10 @@ impl Server<'_> {
         let result =
             format!(r#"{{"content":[{{"type":"text","text":"[{text}]"}}],"resultType":"complete"}}"#);
         let fault = FAULTS.into_iter().find(|fault| line.contains(&format!("\"{fault}\"")));
-        self.misbehave(fault.unwrap_or_default(), id, &result)
+        self.answer_with_fault(fault.unwrap_or_default(), id, &result)
     }
 
-    fn misbehave(&mut self, fault: &str, id: &str, result: &str) -> Option<()> {
+    fn answer_with_fault(&mut self, fault: &str, id: &str, result: &str) -> Option<()> {
         let answer = response(id, result);
         let half = answer.len() / 2;
         match fault {
@@ -74,7 +74,7 @@ impl Server<'_> {
             }
             "twice" => self.write(&format!("{answer}{answer}")),
             "wrong" => self.write(&format!("{}{answer}", response("987654321987", result))),
-            "progress" => self.write(&format!("{}{answer}", PROGRESS.repeat(20))),
+            "progress" => self.write(&format!("{}{answer}", PROGRESS_NOTIFICATION.repeat(20))),
             "stderr" => {
                 let _ = io::stderr().write_all(&vec![b'e'; 100_000]);
                 self.write(&answer)
@@ -97,8 +97,8 @@ fn response(id: &str, result: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
 }
 
-/// The number after a name.
-fn after<'l>(line: &'l str, name: &str) -> Option<&'l str> {
+/// Returns the digits after a name.
+fn number_after<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let rest = line.split_once(name)?.1;
     Some(&rest[..rest.find(|byte: char| !byte.is_ascii_digit()).unwrap_or(rest.len())])
 }

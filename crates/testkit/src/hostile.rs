@@ -1,11 +1,10 @@
-//! An upstream that misbehaves: a small MCP server on stdin and stdout, each mode of which breaks one promise that a
-//! proxy would like to rely on.
+//! A server that misbehaves: a small MCP server on stdin and stdout. Each mode breaks one assumption that a proxy might
+//! make.
 //!
-//! Lines are written by hand, so that they can hold what no library writes. Whatever the mode, `initialize`,
-//! `tools/list` and the tools `echo {value}`, `big {bytes}`, `count` (how many calls were executed so far) and `heard`
-//! (every line that was read so far) are answered correctly; the trouble is in how lines are written, or is made by a
-//! call of the tool `trouble`. What `trouble` answers is known to the test as [`payload::result`], so that a kept result
-//! can be compared with it byte for byte.
+//! Messages are formatted by hand, so that they can contain what no library writes. In every mode `initialize`,
+//! `tools/list` and the tools `echo {value}`, `big {bytes}`, `count` (number of calls executed so far) and `heard` (every
+//! line read so far) are answered correctly. The fault is either in how lines are written, or happens in a call of the tool
+//! `trouble`. Tests know the result of `trouble` as [`payload::result`] and compare stored results with it byte for byte.
 
 pub mod payload;
 mod read;
@@ -14,7 +13,7 @@ mod trouble;
 
 use std::process::ExitCode;
 
-/// Declares the modes with their names, so that none is left out of the list.
+/// Declares the modes with their names, so that `ALL` has every one.
 macro_rules! modes {
     ($($(#[doc = $doc:literal])+ $mode:ident = $name:literal,)+) => {
         /// How the server misbehaves.
@@ -27,7 +26,7 @@ macro_rules! modes {
             /// Every mode.
             pub const ALL: &[Self] = &[$(Self::$mode),+];
 
-            /// Returns the name under which the mode is started.
+            /// Returns the name with which the mode is started.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$mode => $name,)+
@@ -40,11 +39,11 @@ macro_rules! modes {
 modes! {
     /// Text, NULs and empty lines on stdout around every answer.
     TextLogs = "text-logs",
-    /// JSON on stdout that is no message, around every answer.
+    /// JSON on stdout that is not a message, around every answer.
     JsonLogs = "json-logs",
-    /// Every line in pieces with pauses between them, also within a character.
+    /// Every line in pieces with pauses in between, some within a character.
     HalfLines = "half-lines",
-    /// Text without a newline right before the answer of `trouble`.
+    /// Text without a newline directly before the answer of `trouble`.
     GluedText = "glued-text",
     /// A byte order mark before every line.
     Bom = "bom",
@@ -56,19 +55,19 @@ modes! {
     InvalidUtf8 = "invalid-utf8",
     /// U+2028, U+2029 and U+0085 inside a result.
     Separators = "separators",
-    /// Terminal sequences, and characters that turn or hide text, inside a result.
+    /// Terminal sequences, and characters that reverse or hide text, inside a result.
     Controls = "controls",
-    /// Halves of surrogate pairs inside a result.
+    /// Lone surrogates inside a result.
     Surrogates = "surrogates",
-    /// Numbers that no type holds.
+    /// Numbers that fit no numeric type.
     HugeNumbers = "huge-numbers",
-    /// Keys that occur twice, in the result and in the message around it.
+    /// Duplicate keys, in the result and in the message around it.
     DuplicateKeys = "duplicate-keys",
     /// A result nested 100,000 levels deep.
     DeepNesting = "deep-nesting",
-    /// An object of a million keys.
+    /// An object with a million keys.
     ManyKeys = "many-keys",
-    /// A line that never ends: 400 MiB, and a newline only when something else is asked.
+    /// A line of 400 MiB without an end; the newline follows with the next answer.
     EndlessLine = "endless-line",
     /// An error whose message would flood the context.
     LongError = "long-error",
@@ -76,46 +75,46 @@ modes! {
     StderrFlood = "stderr-flood",
     /// 100,000 notifications before the answer.
     ProgressFlood = "progress-flood",
-    /// Ends in the middle of a line.
+    /// Exits in the middle of a line.
     CrashMidReply = "crash-mid-reply",
-    /// Never answers `trouble`, and answers everything else.
+    /// Never answers `trouble`, but everything else.
     Hang = "hang",
-    /// Every answer twice, the second one other than the first.
+    /// Every answer twice, with different content.
     DuplicateAnswers = "duplicate-answers",
-    /// Answers with ids that nobody asked with, before the right one.
+    /// Answers with ids of no request, before the right one.
     WrongIds = "wrong-ids",
-    /// Ids that are almost right: null, a string, beyond 2^64.
+    /// Answers with ids that are almost right: null, a string, beyond 2^64.
     OddIds = "odd-ids",
     /// The id as a float.
     FloatIds = "float-ids",
-    /// Answers in a batch, with an answer to nobody among them.
+    /// Answers in a batch, with an answer to no request among them.
     Batches = "batches",
-    /// Answers to the requests that will be asked next.
+    /// Answers to requests that the client has not sent yet.
     AnswersEarly = "answers-early",
-    /// A request of its own, with the id of the client's.
+    /// A request to the client, with the same id as the client's request.
     OwnRequests = "own-requests",
-    /// A result that is a copy of an overview, as it was given in `text`.
+    /// A result that repeats the overview passed in `text`.
     ForgedEnvelope = "forged-envelope",
-    /// A tool of our tool's name.
+    /// A tool with the name of tidegate's own tool.
     OurTool = "our-tool",
-    /// Resources and links in our scheme.
+    /// Resources and links in tidegate's own URI scheme.
     OurScheme = "our-scheme",
-    /// Ignores the end of its input and SIGTERM, as does a process it has started.
+    /// Ignores the end of stdin and SIGTERM, as does its child process.
     NeverCloses = "never-closes",
-    /// Closes stdout at `trouble`, and lives on.
+    /// Closes stdout in `trouble`, and keeps running.
     ClosesStdout = "closes-stdout",
-    /// Reads nothing after the greeting.
+    /// Reads nothing after `initialize`.
     ReadsNothing = "reads-nothing",
 }
 
 impl Mode {
-    /// Returns the mode of a name.
+    /// Returns the mode with a name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|mode| mode.name() == name)
     }
 }
 
-/// Runs the server in a mode until its input ends, or longer where that is the mode.
+/// Runs the server in a mode until stdin ends, or longer if that is its fault.
 pub fn run(mode: Mode) -> ExitCode {
     server::Server::new(mode).run()
 }

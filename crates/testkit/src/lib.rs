@@ -1,5 +1,7 @@
-//! What the tests of several crates share. Never published.
+//! Code that the tests of several crates share: generated results, a clock to set, servers that misbehave, and the
+//! contract suite for stores. Never published.
 
+mod cases;
 pub mod clock;
 pub mod contract;
 pub mod flaky;
@@ -8,3 +10,5 @@ pub mod hostile;
 pub mod make;
 pub mod sample;
 pub mod source;
+
+pub use cases::cases;

@@ -1,13 +1,13 @@
-//! Generated tool results, as bytes: strategies for property tests and plain makers for the large ones.
+//! Generators of tool results for property tests.
 //!
-//! They are made as text, not through a JSON library, so that they can hold what a library would normalise:
-//! duplicate keys, numbers beyond any type, lone surrogates, odd white space.
+//! JSON is written as text, not by a library, so that it can contain what a library would normalise: duplicate keys,
+//! numbers that fit no type, lone surrogates, odd white space.
 
 use std::fmt::Write;
 
 use proptest::prelude::*;
 
-/// Writes a text as a JSON string.
+/// Returns a text as a JSON string.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
@@ -25,12 +25,12 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// A `CallToolResult` with one text block.
+/// Returns a `CallToolResult` with one text block.
 pub fn text_result(text: &str) -> Vec<u8> {
     format!("{{\"content\":[{{\"type\":\"text\",\"text\":{}}}]}}", quoted(text)).into_bytes()
 }
 
-/// Numbers as producers write them, the odd ones too.
+/// Numbers as servers write them, including odd ones.
 fn number() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => any::<i32>().prop_map(|number| number.to_string()),
@@ -42,7 +42,7 @@ fn number() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The inside of a JSON string, still escaped.
+/// The text between the quotes of a JSON string, still escaped.
 fn string() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => "[a-z]{1,8}",
@@ -73,7 +73,7 @@ fn key() -> impl Strategy<Value = String> {
     .prop_map(String::from)
 }
 
-/// Any JSON value, nested a few levels.
+/// Generates any JSON value, nested a few levels.
 pub fn json() -> impl Strategy<Value = String> {
     scalar().prop_recursive(5, 120, 12, |inner| {
         prop_oneof![
@@ -88,7 +88,7 @@ fn object(members: &[(String, String)]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// A list of records with mostly the same fields.
+/// Generates a list of records with mostly the same fields.
 pub fn records() -> impl Strategy<Value = String> {
     let fields = prop::collection::vec((key(), scalar()), 1..8);
     (fields, prop::collection::vec(prop::collection::vec(scalar(), 8), 1..120)).prop_map(|(fields, rows)| {
@@ -113,7 +113,7 @@ pub fn records() -> impl Strategy<Value = String> {
     })
 }
 
-/// Lines of text: logs, prose, lists, code, or nothing in particular.
+/// Generates lines of text: logs, prose, lists, code, or anything else.
 pub fn lines() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         "[a-z ,.]{0,80}",
@@ -132,7 +132,7 @@ pub fn lines() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..300).prop_map(|lines| lines.join("\n"))
 }
 
-/// A text of any kind.
+/// Generates a text of any kind.
 pub fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         json(),
@@ -163,7 +163,7 @@ fn block() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A `CallToolResult`: blocks of any kind, with or without structured content, flags and further members.
+/// Generates a `CallToolResult`: blocks of any kind, with or without structured content, flags and other members.
 pub fn result() -> impl Strategy<Value = Vec<u8>> {
     let structured = prop_oneof![2 => Just(None), 1 => json().prop_map(Some)];
     let members = prop::sample::select(vec![

@@ -1,10 +1,13 @@
-//! One representative result of each kind, made by formula: small enough to review, large enough to overflow.
+//! One representative result of each kind, the same on every run: small enough to review, large enough to exceed a budget.
+//!
+//! The golden snapshots of `core` are overviews of these samples, and the seeds of the fuzzers are made from them: a change
+//! here changes both.
 
 use std::fmt::Write;
 
 use crate::make::{quoted, text_result};
 
-/// A number that looks random and is the same on every run.
+/// Returns a number that looks random and is the same on every run.
 fn noise(seed: usize, below: usize) -> usize {
     let mixed = (seed as u64 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed >> 33) as usize ^ seed.wrapping_mul(31)) % below
@@ -20,12 +23,12 @@ fn word(seed: usize) -> &'static str {
     WORDS[noise(seed, WORDS.len())]
 }
 
-/// A sentence of `count` words.
+/// Returns a sentence of `count` words.
 fn words(seed: usize, count: usize) -> String {
     (0..count).map(|at| word(seed * 31 + at)).collect::<Vec<_>>().join(" ")
 }
 
-/// Issues of a tracker, as JSON text.
+/// Returns issues of a tracker, as JSON text.
 pub fn issues(count: usize) -> String {
     let rows: Vec<String> = (0..count)
         .map(|row| {
@@ -341,12 +344,12 @@ fn long_base64() -> String {
         .collect()
 }
 
-/// A picture of 1280 x 720 pixels, as far as its header goes.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAABQAAAALQCAYAAADPfd1WAAAA";
+/// The header of a PNG image of 1280 x 720 pixels, in base64.
+const PNG_HEADER: &str = "iVBORw0KGgoAAAANSUhEUgAABQAAAALQCAYAAADPfd1WAAAA";
 
 fn mixed() -> Vec<u8> {
     format!(
-        "{{\"content\":[{{\"type\":\"text\",\"text\":\"The page as it looks now:\"}},{{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"{PNG}{0}\"}},{{\"type\":\"resource_link\",\"uri\":\"file:///shot.png\",\"name\":\"shot\"}},{{\"type\":\"audio\",\"mimeType\":\"audio/wav\",\"data\":\"{0}\"}}]}}",
+        "{{\"content\":[{{\"type\":\"text\",\"text\":\"The page as it looks now:\"}},{{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"{PNG_HEADER}{0}\"}},{{\"type\":\"resource_link\",\"uri\":\"file:///shot.png\",\"name\":\"shot\"}},{{\"type\":\"audio\",\"mimeType\":\"audio/wav\",\"data\":\"{0}\"}}]}}",
         long_base64()
     )
     .into_bytes()

@@ -1,10 +1,12 @@
-//! A source that is not in memory and reads short, as a file may: the engine must not notice.
+//! A source with short reads and no slice in memory, as a file may be: results must not depend on that.
+//!
+//! The laws are checked with it as well, and so is the contract of the stores.
 
 use std::io;
 
 use tidegate_core::source::Source;
 
-/// Bytes that are handed out a few at a time.
+/// Bytes of which each read returns at most half of what was asked for.
 #[derive(Debug)]
 pub struct Elsewhere(pub Vec<u8>);
 

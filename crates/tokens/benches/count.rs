@@ -1,4 +1,4 @@
-//! Our count against `bpe-openai`'s, interleaved in one run: the ratio is what counts on a noisy machine.
+//! Token counts of this crate and of `bpe-openai` in one run: on a noisy machine only the ratio means something.
 //!
 //! `cargo bench -p tidegate-tokens`
 
@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tidegate_tokens::Encoding;
 
-/// A 4 KB answer of a list tool: the size at which the byte bounds do not decide.
+/// Returns 4 KB of rows: a size at which the byte bounds do not decide whether a result fits.
 fn rows() -> String {
     let mut text = String::from("[");
     for row in 0.. {

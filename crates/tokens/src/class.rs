@@ -1,15 +1,16 @@
 //! Character classes of the pre-tokenizer patterns: which of `\p{L}`, `\p{N}`, `\s` and so on a character is in.
 //!
-//! ASCII is answered from the same two-stage table as the rest; its blocks are the hottest lines of the cache.
+//! The classes are in a two-stage table that build.rs writes; ASCII has a small table of its own, which stays in the
+//! cache. A test keeps the two equal.
 
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.table"));
 const BLOCKS: usize = 0x11_0000 / 128;
 
 /// `\p{L}`: a letter.
 pub(crate) const LETTER: u8 = 1;
-/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`: may stand in the upper-case part of a word.
+/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`: allowed in the upper-case part of a word.
 pub(crate) const UPPER: u8 = 2;
-/// `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: may stand in the lower-case part of a word.
+/// `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: allowed in the lower-case part of a word.
 pub(crate) const LOWER: u8 = 4;
 /// `\p{N}`: a number character.
 pub(crate) const NUMBER: u8 = 8;
@@ -71,7 +72,7 @@ mod tests {
         assert_eq!(of('ß'), LETTER | LOWER);
         assert_eq!(of('Ǆ'), LETTER | UPPER);
         assert_eq!(of('語'), LETTER | UPPER | LOWER);
-        assert_eq!(of('\u{301}'), UPPER | LOWER, "a combining mark is no letter");
+        assert_eq!(of('\u{301}'), UPPER | LOWER, "a combining mark is not a letter");
         assert_eq!(of('٣'), NUMBER);
         assert_eq!(of('\u{2028}'), SPACE);
         assert_eq!(of('😀'), 0);

@@ -1,5 +1,5 @@
-// The hash of a token's bytes. Included by both build.rs, which lays the tables out, and
-// vocabulary.rs, which reads them: the two must agree to the bit.
+// The hash of a token's bytes. Both build.rs, which writes the tables, and vocabulary.rs, which reads them, include this
+// file: the two must agree to the bit.
 
 /// Mixes the bytes of a token into 64 bits, eight bytes a step.
 #[inline]

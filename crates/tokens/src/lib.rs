@@ -7,14 +7,14 @@
 //! assert_eq!(Encoding::O200k.count_up_to("hello wide world", 2), None);
 //! ```
 //!
-//! Why not an existing tokenizer crate: the proxy asks "does this fit?" for every result, in a process that a
-//! client starts anew for each server and that should stay small. The crates measured take 50 ms or more to load
-//! their vocabulary and 11 to 66 MB to hold it, and but one cannot stop at a limit. Here the vocabulary is a
-//! constant of the binary in the form in which it is used, so the first count costs what the second does, and
-//! only the touched pages are resident. Ids are never needed, so there is no encoder and no decoder.
+//! Why not an existing tokenizer crate: the proxy asks "does this fit?" for every result, and a client starts one proxy
+//! for each server, so that it has to start fast and stay small. The crates measured take 50 ms or more to load their
+//! vocabulary and 11 to 66 MB to hold it, and all but one cannot stop at a limit. Here the vocabulary is a constant of the
+//! binary in the form in which it is used: the first count costs as much as the second, and only the pages in use are
+//! resident. Token ids are never needed, so there is no encoder and no decoder.
 //!
-//! Invariant: the count equals that of `bpe-openai` (hence tiktoken's) for every text; tests/exact.rs holds it
-//! there with random and recorded texts.
+//! Invariant: the count equals that of `bpe-openai` (and so of tiktoken) for every text; tests/exact.rs compares them on
+//! random and fixed texts.
 
 mod class;
 mod merge;
@@ -30,7 +30,7 @@ use vocabulary::Vocabulary;
 /// No token of either vocabulary is longer than this many bytes, so `tokens >= bytes / 128`.
 pub const LONGEST_TOKEN_BYTES: usize = 128;
 
-/// A vocabulary with its rule for cutting text into pieces.
+/// A vocabulary and its rule for splitting text into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
     /// The vocabulary of GPT-4o and later models.
@@ -77,7 +77,7 @@ fn count_pieces(
         let piece = &text.as_bytes()[start..end];
         count += match vocabulary.rank(piece) {
             Some(_) => 1,
-            // The bound spares merging a piece that cannot fit anyway.
+            // A piece has at least this many tokens, so that one that cannot fit need not be merged.
             None if piece.len() / LONGEST_TOKEN_BYTES > limit => return None,
             None => merge::count(vocabulary, piece),
         };

@@ -1,9 +1,9 @@
-//! The pre-tokenizer: cuts a text into the pieces that byte-pair merging never crosses.
+//! The pre-tokenizer: splits a text into pieces; byte-pair merging happens within a piece only.
 //!
-//! Both vocabularies define their pieces by a regular expression. Here each is written out as a function that
-//! returns where the piece that starts at `start` ends: the patterns need one character of look-ahead and a
-//! fixed amount of backtracking, so straight code is exact and several times faster than a regex engine. The
-//! tests hold it against the regex implementation of another crate, for every alternative below.
+//! Both vocabularies define their pieces by a regular expression. Here each is a function that returns the end of the
+//! piece that starts at `start`: the patterns need one character of look-ahead and a fixed amount of backtracking, so that
+//! hand-written code is exact and several times faster than a regex engine. The tests compare it with the regex
+//! implementation of another crate, for every alternative below.
 
 use crate::class::{self, LETTER, LOWER, NEWLINE, NUMBER, SPACE, UPPER};
 

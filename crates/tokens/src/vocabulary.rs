@@ -1,23 +1,27 @@
-//! One vocabulary: from the bytes of a token to its rank, by a hash table laid out at build time.
+//! A vocabulary: maps the bytes of a token to its rank, with a hash table that build.rs writes.
+//!
+//! The lookup is the hot path of every count. A slot has the rank and 14 bits of the hash, so that a token's bytes are compared
+//! only if it is very likely the right one.
 
 use crate::hash::token_hash;
 
-/// A table in the layout that build.rs writes.
+/// A table in the format that build.rs writes.
 pub(crate) struct Vocabulary {
     table: &'static [u8],
     log2_slots: u32,
-    /// Byte positions of the offset list and of the token bytes inside the table.
+    /// Byte positions of the offset list and of the token bytes in the table.
     offsets: usize,
     bytes: usize,
 }
 
-const SLOTS: usize = 8;
+/// Byte position of the slots in the table.
+const SLOTS_START: usize = 8;
 
 impl Vocabulary {
     const fn new(table: &'static [u8]) -> Self {
         let count = read_const(table, 0) as usize;
         let log2_slots = read_const(table, 4);
-        let offsets = SLOTS + (4 << log2_slots);
+        let offsets = SLOTS_START + (4 << log2_slots);
         Self { table, log2_slots, offsets, bytes: offsets + (count + 1) * 4 }
     }
 
@@ -27,7 +31,7 @@ impl Vocabulary {
         u32::from_le_bytes(bytes)
     }
 
-    /// Returns the rank of a token, or `None` where the bytes are not in the vocabulary.
+    /// Returns the rank of a token, or `None` if the bytes are not in the vocabulary.
     #[inline]
     pub(crate) fn rank(&self, token: &[u8]) -> Option<u32> {
         let hash = token_hash(token);
@@ -35,7 +39,7 @@ impl Vocabulary {
         let mask = (1usize << self.log2_slots) - 1;
         let mut at = (hash >> (64 - self.log2_slots)) as usize;
         loop {
-            let slot = self.word(SLOTS + at * 4);
+            let slot = self.word(SLOTS_START + at * 4);
             if slot == 0 {
                 return None;
             }

@@ -1,4 +1,6 @@
-//! The count equals that of `bpe-openai`, an independent implementation, for every text.
+//! Compares counts with those of `bpe-openai`, an independent implementation: they must be equal for every text.
+//!
+//! Fixed texts cover every alternative of the patterns; random ones are made of the characters on which these depend.
 
 use proptest::prelude::*;
 use tidegate_tokens::Encoding;
@@ -59,7 +61,7 @@ fn a_huge_word_is_refused_without_merging_it() {
     assert_eq!(Encoding::O200k.count_up_to(&text, 1000), None);
 }
 
-/// Text made of the characters that decide between the alternatives.
+/// Text of the characters on which the alternatives of the patterns depend.
 fn tricky() -> impl Strategy<Value = String> {
     let character = prop_oneof![
         6 => prop::char::range('a', 'z'),
@@ -75,7 +77,7 @@ fn tricky() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
+    #![proptest_config(tidegate_testkit::cases(4096))]
 
     #[test]
     fn random_texts(text in tricky()) {

@@ -53,7 +53,7 @@ fn document() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(200))]
 
     #[test]
     fn restored_byte_for_byte_with_and_without_the_backup(text in document(), backup: bool) {

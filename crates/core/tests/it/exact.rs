@@ -156,7 +156,7 @@ fn flat_records() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(1000))]
 
     /// An answer that claims to hold all of it does.
     #[test]

@@ -111,7 +111,7 @@ fn a_copy_of_an_envelope_is_data() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(4000))]
 
     /// Nothing panics on any bytes.
     #[test]

@@ -11,10 +11,8 @@ use tidegate_testkit::source::Elsewhere;
 
 use crate::{HANDLE, shaped};
 
-/// Cases per law; `./check` runs with the default, PROPTEST_CASES raises it.
 fn cases() -> ProptestConfig {
-    let cases = ProptestConfig::default().cases.max(10_000);
-    ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { max_shrink_iters: 2000, ..tidegate_testkit::cases(10_000) }
 }
 
 /// What a client would hand to the model: the text blocks of the serialized answer.
@@ -126,7 +124,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(1000))]
 
     /// The engine does not notice where the bytes are.
     #[test]

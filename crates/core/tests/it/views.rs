@@ -100,7 +100,7 @@ fn comparable_records() -> impl Strategy<Value = Vec<Value>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(600))]
 
     #[test]
     fn pages_hold_every_record_once(records in comparable_records(), tokens in 300u64..2500, size in prop::option::of(1u64..60)) {

@@ -1,4 +1,4 @@
-//! Runs one jq program for the replay: a test cannot be its own worker.
+//! Runs one jq program for the replay; a test binary cannot run as the worker itself.
 
 use std::process::ExitCode;
 

@@ -49,14 +49,6 @@ fn on_disk(line: &[u8]) -> Message {
     Message::held(line, limits).unwrap()
 }
 
-fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases: ProptestConfig::default().cases.max(count),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 /// Ids as clients write them.
 fn id() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -84,7 +76,7 @@ fn extra() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(cases(2000))]
+    #![proptest_config(tidegate_testkit::cases(2000))]
 
     #[test]
     fn what_is_not_ours_crosses_from_the_client(
@@ -156,7 +148,7 @@ fn call(link: &Link, result: &[u8], disk: bool) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(cases(1500))]
+    #![proptest_config(tidegate_testkit::cases(1500))]
 
     #[test]
     fn results_cross_untouched_or_are_kept_whole_and_bounded(

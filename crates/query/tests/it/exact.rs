@@ -146,7 +146,7 @@ fn exact_matches_come_first_and_none_is_shown_twice() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(150))]
 
     /// Sums, counts and groups over generated records.
     #[test]

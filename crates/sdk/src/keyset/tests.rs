@@ -76,7 +76,7 @@ fn fetch(table: &BTreeMap<Key, u32>, after: Option<Key>, count: usize) -> Vec<(K
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(500))]
 
     #[test]
     fn rows_that_stay_are_seen_exactly_once(

@@ -1,4 +1,7 @@
-//! Reading the ledger: one call after the other, so that a quarter of a year of them need not fit in memory.
+//! Reads the ledger call by call, so that three months of calls need not fit in memory.
+//!
+//! `tidegate stats` and `tidegate scan` read the file of running proxies: nothing is written, and a file of an earlier schema
+//! or on a read-only disk is read as it is.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,52 +11,53 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use super::{Call, Counted, schema};
 use crate::clock::Millis;
 use crate::error::StoreError;
-use crate::sqlite::open_unwritable;
+use crate::sqlite::open_on_read_only_disk;
 
-/// Reads the calls since a time from the ledger at a path, oldest first. Nothing is written, and a file that is not
-/// there has no calls.
+/// Reads the calls since a time from the ledger at a path, oldest first.
+///
+/// Nothing is written. A file that does not exist has no calls.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is no ledger.
+/// The file cannot be read or is not a ledger.
 pub fn read_calls(path: &Path, since: Millis, each: &mut dyn FnMut(Call)) -> Result<(), StoreError> {
     if !path.exists() {
         return Ok(());
     }
-    let ordinary = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    ordinary.busy_timeout(Duration::from_secs(5))?;
-    // Where nothing can be written, the log's index cannot be made either, which the first look shows.
-    let connection = match is_ledger(&ordinary) {
-        Ok(_) => ordinary,
-        Err(_) => open_unwritable(path)?,
+    let read_only = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    read_only.busy_timeout(Duration::from_secs(5))?;
+    // On a read-only disk SQLite cannot create the index of the write-ahead log, which the first query shows.
+    let connection = match has_call_table(&read_only) {
+        Ok(_) => read_only,
+        Err(_) => open_on_read_only_disk(path)?,
     };
-    // A file that was made a moment ago has no table yet.
-    if is_ledger(&connection)? { self::each(&connection, since, usize::MAX, each) } else { Ok(()) }
+    // A file that another process has just created has no table yet.
+    if has_call_table(&connection)? { for_each_call(&connection, since, usize::MAX, each) } else { Ok(()) }
 }
 
-fn is_ledger(connection: &Connection) -> rusqlite::Result<bool> {
+fn has_call_table(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT count(*) FROM sqlite_master WHERE name = 'call'", [], |row| row.get(0))
 }
 
-/// Reads calls, oldest first.
-pub(super) fn each(
+/// Reads at most `limit` calls since a time, oldest first.
+pub(super) fn for_each_call(
     connection: &Connection,
     since: Millis,
-    most: usize,
+    limit: usize,
     each: &mut dyn FnMut(Call),
 ) -> Result<(), StoreError> {
     let columns = schema::columns(connection)?;
     let query = format!("SELECT {columns} FROM call WHERE at >= ?1 ORDER BY at, rowid LIMIT ?2");
     let mut statement = connection.prepare(&query)?;
-    let mut rows = statement.query(params![since.0, i64::try_from(most).unwrap_or(i64::MAX)])?;
+    let mut rows = statement.query(params![since.0, i64::try_from(limit).unwrap_or(i64::MAX)])?;
     while let Some(row) = rows.next()? {
-        each(call(row)?);
+        each(call_from_row(row)?);
     }
     Ok(())
 }
 
-fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
-    let number = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
+fn call_from_row(row: &Row<'_>) -> rusqlite::Result<Call> {
+    let number = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
     let (vocabulary, margin): (Option<String>, Option<u32>) = (row.get(14)?, row.get(15)?);
     Ok(Call {
         at: Millis(row.get(0)?),

@@ -1,15 +1,15 @@
-//! The table of the ledger, and how one of an earlier version becomes it.
+//! The table of the ledger, and the migration of older tables.
 //!
-//! The version is in `user_version`; 0 is the table as version 0.1.0 made it. Columns are only ever added, each with a
-//! default, and notes name their columns, so that processes of several versions can share a file from version 1 on.
+//! The schema version is in `user_version`: 0 before release 0.1.0, 1 since then. Columns are only ever added, each with a
+//! default, and inserts name their columns, so that processes of several releases can share a file from version 1 on.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// What this program writes.
+/// The schema version that this program writes.
 const VERSION: i64 = 1;
 
-/// Version 0.
-const TABLE: &str = "
+/// The table of version 0.
+const CREATE_VERSION_0: &str = "
     CREATE TABLE IF NOT EXISTS call (
         at INTEGER NOT NULL, client TEXT NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, step TEXT NOT NULL,
         raw_bytes INTEGER NOT NULL, raw_tokens INTEGER NOT NULL, sent_bytes INTEGER NOT NULL,
@@ -18,8 +18,8 @@ const TABLE: &str = "
     CREATE INDEX IF NOT EXISTS call_by_time ON call (at);
 ";
 
-/// What version 1 added.
-const ADDED: &str = "
+/// The columns that version 1 added.
+const ADD_VERSION_1: &str = "
     ALTER TABLE call ADD COLUMN session TEXT;
     ALTER TABLE call ADD COLUMN view TEXT;
     ALTER TABLE call ADD COLUMN stored_bytes INTEGER NOT NULL DEFAULT 0;
@@ -27,28 +27,29 @@ const ADDED: &str = "
     ALTER TABLE call ADD COLUMN margin_percent INTEGER;
 ";
 
-/// Notes one call.
+/// Inserts one call.
 pub(super) const INSERT: &str = "
     INSERT INTO call (at, client, server, tool, step, raw_bytes, raw_tokens, sent_bytes, sent_tokens, added_micros,
         artifact, session, view, stored_bytes, vocabulary, margin_percent)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
-/// Makes the table, or brings one of an earlier version up to date.
+/// Creates the table, or migrates one of an earlier version.
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     if version(connection)? >= VERSION {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have done it while this one waited.
+    // Another process may have done it while this one waited for the lock.
     if version(&transaction)? < VERSION {
-        transaction.execute_batch(TABLE)?;
-        transaction.execute_batch(ADDED)?;
+        transaction.execute_batch(CREATE_VERSION_0)?;
+        transaction.execute_batch(ADD_VERSION_1)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
     }
     transaction.commit()
 }
 
-/// Returns the columns of a call, as far as the file has them: one that is only read is not brought up to date.
+/// Returns the columns to select, with defaults for those that an older file lacks: a file that is only read is not
+/// migrated.
 pub(super) fn columns(connection: &Connection) -> rusqlite::Result<String> {
     let added = match version(connection)? {
         0 => "NULL, NULL, 0, NULL, NULL",

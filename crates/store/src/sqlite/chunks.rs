@@ -1,4 +1,7 @@
-//! Chunks of a body: compressed one by one, each with a hash of its bytes.
+//! Chunks of a body: each is compressed by itself and has a hash of its bytes, which every read checks.
+//!
+//! `put` writes them in batches, `StoredSource` reads them one at a time. A chunk that does not match its hash is an error:
+//! wrong bytes are never returned.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tidegate_core::source::{Source, Span};
@@ -6,31 +9,31 @@ use tidegate_core::source::{Source, Span};
 use crate::artifact::{BodyRef, CHUNK};
 use crate::error::StoreError;
 
-/// How much of the id of a chunk is its number; the rest names the body.
+/// The low bits of a chunk's row id are its number in the body; the others are the id of the body.
 const NUMBER_BITS: u32 = 24;
-/// Fast, and about a quarter of the size for what tools return.
-const LEVEL: i32 = 1;
-/// Bytes kept of the hash of a chunk.
-const HASH: usize = 16;
+/// Fast, and compresses typical tool results to about a quarter.
+const COMPRESSION_LEVEL: i32 = 1;
+/// Bytes stored of the hash of a chunk.
+const HASH_BYTES: usize = 16;
 
-/// Returns the id of a chunk.
-pub(super) fn id(body: BodyRef, number: u64) -> i64 {
+/// Returns the row id of a chunk.
+pub(super) fn row_id(body: BodyRef, number: u64) -> i64 {
     (body.0 << NUMBER_BITS) | i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Returns the first id after all chunks of a body.
-pub(super) fn end(body: BodyRef) -> i64 {
+/// Returns the first row id after the chunks of a body.
+pub(super) fn end_row_id(body: BodyRef) -> i64 {
     (body.0 + 1) << NUMBER_BITS
 }
 
 /// A chunk ready to be written.
 pub(super) struct Packed {
     pub(super) number: u64,
-    pub(super) hash: [u8; HASH],
+    pub(super) hash: [u8; HASH_BYTES],
     pub(super) data: Vec<u8>,
 }
 
-/// Compresses chunk after chunk of a source.
+/// Compresses the chunks of a source one after another.
 pub(super) struct Packer<'s> {
     source: &'s dyn Source,
     compressor: zstd::bulk::Compressor<'static>,
@@ -39,14 +42,14 @@ pub(super) struct Packer<'s> {
 
 impl<'s> Packer<'s> {
     pub(super) fn new(source: &'s dyn Source) -> Result<Self, StoreError> {
-        let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(StoreError::Source)?;
+        let compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map_err(StoreError::Source)?;
         Ok(Self { source, compressor, next: 0 })
     }
 
-    /// Returns the next chunks, of about `most` bytes before compression.
-    pub(super) fn batch(&mut self, most: u64) -> Result<Vec<Packed>, StoreError> {
+    /// Returns the next chunks, up to about `max_bytes` before compression; none at the end of the source.
+    pub(super) fn batch(&mut self, max_bytes: u64) -> Result<Vec<Packed>, StoreError> {
         let mut batch = Vec::new();
-        while (batch.len() as u64) * CHUNK < most {
+        while (batch.len() as u64) * CHUNK < max_bytes {
             let start = self.next * CHUNK;
             if start >= self.source.len() {
                 break;
@@ -71,9 +74,9 @@ impl<'s> Packer<'s> {
     }
 }
 
-fn hash(bytes: &[u8]) -> [u8; HASH] {
-    let mut hash = [0; HASH];
-    hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..HASH]);
+fn hash(bytes: &[u8]) -> [u8; HASH_BYTES] {
+    let mut hash = [0; HASH_BYTES];
+    hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..HASH_BYTES]);
     hash
 }
 
@@ -97,13 +100,13 @@ pub(super) fn write(connection: &Connection, body: BodyRef, batch: &[Packed]) ->
     let mut statement =
         connection.prepare_cached("INSERT INTO chunk (id, hash, data) VALUES (?1, ?2, ?3)")?;
     for packed in batch {
-        statement.execute(params![id(body, packed.number), packed.hash, packed.data])?;
+        statement.execute(params![row_id(body, packed.number), packed.hash, packed.data])?;
     }
     Ok(())
 }
 
-/// Returns whether every chunk of a body of so many bytes is as it was stored.
-pub(super) fn are_whole(connection: &Connection, body: BodyRef, bytes: u64) -> Result<bool, StoreError> {
+/// Returns whether every chunk of a body of this size can be read as it was stored.
+pub(super) fn are_intact(connection: &Connection, body: BodyRef, bytes: u64) -> Result<bool, StoreError> {
     for number in 0..bytes.div_ceil(CHUNK) {
         match read(connection, body, number) {
             Ok(_) => {}
@@ -114,11 +117,11 @@ pub(super) fn are_whole(connection: &Connection, body: BodyRef, bytes: u64) -> R
     Ok(true)
 }
 
-/// Reads a chunk back and checks it.
+/// Reads a chunk and checks its hash.
 pub(super) fn read(connection: &Connection, body: BodyRef, number: u64) -> Result<Vec<u8>, StoreError> {
     let row: Option<(Vec<u8>, Vec<u8>)> = connection
         .prepare_cached("SELECT hash, data FROM chunk WHERE id = ?1")?
-        .query_row([id(body, number)], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row([row_id(body, number)], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let (expected, data) = row.ok_or(StoreError::NotFound)?;
     let bytes =

@@ -1,4 +1,7 @@
-//! The database file: which one it is, and how it is opened.
+//! The database file: whether it was replaced since it was opened, and how it is opened for reading only.
+//!
+//! A long-running proxy notices when its store was moved away or deleted, and opens the new one; a store on a read-only disk
+//! can still be read.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,62 +9,62 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-/// The file that a store was opened with.
+/// The file that a store has open.
 pub(super) struct DatabaseFile {
     path: PathBuf,
-    number: Option<(u64, u64)>,
+    identity: Option<(u64, u64)>,
 }
 
 impl DatabaseFile {
-    /// Remembers the file that is at a path now.
+    /// Remembers which file is at a path now.
     pub(super) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), number: number(path) }
+        Self { path: path.to_owned(), identity: identity(path) }
     }
 
-    /// Returns whether that file is still there, and no other in its place.
-    pub(super) fn is_there(&self) -> bool {
-        number(&self.path) == self.number
+    /// Returns whether the path still leads to that file.
+    pub(super) fn is_unchanged(&self) -> bool {
+        identity(&self.path) == self.identity
     }
 
-    /// Opens a further connection that only reads.
-    pub(super) fn reader(&self, busy: Duration) -> rusqlite::Result<Connection> {
+    /// Opens a second connection that only reads.
+    pub(super) fn reader(&self, busy_timeout: Duration) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        connection.busy_timeout(busy)?;
+        connection.busy_timeout(busy_timeout)?;
         Ok(connection)
     }
 }
 
-/// What tells a file from another one of its name.
+/// Returns what distinguishes a file from another at the same path: device and inode.
 #[cfg(unix)]
-fn number(path: &Path) -> Option<(u64, u64)> {
+fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
-fn number(_: &Path) -> Option<(u64, u64)> {
+fn identity(_: &Path) -> Option<(u64, u64)> {
     None
 }
 
-/// Opens a database where nothing can be written, not even the files beside it.
-pub(crate) fn open_unwritable(path: &Path) -> rusqlite::Result<Connection> {
+/// Opens a database on a disk where nothing can be written, not even SQLite's side files.
+pub(crate) fn open_on_read_only_disk(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let mut log = OsString::from(path);
     log.push("-wal");
-    // A log that is there must be read too, with its index; without one the file is all there is, and stays as it is.
-    let alone = std::fs::metadata(&log).map_or(true, |log| log.len() == 0);
-    Connection::open_with_flags(address(path, alone), flags)
+    // `immutable` spares the side files, but also ignores the write-ahead log: it is right only if that has no content.
+    let immutable = std::fs::metadata(&log).map_or(true, |log| log.len() == 0);
+    Connection::open_with_flags(uri(path, immutable), flags)
 }
 
-fn address(path: &Path, alone: bool) -> String {
-    let mut address = String::from("file:");
+fn uri(path: &Path, immutable: bool) -> String {
+    let mut uri = String::from("file:");
     for character in path.to_string_lossy().chars() {
         match character {
-            '%' => address.push_str("%25"),
-            '?' => address.push_str("%3f"),
-            '#' => address.push_str("%23"),
-            other => address.push(other),
+            '%' => uri.push_str("%25"),
+            '?' => uri.push_str("%3f"),
+            '#' => uri.push_str("%23"),
+            other => uri.push(other),
         }
     }
-    address + if alone { "?immutable=1" } else { "" }
+    uri + if immutable { "?immutable=1" } else { "" }
 }

@@ -1,4 +1,7 @@
-//! Storing a result: pending, then visible, in as many transactions as its size needs.
+//! Stores a result: writes its chunks in as many transactions as its size needs, and makes it visible in the last.
+//!
+//! Invariants: a result is durable and complete before anybody can open it; equal bytes of one owner are stored once; nothing
+//! is left of a result that could not be stored, or a sweep removes it.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tidegate_core::source::Source;
@@ -9,8 +12,12 @@ use crate::artifact::{Artifact, BodyRef, Description, NewArtifact};
 use crate::clock::Millis;
 use crate::error::StoreError;
 
-/// Bytes before compression that go into one transaction: more would keep other processes waiting.
-const BATCH: u64 = 8 * 1024 * 1024;
+/// Bytes before compression that go into one transaction; more would make other processes wait.
+const BATCH_BYTES: u64 = 8 * 1024 * 1024;
+
+const INSERT_ARTIFACT: &str = "
+    INSERT INTO artifact (id, owner, session, body, tool, kind, records, tokens, outline, created, expires)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
 pub(super) fn put(
     store: &SqliteStore,
@@ -19,23 +26,24 @@ pub(super) fn put(
     describe: &dyn Fn() -> Result<Description, StoreError>,
 ) -> Result<Artifact, StoreError> {
     let hash = chunks::hash_all(body)?;
-    if is_known(store, new, &hash)?
-        && let Some(artifact) = name_known_body(store, new, &hash, body, &describe()?)?
+    if is_stored(store, new, &hash)?
+        && let Some(artifact) = add_to_stored_body(store, new, &hash, body, &describe()?)?
     {
         return Ok(artifact);
     }
     let mut packer = Packer::new(body)?;
-    let mut writer = Writer { store, new, hash, body: None, stored: 0, chunks: 0, bytes: body.len() };
+    let mut writer = BodyWriter { store, new, hash, body: None, stored: 0, chunks: 0, bytes: body.len() };
     writer.write_all(&mut packer, describe).inspect_err(|_| writer.undo())
 }
 
-fn is_known(store: &SqliteStore, new: &NewArtifact<'_>, hash: &[u8; 32]) -> Result<bool, StoreError> {
-    Ok(known_body(&store.lock(), new, hash)?.is_some())
+fn is_stored(store: &SqliteStore, new: &NewArtifact<'_>, hash: &[u8; 32]) -> Result<bool, StoreError> {
+    Ok(stored_body(&store.lock(), new, hash)?.is_some())
 }
 
-/// The same bytes of the same owner are stored once: a further artifact only names them, once they are known to be
-/// whole. What was damaged is written again, which makes it whole for those who have its name already.
-fn name_known_body(
+/// Adds an artifact for bytes that this owner has stored already, so that they are stored once.
+///
+/// A damaged body is written again, which also repairs the earlier artifacts that refer to it.
+fn add_to_stored_body(
     store: &SqliteStore,
     new: &NewArtifact<'_>,
     hash: &[u8; 32],
@@ -43,25 +51,29 @@ fn name_known_body(
     description: &Description,
 ) -> Result<Option<Artifact>, StoreError> {
     let mut connection = store.lock();
-    let Some((seen, bytes, _)) = known_body(&connection, new, hash)? else { return Ok(None) };
-    let whole = chunks::are_whole(&connection, seen, bytes)?;
+    let Some((checked, bytes, _)) = stored_body(&connection, new, hash)? else { return Ok(None) };
+    let intact = chunks::are_intact(&connection, checked, bytes)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // It may have been taken away meanwhile.
-    let Some((body, bytes, stored)) = known_body(&transaction, new, hash)? else { return Ok(None) };
-    if !whole && body == seen {
-        write_again(&transaction, body, source)?;
+    // Another process may have deleted it meanwhile.
+    let Some((body, bytes, stored)) = stored_body(&transaction, new, hash)? else { return Ok(None) };
+    if !intact && body == checked {
+        rewrite_chunks(&transaction, body, source)?;
     }
-    let named = Named { new, description, now: store.clock.now() };
-    let artifact = named.insert(&transaction, body, bytes, stored)?;
+    let row = ArtifactRow { new, description, now: store.clock.now() };
+    let artifact = row.insert(&transaction, body, bytes, stored)?;
     transaction.commit()?;
     Ok(Some(artifact))
 }
 
-fn write_again(transaction: &Transaction<'_>, body: BodyRef, source: &dyn Source) -> Result<(), StoreError> {
+fn rewrite_chunks(
+    transaction: &Transaction<'_>,
+    body: BodyRef,
+    source: &dyn Source,
+) -> Result<(), StoreError> {
     sweep::delete_chunks(transaction, body)?;
     let mut packer = Packer::new(source)?;
     loop {
-        let batch = packer.batch(BATCH)?;
+        let batch = packer.batch(BATCH_BYTES)?;
         if batch.is_empty() {
             return Ok(());
         }
@@ -69,7 +81,8 @@ fn write_again(transaction: &Transaction<'_>, body: BodyRef, source: &dyn Source
     }
 }
 
-fn known_body(
+/// Finds the body of an owner with a hash: its id, its bytes and its stored bytes.
+fn stored_body(
     connection: &Connection,
     new: &NewArtifact<'_>,
     hash: &[u8; 32],
@@ -86,14 +99,14 @@ fn known_body(
         .optional()
 }
 
-/// An artifact that names a body.
-struct Named<'n> {
+/// The row of a new artifact, without its body.
+struct ArtifactRow<'n> {
     new: &'n NewArtifact<'n>,
     description: &'n Description,
     now: Millis,
 }
 
-impl Named<'_> {
+impl ArtifactRow<'_> {
     fn insert(
         &self,
         transaction: &Transaction<'_>,
@@ -114,28 +127,27 @@ impl Named<'_> {
             expires: now.after(new.ttl),
         };
         transaction.execute(
-        "INSERT INTO artifact (id, owner, session, body, tool, kind, records, tokens, outline, created, expires)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        params![
-            artifact.id.as_str(),
-            new.owner.as_str(),
-            new.session.as_str(),
-            body.0,
-            new.tool,
-            artifact.kind,
-            artifact.records.map(u64::cast_signed),
-            artifact.tokens.cast_signed(),
-            description.outline,
-            artifact.created.0,
-            artifact.expires.0
-        ],
-    )?;
+            INSERT_ARTIFACT,
+            params![
+                artifact.id.as_str(),
+                new.owner.as_str(),
+                new.session.as_str(),
+                body.0,
+                new.tool,
+                artifact.kind,
+                artifact.records.map(u64::cast_signed),
+                artifact.tokens.cast_signed(),
+                description.outline,
+                artifact.created.0,
+                artifact.expires.0
+            ],
+        )?;
         Ok(artifact)
     }
 }
 
-/// A body while it is being written.
-struct Writer<'w, 'n> {
+/// Writes a new body.
+struct BodyWriter<'w, 'n> {
     store: &'w SqliteStore,
     new: &'w NewArtifact<'n>,
     hash: [u8; 32],
@@ -145,26 +157,28 @@ struct Writer<'w, 'n> {
     bytes: u64,
 }
 
-impl Writer<'_, '_> {
-    /// Writes all chunks. What needs several transactions is named in one of its own, so that little is left to do once
-    /// it is known what the body is, which may take longer than writing it.
+impl BodyWriter<'_, '_> {
+    /// Writes all chunks and the artifact.
+    ///
+    /// A body that needs several transactions gets the artifact in one more, so that little is left to write after
+    /// `describe`, which may take longer than writing the chunks.
     fn write_all(
         &mut self,
         packer: &mut Packer<'_>,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        let mut batch = packer.batch(BATCH)?;
-        if self.bytes > BATCH {
+        let mut batch = packer.batch(BATCH_BYTES)?;
+        if self.bytes > BATCH_BYTES {
             while !batch.is_empty() {
                 self.write(&batch, |_, _, _| Ok(()))?;
-                batch = packer.batch(BATCH)?;
+                batch = packer.batch(BATCH_BYTES)?;
             }
         }
         let description = describe()?;
-        self.write(&batch, |writer, transaction, body| writer.name(transaction, body, &description))
+        self.write(&batch, |writer, transaction, body| writer.publish(transaction, body, &description))
     }
 
-    /// Writes some chunks in one transaction, and what `then` adds to it.
+    /// Writes some chunks in one transaction, together with what `then` writes.
     fn write<T>(
         &mut self,
         batch: &[Packed],
@@ -192,21 +206,21 @@ impl Writer<'_, '_> {
         Ok(added)
     }
 
-    /// Makes the body visible under its name.
-    fn name(
+    /// Makes the body visible and adds the artifact that refers to it.
+    fn publish(
         &self,
         transaction: &Transaction<'_>,
         body: BodyRef,
         description: &Description,
     ) -> Result<Artifact, StoreError> {
-        let named = Named { new: self.new, description, now: self.store.clock.now() };
-        if let Some((known, bytes, stored)) = known_body(transaction, self.new, &self.hash)? {
-            // Another process was faster with the same bytes; ours are dropped.
+        let row = ArtifactRow { new: self.new, description, now: self.store.clock.now() };
+        if let Some((existing, bytes, stored)) = stored_body(transaction, self.new, &self.hash)? {
+            // Another process has stored the same bytes meanwhile; this copy is dropped.
             sweep::delete_body(transaction, body)?;
-            return named.insert(transaction, known, bytes, stored);
+            return row.insert(transaction, existing, bytes, stored);
         }
         transaction.execute("UPDATE body SET visible = 1 WHERE id = ?1", [body.0])?;
-        named.insert(transaction, body, self.bytes, self.stored)
+        row.insert(transaction, body, self.bytes, self.stored)
     }
 
     fn begin(&self, transaction: &Transaction<'_>, now: Millis) -> rusqlite::Result<BodyRef> {
@@ -217,11 +231,11 @@ impl Writer<'_, '_> {
         Ok(BodyRef(transaction.last_insert_rowid()))
     }
 
-    /// Refuses what would exceed a quota, after what has expired was taken away.
+    /// Refuses what would exceed a quota, even after a sweep.
     fn check_quotas(&self, connection: &mut Connection, size: u64, now: Millis) -> Result<(), StoreError> {
         let quotas = self.store.quotas;
         let exceeded = |connection: &Connection| -> Result<Option<StoreError>, StoreError> {
-            let session = stored_in_session(connection, self.new.session.as_str())? + self.stored;
+            let session = stored_bytes_of_session(connection, self.new.session.as_str())? + self.stored;
             if session + size > quotas.session_bytes {
                 return Ok(Some(StoreError::QuotaFull {
                     scope: "session",
@@ -229,7 +243,7 @@ impl Writer<'_, '_> {
                     limit: quotas.session_bytes,
                 }));
             }
-            let all = stored_in_all(connection)?;
+            let all = stored_bytes(connection)?;
             let full = all + size > quotas.store_bytes;
             Ok(full.then_some(StoreError::QuotaFull { scope: "store", used: all, limit: quotas.store_bytes }))
         };
@@ -240,7 +254,7 @@ impl Writer<'_, '_> {
         exceeded(connection)?.map_or(Ok(()), Err)
     }
 
-    /// Takes back what was written before an error; what this cannot reach is swept later.
+    /// Deletes what was written before an error. If that fails too, a sweep deletes it later.
     fn undo(&self) {
         if let Some(body) = self.body {
             let mut connection = self.store.lock();
@@ -248,18 +262,18 @@ impl Writer<'_, '_> {
                 sweep::delete_body(&transaction, body)?;
                 transaction.commit()
             });
-            // A full disk may refuse even that.
+            // Fails on a full disk.
             drop(undone);
         }
     }
 }
 
-fn stored_in_session(connection: &Connection, session: &str) -> rusqlite::Result<u64> {
+fn stored_bytes_of_session(connection: &Connection, session: &str) -> rusqlite::Result<u64> {
     let sql = "SELECT coalesce(sum(stored), 0) FROM body WHERE id IN (SELECT body FROM artifact WHERE session = ?1)";
     connection.prepare_cached(sql)?.query_row([session], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }
 
-pub(super) fn stored_in_all(connection: &Connection) -> rusqlite::Result<u64> {
+pub(super) fn stored_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT coalesce(sum(stored), 0) FROM body";
     connection.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }

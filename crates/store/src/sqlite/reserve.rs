@@ -1,5 +1,7 @@
-//! Room set aside on the disk. A full disk refuses even to delete, since that is a write to the log first; then this
-//! room is given up, and taken again when there is enough.
+//! A file that reserves disk space. Deleting from a database first writes to its log, so that a full disk would refuse even
+//! that; then the file is removed to make room, and written again when there is space.
+//!
+//! Invariant: a user can always delete artifacts to make space, unless something else has taken the reserve as well.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,29 +9,29 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::home::make_private_file;
+use crate::home::ensure_private_file;
 
 /// Enough to delete a few large artifacts.
-const BYTES: usize = 2 * 1024 * 1024;
+const RESERVED_BYTES: usize = 2 * 1024 * 1024;
 
-/// Room set aside on the disk, for a store in a file.
+/// The reserve of a store in a file; none for a store in memory.
 pub(super) struct Reserve(Option<PathBuf>);
 
 impl Reserve {
-    /// Sets room aside beside a database, if there is none yet.
+    /// Reserves space beside a database, if that was not done yet.
     pub(super) fn beside(database: &Path) -> Self {
         let reserve = Self(Some(database.with_extension("reserve")));
-        reserve.take();
+        reserve.fill();
         reserve
     }
 
-    /// No room: for a store in memory.
+    /// Returns no reserve, for a store in memory.
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    /// Does what gives room back; on a full disk with the room set aside.
-    pub(super) fn with_room<T>(
+    /// Runs work that frees space; if the disk is full, runs it again with the reserve released.
+    pub(super) fn with_space<T>(
         &self,
         connection: &mut Connection,
         work: impl Fn(&mut Connection) -> Result<T, StoreError>,
@@ -39,30 +41,30 @@ impl Reserve {
             done => return done,
         }
         if let Some(path) = &self.0 {
-            // If it is gone already, the second try shows it.
+            // If it cannot be removed, the second try fails as the first did.
             let _ = std::fs::remove_file(path);
         }
         let done = work(connection);
-        // The log takes up what was freed until it is emptied into the file.
+        // The log occupies the freed space until it is written back to the database.
         let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        self.take();
+        self.fill();
         done
     }
 
-    /// Takes the room, as far as there is any: a store without it works, but for deleting on a full disk.
-    fn take(&self) {
+    /// Writes the file if there is space; without it, the store works but cannot delete on a full disk.
+    fn fill(&self) {
         let Some(path) = &self.0 else { return };
-        if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() >= BYTES as u64) {
+        if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() >= RESERVED_BYTES as u64) {
             return;
         }
-        if fill(path).is_err() {
+        if write_file(path).is_err() {
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-fn fill(path: &Path) -> io::Result<()> {
-    make_private_file(path)?;
+fn write_file(path: &Path) -> io::Result<()> {
+    ensure_private_file(path)?;
     let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
-    file.write_all(&vec![0xa5; BYTES])
+    file.write_all(&vec![0xa5; RESERVED_BYTES])
 }

@@ -1,4 +1,7 @@
-//! Taking away what nobody needs: artifacts whose time is over, bodies that nobody names, bodies never finished.
+//! Deletes what nobody needs: expired artifacts, bodies that no artifact refers to, bodies that were never finished.
+//!
+//! Proxies sweep now and then, `tidegate gc` on request, and `put` when a quota is full. An artifact that has not expired is
+//! never touched.
 
 use std::time::Duration;
 
@@ -9,19 +12,19 @@ use crate::artifact::{BodyRef, Swept};
 use crate::clock::Millis;
 use crate::error::StoreError;
 
-/// A body pending for longer than this was left by a process that is gone.
-const PENDING: Duration = Duration::from_secs(600);
-/// Bodies taken away in one transaction, so that no other process waits long.
-const BATCH: usize = 16;
+/// A body unfinished for longer than this was left by a process that has ended.
+const UNFINISHED_TIMEOUT: Duration = Duration::from_secs(600);
+/// Bodies deleted in one transaction; more would make other processes wait.
+const BATCH_BODIES: usize = 16;
 
 pub(super) fn sweep(connection: &mut Connection, now: Millis) -> Result<Swept, StoreError> {
     let before = file_bytes(connection)?;
     let artifacts = connection.execute("DELETE FROM artifact WHERE expires <= ?1", [now.0])? as u64;
     let unfinished = "SELECT id FROM body WHERE visible = 0 AND created <= ?1 LIMIT ?2";
-    let pending = delete_bodies(connection, unfinished, now.before(PENDING))?;
-    let bodies = pending + unnamed_bodies(connection)?;
+    let unfinished = delete_bodies(connection, unfinished, now.before(UNFINISHED_TIMEOUT))?;
+    let bodies = unfinished + delete_unreferenced_bodies(connection)?;
     if artifacts + bodies > 0 {
-        // Steps, since one statement gives back one page a step.
+        // Each step of the statement frees one page.
         let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
         let mut rows = statement.query([])?;
         while rows.next()?.is_some() {}
@@ -30,27 +33,31 @@ pub(super) fn sweep(connection: &mut Connection, now: Millis) -> Result<Swept, S
     Ok(Swept { artifacts, bodies, freed_bytes })
 }
 
-/// Deletes bodies that no artifact names any more.
-pub(super) fn unnamed_bodies(connection: &mut Connection) -> Result<u64, StoreError> {
-    let unnamed = "SELECT id FROM body WHERE visible = 1 AND created <= ?1
+/// Deletes bodies that no artifact refers to any more.
+pub(super) fn delete_unreferenced_bodies(connection: &mut Connection) -> Result<u64, StoreError> {
+    let unreferenced = "SELECT id FROM body WHERE visible = 1 AND created <= ?1
                    AND NOT EXISTS (SELECT 1 FROM artifact WHERE artifact.body = body.id) LIMIT ?2";
-    delete_bodies(connection, unnamed, Millis(i64::MAX))
+    delete_bodies(connection, unreferenced, Millis(i64::MAX))
 }
 
-fn delete_bodies(connection: &mut Connection, select: &str, until: Millis) -> Result<u64, StoreError> {
+fn delete_bodies(
+    connection: &mut Connection,
+    select: &str,
+    created_until: Millis,
+) -> Result<u64, StoreError> {
     let mut deleted = 0;
     loop {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let bodies: Vec<i64> = transaction
             .prepare_cached(select)?
-            .query_map(params![until.0, BATCH as i64], |row| row.get(0))?
+            .query_map(params![created_until.0, BATCH_BODIES as i64], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         for body in &bodies {
             delete_body(&transaction, BodyRef(*body))?;
         }
         transaction.commit()?;
         deleted += bodies.len() as u64;
-        if bodies.len() < BATCH {
+        if bodies.len() < BATCH_BODIES {
             return Ok(deleted);
         }
     }
@@ -59,7 +66,7 @@ fn delete_bodies(connection: &mut Connection, select: &str, until: Millis) -> Re
 /// Deletes the chunks of a body.
 pub(super) fn delete_chunks(transaction: &Transaction<'_>, body: BodyRef) -> rusqlite::Result<()> {
     let sql = "DELETE FROM chunk WHERE id >= ?1 AND id < ?2";
-    transaction.execute(sql, params![chunks::id(body, 0), chunks::end(body)]).map(drop)
+    transaction.execute(sql, params![chunks::row_id(body, 0), chunks::end_row_id(body)]).map(drop)
 }
 
 /// Deletes a body with its chunks.

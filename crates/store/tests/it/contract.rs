@@ -1,4 +1,6 @@
 //! The contract suite on both forms of the embedded backend.
+//!
+//! The suite itself is in `testkit::contract`, and every further backend runs it as well.
 
 use std::sync::Mutex;
 

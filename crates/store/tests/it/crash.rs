@@ -1,4 +1,6 @@
-//! Processes that are killed while they write: what was acknowledged is there and whole, the rest is swept.
+//! Processes that are killed while they write: acknowledged artifacts are complete, everything else is swept.
+//!
+//! The writers are this test binary again, started in processes of their own and killed at varying moments.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -16,15 +18,15 @@ use crate::{owner, put, store_in};
 const FOLDER: &str = "TIDEGATE_TEST_CRASH_FOLDER";
 const SEED: &str = "TIDEGATE_TEST_CRASH_SEED";
 
-/// Not a test by itself: the process that is killed. Says the id of each artifact once it is acknowledged.
+/// Not a test by itself: the process that is killed. It prints the id of each artifact after `put` has returned.
 #[test]
-#[ignore = "run by the test below, in a process of its own"]
+#[ignore = "the tests below run it in its own process"]
 fn writer() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
     let store = store_in(folder.as_ref());
     for n in 0.. {
-        // Small ones, and some that take several transactions.
+        // Small bodies, and some that take several transactions.
         let length =
             if n % 7 == 3 { 12_000_000 } else { 1000 + (seed as usize * 7919 + n * 104_729) % 400_000 };
         let bytes = noise(seed * 1000 + n as u64, length);
@@ -46,7 +48,7 @@ fn spawn(folder: &std::path::Path, seed: u64) -> Child {
         .unwrap()
 }
 
-/// What a killed writer had acknowledged: the id, the seed of the bytes and their length.
+/// Returns what a killed writer had acknowledged: the id, the seed of the bytes and their length.
 fn acknowledged(mut child: Child) -> Vec<(ArtifactId, u64, usize)> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let lines: Vec<String> = lines.map_while(Result::ok).collect();
@@ -72,7 +74,7 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed() {
         let children: Vec<Child> = (0..3).map(|n| spawn(folder.path(), seed + n)).collect();
         seed += 3;
         for (n, mut child) in children.into_iter().enumerate() {
-            // Random enough: every phase of a write gets its share over so many kills.
+            // Varied enough that over all kills every phase of a write is hit.
             std::thread::sleep(Duration::from_millis(5 + (seed * 37 + n as u64 * 61) % 140));
             child.kill().unwrap();
             for (id, seed, length) in acknowledged(child) {
@@ -80,30 +82,34 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed() {
             }
         }
     }
-    assert!(known.len() > 100, "writers wrote: {}", known.len());
+    assert!(known.len() > 100, "too few artifacts were written: {}", known.len());
     let store = store_in(folder.path());
     for (id, (seed, length)) in &known {
         let source = open(&store, &owner(), id).unwrap();
         let bytes = Span::whole(&source).read(&source).unwrap();
-        assert!(bytes == noise(*seed, *length), "{id} is whole");
+        assert!(bytes == noise(*seed, *length), "{id} is damaged");
     }
     let listed = store.list(&owner(), 1_000_000).unwrap();
     for artifact in &listed {
         let source = open(&store, &owner(), &artifact.id).unwrap();
-        assert_eq!(Span::whole(&source).read(&source).unwrap().len() as u64, artifact.bytes, "none is torn");
+        assert_eq!(
+            Span::whole(&source).read(&source).unwrap().len() as u64,
+            artifact.bytes,
+            "no artifact is incomplete"
+        );
     }
     drop(store);
-    // What was never finished is swept once it is old.
+    // Unfinished bodies are swept when they are old.
     let clock = Arc::new(SetClock::default());
     let later = SqliteStore::open_with(&folder.path().join("artifacts.db"), Quotas::default(), clock.clone())
         .unwrap();
     clock.advance(Duration::from_secs(100 * 365 * 24 * 3600));
     later.sweep().unwrap();
-    assert_eq!(later.usage().unwrap(), tidegate_store::Usage::default(), "no leftovers");
+    assert_eq!(later.usage().unwrap(), tidegate_store::Usage::default(), "nothing is left over");
     println!("{KILLS} kills, {} acknowledged artifacts, 0 lost", known.len());
 }
 
-/// Several processes may make the store at the same time.
+/// Several processes may create the store at the same time.
 #[test]
 fn several_processes_start_at_once() {
     for round in 0..5 {
@@ -112,7 +118,7 @@ fn several_processes_start_at_once() {
         for child in &mut children {
             let mut first = String::new();
             BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
-            assert!(!first.is_empty(), "each of them could write");
+            assert!(!first.is_empty(), "each process could write");
         }
         for child in &mut children {
             child.kill().unwrap();

@@ -1,4 +1,6 @@
-//! A full disk and damaged files: never a handle to nothing, never wrong bytes.
+//! A full disk and damaged files: an acknowledged artifact always exists, and wrong bytes are never returned.
+//!
+//! The small disk is a mounted tmpfs, or SQLite's page limit where mounting is not allowed.
 
 use tidegate_core::source::Span;
 use tidegate_store::{ArtifactStore, StoreError, open};
@@ -6,7 +8,7 @@ use tidegate_testkit::contract::noise;
 
 use crate::{owner, put, store_in};
 
-/// A file system of a few megabytes, where this machine lets us mount one.
+/// A file system of a few megabytes, if this machine allows to mount one.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
@@ -30,7 +32,7 @@ impl Drop for SmallDisk {
 #[test]
 fn a_full_disk_refuses_and_recovers() {
     let Some(disk) = SmallDisk::mount(9) else {
-        // Not allowed to mount: the same through SQLite's own limit.
+        // Without permission to mount, SQLite's page limit stands in for the full disk.
         return a_full_file_refuses_and_recovers();
     };
     let store = store_in(disk.0.path());
@@ -49,17 +51,21 @@ fn a_full_disk_refuses_and_recovers() {
         assert_eq!(
             Span::whole(&source).read(&source).unwrap(),
             noise(seed as u64, 400_000),
-            "what was kept stays"
+            "stored artifacts stay readable"
         );
     }
-    assert_eq!(store.list(&owner(), 100).unwrap().len(), kept.len(), "no handle to nothing");
+    assert_eq!(
+        store.list(&owner(), 100).unwrap().len(),
+        kept.len(),
+        "every listed artifact was acknowledged"
+    );
     for artifact in kept.drain(..4) {
         store.delete(&owner(), &artifact.id).unwrap();
     }
     put(&store, &noise(99, 200_000)).unwrap();
 }
 
-/// Where no file system can be mounted.
+/// The same with SQLite's page limit in place of a small disk.
 fn a_full_file_refuses_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let store = store_in(folder.path());
@@ -77,13 +83,13 @@ fn a_full_file_refuses_and_recovers() {
 }
 
 #[test]
-fn the_same_through_the_page_limit() {
+fn a_full_file_is_a_full_disk() {
     a_full_file_refuses_and_recovers();
 }
 
-/// Bytes that are stored once must be there: a damaged body is not named again, but made whole.
+/// Storing the same bytes again must not refer to a damaged body: it is repaired.
 #[test]
-fn a_damaged_body_is_stored_again() {
+fn storing_again_repairs_a_damaged_body() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = noise(7, 300_000);
     let store = store_in(folder.path());
@@ -101,7 +107,7 @@ fn a_damaged_body_is_stored_again() {
     }
 }
 
-/// While another process writes, what is kept can be read, and after a while nothing more is stored.
+/// While another process holds the write lock, artifacts can be read; storing fails after a timeout.
 #[test]
 fn a_locked_store_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -115,7 +121,7 @@ fn a_locked_store_can_be_read() {
         let started = std::time::Instant::now();
         let source = open(&store, &owner(), &kept.id).unwrap();
         assert_eq!(Span::whole(&source).read(&source).unwrap(), b"kept");
-        // A further process opens it as well.
+        // Another process can open it, too.
         assert_eq!(store_in(folder.path()).list(&owner(), 10).unwrap().len(), 1);
         assert!(started.elapsed() < std::time::Duration::from_secs(2), "{:?}", started.elapsed());
         assert!(matches!(waiting.join().unwrap(), Err(StoreError::Busy)));
@@ -124,7 +130,7 @@ fn a_locked_store_can_be_read() {
     put(&store, b"more").unwrap();
 }
 
-/// A byte flipped anywhere in the file, or the file cut anywhere: the bytes are right or there is an error.
+/// Whichever byte of the file is flipped, and wherever the file is cut: reading gives the right bytes or an error.
 #[test]
 fn damage_is_an_error_and_never_wrong_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,5 +168,5 @@ fn damage_is_an_error_and_never_wrong_bytes() {
     for length in (0..intact.len()).step_by(intact.len() / 40) {
         check(&intact[..length]);
     }
-    assert!(errors > 150, "damage in the chunks is noticed: {errors} errors, {unharmed} unharmed");
+    assert!(errors > 150, "damage in the chunks is detected: {errors} errors, {unharmed} unharmed");
 }

@@ -1,4 +1,6 @@
-//! The ledger.
+//! Tests of the ledger: order, restarts, several processes, older schemas, read-only files.
+//!
+//! Losing the last batch of a killed process is allowed, so that no test here kills one.
 
 use std::path::Path;
 
@@ -25,13 +27,13 @@ fn call(at: i64) -> Call {
     }
 }
 
-/// A call as version 0.1.0 noted it.
-fn old_call(at: i64) -> Call {
+/// A call as schema version 0 recorded it.
+fn version_0_call(at: i64) -> Call {
     Call { session: None, view: None, stored_bytes: 0, counted: None, ..call(at) }
 }
 
-/// Makes a ledger as version 0.1.0 did, with calls in it.
-fn make_old(path: &Path, times: std::ops::Range<i64>) {
+/// Creates a ledger of schema version 0 with some calls.
+fn create_version_0(path: &Path, times: std::ops::Range<i64>) {
     let file = Connection::open(path).unwrap();
     file.execute_batch(
         "PRAGMA journal_mode = WAL;
@@ -43,9 +45,9 @@ fn make_old(path: &Path, times: std::ops::Range<i64>) {
     )
     .unwrap();
     for at in times {
-        let artifact = old_call(at).artifact;
-        let words = "'claude-code', 'github', 'list_issues', 'overview'";
-        let insert = format!("INSERT INTO call VALUES (?1, {words}, 512340, 128040, 2100, 605, 1800, ?2)");
+        let artifact = version_0_call(at).artifact;
+        let texts = "'claude-code', 'github', 'list_issues', 'overview'";
+        let insert = format!("INSERT INTO call VALUES (?1, {texts}, 512340, 128040, 2100, 605, 1800, ?2)");
         file.execute(&insert, (at, artifact)).unwrap();
     }
 }
@@ -57,7 +59,7 @@ fn read(path: &Path, since: i64) -> Vec<Call> {
 }
 
 #[test]
-fn calls_are_noted_in_order_and_survive_a_restart() {
+fn calls_are_recorded_in_order_and_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     let expected: Vec<Call> = (0..2500).map(call).collect();
@@ -72,7 +74,7 @@ fn calls_are_noted_in_order_and_survive_a_restart() {
 }
 
 #[test]
-fn old_notes_go() {
+fn old_calls_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = SqliteLedger::open(&folder.path().join("ledger.db")).unwrap();
     ledger.note(call(1));
@@ -82,7 +84,7 @@ fn old_notes_go() {
 }
 
 #[test]
-fn several_processes_note_into_one_file() {
+fn several_processes_share_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     let ledgers: Vec<SqliteLedger> = (0..4).map(|_| SqliteLedger::open(&path).unwrap()).collect();
@@ -96,14 +98,14 @@ fn several_processes_note_into_one_file() {
 }
 
 #[test]
-fn a_ledger_of_an_earlier_version_is_read_and_goes_on() {
+fn an_older_ledger_is_read_and_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
-    make_old(&path, 0..4);
-    let mut expected: Vec<Call> = (0..4).map(old_call).collect();
-    assert_eq!(read(&path, 0), expected, "as it is, without being brought up to date");
+    create_version_0(&path, 0..4);
+    let mut expected: Vec<Call> = (0..4).map(version_0_call).collect();
+    assert_eq!(read(&path, 0), expected, "read without being migrated");
 
-    // Several processes may find it at once.
+    // Several processes may open it at once.
     let opened: Vec<SqliteLedger> = std::thread::scope(|scope| {
         let opening: Vec<_> = (0..4).map(|_| scope.spawn(|| SqliteLedger::open(&path).unwrap())).collect();
         opening.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -116,20 +118,20 @@ fn a_ledger_of_an_earlier_version_is_read_and_goes_on() {
 }
 
 #[test]
-fn reading_makes_nothing() {
+fn reading_creates_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     assert_eq!(read(&path, 0), []);
     assert!(!path.exists());
     std::fs::write(&path, "").unwrap();
-    assert_eq!(read(&path, 0), [], "a file without a table");
+    assert_eq!(read(&path, 0), [], "an empty file has no calls");
     std::fs::write(&path, "not a ledger\n".repeat(500)).unwrap();
     assert!(read_calls(&path, Millis(0), &mut |_| ()).is_err());
 }
 
 #[cfg(unix)]
 #[test]
-fn a_ledger_that_cannot_be_written_is_read() {
+fn a_read_only_ledger_is_read() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");

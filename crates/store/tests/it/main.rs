@@ -1,7 +1,9 @@
-//! The embedded backend: the contract, crashes, full disks, damage, privacy; and the ledger.
+//! Tests of the embedded backend: the contract, crashes, full disks, damage, privacy, files of earlier versions; and of the
+//! ledger.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a test reports an error by panicking")]
 
+mod compatibility;
 mod contract;
 mod crash;
 mod faults;
@@ -18,7 +20,7 @@ pub(crate) fn store_in(folder: &Path) -> SqliteStore {
     SqliteStore::open(&folder.join("artifacts.db"), Quotas::default()).unwrap()
 }
 
-/// The owner all tests here use.
+/// The owner that these tests use.
 pub(crate) fn owner() -> Owner {
     Owner::new("local:1")
 }

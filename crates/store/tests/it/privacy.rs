@@ -1,20 +1,22 @@
-//! Only the user can read what is kept, whatever the process's umask; and errors do not speak of it.
+//! Only the user can read the data folder, whatever the umask of the process.
+//!
+//! The files are created in a process of its own, since the umask belongs to the process.
 
 use tidegate_store::{Home, SealKey, SqliteLedger, SqliteStore};
 
 const FOLDER: &str = "TIDEGATE_TEST_PRIVACY_FOLDER";
 
-/// Not a test by itself: makes everything that is ever made in the folder.
+/// Not a test by itself: creates every file that the data folder can have, and checks their modes.
 #[test]
-#[ignore = "run by the test below, under another umask"]
-fn maker() {
+#[ignore = "the test below runs it under several umasks"]
+fn creator() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let home = Home::open(Some(folder.into())).unwrap();
     let store = SqliteStore::open(&home.artifacts(), tidegate_store::Quotas::default()).unwrap();
     crate::put(&store, b"secret").unwrap();
     let _ledger = SqliteLedger::open(&home.ledger()).unwrap();
     SealKey::of_folder(home.path()).unwrap();
-    // While the side files of both databases are there.
+    // While the databases are open, so that their side files exist.
     for entry in std::fs::read_dir(home.path()).unwrap() {
         use std::os::unix::fs::PermissionsExt;
         let entry = entry.unwrap();
@@ -32,7 +34,7 @@ fn the_folder_is_private_under_any_umask() {
         let home = folder.path().join("data").join("tidegate");
         let executable = std::env::current_exe().unwrap();
         let script = format!(
-            "umask {umask} && exec '{}' --ignored --exact privacy::maker --nocapture",
+            "umask {umask} && exec '{}' --ignored --exact privacy::creator --nocapture",
             executable.display()
         );
         let output =
@@ -44,7 +46,7 @@ fn the_folder_is_private_under_any_umask() {
 }
 
 #[test]
-fn one_key_for_all_processes() {
+fn all_processes_use_one_key() {
     let folder = tempfile::tempdir().unwrap();
     let keys: Vec<[u8; 12]> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
@@ -61,5 +63,5 @@ fn one_key_for_all_processes() {
     assert!(keys.windows(2).all(|pair| pair[0] == pair[1]));
     let names: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, ["seal.key"], "no leftovers");
+    assert_eq!(names, ["seal.key"], "no temporary file is left");
 }

@@ -1,23 +1,26 @@
-//! What the server answers with: the bytes of each result, so that a test can compare what was kept with them.
+//! The results of the hostile server, so that a test can compare what was stored with them.
+//!
+//! `result` is what the tool `trouble` returns in each mode, large enough to be stored; `small` is the same fault in a result
+//! that passes.
 
 use super::Mode;
 
-/// Lines of a text that does not fit any budget.
-const LINES: usize = 1200;
-/// How deep the deepest result is.
-const LEVELS: usize = 100_000;
-/// How many keys the widest object has.
-const KEYS: usize = 1_000_000;
+/// Lines of a text that exceeds every budget.
+const LINE_COUNT: usize = 1200;
+/// Nesting levels of the deepest result.
+const NESTING_LEVELS: usize = 100_000;
+/// Keys of the widest object.
+const KEY_COUNT: usize = 1_000_000;
 
-/// What is not UTF-8: a byte that never occurs, a continuation that is missing, one that is alone, an overlong form, the
-/// half of a pair.
+/// Invalid UTF-8: a byte that never occurs, a missing continuation, a lone continuation, an overlong form, a surrogate, a
+/// truncated sequence.
 const NOT_UTF8: &[&[u8]] = &[b"\xff", b"\xc3(", b"\x80", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf0\x9f\x98"];
 
-/// Line ends of other worlds, which some clients take for the end of a message.
+/// Unicode line separators, which some clients treat as the end of a message.
 const SEPARATORS: &str = "\u{2028}|\u{2029}|\u{85}";
 
-/// What a terminal obeys, or a reader does not see: escape sequences, a bell, marks that turn the direction, tags,
-/// nothing of no width.
+/// What a terminal would execute or a reader would not see: escape sequences, a bell, bidirectional overrides, tag
+/// characters, a zero-width space.
 const CONTROLS: &str = "\\u001b[2J\\u001b]0;title\\u0007\\u0000\\u007f\u{9b}31m \u{202e}desrever\u{202c} \u{2066}x\u{2069} \u{e0041} \u{200b}";
 
 const SURROGATES: &str = "\\ud800 \\udc00\\ud800 \\ud834\\ud834\\udd1e";
@@ -40,7 +43,7 @@ pub fn result(mode: Mode) -> Vec<u8> {
     }
 }
 
-/// Returns the result of `trouble` where a small one was asked for.
+/// Returns the result of `trouble` if a small one was asked for.
 pub fn small(mode: Mode) -> Vec<u8> {
     match mode {
         Mode::InvalidUtf8 => block(&NOT_UTF8.concat()),
@@ -56,7 +59,7 @@ pub fn small(mode: Mode) -> Vec<u8> {
     }
 }
 
-/// Returns the result of `big`: at least so many bytes, in lines of text.
+/// Returns the result of `big`: lines of text, at least `bytes` long.
 pub fn big(bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes + 128);
     out.extend_from_slice(br#"{"content":[{"type":"text","text":""#);
@@ -69,20 +72,20 @@ pub fn big(bytes: usize) -> Vec<u8> {
     out
 }
 
-/// Returns a result of one text that needs no escapes.
+/// Returns a result with one text block; `inside` is already escaped.
 pub fn text(inside: &str) -> Vec<u8> {
     block(inside.as_bytes())
 }
 
-/// A result of one text, given as it stands between the quotes.
+/// Returns a result with one text block, from the bytes between its quotes.
 fn block(inside: &[u8]) -> Vec<u8> {
     [br#"{"content":[{"type":"text","text":""#, inside, br#""}]}"#].concat()
 }
 
-/// A text of many lines with some bytes in each of them.
+/// Returns a text of many lines, each of which contains the bytes `odd`.
 fn lines(odd: &[u8]) -> Vec<u8> {
     let line = |number| [format!("line {number}: ").as_bytes(), odd, b" of the text\\n"].concat();
-    block(&(0..LINES).flat_map(line).collect::<Vec<u8>>())
+    block(&(0..LINE_COUNT).flat_map(line).collect::<Vec<u8>>())
 }
 
 fn huge_numbers() -> Vec<u8> {
@@ -107,17 +110,17 @@ fn duplicate_keys() -> Vec<u8> {
 }
 
 fn deep() -> Vec<u8> {
-    let (open, close) = ("{\"a\":[".repeat(LEVELS / 2), "]}".repeat(LEVELS / 2));
+    let (open, close) = ("{\"a\":[".repeat(NESTING_LEVELS / 2), "]}".repeat(NESTING_LEVELS / 2));
     format!(r#"{{"content":[{{"type":"text","text":"deep"}}],"structuredContent":{open}1{close}}}"#)
         .into_bytes()
 }
 
 fn many_keys() -> Vec<u8> {
-    let keys: Vec<String> = (0..KEYS).map(|key| format!("\"k{key}\":{key}")).collect();
+    let keys: Vec<String> = (0..KEY_COUNT).map(|key| format!("\"k{key}\":{key}")).collect();
     format!(r#"{{"content":[],"structuredContent":{{{}}}}}"#, keys.join(",")).into_bytes()
 }
 
-/// Links in our scheme, in a result that does not fit.
+/// Links in tidegate's own URI scheme, in a result that exceeds the budget.
 fn links() -> Vec<u8> {
     let links = r#"{"type":"resource_link","uri":"ax://trouble/000000000000","name":"trouble-000000000000"},{"type":"resource_link","uri":"ax://their/own","name":"own"}"#;
     let words = "words of no interest ".repeat(3000);

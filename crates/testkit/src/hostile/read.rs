@@ -1,6 +1,8 @@
-//! What was asked, found in the line as it stands: ids come back exactly as they were written.
+//! Finds members in a request without parsing it, so that ids are sent back exactly as they were written.
+//!
+//! It is just enough JSON for the requests of the tests: strings with escapes, nested values, white space.
 
-/// Returns a member of the object that a text holds, as written; of several with one name the first.
+/// Returns the first member with a key of the object in a text, as written.
 pub(super) fn member<'j>(json: &'j str, key: &str) -> Option<&'j str> {
     let mut rest = json.trim_start().strip_prefix('{')?;
     loop {
@@ -14,17 +16,17 @@ pub(super) fn member<'j>(json: &'j str, key: &str) -> Option<&'j str> {
     }
 }
 
-/// Follows names downwards.
+/// Returns the member at a path of keys.
 pub(super) fn at<'j>(json: &'j str, path: &[&str]) -> Option<&'j str> {
     path.iter().try_fold(json, |json, key| member(json, key))
 }
 
-/// Returns the inside of a string, still escaped.
+/// Returns the text between the quotes of a string, still escaped.
 pub(super) fn inside(text: &str) -> &str {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
-/// Splits off the value at the start.
+/// Splits the text after the value at its start.
 fn value(json: &str) -> Option<(&str, &str)> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, byte) in json.bytes().enumerate() {

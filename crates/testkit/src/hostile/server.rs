@@ -1,4 +1,6 @@
-//! The server itself: reads a line, answers it, and misbehaves where its mode says so.
+//! The server loop: reads a line, answers it, and misbehaves as its mode says.
+//!
+//! The faults that concern every line are here, in `line`; those of one tool call are in `trouble.rs`.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
@@ -12,21 +14,21 @@ use super::read::{at, inside, member};
 use super::{Mode, payload};
 use crate::make::quoted;
 
-/// Set for the process that a server has started.
-const GRANDCHILD: &str = "TIDEGATE_TEST_GRANDCHILD";
-/// For ever, for a test; should the test fail, nothing stays for long.
-pub(super) const FOR_EVER: Duration = Duration::from_secs(300);
+/// Set in the environment of the child process of a server.
+const GRANDCHILD_VARIABLE: &str = "TIDEGATE_TEST_GRANDCHILD";
+/// Longer than any test waits, but short enough that a process left by a failed test ends.
+pub(super) const FOREVER: Duration = Duration::from_secs(300);
 
 const TOOLS: [&str; 5] = ["echo", "big", "count", "heard", "trouble"];
 
 pub(super) struct Server {
     pub(super) mode: Mode,
-    /// Calls of tools that were executed.
+    /// Number of tool calls executed.
     executed: u64,
     heard: Vec<String>,
-    /// The id of a call that waits for an answer of the client.
+    /// The id of a call that waits for the client to answer a request of the server.
     pub(super) waiting: Option<String>,
-    /// Whether the last line has not been ended.
+    /// Whether the last line still lacks its newline.
     pub(super) unended: bool,
 }
 
@@ -37,35 +39,35 @@ impl Server {
 
     pub(super) fn run(mut self) -> ExitCode {
         if self.mode == Mode::NeverCloses {
-            stay();
+            ignore_sigterm();
         }
-        if std::env::var_os(GRANDCHILD).is_some() {
-            sleep(FOR_EVER);
+        if std::env::var_os(GRANDCHILD_VARIABLE).is_some() {
+            sleep(FOREVER);
             return ExitCode::SUCCESS;
         }
         if self.mode == Mode::NeverCloses {
-            start_another();
+            start_child();
         }
         for line in io::stdin().lock().split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).into_owned();
-            if self.take(&line).is_err() {
-                // Nobody reads what we say.
+            if self.handle(&line).is_err() {
+                // The client has closed stdout.
                 break;
             }
             self.heard.push(line);
         }
         if self.mode == Mode::NeverCloses {
-            sleep(FOR_EVER);
+            sleep(FOREVER);
         }
         ExitCode::SUCCESS
     }
 
-    fn take(&mut self, line: &str) -> io::Result<()> {
+    fn handle(&mut self, line: &str) -> io::Result<()> {
         let (Some(id), method) = (member(line, "id"), member(line, "method").map(inside)) else {
             return Ok(());
         };
         match method {
-            Some("initialize") => self.greet(id, line),
+            Some("initialize") => self.initialize(id, line),
             Some("tools/list") => self.answer(id, self.tools().as_bytes()),
             Some("tools/call") => self.call(id, line),
             Some("resources/list") if self.mode == Mode::OurScheme => {
@@ -82,16 +84,16 @@ impl Server {
                 self.line(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).as_bytes())
             }
             None => match self.waiting.take() {
-                Some(asked) => {
-                    let said = member(line, "result").map_or_else(|| "nothing".into(), quoted);
-                    self.answer(&asked, &payload::text(inside(&said)))
+                Some(call_id) => {
+                    let result = member(line, "result").map_or_else(|| "nothing".into(), quoted);
+                    self.answer(&call_id, &payload::text(inside(&result)))
                 }
                 None => Ok(()),
             },
         }
     }
 
-    fn greet(&mut self, id: &str, line: &str) -> io::Result<()> {
+    fn initialize(&mut self, id: &str, line: &str) -> io::Result<()> {
         if let (Mode::AnswersEarly, Ok(id)) = (self.mode, id.parse::<u64>()) {
             for early in id + 1..id + 4 {
                 self.answer(&early.to_string(), &payload::text("early"))?;
@@ -99,12 +101,12 @@ impl Server {
         }
         let version = at(line, &["params", "protocolVersion"]).unwrap_or("\"2025-11-25\"");
         let resources = if self.mode == Mode::OurScheme { ",\"resources\":{}" } else { "" };
-        let greeting = format!(
+        let result = format!(
             r#"{{"protocolVersion":{version},"capabilities":{{"tools":{{}}{resources}}},"serverInfo":{{"name":"hostile","version":"1"}}}}"#
         );
-        self.answer(id, greeting.as_bytes())?;
+        self.answer(id, result.as_bytes())?;
         if self.mode == Mode::ReadsNothing {
-            sleep(FOR_EVER);
+            sleep(FOREVER);
         }
         Ok(())
     }
@@ -144,7 +146,7 @@ impl Server {
         Ok(())
     }
 
-    /// Writes a line, as the mode has it.
+    /// Writes a line in the way of the mode.
     pub(super) fn line(&mut self, line: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if std::mem::take(&mut self.unended) {
@@ -188,7 +190,7 @@ pub(super) fn message(id: &str, result: &[u8]) -> Vec<u8> {
     [format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#).as_bytes(), result, b"}"].concat()
 }
 
-/// Writes in a few pieces with a pause after each, wherever they happen to end.
+/// Writes in a few pieces with a pause after each, without regard for characters.
 fn in_pieces(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     for piece in bytes.chunks(bytes.len().div_ceil(7)) {
         out.write_all(piece)?;
@@ -198,18 +200,19 @@ fn in_pieces(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes note of SIGTERM, and nothing more.
-fn stay() {
-    let told = Arc::default();
-    // If it cannot be caught, the process ends when it should not, and the test says so.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGTERM, told);
+/// Catches SIGTERM and does nothing about it.
+fn ignore_sigterm() {
+    let received = Arc::default();
+    // If it cannot be caught, the process ends too early, and the test fails.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGTERM, received);
 }
 
-/// Starts a process of the same kind, in a group of its own and with our streams.
-fn start_another() {
+/// Starts this program again as a child, in its own process group and with the same streams.
+fn start_child() {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let Ok(program) = std::env::current_exe() {
-        let started = Command::new(program).args(arguments).env(GRANDCHILD, "1").process_group(0).spawn();
+        let started =
+            Command::new(program).args(arguments).env(GRANDCHILD_VARIABLE, "1").process_group(0).spawn();
         started.map(drop).unwrap_or_default();
     }
 }

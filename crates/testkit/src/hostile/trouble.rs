@@ -1,20 +1,23 @@
-//! What a call of `trouble` does in each mode.
+//! What the tool `trouble` does in each mode.
+//!
+//! Modes whose fault is only in the content of the result are in `payload.rs`; here are those that write messages in an
+//! unusual way, flood a stream, or end the server.
 
 use std::io::{self, BufWriter, Write};
 use std::thread::sleep;
 
-use super::server::{FOR_EVER, Server, message};
+use super::server::{FOREVER, Server, message};
 use super::{Mode, payload};
 
-/// Bytes of the line that does not end.
-const ENDLESS: usize = 400 << 20;
-/// Bytes on stderr.
-const STDERR: usize = 64 << 20;
-/// Messages about progress.
-const NOTIFICATIONS: usize = 100_000;
+/// Bytes of the line without an end.
+const ENDLESS_LINE_BYTES: usize = 400 << 20;
+/// Bytes written to stderr.
+const STDERR_BYTES: usize = 64 << 20;
+/// Number of progress notifications.
+const NOTIFICATION_COUNT: usize = 100_000;
 
 impl Server {
-    /// Makes trouble; `given` is the argument `text`, still escaped.
+    /// Runs the tool; `given` is the argument `text`, still escaped.
     pub(super) fn trouble(&mut self, id: &str, given: &str) -> io::Result<()> {
         match self.mode {
             Mode::GluedText => {
@@ -22,7 +25,7 @@ impl Server {
                 self.answer(id, &payload::text("glued"))
             }
             Mode::DuplicateKeys => {
-                // The message around it too: of several ids the last counts, as parsers have it.
+                // The message has duplicate keys as well; as in JSON parsers, the last id counts.
                 let head = format!(r#"{{"jsonrpc":"2.0","id":4711,"id":{id},"result":"#);
                 self.line(&[head.as_bytes(), &payload::result(self.mode), b"}"].concat())
             }
@@ -34,7 +37,7 @@ impl Server {
             }
             Mode::StderrFlood => {
                 let piece = [b'e'; 1 << 16];
-                (0..STDERR / piece.len()).try_for_each(|_| io::stderr().write_all(&piece))?;
+                (0..STDERR_BYTES / piece.len()).try_for_each(|_| io::stderr().write_all(&piece))?;
                 self.answer(id, &payload::text("after the flood"))
             }
             Mode::ProgressFlood => self.progress(id),
@@ -74,33 +77,33 @@ impl Server {
                 self.line(request.as_bytes())
             }
             Mode::ForgedEnvelope => {
-                // As often as it takes not to fit.
+                // Repeated until it exceeds the budget.
                 let times = 40_000 / given.len().max(1) + 1;
                 self.answer(id, &payload::text(&format!("{given}\\n").repeat(times)))
             }
             Mode::ClosesStdout => {
                 let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
                 rustix::stdio::dup2_stdout(nothing)?;
-                sleep(FOR_EVER);
+                sleep(FOREVER);
                 Ok(())
             }
             mode => self.answer(id, &payload::result(mode)),
         }
     }
 
-    /// A line that does not end before something else is asked.
+    /// Starts a line that ends only before the next one.
     fn endless(&mut self, id: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         write!(out, r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":""#)?;
         let piece = [b'x'; 1 << 20];
-        (0..ENDLESS / piece.len()).try_for_each(|_| out.write_all(&piece))?;
+        (0..ENDLESS_LINE_BYTES / piece.len()).try_for_each(|_| out.write_all(&piece))?;
         self.unended = true;
         out.flush()
     }
 
     fn progress(&mut self, id: &str) -> io::Result<()> {
         let mut out = BufWriter::new(io::stdout().lock());
-        for number in 0..NOTIFICATIONS {
+        for number in 0..NOTIFICATION_COUNT {
             writeln!(
                 out,
                 r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":{number}}}}}"#

@@ -132,7 +132,7 @@ fn is_within(value: &Value, limits: &ResponseLimits) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tidegate_testkit::cases(300))]
 
     #[test]
     fn every_answer_is_bounded(

@@ -1,0 +1,286 @@
+//! Data folders written by released versions: every later version must open them and read the same bytes.
+//!
+//! `tests/fixtures/<version>/data` is the data folder as that version left it. `expected` beside it holds what must come
+//! back: a table of the artifacts, and each body and outline as a file. The ledger's calls are in [`recorded_calls`].
+//! [`write_fixture`] wrote them. A fixture is never written again: a release that changes a format adds a folder.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_core::outline::Outline;
+use tidegate_core::payload::Payload;
+use tidegate_core::source::Span;
+use tidegate_core::view::{Query, View, cursor};
+use tidegate_store::{
+    Artifact, ArtifactId, ArtifactStore, Call, Counted, Description, Home, Ledger, Millis, NewArtifact,
+    Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, open, read_calls,
+};
+use tidegate_testkit::clock::SetClock;
+use tidegate_testkit::{make, sample};
+
+/// Sealed with the key of a fixture to show that the key and the way it is used are still the same.
+const SEALED: &[u8] = b"sealed by the version that wrote the fixture";
+
+/// A line of `expected/artifacts.tsv`.
+struct Expected {
+    /// Stem of the files with the body and the outline.
+    name: String,
+    owner: Owner,
+    artifact: Artifact,
+    /// A cursor for [`query_of`] this artifact.
+    cursor: String,
+    /// The seal of [`SEALED`], in hexadecimal digits.
+    seal: String,
+}
+
+impl Expected {
+    fn to_line(&self) -> String {
+        let Artifact { id, tool, kind, records, tokens, bytes, stored_bytes, created, expires } =
+            &self.artifact;
+        let records = records.map(|records| records.to_string()).unwrap_or_default();
+        let Self { name, owner, cursor, seal, .. } = self;
+        let (created, expires) = (created.0, expires.0);
+        format!(
+            "{name}\t{owner}\t{id}\t{tool}\t{kind}\t{records}\t{tokens}\t{bytes}\t{stored_bytes}\t{created}\t{expires}\t{cursor}\t{seal}\n"
+        )
+    }
+
+    fn from_line(line: &str) -> Self {
+        let parts: Vec<&str> = line.split('\t').collect();
+        let [
+            name,
+            owner,
+            id,
+            tool,
+            kind,
+            records,
+            tokens,
+            bytes,
+            stored_bytes,
+            created,
+            expires,
+            cursor,
+            seal,
+        ] = parts[..]
+        else {
+            panic!("{} columns: {line}", parts.len());
+        };
+        let artifact = Artifact {
+            id: ArtifactId::parse(id).unwrap(),
+            tool: tool.into(),
+            kind: kind.into(),
+            records: records.parse().ok(),
+            tokens: tokens.parse().unwrap(),
+            bytes: bytes.parse().unwrap(),
+            stored_bytes: stored_bytes.parse().unwrap(),
+            created: Millis(created.parse().unwrap()),
+            expires: Millis(expires.parse().unwrap()),
+        };
+        Self {
+            name: name.into(),
+            owner: Owner::new(owner),
+            artifact,
+            cursor: cursor.into(),
+            seal: seal.into(),
+        }
+    }
+}
+
+/// The query that the recorded cursor of an artifact continues.
+fn query_of(name: &str) -> Query {
+    let (view, fields, position) = match name {
+        "rows" => (View::Page { number: 2, size: Some(10) }, vec!["number".into(), "title".into()], 13),
+        "csv" => (View::Sql("select weather, count(*) from t group by 1".into()), Vec::new(), 2),
+        "log" => (View::Lines { from: 40, to: None }, Vec::new(), 71),
+        "blocks" => (View::Path("/content/1".into()), Vec::new(), 0),
+        _ => (View::Range { from: 0, to: Some(90) }, Vec::new(), 30),
+    };
+    Query { view, fields, position }
+}
+
+/// The calls in the ledger of the fixtures.
+fn recorded_calls() -> Vec<Call> {
+    let call = |at: i64, tool: &str, step: &str| Call {
+        at: Millis(1_794_700_000_000 + at),
+        client: "claude-code".into(),
+        server: "github".into(),
+        tool: tool.into(),
+        step: step.into(),
+        raw_bytes: 81_234,
+        raw_tokens: 20_310,
+        sent_bytes: 2100,
+        sent_tokens: 605,
+        added_micros: 1800,
+        artifact: None,
+        session: Some("process:7:0".into()),
+        view: None,
+        stored_bytes: 0,
+        counted: Some(Counted { vocabulary: "o200k".into(), margin_percent: 30 }),
+    };
+    let name = Some("7q0rdznc4h2m".to_owned());
+    vec![
+        call(0, "", "list"),
+        call(10, "get_issue", "pass"),
+        Call { artifact: name.clone(), stored_bytes: 17_000, ..call(20, "list_issues", "overview") },
+        Call { artifact: name, view: Some("page".into()), ..call(30, "list_issues", "view") },
+        Call { session: None, counted: None, ..call(40, "list \"issues\" \u{e9}\u{2028}", "observe") },
+    ]
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// Copies the data folder of a fixture, so that opening it changes nothing in the repository.
+fn copied(version: &str) -> (tempfile::TempDir, Home) {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(Some(folder.path().join("tidegate"))).unwrap();
+    for entry in fs::read_dir(fixtures().join(version).join("data")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), home.path().join(entry.file_name())).unwrap();
+    }
+    (folder, home)
+}
+
+fn expected_artifacts(version: &str) -> Vec<Expected> {
+    let table = fs::read_to_string(fixtures().join(version).join("expected/artifacts.tsv")).unwrap();
+    table.lines().skip(1).map(Expected::from_line).collect()
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        write!(digits, "{byte:02x}").unwrap();
+        digits
+    })
+}
+
+fn check_artifact(store: &SqliteStore, version: &str, expected: &Expected) {
+    let name = &expected.name;
+    let file = |extension: &str| {
+        fs::read(fixtures().join(version).join("expected").join(format!("{name}.{extension}"))).unwrap()
+    };
+    let source = open(store, &expected.owner, &expected.artifact.id).unwrap();
+    assert_eq!(source.artifact(), &expected.artifact);
+    assert!(
+        Span::whole(&source).read(&source).unwrap() == file("body"),
+        "{name}: the bytes that were stored"
+    );
+    assert!(source.outline() == file("outline"), "{name}: the outline that was stored");
+    let outline =
+        Outline::from_bytes(source.outline()).expect("an outline of this version can still be read");
+    assert_eq!(
+        (outline.kind(), outline.record_count()),
+        (&*expected.artifact.kind, expected.artifact.records)
+    );
+}
+
+fn check_cursor(key: &SealKey, expected: &Expected) {
+    let Expected { name, owner, artifact, cursor, seal } = expected;
+    let sealed = |bytes: &[u8]| key.seal(owner, &artifact.id, bytes);
+    assert_eq!(&hexadecimal(&sealed(SEALED)), seal, "{name}: the same key gives the same seal");
+    assert_eq!(cursor::decode(cursor, sealed).unwrap(), query_of(name));
+    let other = |bytes: &[u8]| SealKey::ephemeral().seal(owner, &artifact.id, bytes);
+    assert!(cursor::decode(cursor, other).is_err(), "{name}: another key is refused");
+}
+
+fn check_version(version: &str, artifact_count: usize) {
+    let (_folder, home) = copied(version);
+    let key = SealKey::of_folder(home.path()).unwrap();
+    let expected = expected_artifacts(version);
+    assert_eq!(expected.len(), artifact_count);
+    // Once as it was left, once after this version has opened and written it.
+    for _ in 0..2 {
+        let store = SqliteStore::open(&home.artifacts(), Quotas::default()).unwrap();
+        for expected in &expected {
+            check_artifact(&store, version, expected);
+            check_cursor(&key, expected);
+        }
+        let kept = crate::put(&store, b"stored by this version").unwrap();
+        store.delete(&crate::owner(), &kept.id).unwrap();
+        store.sweep().unwrap();
+        assert_eq!(store.usage().unwrap().artifacts, artifact_count as u64);
+    }
+
+    let mut calls = Vec::new();
+    read_calls(&home.ledger(), Millis(0), &mut |call| calls.push(call)).unwrap();
+    assert_eq!(calls, recorded_calls(), "read without being opened for writing");
+    let ledger = SqliteLedger::open(&home.ledger()).unwrap();
+    let newer = Call { at: Millis(1_794_700_001_000), ..recorded_calls()[3].clone() };
+    ledger.note(newer.clone());
+    calls.push(newer);
+    assert_eq!(ledger.calls(Millis(0), 100).unwrap(), calls);
+}
+
+#[test]
+fn version_0_1_0_opens() {
+    check_version("0.1.0", 8);
+}
+
+/// The bodies of a new fixture: JSON over several chunks, CSV, a log, several blocks with an image, and what a JSON
+/// library would not write back as it was.
+fn bodies() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let sample = |name: &str| sample::all().into_iter().find(|(known, _)| *known == name).unwrap().1;
+    let exact = br#"{"content":[{"type":"text","text":"a","text":"b \ud800"}], "structuredContent":{"one":1.0,"big":18446744073709551617,"a":1,"a":2},"isError":true}"#;
+    vec![
+        ("rows", "list_issues", make::text_result(&sample::issues(160))),
+        ("csv", "weather", sample("csv_series")),
+        ("log", "read_log", sample("log")),
+        ("blocks", "screenshot", sample("mixed_blocks")),
+        ("exact", "odd \"tool\" \u{e9}", exact.to_vec()),
+        ("empty", "nothing", br#"{"content":[]}"#.to_vec()),
+    ]
+}
+
+/// Writes the fixture of this version; refuses where there is one.
+///
+/// `cargo test -p tidegate-store --test it -- --ignored --exact compatibility::write_fixture`
+#[test]
+#[ignore = "writes a fixture, once for each released format"]
+fn write_fixture() {
+    let folder = fixtures().join(env!("CARGO_PKG_VERSION"));
+    assert!(!folder.exists(), "{} is there; a fixture is never written again", folder.display());
+    let (data, results) = (folder.join("data"), folder.join("expected"));
+    fs::create_dir_all(&results).unwrap();
+    let home = Home::open(Some(data)).unwrap();
+    let key = SealKey::of_folder(home.path()).unwrap();
+    let store =
+        SqliteStore::open_with(&home.artifacts(), Quotas::default(), Arc::new(SetClock::default())).unwrap();
+    let mut table = String::from(
+        "name\towner\tid\ttool\tkind\trecords\ttokens\tbytes\tstored_bytes\tcreated\texpires\tcursor\tseal\n",
+    );
+    let mut keep = |owner: &str, name: &str, tool: &str, body: &[u8]| {
+        let (owner, session) = (Owner::new(owner), Session::new("process:7:0"));
+        let new = NewArtifact::new(&owner, &session, tool, Duration::from_secs(100 * 365 * 24 * 3600));
+        let outline = Outline::read(&Payload::read(&body).unwrap()).unwrap();
+        let description = Description {
+            outline: outline.to_bytes(),
+            kind: outline.kind().to_owned(),
+            records: outline.record_count(),
+            tokens: body.len() as u64 / 4,
+        };
+        let artifact = store.put(&new, &body, &|| Ok(description.clone())).unwrap();
+        fs::write(results.join(format!("{name}.body")), body).unwrap();
+        fs::write(results.join(format!("{name}.outline")), &description.outline).unwrap();
+        let seal = |bytes: &[u8]| key.seal(&owner, &artifact.id, bytes);
+        let (cursor, seal) = (cursor::encode(&query_of(name), seal), hexadecimal(&seal(SEALED)));
+        table += &Expected { name: name.into(), owner: owner.clone(), artifact, cursor, seal }.to_line();
+    };
+    let bodies = bodies();
+    for (name, tool, body) in &bodies {
+        keep("local:1000", name, tool, body);
+    }
+    // Equal bytes of one owner share a body; those of another owner do not.
+    let (name, tool, body) = &bodies[1];
+    keep("local:1000", name, tool, body);
+    keep("local:2000", name, tool, body);
+    fs::write(results.join("artifacts.tsv"), table).unwrap();
+    drop(store);
+    let ledger = SqliteLedger::open(&home.ledger()).unwrap();
+    recorded_calls().into_iter().for_each(|call| ledger.note(call));
+    drop(ledger);
+    // Two megabytes set aside for deleting on a full disk; every store makes its own.
+    fs::remove_file(home.path().join("artifacts.reserve")).unwrap();
+}

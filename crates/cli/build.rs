@@ -1,4 +1,4 @@
-//! Notes the commit that is built, for `tidegate --version`. Where there is no repository, as in a tarball, there is none.
+//! Records the commit for `tidegate --version`. A build from a tarball has none.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,9 +14,9 @@ fn main() {
 }
 
 fn commit() -> Option<String> {
-    // A folder that only lies within the repository of something else is not built from a commit of that.
+    // A tarball may be unpacked inside the repository of another project; its commit must not be used.
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
-    // The log of HEAD grows with every commit, HEAD itself changes with the branch.
+    // logs/HEAD changes with every commit, HEAD with the branch.
     for name in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", name])?;
         if Path::new(&path).exists() {
@@ -26,9 +26,9 @@ fn commit() -> Option<String> {
     git(&["rev-parse", "--short=7", "HEAD"])
 }
 
-/// What git says, asked in the folder of this package, which is where a build script runs.
+/// Returns the output of git, run in the folder of this package.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
-    let said = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-    (output.status.success() && !said.is_empty()).then_some(said)
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
 }

@@ -1,9 +1,9 @@
-//! What HTTP through tidegate costs: `cargo bench -p tidegate --bench http`.
+//! The cost of HTTP through tidegate: `cargo bench -p tidegate --bench http`.
 //!
-//! A call of 1 KB by HTTP to a server on stdio, beside what cannot be spared: the same call by HTTP to a server in Rust
-//! that speaks it (direct), and what a relay hop adds to a call whatever the relay does: `cat | server | cat` less the
-//! server alone, which is the kernel waking one more process. All in turns in one run, as ratios of medians. Then what
-//! 1,000 idle sessions take. This program is its own servers.
+//! Measures a call of 1 KB over HTTP to a stdio server, and compares it with the unavoidable cost: the same call to a Rust
+//! server that speaks HTTP (direct), plus one relay hop, which is `cat | server | cat` minus the server alone: the kernel
+//! waking one more process. All variants run in turns, and the results are ratios of medians. Then measures the memory of
+//! 1,000 idle sessions. This program is its own server.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
 
@@ -25,8 +25,8 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 
 const CALLS: usize = 3000;
-const TURN: usize = 100;
-const SESSIONS: usize = 1000;
+const CALLS_PER_TURN: usize = 100;
+const IDLE_SESSIONS: usize = 1000;
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 fn main() {
@@ -56,8 +56,8 @@ fn compare() {
         (Connection::to(direct_port), Connection::to(bridge_port), Connection::to(reverse_port));
     let mut times: [Vec<Duration>; 5] = Default::default();
     for call in 0..CALLS * times.len() {
-        // In turns of some calls each, as a client makes them: whoever was not asked for long has to be woken first.
-        let turn = call / TURN % times.len();
+        // Each variant gets several calls in a row, as a client makes them: the first call after a pause wakes a process.
+        let turn = call / CALLS_PER_TURN % times.len();
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":{call},"method":"tools/call","params":{{"name":"echo","arguments":{{"x":"{}"}},{META}}}}}"#,
             "y".repeat(1024)
@@ -90,7 +90,7 @@ fn compare() {
     );
 
     let before = resident(&reverse);
-    let idle: Vec<Connection> = (0..SESSIONS)
+    let idle: Vec<Connection> = (0..IDLE_SESSIONS)
         .map(|number| {
             let mut connection = Connection::to(reverse_port);
             connection.post(&format!(
@@ -145,7 +145,7 @@ fn resident(child: &Child) -> u64 {
     line.split_ascii_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) / 1000
 }
 
-/// A server that is spoken to by lines.
+/// A stdio server.
 struct Pipe {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
@@ -212,7 +212,7 @@ fn read_message(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// The answer to a message: its id, and a result of 1 KB.
+/// Returns the answer to a message: its id, and a result of 1 KB.
 fn answer(message: &[u8]) -> String {
     let message = String::from_utf8_lossy(message);
     let id: String =
@@ -239,7 +239,7 @@ fn serve_stdio() {
     }
 }
 
-/// A server as they are written in Rust: hyper on one thread.
+/// A typical Rust server: hyper on one thread.
 fn serve_http() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

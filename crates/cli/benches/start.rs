@@ -1,8 +1,8 @@
-//! How much later the first answer comes with tidegate in front, and what it takes while nothing happens.
+//! How much tidegate delays the first answer of a server, and how much memory it takes while idle.
 //!
-//! `cargo bench -p tidegate --bench start`: starts a server directly and behind `tidegate run`, in turns, greets it and
-//! asks for its tools. The server is the demo's, so nothing else is needed. Ratios and differences of one run; the
-//! machine's noise is in both.
+//! `cargo bench -p tidegate --bench start` starts a server directly and behind `tidegate run`, in turns, initializes it and
+//! lists its tools. The server is that of `tidegate demo`, so nothing else is needed. Both are measured in one run, so that
+//! noise of the machine affects both.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
 
@@ -14,8 +14,8 @@ const RUNS: usize = 40;
 
 fn main() {
     let program = env!("CARGO_BIN_EXE_tidegate");
-    let direct = [program, "__demo-server", "orbit", "--plain"];
-    let through = [program, "run", "--", program, "__demo-server", "orbit", "--plain"];
+    let direct = [program, "__demo-server"];
+    let through = [program, "run", "--", program, "__demo-server"];
     let (mut without, mut with) = (Vec::new(), Vec::new());
     let mut resident = (0, 0);
     for _ in 0..RUNS {
@@ -70,7 +70,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// The resident memory of a process and of its only child, in MB, where the kernel tells.
+/// Returns the resident memory of a process and of its only child, in MB.
 fn resident_of(child: &Child) -> (u64, u64) {
     let megabytes = |pid: &str| {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -3,23 +3,23 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
-    completions, config, demo, doctor, install, kept, man, query, run, scan, shape, stats, uninstall,
+    artifacts, completions, config, demo, doctor, install, man, query, run, scan, shape, stats, uninstall,
 };
 
-/// Keep MCP tool results inside a token budget and lose nothing
+/// Keep MCP tool results within a token budget and lose nothing
 ///
-/// A result that fits passes untouched; one that would flood the agent's context becomes the most useful overview
-/// that fits, with exact ways to read any part of the rest.
+/// A result that fits passes untouched. One that would flood the agent's context is kept whole and replaced by the most
+/// useful overview that fits, with exact ways to read any part of the rest.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate", version = env!("TIDEGATE_VERSION"))]
-#[command(after_help = "Kept results are in $TIDEGATE_HOME, by default the platform's folder for data.\n\n\
+#[command(after_help = "Results are kept in $TIDEGATE_HOME [default: the platform's data folder].\n\n\
     Examples:\n  tidegate demo\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  tidegate ls")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// One subcommand each.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<run::Arguments>),
@@ -28,42 +28,42 @@ pub(crate) enum Command {
     Doctor(doctor::Arguments),
     Shape(shape::Arguments),
     Query(Box<query::Arguments>),
-    Ls(kept::Ls),
-    Show(kept::Show),
-    Export(kept::Export),
-    Rm(kept::Rm),
-    Gc(kept::Gc),
+    Ls(artifacts::Ls),
+    Show(artifacts::Show),
+    Export(artifacts::Export),
+    Rm(artifacts::Rm),
+    Gc(artifacts::Gc),
     Stats(stats::Arguments),
     Scan(Box<scan::Arguments>),
-    Config(config::command::Arguments),
+    Config(config::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
     Demo(demo::Arguments),
 }
 
-/// What to print where there is data.
+/// The output format of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For a person
+    /// Text for people
     Text,
-    /// For a program
+    /// JSON for programs
     Json,
 }
 
-/// What to print where the data is a table.
+/// The output format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TableFormat {
-    /// For a person
+    /// Text for people
     Text,
-    /// For a program
+    /// JSON for programs
     Json,
-    /// For a spreadsheet
+    /// CSV for spreadsheets
     Csv,
 }
 
-/// Returns a command whose help does not tell what is set in this environment.
-pub(crate) fn without_values(command: clap::Command) -> clap::Command {
-    command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(without_values)
+/// Returns a command whose help does not show the values of environment variables.
+pub(crate) fn without_env_values(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(without_env_values)
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Calls a function with every command and its name.
+    /// Calls a function with every command and its full name.
     fn walk(command: &clap::Command, name: &str, each: &mut dyn FnMut(&clap::Command, &str)) {
         each(command, name);
         for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
@@ -80,7 +80,7 @@ mod tests {
         }
     }
 
-    /// The words of a line as a shell would hand them over, up to where it does something else with them.
+    /// Splits a line into words as a shell does, up to a redirection, pipe or comment.
     fn words(line: &str) -> Vec<String> {
         let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
         for character in line.chars() {
@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn every_command_ends_its_help_with_examples_that_are_understood() {
+    fn every_command_has_examples_that_parse() {
         walk(&Cli::command(), "tidegate", &mut |command, name| {
             let help = command.get_after_long_help().or(command.get_after_help());
             let help = help.unwrap_or_else(|| panic!("{name} has no examples")).to_string();
             let (_, examples) =
                 help.split_once("Examples:\n").unwrap_or_else(|| panic!("{name} has no examples: {help}"));
             for line in examples.lines() {
-                assert!(line.chars().count() <= 100, "a line is broken behind 100 characters: {line}");
+                assert!(line.chars().count() <= 100, "longer than 100 characters, so clap wraps it: {line}");
                 let example =
                     line.strip_prefix("  ").unwrap_or_else(|| panic!("examples are indented: {line}"));
                 assert!(example.starts_with(name), "an example of {name}: {example}");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
 }

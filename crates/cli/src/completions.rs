@@ -1,4 +1,4 @@
-//! `tidegate completions`: what a shell needs to complete our arguments.
+//! `tidegate completions`: completion scripts for shells.
 
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
@@ -7,9 +7,9 @@ use crate::cli::Cli;
 use crate::error::CommandError;
 use crate::ui;
 
-/// Print a script that completes arguments in a shell
+/// Print a completion script for a shell
 ///
-/// Write it where the shell looks for completions, or load it when the shell starts.
+/// Save it where the shell looks for completions, or load it when the shell starts.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate\n  \

@@ -1,11 +1,11 @@
 //! `tidegate demo`: before and after, on a machine with nothing but this program.
 //!
-//! Everything is real: the servers of `examples` in processes of their own, the proxy in front of one of them as any client
-//! would start it, and a client that speaks the protocol over pipes.
+//! Nothing is simulated: the server of `demo/server.rs` runs in a process of its own, the proxy in front of it as any
+//! client would start it, and a client speaks MCP over pipes to both.
 
+mod report;
 pub(crate) mod server;
-mod told;
-mod tour;
+mod tickets;
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -17,44 +17,54 @@ use tidegate_core::measure::{Cost, Meter, cost};
 use tidegate_core::payload::Payload;
 
 use crate::cli::Format;
-use crate::client::Client;
 use crate::error::CommandError;
+use crate::mcp_client::McpClient;
 use crate::ui;
-use tour::{Call, PROXY, Seen, TOURS, Tour};
 
-/// Show what tidegate does, with real servers and a real client
+/// Show before and after on a bundled server
 ///
-/// Starts a bundled server whose list_articles returns 840 rows, calls it once without tidegate and once through it, and
-/// asks two follow-ups. With --all, four servers that have tidegate inside are toured, each in its own style. Nothing is
-/// kept and nothing is sent anywhere.
+/// Starts a small server whose list_tickets returns 420 support tickets, calls it once directly and once through
+/// tidegate, and asks two follow-ups. Keeps nothing and sends nothing anywhere.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tidegate demo\n  tidegate demo --all")]
+#[command(after_help = "Examples:\n  tidegate demo\n  tidegate demo --format json")]
 pub(crate) struct Arguments {
-    /// Tour the four servers that are built with the SDK
-    #[arg(long)]
-    all: bool,
-
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// One thing the model asked and read.
+/// The name of the server in the output.
+const SERVER: &str = "tickets";
+/// An empty configuration, so that the demo is the same for everybody.
+const EMPTY_CONFIG: &str = "/dev/null";
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The first follow-up: where the open work is.
+const OPEN_BY_PRODUCT: &str = "select product, count(*) as open, sum(priority = 'urgent') as urgent, \
+    sum(assignee is null) as unassigned from t where status = 'open' group by 1 order by 2 desc";
+/// The second follow-up: what to do first.
+const OLDEST_URGENT: &str = "[.[] | select(.status == \"open\" and .priority == \"urgent\")] | sort_by(.opened_at) | .[:5] \
+    | map({id, subject, customer, opened_at})";
+
+/// A tool call and the answer the model reads.
 struct Exchange {
-    call: Call,
+    tool: &'static str,
+    arguments: Value,
     text: String,
     cost: Cost,
 }
 
-/// What was seen of one server.
-struct Walked {
-    tour: &'static Tour,
+/// The same call before and after, and the follow-ups.
+struct Comparison {
+    /// The result without tidegate.
     raw: Cost,
+    /// The answers with tidegate.
     exchanges: Vec<Exchange>,
 }
 
-impl Walked {
-    /// What all answers cost together.
+impl Comparison {
+    /// Returns the tokens of all answers together.
     fn sent(&self) -> Tokens {
         self.exchanges.iter().map(|exchange| exchange.cost.tokens).sum()
     }
@@ -66,65 +76,58 @@ impl Walked {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let tours: &[Tour] = if arguments.all { &TOURS } else { std::slice::from_ref(&PROXY) };
-    let walked = tours.iter().map(walk).collect::<Result<Vec<_>, _>>()?;
+    let comparison = compare()?;
     match arguments.format {
-        Format::Json => ui::json(&match walked.as_slice() {
-            [one] => report(one),
-            all => json!({ "servers": all.iter().map(report).collect::<Vec<_>>() }),
-        }),
-        Format::Text => ui::data(told::text(&walked).as_bytes()),
+        Format::Json => ui::json(&report::json(&comparison)),
+        Format::Text => ui::data(report::text(&comparison).as_bytes()),
     }
 }
 
-/// A configuration that sets nothing, so that the demo is the same for everybody.
-const NOTHING: &str = "/dev/null";
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn walk(tour: &'static Tour) -> Result<Walked, CommandError> {
+fn compare() -> Result<Comparison, CommandError> {
+    let server = [server::SUBCOMMAND];
+    let raw = call(&mut start(&server)?, server::LIST_TICKETS, json!({}))?.cost;
+    let proxy = ["run", "--server", SERVER, "--ephemeral", "--config", EMPTY_CONFIG, "--"];
     let program = program()?;
-    let plain = [&program, server::SUBCOMMAND, tour.name, server::PLAIN];
-    let raw = exchange(&mut start(&plain)?, (tour.raw)())?.cost;
-    let mut command: Vec<&str> = vec![&program, server::SUBCOMMAND, tour.name];
-    if tour.behind {
-        command = vec![&program, "run", "--server", tour.name, "--ephemeral", "--config", NOTHING, "--"];
-        command.extend(plain);
-    }
-    let mut client = start(&command)?;
-    let mut exchanges = vec![exchange(&mut client, (tour.first)())?];
-    for next in tour.next {
-        let seen: Vec<String> = exchanges.iter().map(|exchange| exchange.text.clone()).collect();
-        exchanges.push(exchange(&mut client, next(&Seen(&seen)))?);
-    }
-    Ok(Walked { tour, raw, exchanges })
+    let mut client = start(&[&proxy[..], &[&program], &server].concat())?;
+    let first = call(&mut client, server::LIST_TICKETS, json!({}))?;
+    let id = handle(&first.text).to_owned();
+    let by_product = call(&mut client, "result_query", json!({ "id": id, "sql": OPEN_BY_PRODUCT }))?;
+    let oldest = call(&mut client, "result_query", json!({ "id": id, "jq": OLDEST_URGENT }))?;
+    Ok(Comparison { raw, exchanges: vec![first, by_product, oldest] })
 }
 
-fn start(command: &[&str]) -> Result<Client, CommandError> {
-    let mut program = Command::new(command[0]);
-    program.args(&command[1..]).stderr(Stdio::null());
-    // What is set for real servers is not meant for the demo.
-    let set = std::env::vars_os().map(|(name, _)| name);
-    set.filter(|name| name.to_string_lossy().starts_with("TIDEGATE_")).for_each(|name| {
-        program.env_remove(name);
+/// Returns the handle that the first line of an overview has in quotes.
+fn handle(overview: &str) -> &str {
+    let quoted = overview.split_once("Complete result: \"").map_or("", |(_, rest)| rest);
+    quoted.split('"').next().unwrap_or_default()
+}
+
+/// Starts this program again and connects to it.
+fn start(arguments: &[&str]) -> Result<McpClient, CommandError> {
+    let mut command = Command::new(program()?);
+    command.args(arguments).stderr(Stdio::null());
+    // Settings for real servers must not change the demo.
+    let variables = std::env::vars_os().map(|(name, _)| name);
+    variables.filter(|name| name.to_string_lossy().starts_with("TIDEGATE_")).for_each(|name| {
+        command.env_remove(name);
     });
-    let mut client = Client::start(program, "tidegate-demo", PATIENCE)?;
-    client.tools(PATIENCE)?;
+    let mut client = McpClient::start(command, "tidegate-demo", TIMEOUT)?;
+    client.tools(TIMEOUT)?;
     Ok(client)
 }
 
-/// Makes a call and measures what a model reads of its answer.
-fn exchange(client: &mut Client, call: Call) -> Result<Exchange, CommandError> {
-    let bytes = client.call(call.tool, &call.arguments, PATIENCE).map_err(|why| why.of(call.tool))?;
+/// Calls a tool and measures what a model reads of the answer.
+fn call(client: &mut McpClient, tool: &'static str, arguments: Value) -> Result<Exchange, CommandError> {
+    let bytes = client.call(tool, &arguments, TIMEOUT).map_err(|error| error.during(tool))?;
     let result: Value = serde_json::from_slice(&bytes).map_err(CommandError::failed)?;
     let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
     if result["isError"] == true {
-        return Err(CommandError::failed(format!("{} failed: {text}", call.tool)));
+        return Err(CommandError::failed(format!("{tool} failed: {text}")));
     }
     let source = bytes.as_slice();
     let payload = Payload::read_result(&source).map_err(CommandError::failed)?;
     let cost = cost(&payload, &Meter::default()).map_err(CommandError::failed)?;
-    Ok(Exchange { call, text, cost })
+    Ok(Exchange { tool, arguments, text, cost })
 }
 
 fn program() -> Result<String, CommandError> {
@@ -133,23 +136,4 @@ fn program() -> Result<String, CommandError> {
         .into_os_string()
         .into_string()
         .map_err(|_| CommandError::failed("the path of this program is not UTF-8"))
-}
-
-fn report(walked: &Walked) -> Value {
-    let exchange = |exchange: &Exchange| {
-        json!({
-            "tool": exchange.call.tool,
-            "arguments": exchange.call.arguments,
-            "tokens": exchange.cost.tokens.0,
-            "text": exchange.text,
-        })
-    };
-    json!({
-        "server": walked.tour.name,
-        "raw_bytes": walked.raw.bytes.0,
-        "raw_tokens": walked.raw.tokens.0,
-        "exchanges": walked.exchanges.iter().map(exchange).collect::<Vec<_>>(),
-        "sent_tokens": walked.sent().0,
-        "saved_percent": walked.saved_percent(),
-    })
 }

@@ -1,15 +1,14 @@
-//! `tidegate doctor`: does everything work here, and what is to be done where it does not?
+//! `tidegate doctor`: checks that everything works, and says how to fix what does not.
 //!
-//! One file for each group of checks; each thing that was looked at is one [`Check`]. Nothing is changed: what is wrong
-//! comes with its fix.
+//! One file for each group of checks. Nothing is changed: each failure comes with its fix.
 
 mod check;
 mod clients;
 mod configuration;
 mod limits;
 mod program;
-mod said;
 mod servers;
+mod stderr_tail;
 mod store;
 
 use std::time::Duration;
@@ -21,20 +20,20 @@ use tidegate_clients::{CLIENTS, Client, Options, Records, Scope, Verdict};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::install::{Chosen, Names, data_folder};
 use crate::overrides::duration;
+use crate::server_filter::ServerFilter;
+use crate::system::{SystemPaths, data_folder};
 use crate::ui;
 use check::{Check, Status};
 use configuration::Configuration;
 use servers::{Server, Start};
 
-/// Check that everything works, and say how to fix what does not
+/// Check that everything works, and show how to fix what does not
 ///
-/// Looks at the program, the configuration, the store, and the files of every client it knows, and starts each wrapped
-/// server as its client would, to see that it answers and what its tools cost. What a project's file says is run only if
-/// tidegate install wrote it there, or the server is named with --server. Nothing is changed and nothing is kept. Lines
-/// begin with ✓ (fine), · (worth knowing), ! (could be better) or ✗ (does not work); the exit code is 1 if anything does
-/// not work.
+/// Checks the program, the configuration, the store and the files of every known client, and starts each wrapped server
+/// as its client would, to see that it answers and what its tools cost. A server in a project's file is started only if
+/// tidegate install wrote its entry, or --server names it. Changes nothing and keeps nothing. Lines begin with ✓ (fine),
+/// · (note), ! (warning) or ✗ (failure). Exits with 1 if there is a failure.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate doctor\n  tidegate doctor --client claude-code --server github\n  \
@@ -42,38 +41,38 @@ use servers::{Server, Start};
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    chosen: Chosen,
+    filter: ServerFilter,
 
     /// Do not start servers
     #[arg(long)]
     no_start: bool,
 
-    /// How long a server may take for each answer, such as 10s or 2m
+    /// How long a server may take per answer, such as 10s or 2m
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration, conflicts_with = "no_start")]
     timeout: Duration,
 
-    /// Tell of clients that have no file here, too, and where they were looked for
+    /// Also list clients without a configuration file, and where it was searched
     #[arg(short, long)]
     verbose: bool,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let names = Names::of_system()?;
-    let selection = arguments.chosen.selection();
-    let all = look(&names, &Selection::default());
-    arguments.chosen.check_servers(all.found.iter().map(Found::server))?;
-    let mut configuration = Configuration::load(&names);
-    let mut checks = program::checks(&names);
+    let paths = SystemPaths::detect()?;
+    let selection = arguments.filter.selection();
+    let all = plan(&paths, &Selection::default());
+    arguments.filter.check_names(all.found.iter().map(Found::server))?;
+    let mut configuration = Configuration::load(&paths);
+    let mut checks = program::checks(&paths);
     checks.extend(configuration.checks(&server_names(&all)));
-    checks.extend(store::checks(&configuration.config.place(), &names));
-    let plans = plans(&names, &selection);
-    checks.extend(of_clients(arguments, &plans, &configuration, &names));
-    checks.extend(clients::missing(&plans, arguments.verbose, &names));
+    checks.extend(store::checks(&configuration.config.place(), &paths));
+    let plans = plans(&paths, &selection);
+    checks.extend(client_checks(arguments, &plans, &configuration, &paths));
+    checks.extend(clients::missing(&plans, arguments.verbose, &paths));
     let count = |status: Status| checks.iter().filter(|check| check.status == status).count();
     let (fine, warnings, failures) = (count(Status::Fine), count(Status::Warning), count(Status::Failure));
     match arguments.format {
@@ -88,67 +87,68 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     match failures {
         0 => Ok(()),
-        failures => {
-            Err(CommandError::failed(format!("{} wrong; each has its fix above", things(failures, "thing"))))
-        }
+        failures => Err(CommandError::failed(format!(
+            "{}; see the fixes above",
+            ui::count(failures as u64, "failure")
+        ))),
     }
 }
 
-/// The checks of each client and, below it, of its servers.
-fn of_clients(
+/// Returns the checks of each client, each followed by those of its servers.
+fn client_checks(
     arguments: &Arguments,
     plans: &[(&'static Client, Plan)],
     configuration: &Configuration,
-    names: &Names,
+    paths: &SystemPaths,
 ) -> Vec<Check> {
     let start = match () {
         () if arguments.no_start => Start::No("--no-start"),
-        () if configuration.is_broken => Start::No("the configuration is to be put right first"),
-        () => Start::Within(arguments.timeout),
+        () if configuration.is_broken => Start::No("the configuration has mistakes"),
+        () => Start::WithTimeout(arguments.timeout),
     };
     let is_started = |found: &Found| found.verdict == Verdict::AlreadyWrapped && !found.off;
     let found = || plans.iter().flat_map(|(_, plan)| &plan.found);
-    // What a project's file says comes from whoever wrote the project, so it is run only once somebody here said so.
+    // A project's file may come from somebody else, so its servers run only if the user agreed to that.
     let records = data_folder().ok().map(|folder| Records::look(&folder));
-    let is_known = |found: &Found| {
+    let is_trusted = |found: &Found| {
         let wrote = |records: &Records| records.wrote(&found.file, &found.path);
         found.scope != Scope::Project
-            || arguments.chosen.names(found.server())
+            || arguments.filter.names(found.server())
             || records.as_ref().is_some_and(wrote)
     };
     let wrapped: Vec<Server<'_>> = found()
         .filter(|found| is_started(found))
-        .map(|found| Server::new(found, names, is_known(found)))
+        .map(|found| Server::new(found, paths, is_trusted(found)))
         .collect();
-    let mut visited = servers::checks(&wrapped, configuration, &start, names).into_iter();
+    let mut visited = servers::checks(&wrapped, configuration, &start, paths).into_iter();
     let mut checks = Vec::new();
     for (client, plan) in plans {
-        checks.extend(clients::checks(client, plan, configuration, names));
+        checks.extend(clients::checks(client, plan, configuration, paths));
         for found in &plan.found {
             match is_started(found) {
                 true => checks.extend(visited.next().unwrap_or_default()),
-                false => checks.extend(clients::unwrapped(found, names)),
+                false => checks.extend(clients::unwrapped(found, paths)),
             }
-            checks.extend(clients::remarks(found, names));
+            checks.extend(clients::remarks(found, paths));
         }
     }
     checks
 }
 
-fn plans(names: &Names, selection: &Selection) -> Vec<(&'static Client, Plan)> {
-    let wanted = |client: &&Client| {
+fn plans(paths: &SystemPaths, selection: &Selection) -> Vec<(&'static Client, Plan)> {
+    let is_selected = |client: &&Client| {
         selection.clients.is_empty() || selection.clients.iter().any(|name| name == client.name)
     };
-    let plan = |client: &'static Client| {
+    let plan_for = |client: &'static Client| {
         let selection = Selection { clients: vec![client.name.into()], ..selection.clone() };
-        (client, look(names, &selection))
+        (client, plan(paths, &selection))
     };
-    CLIENTS.iter().filter(wanted).map(plan).collect()
+    CLIENTS.iter().filter(is_selected).map(plan_for).collect()
 }
 
-fn look(names: &Names, selection: &Selection) -> Plan {
-    // Nothing is wrapped by this one, so its program matters to nobody.
-    install::plan(&names.folders, selection, &Options { program: "tidegate".into(), without_login: false })
+/// Returns what `install` finds, without wrapping anything.
+fn plan(paths: &SystemPaths, selection: &Selection) -> Plan {
+    install::plan(&paths.folders, selection, &Options { program: "tidegate".into(), without_login: false })
 }
 
 fn server_names(plan: &Plan) -> Vec<String> {
@@ -159,15 +159,20 @@ fn server_names(plan: &Plan) -> Vec<String> {
 }
 
 fn text(checks: &[Check], (fine, warnings, failures): (usize, usize, usize)) -> String {
-    /// Longer subjects do not push all texts to the right.
-    const WIDEST: usize = 28;
-    let column = checks.iter().map(Check::width).filter(|width| *width <= WIDEST).max().unwrap_or(0);
+    /// Longer subjects do not widen the column.
+    const MAX_SUBJECT_WIDTH: usize = 28;
+    let column = checks
+        .iter()
+        .map(Check::subject_width)
+        .filter(|width| *width <= MAX_SUBJECT_WIDTH)
+        .max()
+        .unwrap_or(0);
     let coloured = ui::is_coloured();
     let lines = checks.iter().map(|check| check.lines(column, coloured));
-    let summary = format!("\n{fine} fine, {}, {failures} wrong\n", things(warnings, "warning"));
+    let summary = format!(
+        "\n{fine} fine, {}, {}\n",
+        ui::count(warnings as u64, "warning"),
+        ui::count(failures as u64, "failure")
+    );
     lines.chain([summary]).collect()
-}
-
-fn things(number: usize, thing: &str) -> String {
-    ui::count(number as u64, thing)
 }

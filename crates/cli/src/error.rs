@@ -1,19 +1,21 @@
-//! What can go wrong for a person at the command line: what happened, and what to do about it.
+//! The error of a command: what happened, what to do about it, and the exit code.
 
 use std::fmt;
 
-/// Whose side a failure is on; decides the exit code.
+use tidegate_config::Mistakes;
+
+/// Whose side an error is on; decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// It could not be done.
+pub(crate) enum ErrorKind {
+    /// The command failed.
     Failed,
-    /// What was asked for, or what was given, is wrong.
+    /// The arguments or the input are wrong.
     BadInput,
     /// A store or server cannot be reached.
     OutOfReach,
 }
 
-impl Kind {
+impl ErrorKind {
     /// Returns the exit code: 1 failed, 2 bad usage or input, 3 out of reach.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
@@ -24,34 +26,40 @@ impl Kind {
     }
 }
 
-/// A failed command.
+/// The error of a command.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ErrorKind,
     message: String,
     hint: Option<String>,
 }
 
 impl CommandError {
-    /// What was given is wrong.
+    /// Returns an error in the arguments or the input.
     pub(crate) fn bad_input(message: impl fmt::Display) -> Self {
-        Self { kind: Kind::BadInput, message: message.to_string(), hint: None }
+        Self { kind: ErrorKind::BadInput, message: message.to_string(), hint: None }
     }
 
-    /// It could not be done.
+    /// Returns a failure of the command.
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
-        Self { kind: Kind::Failed, message: message.to_string(), hint: None }
+        Self { kind: ErrorKind::Failed, message: message.to_string(), hint: None }
     }
 
-    /// A store or server cannot be reached.
+    /// Returns the error of a store or server that cannot be reached.
     pub(crate) fn out_of_reach(message: impl fmt::Display) -> Self {
-        Self { kind: Kind::OutOfReach, message: message.to_string(), hint: None }
+        Self { kind: ErrorKind::OutOfReach, message: message.to_string(), hint: None }
     }
 
-    /// Adds what to do about it.
+    /// Adds the next step.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+impl From<Mistakes> for CommandError {
+    fn from(mistakes: Mistakes) -> Self {
+        Self::bad_input(mistakes)
     }
 }
 

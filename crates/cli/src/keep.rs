@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidegate_config::Config;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::cursor::SEAL;
@@ -10,7 +11,6 @@ use tidegate_gate::policy::TTL;
 use tidegate_gate::{Keep as UserKeep, Opened};
 use tidegate_store::{Artifact, ArtifactId, ArtifactStore, SqliteStore, StoreError, StoredSource, open};
 
-use crate::config::Config;
 use crate::error::CommandError;
 
 /// The results of this user.

@@ -2,31 +2,28 @@
 //!
 //! stdout is data, stderr is everything else; only `ui.rs` prints.
 
+mod artifacts;
 mod cli;
-mod client;
 mod completions;
 mod config;
 mod demo;
 mod doctor;
 mod error;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
-mod input;
 mod install;
 mod keep;
-mod kept;
+mod ledger;
 mod man;
-mod notes;
+mod mcp_client;
 mod overrides;
-mod percentile;
 mod query;
 #[cfg(test)]
 mod reference;
 mod run;
 mod scan;
+mod server_filter;
 mod shape;
 mod stats;
+mod system;
 mod ui;
 mod uninstall;
 
@@ -40,7 +37,7 @@ use cli::{Cli, Command};
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
-    if let Some(code) = helper() {
+    if let Some(code) = run_helper() {
         return ExitCode::from(code);
     }
     let outcome = match Cli::parse().command {
@@ -53,14 +50,14 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
-        Command::Ls(arguments) => kept::ls(&arguments),
-        Command::Show(arguments) => kept::show(&arguments),
-        Command::Export(arguments) => kept::export(&arguments),
-        Command::Rm(arguments) => kept::rm(&arguments),
-        Command::Gc(arguments) => kept::gc(&arguments),
+        Command::Ls(arguments) => artifacts::ls(&arguments),
+        Command::Show(arguments) => artifacts::show(&arguments),
+        Command::Export(arguments) => artifacts::export(&arguments),
+        Command::Rm(arguments) => artifacts::rm(&arguments),
+        Command::Gc(arguments) => artifacts::gc(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Scan(arguments) => scan::run(&arguments),
-        Command::Config(arguments) => config::command::run(&arguments),
+        Command::Config(arguments) => config::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
@@ -71,16 +68,15 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs as one of the processes that others of ours start: not for people, so not in the help.
-fn helper() -> Option<u8> {
+/// Runs a helper process that tidegate starts itself. These subcommands are not for people and not in the help.
+fn run_helper() -> Option<u8> {
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next()?.to_str()? {
-        // Runs one jq program.
+        // Runs a jq program.
         worker::SUBCOMMAND => Some(u8::from(!worker::main())),
-        // Watches over a server.
+        // Ends a server when its proxy is gone.
         guard::SUBCOMMAND => Some(guard::main(arguments)),
-        // Is a server of the demo.
-        demo::server::SUBCOMMAND => Some(demo::server::main(arguments)),
+        demo::server::SUBCOMMAND => Some(demo::server::main()),
         _ => None,
     }
 }

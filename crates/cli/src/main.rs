@@ -1,8 +1,8 @@
-//! The `tidegate` command. All of it is in the library beside it, where the fuzzers reach it too.
+//! The `tidegate` command. The code is in the library beside it.
 
 use std::process::ExitCode;
 
-/// Small values made and dropped by the million are what queries are about; this allocator halves the time of that.
+/// Queries allocate small values by the million; this allocator halves their time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

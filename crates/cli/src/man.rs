@@ -1,4 +1,4 @@
-//! `tidegate man`: the help as pages for `man`.
+//! `tidegate man`: the help as manual pages.
 
 use std::path::PathBuf;
 
@@ -11,21 +11,21 @@ use crate::ui;
 
 /// Print the manual page
 ///
-/// With --dir, a page for each command is written instead, as tidegate.1, tidegate-run.1 and so on.
+/// With --dir, writes a page for each command instead: tidegate.1, tidegate-run.1 and so on.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate man > tidegate.1\n  tidegate man --dir ~/.local/share/man/man1"
 )]
 pub(crate) struct Arguments {
-    /// Folder to write a page for each command into; it is made if it is not there
+    /// Folder to write a page for each command into; created if missing
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    // What is set in this environment is nothing for a manual.
-    let command = crate::cli::without_values(Cli::command());
+    // A manual must not contain the values of this environment.
+    let command = crate::cli::without_env_values(Cli::command());
     match &arguments.dir {
         None => {
             let mut page = Vec::new();
@@ -34,11 +34,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
         Some(folder) => {
             let failed = |error: std::io::Error| {
-                CommandError::failed(format!("cannot write the pages into {}: {error}", folder.display()))
+                CommandError::failed(format!("cannot write the pages to {}: {error}", folder.display()))
             };
             std::fs::create_dir_all(folder).map_err(failed)?;
             generate_to(command, folder).map_err(failed)?;
-            ui::note(&format!("the pages are in {}; read one with man -l", folder.display()));
+            ui::note(&format!("wrote the pages to {}; read one with man -l", folder.display()));
             Ok(())
         }
     }

@@ -1,29 +1,26 @@
-//! What flags and the environment set for one run; it wins over every file.
+//! Settings of one run, by flags or the environment. They win over every file.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use tidegate_config::{MIN_MAX_RESULT_BYTES, Value, set_rule};
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::Rules;
 use tidegate_gate::style::Style;
-
-use crate::config::keys::LEAST_RESULT;
-use crate::config::value::{Value, set_rule};
-
-/// What is set for one run.
+/// Settings of one run.
 #[derive(Debug, Args)]
 pub(crate) struct Overrides {
-    /// Most tokens of an answer [default: 2000]
+    /// Maximum tokens of an answer [default: 2000]
     #[arg(long, value_name = "TOKENS", env = "TIDEGATE_BUDGET", value_parser = at_least(Budget::LEAST_TOKENS.0))]
     budget: Option<u64>,
 
-    /// Most bytes of an answer [default: 5 per token, at least 10240, below where the client cuts]
+    /// Maximum bytes of an answer [default: 5 per token, at least 10240, below the client's own limit]
     #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_BYTES", value_parser = at_least(Budget::LEAST_BYTES.0))]
     max_bytes: Option<u64>,
 
-    /// What is answered in place of a result that does not fit [default: overview]
+    /// What to answer when a result does not fit [default: overview]
     #[arg(long, value_name = "STYLE", env = "TIDEGATE_STYLE", value_parser = PossibleValuesParser::new(Style::NAMES))]
     style: Option<String>,
 
@@ -31,8 +28,8 @@ pub(crate) struct Overrides {
     #[arg(long, value_name = "TIME", env = "TIDEGATE_TTL", value_parser = duration)]
     ttl: Option<Duration>,
 
-    /// Largest result that is taken from the server; a larger one becomes an error [default: 268435456]
-    #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_RESULT_BYTES", value_parser = at_least(LEAST_RESULT))]
+    /// Largest result to accept from the server; a larger one becomes an error [default: 268435456]
+    #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_RESULT_BYTES", value_parser = at_least(MIN_MAX_RESULT_BYTES))]
     pub(crate) max_result_bytes: Option<u64>,
 
     /// Configuration file [default: tidegate.toml of the project and of the user]
@@ -41,15 +38,16 @@ pub(crate) struct Overrides {
 }
 
 impl Overrides {
-    /// Returns everything that is set, by the name of its key.
-    pub(crate) fn set(&self) -> Vec<(&'static str, Value)> {
-        let number = |name, number: Option<u64>| number.map(|number| (name, Value::Number(number)));
-        let style = self.style.clone().map(|style| ("style", Value::Text(style)));
+    /// Returns every value that is set, with the name of its key and of its argument.
+    pub(crate) fn values(&self) -> Vec<(&'static str, &'static str, Value)> {
+        let number =
+            |key, argument, number: Option<u64>| number.map(|number| (key, argument, Value::Number(number)));
+        let style = self.style.clone().map(|style| ("style", "style", Value::Text(style)));
         [
-            number("budget_tokens", self.budget),
-            number("max_bytes", self.max_bytes),
-            number("ttl_seconds", self.ttl.map(|ttl| ttl.as_secs().max(1))),
-            number("max_result_bytes", self.max_result_bytes),
+            number("budget_tokens", "budget", self.budget),
+            number("max_bytes", "max_bytes", self.max_bytes),
+            number("ttl_seconds", "ttl", self.ttl.map(|ttl| ttl.as_secs().max(1))),
+            number("max_result_bytes", "max_result_bytes", self.max_result_bytes),
             style,
         ]
         .into_iter()
@@ -57,25 +55,25 @@ impl Overrides {
         .collect()
     }
 
-    /// Returns the rules for tools that are set.
+    /// Returns the rules that these values set for all tools.
     pub(crate) fn rules(&self) -> Rules {
         let mut rules = Rules::default();
-        for (name, value) in self.set() {
-            set_rule(&mut rules, name, &value);
+        for (key, _, value) in self.values() {
+            set_rule(&mut rules, key, &value);
         }
         rules
     }
 }
 
-fn at_least(least: u64) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static {
+fn at_least(min: u64) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static {
     move |text| match text.replace('_', "").parse::<u64>() {
-        Ok(number) if number >= least => Ok(number),
-        Ok(_) => Err(format!("it must be at least {least}")),
-        Err(_) => Err("it must be a whole number".into()),
+        Ok(number) if number >= min => Ok(number),
+        Ok(_) => Err(format!("must be at least {min}")),
+        Err(_) => Err("must be a whole number".into()),
     }
 }
 
-/// Reads a time such as `90s`, `15m`, `24h`, `7d`, or a number of seconds.
+/// Reads a duration such as `90s`, `15m`, `24h`, `7d`, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -89,16 +87,38 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let number = digits.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
     match number {
         Some(number) if unit > 0.0 && number * unit < 1e10 => Ok(Duration::from_secs_f64(number * unit)),
-        _ => Err("write it like 90s, 15m, 24h or 7d".into()),
+        _ => Err("expected a duration such as 90s, 15m, 24h or 7d".into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+    use tidegate_config::{DEFAULT_MAX_RESULT_BYTES, KEYS};
+    use tidegate_proxy::Limits;
+
     use super::*;
+    use crate::cli::Cli;
 
     #[test]
-    fn times() {
+    fn flags_and_variables_are_those_of_the_keys() {
+        let command = Cli::command();
+        let run = command.find_subcommand("run").unwrap();
+        for key in KEYS.iter().filter(|key| !key.flag.is_empty()) {
+            let flag = key.flag.trim_start_matches('-');
+            let argument = run.get_arguments().find(|argument| argument.get_long() == Some(flag));
+            let argument = argument.unwrap_or_else(|| panic!("run has no {}", key.flag));
+            assert_eq!(argument.get_env().unwrap(), key.variable);
+        }
+    }
+
+    #[test]
+    fn the_proxy_and_the_configuration_have_the_same_default() {
+        assert_eq!(Limits::MOST, DEFAULT_MAX_RESULT_BYTES);
+    }
+
+    #[test]
+    fn durations() {
         for (text, seconds) in [("90s", 90), ("15m", 900), ("24h", 86_400), ("7d", 604_800), ("5", 5)] {
             assert_eq!(duration(text), Ok(Duration::from_secs(seconds)));
         }

@@ -1,16 +1,16 @@
-//! The pages in `docs/reference`, made from the code. A test fails where a page is not what the code says; with
-//! `TIDEGATE_BLESS=1` it writes the page anew.
+//! The pages in `docs/reference`, generated from the code. A test fails if a page is out of date; with `TIDEGATE_BLESS=1`
+//! it writes the page.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use serde_json::Value;
+use tidegate_config::{Config, FILE_NAME, reference_page};
 
-use crate::cli::{Cli, without_values};
-use crate::config::reference as config;
+use crate::cli::{Cli, without_env_values};
 
-/// Compares a page with what it should be.
+/// Compares a page with the generated text.
 fn check(name: &str, text: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
     let path = folder.join(name);
@@ -21,23 +21,23 @@ fn check(name: &str, text: &str) {
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         there == text,
-        "docs/reference/{name} is not what the code says; `TIDEGATE_BLESS=1 cargo test -p tidegate --lib reference` writes it"
+        "docs/reference/{name} is out of date; `TIDEGATE_BLESS=1 cargo test -p tidegate --lib reference` writes it"
     );
 }
 
 #[test]
 fn the_page_of_the_configuration_is_up_to_date() {
-    check("config.md", &config::page());
+    check("config.md", &reference_page());
 }
 
 #[test]
 fn the_page_of_the_command_line_is_up_to_date() {
     let mut out = String::from(
         "# Command line\n\nThe help of every command, as `tidegate COMMAND --help` prints it. stdout is data, stderr is \
-         everything else.\nExit codes: 0 done, 1 failed, 2 bad usage or input, 3 a server or the store is out of \
-         reach;\n`tidegate run` ends with the exit code of the server.\n",
+         everything else.\nExit codes: 0 done, 1 failed, 2 bad usage or input, 3 a server or the store cannot be \
+         reached;\n`tidegate run` exits with the code of the server.\n",
     );
-    let mut command = without_values(Cli::command()).term_width(100);
+    let mut command = without_env_values(Cli::command()).term_width(100);
     command.build();
     push_help(&mut command, "tidegate", &mut out);
     check("cli.md", &out);
@@ -59,18 +59,18 @@ fn push_help(command: &mut Command, name: &str, out: &mut String) {
     }
 }
 
-/// One of each view, as a model would ask.
-const EXAMPLES: [(&str, &str); 10] = [
+/// One example of each view.
+const VIEW_EXAMPLES: [(&str, &str); 10] = [
     ("the second page of records", r#""page":2"#),
     ("only some fields, of all records", r#""fields":["number","author.login"]"#),
     ("one value", r#""path":"/items/0/title""#),
-    ("what a jq program makes of it", r#""jq":".[] | select(.state == \"open\") | .title""#),
+    ("results of a jq program", r#""jq":".[] | select(.state == \"open\") | .title""#),
     ("rows of an SQL query", r#""sql":"select author, count(*) from t group by 1 order by 2 desc""#),
-    ("lines that match, with two around each", r#""grep":"timeout","context":2"#),
+    ("matching lines, with two lines of context", r#""grep":"timeout","context":2"#),
     ("lines of the text", r#""lines":"10-20""#),
     ("bytes of the original", r#""range":"0-999""#),
-    ("as much as the caller may ask for", r#""mode":"full""#),
-    ("where the last answer ended", r#""cursor":"…""#),
+    ("as much as the caller can ask for", r#""mode":"full""#),
+    ("what follows the last answer", r#""cursor":"…""#),
 ];
 
 #[test]
@@ -78,15 +78,15 @@ fn the_page_of_result_query_is_up_to_date() {
     let definition = tidegate_gate::reader_definition();
     let tool: Value = serde_json::from_str(&definition).unwrap();
     let properties = tool["inputSchema"]["properties"].as_object().unwrap();
-    // In the order in which a model reads them.
+    // The order in which a model reads them.
     let mut in_order: Vec<_> = properties.iter().collect();
     in_order.sort_by_key(|(name, _)| definition.find(&format!("\"{name}\":{{")));
     let command = Cli::command();
     let query = command.find_subcommand("query").unwrap();
     let mut out = format!(
-        "# result_query\n\nThe one tool that tidegate adds to a server's. A server that has a tool of this name keeps it; ours is \
-         then\n`tidegate_result_query`. What a model reads of it:\n\n> {}\n\n`tidegate query` takes the same arguments as \
-         flags, but for the name, which stands alone.\n\n| argument | type | for a model | for a person |\n|---|---|---|---|\n",
+        "# result_query\n\nThe tool that tidegate adds to the tools of a server. If the server has a tool of this name, ours is \
+         called\n`tidegate_result_query`. The model reads this description:\n\n> {}\n\n`tidegate query` takes the same arguments as \
+         flags, except the name, which is positional.\n\n| argument | type | description for models | help of `tidegate query` |\n|---|---|---|---|\n",
         tool["description"].as_str().unwrap()
     );
     for (name, schema) in in_order {
@@ -102,24 +102,24 @@ fn the_page_of_result_query_is_up_to_date() {
             None => schema["type"].as_str().unwrap().to_owned(),
         };
         let required = if name == "id" { ", required" } else { "" };
-        let told = schema["description"].as_str().unwrap_or_default();
-        let _ = writeln!(out, "| `{name}` | {kind}{required} | {told} | {help} |");
+        let description = schema["description"].as_str().unwrap_or_default();
+        let _ = writeln!(out, "| `{name}` | {kind}{required} | {description} | {help} |");
     }
     out.push_str(
-        "\nAt most one view is asked for; `fields` goes with a page, `context` with `grep`, `max_tokens` with anything. Every \
-         answer fits\nits budget and ends with how to read on.\n\n| asks for | arguments beside `id` |\n|---|---|\n",
+        "\nAsk for at most one view; `fields` combines with a page, `context` with `grep`, `max_tokens` with any view. Every \
+         answer\nfits its budget and ends with how to continue.\n\n| to get | arguments besides `id` |\n|---|---|\n",
     );
-    for (what, arguments) in EXAMPLES {
+    for (goal, arguments) in VIEW_EXAMPLES {
         let asked: Value = serde_json::from_str(&format!("{{{arguments}}}")).unwrap();
         for name in asked.as_object().unwrap().keys() {
             assert!(properties.contains_key(name), "{name}");
         }
-        let _ = writeln!(out, "| {what} | `{}` |", arguments.replace('|', "\\|"));
+        let _ = writeln!(out, "| {goal} | `{}` |", arguments.replace('|', "\\|"));
     }
     check("result_query.md", &out);
 }
 
-/// The documents of the repository that people read.
+/// Collects the Markdown files in a folder.
 fn documents(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -132,7 +132,7 @@ fn documents(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
 }
 
 #[test]
-fn every_tidegate_toml_in_the_documents_is_right() {
+fn every_tidegate_toml_in_the_documents_is_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths = vec![root.join("README.md")];
     documents(&root.join("docs"), &mut paths);
@@ -140,10 +140,12 @@ fn every_tidegate_toml_in_the_documents_is_right() {
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap();
         for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
-            // Others are files of clients and of Cargo.
+            // Other blocks are files of clients and of Cargo.
             if ["[defaults]", "[server.", "[client.", "[store]"].iter().any(|heading| block.contains(heading))
             {
-                assert_eq!(config::mistakes(block), "", "in {}", path.display());
+                if let Err(mistakes) = Config::parse(Path::new(FILE_NAME), block) {
+                    panic!("{}: {mistakes}", path.display());
+                }
                 checked += 1;
             }
         }

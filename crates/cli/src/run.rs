@@ -1,4 +1,4 @@
-//! `tidegate run`: the proxy in front of one server.
+//! `tidegate run`: the proxy in front of one server, on stdio or HTTP on either side.
 
 mod http;
 
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, Args};
+use tidegate_config::Config;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::ProfileRules;
 use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
@@ -15,45 +16,44 @@ use tidegate_proxy::stdio::{self, Options};
 use tidegate_proxy::{Limits, Link, Mode};
 use tidegate_query::{Queries, Worker};
 
-use crate::config::Config;
 use crate::error::CommandError;
 use crate::overrides::{Overrides, duration};
-pub(crate) use http::{host_name, variable};
+pub(crate) use http::{host_name, required_variable};
 
-/// Run an MCP server with its results kept inside a budget
+/// Run an MCP server and keep its results within a budget
 ///
-/// Starts the server and stands between it and the client, on stdin and stdout. A result that fits the budget passes
-/// untouched; a larger one is kept whole and answered with an overview, and the client gets one more tool, result_query,
-/// to read any part of it. In a client's configuration, put `tidegate run --` in front of the server's command.
+/// Starts the server and speaks to the client on stdin and stdout. A result that fits passes untouched; a larger one is
+/// kept whole and answered with an overview, and the client gets one more tool, result_query, to read any part of it. In
+/// a client's configuration, put `tidegate run --` in front of the server's command.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     tidegate run --server github --budget 4000 -- github-mcp-server stdio\n  tidegate run --observe -- my-server\n  \
     tidegate run --url https://example.com/mcp --header-env Authorization=EXAMPLE_AUTH\n  \
     tidegate run --http 127.0.0.1:8080 -- npx -y @modelcontextprotocol/server-memory")]
 pub(crate) struct Arguments {
-    /// Only measure and note; every byte crosses unchanged
+    /// Only measure; every byte passes unchanged
     #[arg(long, env = "TIDEGATE_OBSERVE", value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     observe: bool,
 
-    /// Name of the server, for its section in tidegate.toml and for the statistics [default: the command's name]
+    /// Name of the server, for its section in tidegate.toml and for statistics [default: the command's name]
     #[arg(long, value_name = "NAME", env = "TIDEGATE_SERVER")]
     server: Option<String>,
 
     #[command(flatten)]
     overrides: Overrides,
 
-    /// Keep results in memory, until the server ends
+    /// Keep results in memory until the server exits
     #[arg(long, env = "TIDEGATE_EPHEMERAL", value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     ephemeral: bool,
 
-    /// Answer a request with an error when the server has not answered it for so long, such as 30s [default: never]
+    /// Answer a request with an error if the server takes longer than this, such as 30s [default: never]
     #[arg(long, value_name = "TIME", env = "TIDEGATE_TIMEOUT", value_parser = duration)]
     timeout: Option<Duration>,
 
     #[command(flatten)]
     http: http::Arguments,
 
-    /// Command that starts the server, and its arguments
+    /// Command that starts the server, with its arguments
     #[arg(
         trailing_var_arg = true,
         required_unless_present = "address",
@@ -77,15 +77,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let link = arguments.link(server, place, policies, config.clients())?.with_limits(limits);
     let program = std::env::current_exe().map_err(CommandError::failed)?;
     if arguments.http.is_used() && arguments.timeout.is_some() {
-        return Err(CommandError::bad_input("--timeout is not possible with --http or --url yet")
-            .hint("leave it out, and TIDEGATE_TIMEOUT too; a client's own timeout still holds"));
+        return Err(CommandError::bad_input("--timeout does not work with --http or --url yet")
+            .hint("remove it and unset TIDEGATE_TIMEOUT; the client's own timeout still applies"));
     }
     if arguments.http.is_used() {
         return arguments.http.run(link, program, &arguments.command).map(|()| 0);
     }
     let options = Options { command: arguments.command.clone(), program };
     stdio::run(link, &options).map_err(|error| {
-        CommandError::out_of_reach(error).hint("check the command; it must run in this folder as it stands")
+        CommandError::out_of_reach(error).hint("check the command; it must run in this folder")
     })
 }
 
@@ -110,11 +110,11 @@ impl Arguments {
     }
 }
 
-/// Programs that only start the server that their arguments name.
+/// Programs that start the server named in their arguments.
 const LAUNCHERS: [&str; 12] =
     ["npx", "bunx", "pnpx", "uvx", "node", "bun", "deno", "python", "python3", "uv", "docker", "sh"];
 
-/// What a server is called by its command: the program, or what a launcher is told to start.
+/// Returns the name of a server, from its command: the program, or the argument of a launcher that names it.
 pub(crate) fn server_name(command: &[OsString]) -> String {
     let mut words = command.iter().map(|word| word.to_string_lossy());
     let stem = |word: &str| {
@@ -126,8 +126,8 @@ pub(crate) fn server_name(command: &[OsString]) -> String {
     if !LAUNCHERS.contains(&program.as_str()) {
         return program;
     }
-    let run = ["run", "exec", "-m", "-c"];
-    let started = words.find(|word| !word.starts_with('-') && !run.contains(&word.as_ref()));
+    let launch_words = ["run", "exec", "-m", "-c"];
+    let started = words.find(|word| !word.starts_with('-') && !launch_words.contains(&word.as_ref()));
     started.map(|word| stem(&word)).filter(|name| !name.is_empty()).unwrap_or(program)
 }
 

@@ -1,4 +1,6 @@
-//! `tidegate shape`: a dry run of what the proxy would answer.
+//! `tidegate shape`: the answer that the proxy would give for a result on stdin.
+
+mod stdin;
 
 use std::hash::Hasher;
 use std::io;
@@ -14,9 +16,9 @@ use tidegate_core::source::{Source, Span};
 use tidegate_core::{Bytes, Tokens};
 
 use crate::error::CommandError;
-use crate::input::Input;
 use crate::keep::Keep;
 use crate::ui;
+use stdin::Stdin;
 
 /// Show what a model would read of a tool result
 ///
@@ -35,19 +37,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
 
-    /// Most tokens of the answer
+    /// Maximum tokens of the answer
     #[arg(long, value_name = "TOKENS", default_value_t = Budget::DEFAULT_TOKENS.0)]
     budget: u64,
 
-    /// Most bytes of the answer [default: 5 per token, at least 10240]
+    /// Maximum bytes of the answer [default: 5 per token, at least 10240]
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<u64>,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Print one line of the report on stderr
+    /// Also print a one-line report to stderr
     #[arg(long)]
     stats: bool,
 
@@ -56,21 +58,21 @@ pub(crate) struct Arguments {
     keep: bool,
 }
 
-/// What to print.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// What the model would read
     Text,
-    /// The CallToolResult as it would go over the wire
+    /// The CallToolResult that would be sent
     Result,
-    /// A report: sizes before and after, kind, strategy, what was left out, the text
+    /// A report: sizes before and after, kind, strategy, omissions, the text
     Json,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let budget = arguments.budget()?;
-    let input = Input::stdin()?;
+    let input = Stdin::open()?;
     let payload = read_payload(&input)?;
     let unreadable = |error: io::Error| CommandError::failed(format!("cannot read the result: {error}"));
     let text = payload.joined_text();
@@ -103,11 +105,9 @@ fn keep_result(payload: &Payload<'_>, prepared: &Prepared<'_>, tool: &str) -> Re
     Ok(Keep::open()?.put(payload, &outline, tool, tokens.0)?.id.to_string())
 }
 
-fn read_payload(input: &Input) -> Result<Payload<'_>, CommandError> {
+fn read_payload(input: &Stdin) -> Result<Payload<'_>, CommandError> {
     if input.is_empty() {
-        return Err(
-            CommandError::bad_input("nothing on stdin").hint("pipe a tool result in, as JSON or text")
-        );
+        return Err(CommandError::bad_input("stdin is empty").hint("pipe a tool result in, as JSON or text"));
     }
     let payload = Payload::read(input).map_err(|error| match error {
         PayloadError::Source(error) => CommandError::failed(format!("cannot read stdin: {error}")),
@@ -119,8 +119,8 @@ fn read_payload(input: &Input) -> Result<Payload<'_>, CommandError> {
     Ok(payload)
 }
 
-/// Plain input must be text; a result's JSON is checked by its reader.
-fn require_utf8(input: &Input) -> Result<(), CommandError> {
+/// Checks that plain input is text; the reader of results checks JSON.
+fn require_utf8(input: &Stdin) -> Result<(), CommandError> {
     let head = Span { start: 0, end: input.len().min(64 * 1024) };
     let bytes =
         head.read(input).map_err(|error| CommandError::failed(format!("cannot read stdin: {error}")))?;
@@ -133,8 +133,8 @@ fn require_utf8(input: &Input) -> Result<(), CommandError> {
     }
 }
 
-/// A name like that of a kept result, the same for the same input: nothing is kept by a dry run.
-fn sample_id(input: &Input) -> io::Result<String> {
+/// Returns an id like that of a kept result, derived from the input: nothing is kept.
+fn sample_id(input: &Stdin) -> io::Result<String> {
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let mut hasher = std::hash::DefaultHasher::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -153,19 +153,19 @@ fn sample_id(input: &Input) -> io::Result<String> {
 
 impl Arguments {
     fn budget(&self) -> Result<Budget, CommandError> {
-        let least = |given: u64, least: u64, flag: &str| {
-            if given >= least {
+        let at_least = |given: u64, min: u64, flag: &str| {
+            if given >= min {
                 return Ok(());
             }
             let message = format!("{flag} {given} is too small for a frame, a handle and a next step");
-            Err(CommandError::bad_input(message).hint(format!("use at least {least}")))
+            Err(CommandError::bad_input(message).hint(format!("use at least {min}")))
         };
-        least(self.budget, Budget::LEAST_TOKENS.0, "--budget")?;
+        at_least(self.budget, Budget::LEAST_TOKENS.0, "--budget")?;
         let budget = Budget::of_tokens(Tokens(self.budget));
         match self.max_bytes {
             None => Ok(budget),
             Some(bytes) => {
-                least(bytes, Budget::LEAST_BYTES.0, "--max-bytes")?;
+                at_least(bytes, Budget::LEAST_BYTES.0, "--max-bytes")?;
                 Ok(budget.with_bytes(Bytes(bytes)))
             }
         }
@@ -177,29 +177,31 @@ impl Arguments {
             _ => shaped.text.clone(),
         };
         Ok(match self.format {
-            Format::Text => line(text.into_bytes()),
-            Format::Json => line(serde_json::to_vec_pretty(&report(shaped, &text, kept)).unwrap_or_default()),
+            Format::Text => with_newline(text.into_bytes()),
+            Format::Json => {
+                with_newline(serde_json::to_vec_pretty(&report(shaped, &text, kept)).unwrap_or_default())
+            }
             Format::Result => match &shaped.result {
-                Some(result) => line(result.clone()),
-                None if payload.form == Form::Plain => {
-                    line(json!({"content": [{"type": "text", "text": text}]}).to_string().into_bytes())
-                }
-                // As it came, to the byte.
+                Some(result) => with_newline(result.clone()),
+                None if payload.form == Form::Plain => with_newline(
+                    json!({"content": [{"type": "text", "text": text}]}).to_string().into_bytes(),
+                ),
+                // A result that passes is printed byte for byte.
                 None => payload.span.read(payload.source())?,
             },
         })
     }
 }
 
-/// Ends data with a line feed.
-fn line(mut bytes: Vec<u8>) -> Vec<u8> {
+/// Ends the output with a line feed.
+fn with_newline(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.last() != Some(&b'\n') {
         bytes.push(b'\n');
     }
     bytes
 }
 
-/// What the model reads of a result that passes: its texts, or the result itself where it has none.
+/// Returns what the model reads of a result that passes: its texts, or the result itself if it has none.
 fn passed_text(payload: &Payload<'_>) -> io::Result<String> {
     let bytes = match payload.joined_text() {
         Some(text) => text.to_bytes()?,

@@ -1,4 +1,4 @@
-//! `tidegate stats`: what was saved, and at what price, from the ledger.
+//! `tidegate stats`: what tidegate saved and what it cost, from the ledger.
 
 mod advice;
 mod figures;
@@ -8,58 +8,58 @@ mod text;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
+use tidegate_config::Config;
 use tidegate_core::measure::SAMPLED_ABOVE;
 use tidegate_gate::Place;
 use tidegate_store::{ArtifactStore, Call, Quotas, SqliteStore, Usage};
 
 use crate::cli::TableFormat;
-use crate::config::Config;
 use crate::error::CommandError;
 use crate::keep::causes;
-use crate::notes::{Selection, ledger};
+use crate::ledger::{EntryFilter, ledger_path};
 use crate::ui;
 use figures::Figures;
 use report::Report;
 
-/// Show what was saved, and at what price
+/// Show what tidegate saved, and what it cost
 ///
-/// Adds up what tidegate run has noted of every call in the last 90 days: sizes and times, never what was said. Calls
-/// that were only observed are in no figure but their own; tidegate scan shows them.
+/// Sums up the calls that tidegate run recorded in the last 90 days: sizes and times, never content. Calls that were only
+/// observed are counted separately; tidegate scan shows them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate stats\n  tidegate stats --by tool --since 7d\n  \
     tidegate stats --graph\n  tidegate stats --by day --format csv")]
 pub(crate) struct Arguments {
-    /// Show the figures of each, too
+    /// Also show the figures by tool, server, client or day
     #[arg(long, value_enum)]
     by: Option<By>,
 
     #[command(flatten)]
-    selection: Selection,
+    filter: EntryFilter,
 
-    /// Draw a bar for each: tokens that were sent, and those that were saved [default: by day]
+    /// Draw bars of the tokens sent and saved [default: by day]
     #[arg(long)]
     graph: bool,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Text)]
     format: TableFormat,
 }
 
-/// What figures are given for.
+/// How calls are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
     /// Each tool of each server
     Tool,
     /// Each server
     Server,
-    /// Each client, by the name it gives itself
+    /// Each client, by the name it sends in initialize
     Client,
     /// Each day, in UTC
     Day,
 }
 
 impl By {
-    /// Returns the names of what makes up a key.
+    /// Returns the names of the columns that identify a group.
     fn columns(self) -> &'static [&'static str] {
         match self {
             Self::Tool => &["server", "tool"],
@@ -82,22 +82,22 @@ impl By {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     if arguments.graph && arguments.format != TableFormat::Text {
-        return Err(CommandError::bad_input("--graph draws for a person, and --format asks for data")
-            .hint("leave one of them out"));
+        return Err(CommandError::bad_input("--graph only draws text, but --format asks for data")
+            .hint("remove one of them"));
     }
     let config = Config::load(None)?;
     let place = config.place();
     let by = arguments.by.or(arguments.graph.then_some(By::Day));
     let mut report = Report::default();
-    arguments.selection.read(ledger(&place), |call| report.add(&call, by))?;
+    arguments.filter.read(ledger_path(&place), |call| report.add(&call, by))?;
     report.finish();
     let usage = usage(&place)?;
-    let advice = report.habits.advice(&config.clients());
+    let advice = report.reading.advice(&config.clients());
     match arguments.format {
         TableFormat::Csv => ui::data(csv(&report, by).as_bytes()),
         TableFormat::Json => ui::json(&json(&report, by, usage, &advice)),
         TableFormat::Text if report.span.is_none() => {
-            ui::note(text::nothing(arguments.selection.is_narrow()));
+            ui::note(text::nothing_found(arguments.filter.is_narrow()));
             Ok(())
         }
         TableFormat::Text if arguments.graph => {
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
 }
 
-/// What the store holds; one that is not there holds nothing, and is not made.
+/// Returns the usage of the store, without creating one.
 fn usage(place: &Place) -> Result<Usage, CommandError> {
     let path = place.folder().map(|folder| folder.join("artifacts.db"));
     let Some(path) = path.filter(|path| path.is_file()) else { return Ok(Usage::default()) };
@@ -115,8 +115,8 @@ fn usage(place: &Place) -> Result<Usage, CommandError> {
     usage.map_err(|error| CommandError::out_of_reach(causes(&error)))
 }
 
-/// The figures by name, as programs get them.
-fn named(figures: &Figures) -> Vec<(&'static str, Value)> {
+/// Returns the figures by name, for JSON and CSV.
+fn named_figures(figures: &Figures) -> Vec<(&'static str, Value)> {
     vec![
         ("calls", figures.calls.into()),
         ("shaped", figures.shaped.into()),
@@ -129,8 +129,8 @@ fn named(figures: &Figures) -> Vec<(&'static str, Value)> {
         ("follow_up_tokens", figures.follow_up_tokens.into()),
         ("follow_ups_per_shaped", figures.follow_ups_per_shaped().into()),
         ("reruns_avoided", figures.reruns_avoided.into()),
-        ("added_micros_p50", figures.added_micros(50).into()),
-        ("added_micros_p99", figures.added_micros(99).into()),
+        ("added_micros_p50", figures.added_micros_percentile(50).into()),
+        ("added_micros_p99", figures.added_micros_percentile(99).into()),
         ("mean_response_bytes", figures.mean_response_bytes().into()),
         ("over_10_kb_before", figures.heavy.into()),
         ("observed_calls", figures.observed.0.into()),
@@ -142,17 +142,17 @@ fn json(report: &Report, by: Option<By>, usage: Usage, advice: &[advice::Advice]
     let object = |pairs: Vec<(&str, Value)>| -> Map<String, Value> {
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     };
-    let mut out = object(named(&report.total));
+    let mut out = object(named_figures(&report.total));
     let (sessions, mean, most) = report.sessions();
-    let counted = report.counted.iter().map(|(counted, (notes, clients))| {
+    let counted = report.counted.iter().map(|(counted, (calls, clients))| {
         json!({
             "vocabulary": counted.as_ref().map(|counted| &counted.vocabulary),
             "margin_percent": counted.as_ref().map(|counted| counted.margin_percent),
-            "notes": notes,
+            "notes": calls,
             "clients": clients,
         })
     });
-    let advised = advice.iter().map(|advice| {
+    let advice = advice.iter().map(|advice| {
         json!({
             "server": advice.server,
             "tool": advice.tool,
@@ -173,7 +173,7 @@ fn json(report: &Report, by: Option<By>, usage: Usage, advice: &[advice::Advice]
         ("store_quota_bytes", Quotas::default().store_bytes.into()),
         ("counted", counted.collect()),
         ("sampled_above_bytes", SAMPLED_ABOVE.into()),
-        ("advice", advised.collect()),
+        ("advice", advice.collect()),
     ]));
     if let Some(by) = by {
         let group = |(key, figures): (&[String], &Figures)| {
@@ -181,7 +181,7 @@ fn json(report: &Report, by: Option<By>, usage: Usage, advice: &[advice::Advice]
             for (name, value) in by.columns().iter().zip(key) {
                 group.insert((*name).to_owned(), value.clone().into());
             }
-            group.extend(object(named(figures)));
+            group.extend(object(named_figures(figures)));
             Value::Object(group)
         };
         out.insert("by".into(), by.columns().last().copied().into());
@@ -192,12 +192,14 @@ fn json(report: &Report, by: Option<By>, usage: Usage, advice: &[advice::Advice]
 
 fn csv(report: &Report, by: Option<By>) -> String {
     let columns = by.map_or(&[][..], By::columns).iter().copied();
-    let header: Vec<String> =
-        columns.chain(named(&report.total).iter().map(|(name, _)| *name)).map(str::to_owned).collect();
+    let header: Vec<String> = columns
+        .chain(named_figures(&report.total).iter().map(|(name, _)| *name))
+        .map(str::to_owned)
+        .collect();
     let row = |key: &[String], figures: &Figures| -> Vec<String> {
         let cell =
             |(_, value): (&str, Value)| if value.is_null() { String::new() } else { value.to_string() };
-        key.iter().cloned().chain(named(figures).into_iter().map(cell)).collect()
+        key.iter().cloned().chain(named_figures(figures).into_iter().map(cell)).collect()
     };
     let mut rows = vec![header];
     match by {

@@ -1,9 +1,10 @@
-//! The one file that prints.
+//! Output: the only file that prints. Data goes to stdout, everything else to stderr.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use tidegate_config::Heading;
 use tidegate_core::{Tokens, visible};
 
 use crate::error::CommandError;
@@ -12,7 +13,7 @@ use crate::error::CommandError;
 pub(crate) fn data(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        // A reader that has seen enough is no failure.
+        // The reader of a pipe may stop early, as head does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(CommandError::failed(format!("cannot write to stdout: {error}"))),
         Ok(()) => Ok(()),
@@ -24,8 +25,8 @@ pub(crate) fn json(value: &serde_json::Value) -> Result<(), CommandError> {
     data(format!("{value:#}\n").as_bytes())
 }
 
-/// Lays rows out in columns; those named are aligned to the right.
-pub(crate) fn table<R: AsRef<[String]>>(rows: &[R], right: &[usize]) -> String {
+/// Formats rows as a table; the listed columns are aligned to the right.
+pub(crate) fn table<R: AsRef<[String]>>(rows: &[R], right_aligned: &[usize]) -> String {
     let columns = rows.first().map_or(0, |row| row.as_ref().len());
     let length = |row: &R, column: usize| row.as_ref().get(column).map_or(0, |cell| cell.chars().count());
     let width = |column: usize| rows.iter().map(|row| length(row, column)).max().unwrap_or(0);
@@ -34,7 +35,11 @@ pub(crate) fn table<R: AsRef<[String]>>(rows: &[R], right: &[usize]) -> String {
     for row in rows {
         let cells = row.as_ref().iter().enumerate().map(|(column, cell)| {
             let width = widths[column];
-            if right.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+            if right_aligned.contains(&column) {
+                format!("{cell:>width$}")
+            } else {
+                format!("{cell:<width$}")
+            }
         });
         out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         out.push('\n');
@@ -42,7 +47,7 @@ pub(crate) fn table<R: AsRef<[String]>>(rows: &[R], right: &[usize]) -> String {
     out
 }
 
-/// Lays rows out as CSV.
+/// Formats rows as CSV.
 pub(crate) fn csv(rows: &[Vec<String>]) -> String {
     let cell = |cell: &String| match cell.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
@@ -51,17 +56,17 @@ pub(crate) fn csv(rows: &[Vec<String>]) -> String {
     rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-/// A number with its thousands apart.
+/// Formats a number with thousands separators.
 pub(crate) fn grouped(number: u64) -> String {
     Tokens(number).to_string()
 }
 
-/// A number of things.
-pub(crate) fn count(number: u64, thing: &str) -> String {
-    format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
+/// Formats a count with its noun: `1 file`, `2 files`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// A number of bytes in the unit that suits it; 1 KB is 1,024 bytes.
+/// Formats a size with the largest suitable unit; 1 KB is 1,024 bytes.
 pub(crate) fn bytes(count: u64) -> String {
     let units = [("GB", 1_u64 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
     match units.into_iter().find(|(_, size)| count >= *size) {
@@ -74,50 +79,41 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// A name that somebody else chose, as a terminal may show it.
-pub(crate) fn shown(name: &str) -> String {
+/// Escapes characters of a foreign name that a terminal would obey; an empty name becomes `-`.
+pub(crate) fn printable(name: &str) -> String {
     if name.is_empty() { "-".into() } else { visible::line(name) }
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell, if needed.
 pub(crate) fn quoted(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+:@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
         true => word.into_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
-/// The section of `tidegate.toml` that is about one tool.
-pub(crate) fn policy_section(server: &str, tool: &str) -> String {
-    format!("[server.{}.tool.{}]", toml_key(server), toml_key(tool))
+/// Returns the heading of a tool's section in `tidegate.toml`, with its brackets.
+pub(crate) fn tool_section(server: &str, tool: &str) -> String {
+    format!("[{}]", Heading::Tools { server: server.to_owned(), pattern: tool.to_owned() })
 }
 
-/// A key as TOML has it.
-pub(crate) fn toml_key(name: &str) -> String {
-    let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    match !name.is_empty() && name.bytes().all(bare) {
-        true => name.to_owned(),
-        false => toml::Value::String(name.to_owned()).to_string(),
-    }
-}
-
-/// Says how far long work has come, on one line of stderr, where a person watches.
+/// A progress bar on one line of stderr.
 pub(crate) struct Progress {
-    shown: bool,
+    is_shown: bool,
 }
 
 impl Progress {
-    /// Returns one that shows nothing unless stderr is a terminal.
+    /// Returns a bar that is shown only if stderr is a terminal.
     pub(crate) fn new() -> Self {
-        Self { shown: io::stderr().is_terminal() }
+        Self { is_shown: io::stderr().is_terminal() }
     }
 
-    /// Says what is being done, and how many of how many things are done.
-    pub(crate) fn step(&self, done: usize, of: usize, what: &str) {
-        if self.shown {
-            let line = progress_line(done, of, what);
+    /// Shows how many steps are done, and the current one.
+    pub(crate) fn step(&self, done: usize, total: usize, step: &str) {
+        if self.is_shown {
+            let line = progress_line(done, total, step);
             let _ = write!(io::stderr(), "\r\x1b[K{line}");
         }
     }
@@ -125,39 +121,39 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown {
+        if self.is_shown {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 }
 
-/// The line, short enough for a narrow terminal.
-fn progress_line(done: usize, of: usize, what: &str) -> String {
+/// Formats the bar, short enough for a narrow terminal.
+fn progress_line(done: usize, total: usize, step: &str) -> String {
     const CELLS: usize = 20;
-    let filled = (done * CELLS).checked_div(of).unwrap_or(0).min(CELLS);
-    let what: String = what.chars().take(40).collect();
-    format!("[{}{}] {done}/{of} {what}", "=".repeat(filled), " ".repeat(CELLS - filled))
+    let filled = (done * CELLS).checked_div(total).unwrap_or(0).min(CELLS);
+    let step: String = step.chars().take(40).collect();
+    format!("[{}{}] {done}/{total} {step}", "=".repeat(filled), " ".repeat(CELLS - filled))
 }
 
-/// Prints a line for a person to stderr.
+/// Prints a line to stderr.
 pub(crate) fn note(line: &str) {
-    // Nothing can be done about a stderr that is gone.
+    // If stderr is closed, there is nowhere to report it.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Tells whether stdout is a terminal that shows colours to somebody who wants them.
+/// Tells whether to use colour on stdout: it is a capable terminal, and `NO_COLOR` is not set.
 pub(crate) fn is_coloured() -> bool {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let plain = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    io::stdout().is_terminal() && !unwanted && !plain
+    let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdout().is_terminal() && !is_unwanted && !is_dumb
 }
 
-/// Tells whether there is a person to ask.
+/// Tells whether the user can be asked.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks a person on stderr whether to go on; anything but yes is no.
+/// Asks the user on stderr; anything but yes is no.
 pub(crate) fn ask(question: &str) -> bool {
     let _ = write!(io::stderr(), "{question} [y/N] ");
     let mut answer = String::new();
@@ -165,7 +161,7 @@ pub(crate) fn ask(question: &str) -> bool {
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// Prints a failure and returns its exit code.
+/// Prints an error and returns its exit code.
 pub(crate) fn fail(error: &CommandError) -> ExitCode {
     note(&format!("tidegate: {error}"));
     ExitCode::from(error.kind.exit_code())
@@ -176,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_for_a_shell() {
+    fn shell_quoting() {
         assert_eq!(quoted("/a/b-1.db"), "/a/b-1.db");
         assert_eq!(quoted("/it's here"), r"'/it'\''s here'");
         assert_eq!(quoted(""), "''");
@@ -190,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_csv() {
+    fn csv_quoting() {
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let text = csv(&[row(["a", "b,c", ""]), row(["say \"x\"", "two\nlines", "1"])]);
         assert_eq!(text, "a,\"b,c\",\n\"say \"\"x\"\"\",\"two\nlines\",1\n");

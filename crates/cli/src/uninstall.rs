@@ -1,4 +1,4 @@
-//! `tidegate uninstall`: clients' files as they were.
+//! `tidegate uninstall`: removes tidegate from the servers in clients' configuration files.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -7,77 +7,72 @@ use tidegate_clients::{Disk, Records};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::install::{Chosen, Names, consent, count, data_folder, diff, finish, problem, row, tell};
+use crate::install::changes::{
+    ChangeOptions, diff, fail_if_skipped, problem_json, report_failure, report_problem, server_table,
+};
+use crate::server_filter::ServerFilter;
+use crate::system::{SystemPaths, data_folder};
 use crate::ui;
 
-/// Take tidegate away from in front of servers again
+/// Remove tidegate from your MCP servers
 ///
-/// A file that was not changed since `tidegate install` becomes what it was before, byte for byte. In any other, tidegate
-/// is taken out of each server, and everything else stays as it is now. Servers that it stands in front of without a record,
-/// since they were renamed or the data folder is lost, are undone by what their entries say. What is recorded of a file that
-/// is not there stays recorded.
+/// Restores a file that has not changed since `tidegate install`, byte for byte. In any other file, removes tidegate from
+/// each server and keeps everything else. A wrapped server without a record, because it was renamed or the data folder is
+/// lost, is unwrapped by its entry alone. The record of a missing file is kept.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate uninstall --dry-run\n  tidegate uninstall --server github\n  \
     tidegate uninstall --yes")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    chosen: Chosen,
+    filter: ServerFilter,
 
-    /// Show what would change, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Do not ask
-    #[arg(short, long, conflicts_with = "dry_run")]
-    yes: bool,
-
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    change: ChangeOptions,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let names = Names::of_system()?;
+    let paths = SystemPaths::detect()?;
     let records = records()?;
-    let plan = uninstall::plan(&records, &names.folders, &arguments.chosen.selection())
+    let plan = uninstall::plan(&records, &paths.folders, &arguments.filter.selection())
         .map_err(CommandError::failed)?;
-    if plan.is_empty && arguments.format == Format::Text {
+    let format = arguments.change.format;
+    if plan.is_empty && format == Format::Text {
         ui::note("nothing is installed; nothing was changed");
         return Ok(());
     }
     let servers = || plan.reversals.iter().flat_map(|reversal| &reversal.servers);
     if plan.problems.is_empty() {
-        arguments.chosen.check_servers(servers().map(|(wrapped, _)| wrapped.server()))?;
+        arguments.filter.check_names(servers().map(|(wrapped, _)| wrapped.server()))?;
     }
-    if arguments.format == Format::Text {
-        ui::data(report(&plan, &names).as_bytes())?;
-        plan.problems.iter().for_each(tell);
+    if format == Format::Text {
+        ui::data(plan_text(&plan, &paths).as_bytes())?;
+        plan.problems.iter().for_each(report_problem);
         if plan.reversals.is_empty() && plan.problems.is_empty() {
-            ui::note("nothing of these is installed; nothing was changed");
+            ui::note("none of these is installed; nothing was changed");
         }
     }
     let mut written = Vec::new();
-    let done = match plan.reversals.is_empty() {
+    let outcome = match plan.reversals.is_empty() {
         true => Ok(()),
-        false => wanted(arguments, &plan).and_then(|wanted| match wanted {
-            true => write(&plan, &records, arguments.format, &mut written),
+        false => is_confirmed(&arguments.change, &plan).and_then(|confirmed| match confirmed {
+            true => write(&plan, &records, format, &mut written),
             false => Ok(()),
         }),
     };
-    if arguments.format == Format::Json {
-        ui::json(&as_json(&plan, &written, &names))?;
+    if format == Format::Json {
+        ui::json(&plan_json(&plan, &written, &paths))?;
     }
-    done?;
+    outcome?;
     let left = servers().filter(|(_, outcome)| matches!(outcome, Outcome::Left(_))).count();
     match left {
-        0 => finish(&plan.problems),
-        left => Err(CommandError::failed(format!("{} could not be undone", count(left, "server")))
-            .hint("undo it by hand, and run this again")),
+        0 => fail_if_skipped(&plan.problems),
+        left => Err(CommandError::failed(format!("could not unwrap {}", ui::count(left as u64, "server")))
+            .hint("unwrap by hand, then run this again")),
     }
 }
 
-/// The records, for nobody else to change meanwhile; where there are none, nothing is made.
+/// Opens and locks the records; creates nothing if there are none.
 fn records() -> Result<Records, CommandError> {
     let folder = data_folder()?;
     let look = Records::look(&folder);
@@ -87,13 +82,13 @@ fn records() -> Result<Records, CommandError> {
     }
 }
 
-fn wanted(arguments: &Arguments, plan: &UndoPlan) -> Result<bool, CommandError> {
+fn is_confirmed(options: &ChangeOptions, plan: &UndoPlan) -> Result<bool, CommandError> {
     let files = plan.reversals.iter().filter(|reversal| reversal.new.is_some()).count();
-    // Where only the record is out of date, there is nothing to ask.
-    if files == 0 && !arguments.dry_run {
+    // If only records are out of date, no file changes and there is nothing to ask.
+    if files == 0 && !options.is_dry_run() {
         return Ok(true);
     }
-    consent(&format!("Change {}?", count(files, "file")), arguments.dry_run, arguments.yes)
+    options.confirm(&format!("Change {}?", ui::count(files as u64, "file")))
 }
 
 fn write<'p>(
@@ -106,62 +101,63 @@ fn write<'p>(
     for reversal in &plan.reversals {
         match uninstall::apply(reversal, records, &disk) {
             Ok(()) => written.push(reversal),
-            Err(error) => ui::note(&format!("tidegate: {}", ui::shown(&error.to_string()))),
+            Err(error) => report_failure(&error),
         }
     }
     if format == Format::Text {
         let servers = written.iter().flat_map(|reversal| &reversal.servers);
-        match servers.filter(|(_, outcome)| is_undone(outcome)).count() {
+        match servers.filter(|(_, outcome)| is_unwrapped(outcome)).count() {
             0 => ui::note("no file was changed"),
-            undone => {
-                ui::note(&format!(
-                    "{} undone; clients take note when they start again",
-                    count(undone, "server")
-                ));
+            unwrapped => {
+                let servers = ui::count(unwrapped as u64, "server");
+                ui::note(&format!("unwrapped {servers}; restart your clients to apply this"));
             }
         }
     }
     match plan.reversals.len() - written.len() {
         0 => Ok(()),
-        failed => Err(CommandError::failed(format!("{} could not be written", count(failed, "file")))
-            .hint("run this again")),
+        failed => {
+            Err(CommandError::failed(format!("{} could not be written", ui::count(failed as u64, "file")))
+                .hint("run this again"))
+        }
     }
 }
 
-fn is_undone(outcome: &Outcome) -> bool {
+fn is_unwrapped(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Restored | Outcome::TakenOut)
 }
 
-fn report(plan: &UndoPlan, names: &Names) -> String {
+/// Returns the servers as a table, and the changes as diffs.
+fn plan_text(plan: &UndoPlan, paths: &SystemPaths) -> String {
     if plan.reversals.is_empty() {
         return String::new();
     }
-    let mut rows = vec![["CLIENT", "SCOPE", "SERVER", "FILE", "WHAT HAPPENS"].map(str::to_owned)];
-    for reversal in &plan.reversals {
-        rows.extend(reversal.servers.iter().map(|(wrapped, outcome)| {
-            let (scope, file) = (wrapped.scope.to_string(), names.short(&reversal.file));
-            row([&wrapped.client, &scope, wrapped.server(), &file, &happens(outcome)])
-        }));
-    }
-    let diffs = plan.reversals.iter().filter_map(|reversal| Some(format!("\n{}", change(reversal, names)?)));
-    [ui::table(&rows, &[])].into_iter().chain(diffs).collect()
+    let rows = plan.reversals.iter().flat_map(|reversal| {
+        reversal.servers.iter().map(|(wrapped, outcome)| {
+            let (client, server) = (wrapped.client.clone(), wrapped.server().to_owned());
+            let file = paths.short(&reversal.file);
+            [client, wrapped.scope.to_string(), server, file, action_text(outcome)]
+        })
+    });
+    let diffs = plan.reversals.iter().filter_map(|reversal| Some(format!("\n{}", diff_of(reversal, paths)?)));
+    [server_table(rows)].into_iter().chain(diffs).collect()
 }
 
-fn change(reversal: &Reversal, names: &Names) -> Option<String> {
-    Some(diff(&names.short(&reversal.file), reversal.shown()?))
+fn diff_of(reversal: &Reversal, paths: &SystemPaths) -> Option<String> {
+    Some(diff(&paths.short(&reversal.file), reversal.shown()?))
 }
 
-fn happens(outcome: &Outcome) -> String {
+fn action_text(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Restored => "as it was, byte for byte".into(),
-        Outcome::TakenOut => "taken out; other changes of the file stay".into(),
-        Outcome::Absent => "nothing to undo: it is gone, or undone by hand".into(),
-        Outcome::Away => "its file is not there; it stays recorded".into(),
-        Outcome::Left(why) => format!("left as it is: {why}"),
+        Outcome::Restored => "restore, byte for byte".into(),
+        Outcome::TakenOut => "remove tidegate, keep other changes".into(),
+        Outcome::Absent => "nothing to do: gone, or unwrapped by hand".into(),
+        Outcome::Away => "file is missing; keep its record".into(),
+        Outcome::Left(why) => format!("skip: {why}"),
     }
 }
 
-fn as_json(plan: &UndoPlan, written: &[&Reversal], names: &Names) -> Value {
+fn plan_json(plan: &UndoPlan, written: &[&Reversal], paths: &SystemPaths) -> Value {
     let servers = plan.reversals.iter().flat_map(|reversal| {
         reversal.servers.iter().map(|(wrapped, outcome)| {
             let (action, reason) = match outcome {
@@ -183,11 +179,11 @@ fn as_json(plan: &UndoPlan, written: &[&Reversal], names: &Names) -> Value {
     });
     let changes = plan.reversals.iter().filter_map(|reversal| {
         let is_written = written.iter().any(|other| other.file == reversal.file);
-        Some(json!({"file": reversal.file, "diff": change(reversal, names)?, "written": is_written}))
+        Some(json!({"file": reversal.file, "diff": diff_of(reversal, paths)?, "written": is_written}))
     });
     json!({
         "servers": servers.collect::<Vec<_>>(),
         "changes": changes.collect::<Vec<_>>(),
-        "problems": plan.problems.iter().map(problem).collect::<Vec<_>>(),
+        "problems": plan.problems.iter().map(problem_json).collect::<Vec<_>>(),
     })
 }

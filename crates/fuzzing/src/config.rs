@@ -1,12 +1,12 @@
 //! Any text as a `tidegate.toml`.
 //!
-//! Holds: every mistake is told with its line, and what is read, written again, says the same.
+//! Invariants: every mistake has a place in the text, and a file without mistakes keeps its settings when written again.
 
-use tidegate_cli::fuzzing::check_config;
+use tidegate_config::fuzzing::check_config;
 
 /// Runs one input: the text of a file.
 pub fn target(data: &[u8]) {
-    // A file that is no text is refused before it is read.
+    // The reader only gets valid UTF-8.
     if let Ok(text) = std::str::from_utf8(data) {
         check_config(text);
     }

@@ -5,16 +5,13 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
+use example_shared::open_database;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 use serde_json::json;
 
 use crate::article::{Article, Key};
 use crate::{COUNT, text};
-
-/// How long a writer in another process is waited for.
-const BUSY: Duration = Duration::from_secs(5);
 
 const SCHEMA: &str = "
     create table if not exists articles (
@@ -58,22 +55,9 @@ impl Library {
     ///
     /// A file that cannot be opened, or that is no database.
     pub fn open(file: Option<&Path>) -> Result<Self, LibraryError> {
-        let mut connection = match file {
-            Some(file) => Connection::open(file)?,
-            None => Connection::open_in_memory()?,
-        };
-        connection.busy_timeout(BUSY)?;
-        // Readers and a writer do not wait for each other.
-        connection.pragma_update(None, "journal_mode", "wal")?;
-        // Nothing breaks if the power goes; the last changes may be lost.
-        connection.pragma_update(None, "synchronous", "normal")?;
-        // Of two processes that start at once, one fills it.
-        let filling = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if filling.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
-            filling.execute_batch(SCHEMA)?;
-            (0..COUNT as u64).try_for_each(|number| insert(&filling, &text::article(number)))?;
-        }
-        filling.commit()?;
+        let connection = open_database(file, SCHEMA, |filling| {
+            (0..COUNT as u64).try_for_each(|number| insert(filling, &text::article(number)))
+        })?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)) })
     }
 

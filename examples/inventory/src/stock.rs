@@ -3,16 +3,13 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use example_shared::open_database;
 use rusqlite::{
     Connection, OptionalExtension, ToSql, Transaction, TransactionBehavior, named_params, params,
 };
 
 use crate::catalogue::{PRODUCTS, WAREHOUSES, product, quantity};
-
-/// How long a writer in another process is waited for.
-const BUSY: Duration = Duration::from_secs(5);
 
 const SCHEMA: &str = "
     create table products (sku text primary key, name text not null, category text not null, cents integer not null) strict;
@@ -75,21 +72,7 @@ impl Stock {
     ///
     /// A file that cannot be opened, or that is no database.
     pub fn open(file: Option<&Path>) -> Result<Self, rusqlite::Error> {
-        let mut connection = match file {
-            Some(file) => Connection::open(file)?,
-            None => Connection::open_in_memory()?,
-        };
-        connection.busy_timeout(BUSY)?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
-        // Nothing breaks if the power goes; the last changes may be lost.
-        connection.pragma_update(None, "synchronous", "normal")?;
-        // Of two processes that start at once, one fills it.
-        let filling = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if filling.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
-            filling.execute_batch(SCHEMA)?;
-            fill(&filling)?;
-        }
-        filling.commit()?;
+        let connection = open_database(file, SCHEMA, fill)?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)) })
     }
 

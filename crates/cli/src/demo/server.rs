@@ -1,66 +1,127 @@
-//! The bundled servers: those of `examples`, in a process of their own.
+//! The server of the demo: an MCP server as many are written, in plain JSON-RPC over stdio.
+//!
+//! It knows nothing of tidegate. `list_tickets` returns every ticket whole, `get_ticket` one of them.
 
-use std::future::Future;
+use std::io::{self, BufRead, Write};
 
-use tidegate_sdk::{Artifacts, Place, ServeError, Tier, serve};
+use serde_json::{Value, json};
 
-use crate::ui;
+use super::tickets;
 
-/// The hidden subcommand under which a server is started: its name, and `--plain` for the tools as they were before.
+/// The hidden subcommand that runs the server.
 pub(crate) const SUBCOMMAND: &str = "__demo-server";
-/// The option for the tools as they were before.
-pub(super) const PLAIN: &str = "--plain";
+/// The tool whose result floods the context.
+pub(super) const LIST_TICKETS: &str = "list_tickets";
+const GET_TICKET: &str = "get_ticket";
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+/// The newest protocol version it speaks.
+const PROTOCOL_VERSION: &str = "2025-11-25";
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+
+/// An error of the protocol: its code and message.
+type RpcError = (i64, String);
 
 /// Serves on stdin and stdout until the input ends; returns the exit code.
-pub(crate) fn main(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> u8 {
-    let name = arguments.next().and_then(|name| name.into_string().ok()).unwrap_or_default();
-    let plain = arguments.any(|argument| argument == PLAIN);
-    match serve_named(&name, plain) {
-        Ok(()) => 0,
-        Err(error) => {
-            ui::note(&format!("tidegate: {error}"));
-            1
-        }
+pub(crate) fn main() -> u8 {
+    u8::from(serve(io::stdin().lock(), io::stdout().lock()).is_err())
+}
+
+fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    for line in input.lines() {
+        let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
+        // A notification has no id and gets no answer.
+        let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else { continue };
+        let response = match answer(method, &message["params"]) {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err((code, message)) => {
+                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+            }
+        };
+        writeln!(output, "{response}")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(method: &str, params: &Value) -> Result<Value, RpcError> {
+    match method {
+        "initialize" => Ok(json!({
+            "protocolVersion": PROTOCOL_VERSION,
+            "capabilities": { "tools": {} },
+            "serverInfo": { "name": "tickets", "version": env!("CARGO_PKG_VERSION") },
+        })),
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({ "tools": tools() })),
+        "tools/call" => call(params["name"].as_str().unwrap_or_default(), &params["arguments"]),
+        other => Err((METHOD_NOT_FOUND, format!("unknown method {other}"))),
     }
 }
 
-fn serve_named(name: &str, plain: bool) -> Result<(), Failed> {
-    match name {
-        "orbit" if plain => until_the_end(serve(None, orbit::plain())),
-        "orbit" => until_the_end(serve(None, orbit::server().kept_in(Place::Memory).quiet())),
-        "inventory" => {
-            let stock = inventory::Inventory::new(inventory::Stock::open(None)?);
-            if plain {
-                return until_the_end(serve(None, stock));
-            }
-            let server = inventory::server(stock, inventory::Access::new(Tier::Read));
-            until_the_end(serve(None, server.kept_in(Place::Memory).quiet()))
+fn tools() -> Value {
+    json!([
+        {
+            "name": LIST_TICKETS,
+            "description": "List all support tickets with their full text",
+            "inputSchema": { "type": "object", "properties": {} },
+            "annotations": { "readOnlyHint": true },
+        },
+        {
+            "name": GET_TICKET,
+            "description": "Get one support ticket",
+            "inputSchema": {
+                "type": "object",
+                "properties": { "id": { "type": "string", "description": "Such as T-1001" } },
+                "required": ["id"],
+            },
+            "annotations": { "readOnlyHint": true },
+        },
+    ])
+}
+
+fn call(tool: &str, arguments: &Value) -> Result<Value, RpcError> {
+    match tool {
+        LIST_TICKETS => Ok(text_result(&Value::Array((0..tickets::COUNT).map(tickets::ticket).collect()))),
+        GET_TICKET => {
+            let mut all = (0..tickets::COUNT).map(tickets::ticket);
+            let found = all.find(|ticket| ticket["id"] == arguments["id"]);
+            found
+                .map(|ticket| text_result(&ticket))
+                .ok_or_else(|| (INVALID_PARAMS, format!("there is no ticket {}", arguments["id"])))
         }
-        "articles" => {
-            let library = articles::Library::open(None)?;
-            if plain {
-                return until_the_end(serve(None, articles::Plain::new(library)));
-            }
-            let server = articles::server(articles::Articles::new(library)?);
-            until_the_end(serve(None, server.kept_in(Place::Memory).quiet()))
-        }
-        "bugtrace" => {
-            let folder = tempfile::tempdir()?;
-            bugtrace::sample(folder.path())?;
-            let tree = bugtrace::Tree::open(folder.path())?;
-            if plain {
-                return until_the_end(serve(None, bugtrace::plain(tree)?));
-            }
-            let artifacts = Artifacts::kept_in(Place::Memory);
-            until_the_end(serve(None, bugtrace::server(tree, &artifacts)?.quiet()))
-        }
-        other => Err(format!("there is no server {other:?}").into()),
+        other => Err((INVALID_PARAMS, format!("unknown tool {other}"))),
     }
 }
 
-fn until_the_end(served: impl Future<Output = Result<(), ServeError>>) -> Result<(), Failed> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    Ok(runtime.block_on(served)?)
+fn text_result(value: &Value) -> Value {
+    json!({ "content": [{ "type": "text", "text": value.to_string() }] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_answered_and_notifications_are_not() {
+        let input = [
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            "not JSON",
+            r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"get_ticket","arguments":{"id":"T-1003"}}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"method":"resources/list"}"#,
+        ]
+        .join("\n");
+        let mut output = Vec::new();
+        serve(input.as_bytes(), &mut output).unwrap();
+        let answers: Vec<Value> = output
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect();
+        assert_eq!(answers.len(), 3, "{answers:?}");
+        assert_eq!(answers[0]["result"]["protocolVersion"], PROTOCOL_VERSION);
+        let ticket: Value =
+            serde_json::from_str(answers[1]["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((answers[1]["id"].as_str(), ticket["id"].as_str()), (Some("a"), Some("T-1003")));
+        assert_eq!(answers[2]["error"]["code"], METHOD_NOT_FOUND);
+    }
 }

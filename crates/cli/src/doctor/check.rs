@@ -1,18 +1,18 @@
-//! One thing that was looked at: how it is, and what to do about it.
+//! One check of `tidegate doctor`: what was checked, how it is, and how to fix it.
 
 use serde_json::{Map, Value};
 use tidegate_core::visible;
 
-/// How a thing is.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
-    /// As it should be.
+    /// Works.
     Fine,
-    /// Worth knowing; nothing needs to be done.
+    /// Worth knowing, needs no action.
     Note,
-    /// It works, but not as it could.
+    /// Works, but could be better.
     Warning,
-    /// It does not work.
+    /// Does not work.
     Failure,
 }
 
@@ -35,7 +35,7 @@ impl Status {
         }
     }
 
-    /// What makes a terminal show it in its colour.
+    /// Returns the escape sequence of its colour.
     fn colour(self) -> &'static str {
         match self {
             Self::Fine => "\x1b[32m",
@@ -46,25 +46,25 @@ impl Status {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug)]
 pub(super) struct Check {
-    /// What it is about.
+    /// What was checked.
     subject: String,
     pub(super) status: Status,
-    /// How it is.
+    /// How it is, in one line.
     text: String,
-    /// What somebody said, line by line.
-    said: Vec<String>,
+    /// Lines quoted from a file or a server.
+    quoted: Vec<String>,
     fix: Option<String>,
-    /// The same for programs.
+    /// Figures and names for the JSON output.
     data: Map<String, Value>,
 }
 
 impl Check {
     fn new(status: Status, subject: impl Into<String>, text: impl Into<String>) -> Self {
         let (subject, text) = (subject.into(), text.into());
-        Self { subject, status, text, said: Vec::new(), fix: None, data: Map::new() }
+        Self { subject, status, text, quoted: Vec::new(), fix: None, data: Map::new() }
     }
 
     pub(super) fn fine(subject: impl Into<String>, text: impl Into<String>) -> Self {
@@ -83,40 +83,40 @@ impl Check {
         Self::new(Status::Failure, subject, text)
     }
 
-    /// Adds what to do about it.
+    /// Adds how to fix it.
     pub(super) fn fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
     }
 
-    /// Adds what somebody said.
-    pub(super) fn said(mut self, lines: impl IntoIterator<Item = String>) -> Self {
-        self.said.extend(lines);
+    /// Adds lines quoted from a file or a server.
+    pub(super) fn quote(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.quoted.extend(lines);
         self
     }
 
-    /// Adds a figure or a name for programs.
+    /// Adds a figure or a name to the JSON output.
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.data.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Returns the width of what it is about.
-    pub(super) fn width(&self) -> usize {
+    /// Returns the width of the subject, in characters.
+    pub(super) fn subject_width(&self) -> usize {
         visible::line(&self.subject).chars().count()
     }
 
-    /// Returns it as lines for a person, with the text at a column.
+    /// Formats the check as lines, with its text at a column.
     pub(super) fn lines(&self, column: usize, coloured: bool) -> String {
         let mark = match coloured {
             true => format!("{}{}\x1b[0m", self.status.colour(), self.status.mark()),
             false => self.status.mark().to_owned(),
         };
-        // Names and messages come from files and servers, and may hold what a terminal obeys.
+        // Names and messages come from files and servers; escape what a terminal would obey.
         let subject = visible::line(&self.subject);
         let mut out = format!("{mark} {subject:<column$}  {}\n", visible::line(&self.text));
-        for line in &self.said {
-            // As it stands: a mark under a place is to stay there.
+        for line in &self.quoted {
+            // Keep leading spaces: a marker must stay under its place.
             out.push_str(&format!("    | {}\n", visible::text(line.trim_end())));
         }
         if let Some(fix) = &self.fix {
@@ -125,14 +125,14 @@ impl Check {
         out
     }
 
-    /// Returns it for a program.
+    /// Formats the check as JSON.
     pub(super) fn json(&self) -> Value {
         let mut out = Map::new();
         out.insert("subject".into(), self.subject.clone().into());
         out.insert("status".into(), self.status.name().into());
         out.insert("text".into(), self.text.clone().into());
-        if !self.said.is_empty() {
-            out.insert("said".into(), self.said.clone().into());
+        if !self.quoted.is_empty() {
+            out.insert("said".into(), self.quoted.clone().into());
         }
         out.insert("fix".into(), self.fix.clone().into());
         out.extend(self.data.clone());
@@ -145,9 +145,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_for_a_person() {
+    fn checks_as_lines() {
         let check =
-            Check::failure("cursor a\x1b[2Jb", "does not start").said(["bad\u{202e}".into()]).fix("x");
+            Check::failure("cursor a\x1b[2Jb", "does not start").quote(["bad\u{202e}".into()]).fix("x");
         assert_eq!(
             check.lines(3, false),
             "✗ cursor a\\u{1b}[2Jb  does not start\n    | bad\\u{202e}\n    fix: x\n"

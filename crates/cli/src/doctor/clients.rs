@@ -1,4 +1,4 @@
-//! The clients: their files, and the servers in them that tidegate is not in front of.
+//! The clients: their configuration files, and the servers in them that are not wrapped.
 
 use std::path::{Path, PathBuf};
 
@@ -8,82 +8,80 @@ use tidegate_clients::{Client, FileError, Verdict};
 use super::check::Check;
 use super::configuration::Configuration;
 use super::limits;
-use crate::install::{Names, count};
+use crate::system::SystemPaths;
 use crate::ui;
 
-/// Returns the checks of one client that was looked for; none if it has no file here.
+/// Returns the checks of one client; none if it has no configuration file.
 pub(super) fn checks(
     client: &'static Client,
     plan: &Plan,
     configuration: &Configuration,
-    names: &Names,
+    paths: &SystemPaths,
 ) -> Vec<Check> {
-    let mut checks: Vec<Check> = plan.problems.iter().map(|problem| broken(client, problem, names)).collect();
-    let is_read = |file: &&PathBuf| {
-        let unread =
+    let mut checks: Vec<Check> = plan.problems.iter().map(|problem| broken(client, problem, paths)).collect();
+    let is_readable = |file: &&PathBuf| {
+        let is_unreadable =
             |problem: &FileError| problem.path() == *file && !matches!(problem, FileError::ReadOnly(_));
-        !plan.problems.iter().any(unread)
+        !plan.problems.iter().any(is_unreadable)
     };
-    let read: Vec<PathBuf> = plan.there.iter().filter(is_read).cloned().collect();
-    if read.is_empty() {
+    let files: Vec<PathBuf> = plan.there.iter().filter(is_readable).cloned().collect();
+    if files.is_empty() {
         return checks;
     }
-    let (limits, wrong) = limits::checks(client, &read, configuration, names);
-    let files: Vec<String> = read.iter().map(|file| names.short(file)).collect();
+    let (limits, limit_checks) = limits::checks(client, &files, configuration, paths);
+    let names: Vec<String> = files.iter().map(|file| paths.short(file)).collect();
     let wrapped = plan.found.iter().filter(|found| found.verdict == Verdict::AlreadyWrapped).count();
     let servers = match (plan.found.len(), wrapped) {
         (0, _) => "no servers".into(),
-        (all, wrapped) => format!("{}, {wrapped} wrapped", count(all, "server")),
+        (all, wrapped) => format!("{}, {wrapped} wrapped", ui::count(all as u64, "server")),
     };
-    let check = Check::fine(client.name, format!("{}: {servers}; {limits}", files.join(", ")));
+    let check = Check::fine(client.name, format!("{}: {servers}; {limits}", names.join(", ")));
     checks.push(
         check
             .with("client", client.name)
-            .with("files", files)
+            .with("files", names)
             .with("servers", plan.found.len())
             .with("wrapped", wrapped),
     );
-    checks.extend(wrong);
+    checks.extend(limit_checks);
     checks
 }
 
-/// Returns what there is to say of a server that is not to be started.
-pub(super) fn unwrapped(found: &Found, names: &Names) -> Option<Check> {
-    let subject = subject(found, names);
+/// Returns the check of a server that is not started.
+pub(super) fn unwrapped(found: &Found, paths: &SystemPaths) -> Option<Check> {
+    let subject = subject(found, paths);
     let check = match &found.verdict {
         Verdict::WrapCommand | Verdict::WrapAddress => {
-            Check::warning(subject, "is not wrapped").fix(format!("tidegate install {}", chosen(found)))
+            Check::warning(subject, "not wrapped").fix(format!("tidegate install {}", filter_flags(found)))
         }
-        Verdict::Left(why) => Check::note(subject, format!("is not wrapped: {why}")),
-        Verdict::AlreadyWrapped if found.off => {
-            Check::note(subject, "is wrapped; it is switched off, so it was not started")
-        }
+        Verdict::Left(why) => Check::note(subject, format!("not wrapped: {why}")),
+        Verdict::AlreadyWrapped if found.off => Check::note(subject, "wrapped; disabled, so not started"),
         _ => return None,
     };
-    Some(named(check, found))
+    Some(with_server(check, found))
 }
 
-/// Returns what is to be done for a wrapped server beside wrapping it.
-pub(super) fn remarks(found: &Found, names: &Names) -> Vec<Check> {
+/// Returns the checks of a wrapped server that needs one more step.
+pub(super) fn remarks(found: &Found, paths: &SystemPaths) -> Vec<Check> {
     let remarks = found.remarks.iter().filter(|_| found.verdict == Verdict::AlreadyWrapped && !found.off);
     let check = |remark: &String| {
-        let check = Check::warning(subject(found, names), "is wrapped, but something is left to do");
-        named(check.fix(format!("{remark} ({})", names.short(&found.file))), found)
+        let check = Check::warning(subject(found, paths), "wrapped, but needs another step");
+        with_server(check.fix(format!("{remark} ({})", paths.short(&found.file))), found)
     };
     remarks.map(check).collect()
 }
 
-/// The words of a command that mean one server.
-pub(super) fn chosen(found: &Found) -> String {
-    format!("--client {} --server {}", found.client.name, ui::quoted(ui::shown(found.server())))
+/// Returns the flags that select one server.
+pub(super) fn filter_flags(found: &Found) -> String {
+    format!("--client {} --server {}", found.client.name, ui::quoted(ui::printable(found.server())))
 }
 
-/// What a server is called in a line.
-pub(super) fn subject(found: &Found, names: &Names) -> String {
+/// Returns the subject of a server's checks.
+pub(super) fn subject(found: &Found, paths: &SystemPaths) -> String {
     let name = format!("{} {}", found.client.name, found.server());
     match found.project() {
-        Some(project) => match names.short(Path::new(project)).as_str() {
-            // The current folder.
+        Some(project) => match paths.short(Path::new(project)).as_str() {
+            // The path of the current folder.
             "" => format!("{name} (.)"),
             project => format!("{name} ({project})"),
         },
@@ -91,14 +89,14 @@ pub(super) fn subject(found: &Found, names: &Names) -> String {
     }
 }
 
-/// Adds what a server is called, for programs.
-pub(super) fn named(check: Check, found: &Found) -> Check {
+/// Adds the server to the JSON output.
+pub(super) fn with_server(check: Check, found: &Found) -> Check {
     let check = check.with("client", found.client.name).with("server", found.server());
     check.with("scope", found.scope.to_string()).with("file", found.file.to_string_lossy())
 }
 
-/// Says which clients have no file here.
-pub(super) fn missing(plans: &[(&'static Client, Plan)], verbose: bool, names: &Names) -> Vec<Check> {
+/// Returns notes on clients without a configuration file.
+pub(super) fn missing(plans: &[(&'static Client, Plan)], verbose: bool, paths: &SystemPaths) -> Vec<Check> {
     let missing: Vec<_> =
         plans.iter().filter(|(_, plan)| plan.there.is_empty() && plan.problems.is_empty()).collect();
     if missing.is_empty() {
@@ -106,27 +104,27 @@ pub(super) fn missing(plans: &[(&'static Client, Plan)], verbose: bool, names: &
     }
     if !verbose {
         let titles: Vec<&str> = missing.iter().map(|(client, _)| client.title).collect();
-        return vec![Check::note("clients", format!("without a file here: {}", titles.join(", ")))];
+        return vec![Check::note("clients", format!("no configuration file: {}", titles.join(", ")))];
     }
     let line = |(client, plan): &&(&'static Client, Plan)| {
-        let looked: Vec<String> = plan.looked.iter().map(|path| names.short(path)).collect();
-        Check::note(client.name, format!("no file; looked for {}", looked.join(", ")))
+        let looked: Vec<String> = plan.looked.iter().map(|path| paths.short(path)).collect();
+        Check::note(client.name, format!("no configuration file; looked for {}", looked.join(", ")))
     };
     missing.iter().map(line).collect()
 }
 
-fn broken(client: &Client, problem: &FileError, names: &Names) -> Check {
-    let name = names.short(problem.path());
+fn broken(client: &Client, problem: &FileError, paths: &SystemPaths) -> Check {
+    let name = paths.short(problem.path());
     let check = match problem {
         FileError::Broken { broken, .. } => {
             let text = format!("{name}:{}:{}: {}", broken.line, broken.column, broken.message);
             Check::failure(client.name, text)
-                .fix(format!("put it right there; {} cannot read it either", client.title))
+                .fix(format!("correct it there; {} cannot read it either", client.title))
         }
         FileError::Unusable { source, .. } => Check::failure(client.name, format!("{name}: {source}"))
-            .fix("see that it is a file that you own and may read"),
+            .fix("check that it is a file that you own and can read"),
         FileError::ReadOnly(path) => {
-            // A shell puts the home folder in place of ~, but not between quotes.
+            // A shell expands ~, but not in quotes.
             let rest = name.trim_start_matches('~');
             let word = if ui::quoted(rest) == rest { name.clone() } else { ui::quoted(path) };
             Check::warning(client.name, format!("{name} is read-only, so nothing in it is wrapped"))

@@ -1,163 +1,132 @@
-//! `tidegate.toml`: the files that hold here, what is wrong in them, and where something is set.
+//! `tidegate.toml`: the files in effect, the mistakes in them, and the lines that set something.
 
-use std::path::PathBuf;
+use std::cmp::Reverse;
 
+use tidegate_config::{Config, ConfigFile, Heading, Mistakes, Section, config_paths};
+use tidegate_core::budget::Budget;
 use tidegate_core::view::nearest;
 use tidegate_gate::policy::{matches, specificity};
-use toml::de::{DeTable, DeValue};
 
 use super::check::Check;
-use crate::config::{self, Config};
-use crate::install::Names;
+use crate::system::SystemPaths;
 use crate::ui;
 
 const SUBJECT: &str = "configuration";
 
-/// The configuration that holds here.
+/// The configuration in effect.
 pub(super) struct Configuration {
+    /// The configuration that servers run with: empty if the files have mistakes.
     pub(super) config: Config,
-    /// Whether it has mistakes, so that nothing runs with it.
+    /// Whether the files have mistakes, so that `tidegate run` refuses to start.
     pub(super) is_broken: bool,
-    files: Vec<Lines>,
+    /// The files as written, also if they have mistakes.
+    written: Config,
+    /// The short name of each file.
+    names: Vec<String>,
     checks: Vec<Check>,
 }
 
-/// Where things are set in a file.
-struct Lines {
-    path: PathBuf,
-    name: String,
-    text: String,
-}
-
 impl Configuration {
-    /// Reads the files that hold here.
-    pub(super) fn load(names: &Names) -> Self {
-        let files: Vec<Lines> = config::paths(None)
-            .into_iter()
-            .filter_map(|path| {
-                let (name, text) = (names.short(&path), std::fs::read_to_string(&path).ok()?);
-                Some(Lines { path, name, text })
-            })
-            .collect();
-        let told = files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", ");
-        let fine = match files.as_slice() {
-            [] => Check::fine(SUBJECT, "no tidegate.toml; what is built in holds"),
-            _ => Check::fine(SUBJECT, told),
-        };
-        match Config::load(None) {
-            Ok(config) => Self { config, is_broken: false, files, checks: vec![fine] },
-            Err(error) => {
-                let message = error.to_string();
-                let mut lines = message.lines();
-                let check = Check::failure(SUBJECT, lines.next().unwrap_or_default())
-                    .said(lines.map(str::to_owned))
-                    .fix("put these lines right; until then tidegate run refuses to start");
-                Self { config: Config::default(), is_broken: true, files, checks: vec![check] }
-            }
+    /// Reads the files in effect.
+    pub(super) fn load(paths: &SystemPaths) -> Self {
+        let (written, mistakes) = Config::read(&config_paths(None));
+        let names: Vec<String> = written.files().iter().map(|file| paths.short(&file.path)).collect();
+        if !mistakes.is_empty() {
+            let message = Mistakes(mistakes).to_string();
+            let mut lines = message.lines();
+            let check = Check::failure(SUBJECT, lines.next().unwrap_or_default())
+                .quote(lines.map(str::to_owned))
+                .fix("correct these lines; until then tidegate run refuses to start");
+            return Self { config: Config::default(), is_broken: true, written, names, checks: vec![check] };
         }
+        let check = match names.as_slice() {
+            [] => Check::fine(SUBJECT, "no tidegate.toml, using built-in defaults"),
+            names => Check::fine(SUBJECT, names.join(", ")),
+        };
+        Self { config: written.clone(), is_broken: false, written, names, checks: vec![check] }
     }
 
-    /// Returns what there is to say, with the names of all servers that clients have.
+    /// Returns the checks; `servers` are the names of all servers that clients have.
     pub(super) fn checks(&mut self, servers: &[String]) -> Vec<Check> {
         let mut checks = std::mem::take(&mut self.checks);
-        for file in &self.files {
-            let sections = file.members(&["server"]);
-            let unknown = sections.iter().filter(|section| !servers.contains(section));
-            checks.extend(unknown.map(|name| file.unmatched(name, servers)));
+        for (file, section) in self.written.sections() {
+            if let Heading::Server(name) = &section.heading
+                && !servers.contains(name)
+            {
+                checks.push(self.unmatched(file, section, name, servers));
+            }
         }
         checks
     }
 
-    /// Returns where a key of a section is set, in the file that wins.
-    pub(super) fn line(&self, keys: &[&str]) -> Option<String> {
-        self.files.iter().find_map(|file| file.line(keys))
-    }
-
-    /// Returns where a key is set for a client: its section that wins.
-    pub(super) fn line_of_client(&self, client: &str, key: &str) -> Option<String> {
-        let mut found: Vec<(String, String)> = self
-            .files
-            .iter()
-            .flat_map(|file| file.members(&["client"]).into_iter().map(move |pattern| (file, pattern)))
-            .filter(|(_, pattern)| matches(pattern, client))
-            .filter_map(|(file, pattern)| Some((file.line(&["client", &pattern, key])?, pattern)))
-            .collect();
-        found.sort_by_key(|(_, pattern)| std::cmp::Reverse(specificity(pattern)));
-        found.into_iter().next().map(|(line, _)| line)
-    }
-
-    /// Returns the file to write something into: the one that wins, or the user's.
-    pub(super) fn file(&self) -> &str {
-        self.files.first().map_or("tidegate.toml", |file| file.name.as_str())
-    }
-}
-
-impl Lines {
-    fn unmatched(&self, name: &str, servers: &[String]) -> Check {
-        let at = self.line(&["server", name]).unwrap_or_else(|| self.name.clone());
-        let check = Check::warning(SUBJECT, format!("{at}: no client has a server called {name:?}"));
-        let check = check.with("file", self.path.to_string_lossy()).with("section", format!("server.{name}"));
+    fn unmatched(&self, file: &ConfigFile, section: &Section, name: &str, servers: &[String]) -> Check {
+        let place = self.place(file, section.line);
+        let check = Check::warning(SUBJECT, format!("{place}: no client has a server called {name:?}"));
+        let check = check.with("file", file.path.to_string_lossy()).with("section", format!("server.{name}"));
         match nearest(name, servers.iter().map(String::as_str)).first() {
-            Some(near) => check.fix(format!("did you mean {near:?}? Otherwise take the section out")),
+            Some(near) => check.fix(format!("did you mean {near:?}? Otherwise remove the section")),
             None if servers.is_empty() => check.fix("tidegate run --server NAME gives a server this name"),
-            None => {
-                check.fix(format!("there are {}; take the section out, or rename it", servers.join(", ")))
-            }
+            None => check.fix(format!("rename or remove the section; known servers: {}", servers.join(", "))),
         }
     }
 
-    /// Calls back with the table at the end of a path of keys.
-    fn at<T>(&self, keys: &[&str], read: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
-        let root = DeTable::parse(&self.text).ok()?;
-        let mut table = root.get_ref();
-        for key in keys {
-            let (_, value) = table.iter().find(|(name, _)| name.get_ref().as_ref() == *key)?;
-            match value.get_ref() {
-                DeValue::Table(below) => table = below,
-                _ => return None,
+    /// Returns the line that sets a key under a heading, in the file with the highest precedence.
+    pub(super) fn line(&self, heading: &Heading, key: &str) -> Option<String> {
+        self.written
+            .sections()
+            .filter(|(_, section)| section.heading == *heading)
+            .find_map(|(file, section)| Some(self.place(file, section.get(key)?.line)))
+    }
+
+    /// Returns the line that sets a key for a client, in its most specific section.
+    pub(super) fn line_of_client(&self, client: &str, key: &str) -> Option<String> {
+        let found = self.written.sections().filter_map(|(file, section)| match &section.heading {
+            Heading::Client(pattern) if matches(pattern, client) => {
+                Some((specificity(pattern), file, section.get(key)?.line))
             }
-        }
-        Some(read(table))
+            _ => None,
+        });
+        let (_, file, line) = found.min_by_key(|(specificity, _, _)| Reverse(*specificity))?;
+        Some(self.place(file, line))
     }
 
-    fn members(&self, keys: &[&str]) -> Vec<String> {
-        let names =
-            |table: &DeTable<'_>| table.keys().map(|name| name.get_ref().clone().into_owned()).collect();
-        self.at(keys, names).unwrap_or_default()
+    /// Returns the file to add a setting to: the one with the highest precedence.
+    pub(super) fn file(&self) -> &str {
+        self.names.first().map_or("tidegate.toml", String::as_str)
     }
 
-    /// The line of a key, with the name of the file.
-    fn line(&self, keys: &[&str]) -> Option<String> {
-        let (last, above) = keys.split_last()?;
-        let place = |table: &DeTable<'_>| {
-            table.keys().find(|name| name.get_ref().as_ref() == *last).map(|name| name.span().start)
-        };
-        let start = self.at(above, place)??;
-        let line = self.text.get(..start)?.matches('\n').count() + 1;
-        Some(format!("{}:{line}", self.name))
+    /// Returns a line with the short name of its file.
+    fn place(&self, file: &ConfigFile, line: usize) -> String {
+        let index = self.written.files().iter().position(|other| other.path == file.path);
+        let name = index.and_then(|index| self.names.get(index)).map_or("tidegate.toml", String::as_str);
+        format!("{name}:{line}")
     }
 }
 
-/// A number of tokens and bytes, in words.
-pub(super) fn budget_words(budget: tidegate_core::budget::Budget) -> String {
+/// Formats a budget.
+pub(super) fn budget_text(budget: Budget) -> String {
     format!("{} tokens and {} bytes", budget.tokens, ui::grouped(budget.bytes.0))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
-    fn configuration(text: &str) -> Configuration {
-        let file = Lines { path: "/p/t.toml".into(), name: "t.toml".into(), text: text.into() };
-        Configuration { config: Config::default(), is_broken: false, files: vec![file], checks: Vec::new() }
-    }
-
     #[test]
-    fn where_things_are_set() {
-        let text = "[defaults]\nbudget_tokens = 1\n\n[client.\"*\"]\nmax_bytes = 2\n[client.\"claude-*\"]\nmax_bytes = 3\n";
-        let configuration = configuration(text);
-        assert_eq!(configuration.line(&["defaults", "budget_tokens"]).as_deref(), Some("t.toml:2"));
-        assert_eq!(configuration.line(&["defaults", "max_bytes"]), None);
+    fn lines_of_settings() {
+        let text = "[defaults]\nbudget_tokens = 1000\n\n[client.\"*\"]\nmax_bytes = 2000\n[client.\"claude-*\"]\nmax_bytes = 3000\n";
+        let configuration = Configuration {
+            config: Config::default(),
+            is_broken: false,
+            written: Config::parse(Path::new("/p/t.toml"), text).unwrap(),
+            names: vec!["t.toml".into()],
+            checks: Vec::new(),
+        };
+        let line = |key| configuration.line(&Heading::Defaults, key);
+        assert_eq!(line("budget_tokens").as_deref(), Some("t.toml:2"));
+        assert_eq!(line("max_bytes"), None);
         assert_eq!(configuration.line_of_client("claude-code", "max_bytes").as_deref(), Some("t.toml:7"));
         assert_eq!(configuration.line_of_client("zed", "max_bytes").as_deref(), Some("t.toml:5"));
         assert_eq!(configuration.line_of_client("zed", "cap_tokens"), None);

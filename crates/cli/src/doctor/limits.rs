@@ -1,87 +1,85 @@
-//! What a client shows of a result by itself, and whether our answers stay below that.
+//! The limits at which clients truncate results, and whether our answers stay below them.
 //!
-//! An answer never has more bytes than the client's profile says. So what can go wrong is a profile that was raised above
-//! the client's own cut, a client whose cut was lowered, and a budget of tokens that the bytes leave no room for.
+//! An answer never has more bytes than the client's profile allows. Three things can go wrong: the profile was raised above
+//! the client's limit, the client's limit was lowered, or the byte limit makes the token budget unreachable.
 
 use tidegate_clients::{Client, Notation, Setting, setting};
+use tidegate_config::Heading;
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::profile::Profile;
 use tidegate_gate::{Caller, Habits};
 
 use super::check::Check;
-use super::configuration::{Configuration, budget_words};
-use crate::install::Names;
+use super::configuration::{Configuration, budget_text};
+use crate::system::SystemPaths;
 use crate::ui;
 
-/// Bytes of a token as Codex counts: seen with limits of 2,500, 10,000 and 25,000.
+/// Bytes per token as Codex counts, measured with limits of 2,500, 10,000 and 25,000.
 const CODEX_BYTES_PER_TOKEN: f64 = 4.8;
-/// Most tokens that Claude Code shows, unless told otherwise.
-const CLAUDE_TOKENS: u64 = 25_000;
+/// The token limit of Claude Code, unless it is configured.
+const CLAUDE_DEFAULT_TOKENS: u64 = 25_000;
 
-/// Where a client cuts, and who says so.
-struct Cut {
+/// Where a client truncates results.
+struct ClientLimit {
     bytes: Option<u64>,
     tokens: Option<u64>,
-    /// What moves it, and where that is set.
-    set: Option<String>,
+    /// The setting that changes it and its place, if it is set.
+    setting: Option<String>,
 }
 
-/// Returns how a client is treated.
+/// Returns the profile of a client.
 pub(super) fn profile(client: &Client, configuration: &Configuration) -> Profile {
     let mut caller = Caller::unknown(configuration.config.clients());
     caller.name(client.greets_as);
     caller.profile
 }
 
-/// Checks a client's limits; returns words for its line, and what is wrong.
+/// Checks a client's limits; returns the text for the client's own line, and the checks that are not fine.
 pub(super) fn checks(
     client: &Client,
     files: &[std::path::PathBuf],
     configuration: &Configuration,
-    names: &Names,
+    paths: &SystemPaths,
 ) -> (String, Vec<Check>) {
     let profile = profile(client, configuration);
     let (budget_tokens, max_bytes) = (variable("TIDEGATE_BUDGET"), variable("TIDEGATE_MAX_BYTES"));
     let run = Rules { budget_tokens, max_bytes, ..Rules::default() };
     let policies = configuration.config.policies("", run);
     let policy = policies.of_tool("");
-    let (usual, most) = (policy.budget(&profile), policy.cap(&profile));
-    let cut = Cut::of(client, files, names);
+    let (budget, cap) = (policy.budget(&profile), policy.cap(&profile));
+    let limit = ClientLimit::of(client, files, paths);
     let mut checks = Vec::new();
-    if let Some(above) = cut.exceeded(usual) {
-        let text = format!("answers of {} do not fit: {}", budget_words(usual), cut.words(&above));
-        checks.push(Check::failure(client.name, text).fix(cut.fix(
-            &above,
+    if let Some(exceeded) = limit.exceeded_by(budget) {
+        let text = format!("answers of {} exceed {}", budget_text(budget), limit.text(&exceeded));
+        checks.push(Check::failure(client.name, text).fix(limit.fix(
+            &exceeded,
             "budget_tokens",
             client,
             configuration,
         )));
-    } else if let Some(above) = cut.exceeded(most) {
-        let text = format!(
-            "answers that are asked to be long, {}, do not fit: {}",
-            budget_words(most),
-            cut.words(&above)
-        );
-        checks.push(Check::warning(client.name, text).fix(cut.fix(
-            &above,
+    } else if let Some(exceeded) = limit.exceeded_by(cap) {
+        let text =
+            format!("answers on request, of up to {}, exceed {}", budget_text(cap), limit.text(&exceeded));
+        checks.push(Check::warning(client.name, text).fix(limit.fix(
+            &exceeded,
             "cap_tokens",
             client,
             configuration,
         )));
     }
     if checks.is_empty() {
-        checks.extend(narrow(client.name, "", &policies, client, configuration));
+        checks.extend(unreachable_budget(client.name, "", &policies, client, configuration));
     }
-    let below = match cut.bytes {
-        Some(bytes) if checks.is_empty() => format!(", below its cut at {} bytes", ui::grouped(bytes)),
+    let below = match limit.bytes {
+        Some(bytes) if checks.is_empty() => format!(", below its limit of {} bytes", ui::grouped(bytes)),
         _ => String::new(),
     };
-    (format!("answers of at most {}{below}", budget_words(usual)), checks)
+    (format!("answers of at most {}{below}", budget_text(budget)), checks)
 }
 
-/// A budget of tokens that the bytes leave no room for, in the rules of a server or, without a name, of all.
-pub(super) fn narrow(
+/// Checks for a token budget that the byte limit makes unreachable, in the rules of a server or, without a name, of all.
+pub(super) fn unreachable_budget(
     subject: &str,
     server: &str,
     policies: &Policies,
@@ -91,40 +89,39 @@ pub(super) fn narrow(
     let profile = profile(client, configuration);
     let budget = policies.of_tool("").budget(&profile);
     let wanted = Budget::of_tokens(budget.tokens).bytes;
-    // Where bytes were set, that is what somebody wanted.
+    // A byte limit that was set on purpose needs no warning.
     let is_set =
         [&policies.run, &policies.server, &policies.defaults].iter().any(|rules| rules.max_bytes.is_some());
     if wanted <= budget.bytes || is_set {
         return None;
     }
-    let section = ["server", server, "budget_tokens"];
-    let at = match (policies.run.budget_tokens, policies.server.budget_tokens) {
+    let place = match (policies.run.budget_tokens, policies.server.budget_tokens) {
         (Some(_), _) => Some("TIDEGATE_BUDGET or --budget".to_owned()),
-        (None, Some(_)) => configuration.line(&section),
+        (None, Some(_)) => configuration.line(&Heading::Server(server.to_owned()), "budget_tokens"),
         (None, None) => configuration
-            .line(&["defaults", "budget_tokens"])
+            .line(&Heading::Defaults, "budget_tokens")
             .or_else(|| configuration.line_of_client(client.greets_as, "budget_tokens")),
     };
     let text = format!(
-        "a budget of {} tokens is not used up: {} is given at most {} bytes",
+        "a budget of {} tokens cannot be reached: {} gets at most {} bytes",
         budget.tokens,
         client.title,
         ui::grouped(budget.bytes.0)
     );
     let raise = match Habits::of_client(client.greets_as).cuts_at {
-        // Its cut is known, and the profile is right below it.
+        // Its limit is known, and the profile is just below it.
         Some(_) => String::new(),
         None => format!(
-            ", or max_bytes = {} under [client.\"{}\"] in {} if it shows so much",
+            ", or max_bytes = {} under [client.\"{}\"] in {} if it shows that much",
             wanted.0,
             client.greets_as,
             configuration.file()
         ),
     };
-    let at = at.map_or_else(String::new, |at| format!(" ({at})"));
+    let place = place.map_or_else(String::new, |place| format!(" ({place})"));
     Some(
         Check::warning(subject, text)
-            .fix(format!("a budget of at most {} tokens{at}{raise}", budget.bytes.0 / 5)),
+            .fix(format!("set a budget of at most {} tokens{place}{raise}", budget.bytes.0 / 5)),
     )
 }
 
@@ -132,87 +129,93 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.replace('_', "").parse().ok()
 }
 
-impl Cut {
-    fn of(client: &Client, files: &[std::path::PathBuf], names: &Names) -> Self {
+impl ClientLimit {
+    fn of(client: &Client, files: &[std::path::PathBuf], paths: &SystemPaths) -> Self {
         let bytes = Habits::of_client(client.greets_as).cuts_at;
-        let cut = Self { bytes, tokens: None, set: None };
+        let limit = Self { bytes, tokens: None, setting: None };
         let find = |notation: Notation, keys: &[&str]| -> Option<(u64, String)> {
             files.iter().find_map(|file| {
                 let Setting { written, line } = setting(file, notation, keys)?;
                 let number = written.replace('_', "").parse().ok()?;
-                Some((number, format!("{} in {}:{line}", keys.join("."), names.short(file))))
+                Some((number, format!("{} in {}:{line}", keys.join("."), paths.short(file))))
             })
         };
         match client.name {
             "claude-code" => match variable("MAX_MCP_OUTPUT_TOKENS") {
                 Some(tokens) => {
-                    Self { tokens: Some(tokens), set: Some("MAX_MCP_OUTPUT_TOKENS".into()), ..cut }
+                    Self { tokens: Some(tokens), setting: Some("MAX_MCP_OUTPUT_TOKENS".into()), ..limit }
                 }
-                None => Self { tokens: Some(CLAUDE_TOKENS), ..cut },
+                None => Self { tokens: Some(CLAUDE_DEFAULT_TOKENS), ..limit },
             },
             "codex" => match find(Notation::Toml, &["tool_output_token_limit"]) {
-                Some((tokens, set)) => {
+                Some((tokens, place)) => {
                     let bytes = (tokens as f64 * CODEX_BYTES_PER_TOKEN) as u64;
-                    Self { bytes: Some(bytes), set: Some(set), ..cut }
+                    Self { bytes: Some(bytes), setting: Some(place), ..limit }
                 }
-                None => cut,
+                None => limit,
             },
             "gemini" => match find(Notation::Json, &["tools", "truncateToolOutputThreshold"]) {
-                // Nothing is cut then.
-                Some((0, _)) => Self { bytes: None, ..cut },
-                Some((characters, set)) => Self { bytes: Some(characters), set: Some(set), ..cut },
-                None => cut,
+                // 0 switches truncation off.
+                Some((0, _)) => Self { bytes: None, ..limit },
+                Some((characters, place)) => Self { bytes: Some(characters), setting: Some(place), ..limit },
+                None => limit,
             },
-            _ => cut,
+            _ => limit,
         }
     }
 
-    /// Returns what a budget is above, if it is.
-    fn exceeded(&self, budget: Budget) -> Option<Above> {
-        let bytes = self.bytes.filter(|bytes| budget.bytes.0 > *bytes).map(Above::Bytes);
-        bytes.or_else(|| self.tokens.filter(|tokens| budget.tokens.0 > *tokens).map(Above::Tokens))
+    /// Returns the limit that a budget exceeds, if any.
+    fn exceeded_by(&self, budget: Budget) -> Option<Exceeded> {
+        let bytes = self.bytes.filter(|bytes| budget.bytes.0 > *bytes).map(Exceeded::Bytes);
+        bytes.or_else(|| self.tokens.filter(|tokens| budget.tokens.0 > *tokens).map(Exceeded::Tokens))
     }
 
-    fn words(&self, above: &Above) -> String {
-        let what = match above {
-            Above::Bytes(bytes) => format!("it cuts at {} bytes", ui::grouped(*bytes)),
-            Above::Tokens(tokens) => format!("it cuts at {} tokens", ui::grouped(*tokens)),
+    fn text(&self, exceeded: &Exceeded) -> String {
+        let text = match exceeded {
+            Exceeded::Bytes(bytes) => format!("its limit of {} bytes", ui::grouped(*bytes)),
+            Exceeded::Tokens(tokens) => format!("its limit of {} tokens", ui::grouped(*tokens)),
         };
-        match &self.set {
-            Some(set) => format!("{what} ({set})"),
-            None => what,
+        match &self.setting {
+            Some(setting) => format!("{text} ({setting})"),
+            None => text,
         }
     }
 
-    /// Says which line to change; `tokens` is the key that the tokens come from.
-    fn fix(&self, above: &Above, tokens: &str, client: &Client, configuration: &Configuration) -> String {
-        let (key, most, everywhere) = match above {
-            // What is set for a client bounds what is set for everything.
-            Above::Bytes(bytes) => ("max_bytes", (bytes / 100 * 95).max(Budget::LEAST_BYTES.0), None),
-            Above::Tokens(most) => {
-                let most = (*most).max(Budget::LEAST_TOKENS.0);
-                (tokens, most, configuration.line(&["defaults", tokens]))
+    /// Returns which line to change; `tokens_key` is the key that sets the tokens.
+    fn fix(
+        &self,
+        exceeded: &Exceeded,
+        tokens_key: &str,
+        client: &Client,
+        configuration: &Configuration,
+    ) -> String {
+        let (key, value, default_line) = match exceeded {
+            // The bytes of a client bound those of [defaults].
+            Exceeded::Bytes(bytes) => ("max_bytes", (bytes / 100 * 95).max(Budget::LEAST_BYTES.0), None),
+            Exceeded::Tokens(tokens) => {
+                let tokens = (*tokens).max(Budget::LEAST_TOKENS.0);
+                (tokens_key, tokens, configuration.line(&Heading::Defaults, tokens_key))
             }
         };
-        let ours = match everywhere.or_else(|| configuration.line_of_client(client.greets_as, key)) {
-            Some(line) => format!("set {key} = {most} at {line}"),
+        let ours = match default_line.or_else(|| configuration.line_of_client(client.greets_as, key)) {
+            Some(line) => format!("set {key} = {value} at {line}"),
             None => {
                 format!(
-                    "set {key} = {most} under [client.\"{}\"] in {}",
+                    "set {key} = {value} under [client.\"{}\"] in {}",
                     client.greets_as,
                     configuration.file()
                 )
             }
         };
-        match &self.set {
-            Some(set) => format!("raise {set}, or {ours}"),
+        match &self.setting {
+            Some(setting) => format!("raise {setting}, or {ours}"),
             None => ours,
         }
     }
 }
 
-/// Which cut a budget is above.
-enum Above {
+/// The limit that a budget exceeds.
+enum Exceeded {
     Bytes(u64),
     Tokens(u64),
 }

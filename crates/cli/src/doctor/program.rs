@@ -1,6 +1,4 @@
-//! The program itself: which one runs, which one is on the PATH, and whether it can start itself again.
-
-use std::path::{Path, PathBuf};
+//! The program itself: which one runs, which one is on the PATH, and whether it can start itself.
 
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
@@ -8,36 +6,38 @@ use tidegate_core::view::{Dataset, Engines, Window};
 use tidegate_query::{Limits, Queries, Worker};
 
 use super::check::Check;
-use crate::install::Names;
 use crate::keep::causes;
+use crate::system::{SystemPaths, is_same_file, programs_on_path};
 
 const SUBJECT: &str = "program";
 
-pub(super) fn checks(names: &Names) -> Vec<Check> {
+pub(super) fn checks(paths: &SystemPaths) -> Vec<Check> {
     let version = env!("CARGO_PKG_VERSION");
     let this = match std::env::current_exe() {
         Ok(this) if this.is_file() => this,
         Ok(this) => {
-            let text = format!("tidegate {version} runs, but {} is not there any more", this.display());
+            let text = format!("tidegate {version}, but its file {} is gone", this.display());
             return vec![
-                Check::failure(SUBJECT, text).fix("start tidegate doctor again, from where it is now"),
+                Check::failure(SUBJECT, text).fix("run tidegate doctor from the new place of the program"),
             ];
         }
         Err(error) => {
             return vec![
-                Check::failure(SUBJECT, format!("cannot tell which one runs: {error}"))
+                Check::failure(SUBJECT, format!("cannot find the running program: {error}"))
                     .fix("start it by its path"),
             ];
         }
     };
-    let text = format!("tidegate {version}, {}", names.short(&this));
-    let here = match on_path() {
-        Some(first) if real(&first) == real(&this) => Check::fine(SUBJECT, format!("{text}, on the PATH")),
+    let text = format!("tidegate {version}, {}", paths.short(&this));
+    let here = match programs_on_path().first() {
+        Some(first) if is_same_file(first, &this) => Check::fine(SUBJECT, format!("{text}, on the PATH")),
         Some(first) => Check::warning(
             SUBJECT,
-            format!("{text}; the PATH has another one, {}", names.short(&first)),
+            format!("{text}; another one is first on the PATH, {}", paths.short(first)),
         )
-        .fix("clients that start it by name get the other one: take it away, or put this one's folder first"),
+        .fix(
+            "clients that start it by name get the other one: remove it, or put the folder of this one first",
+        ),
         None => {
             Check::note(SUBJECT, format!("{text}; not on the PATH, so clients must start it by its path"))
         }
@@ -46,7 +46,7 @@ pub(super) fn checks(names: &Names) -> Vec<Check> {
     std::iter::once(here).chain(jq().err().map(jq_failed)).collect()
 }
 
-/// Runs jq, which is a process of its own: this program again. Says why it cannot be run.
+/// Runs a jq program, which starts this program again as a worker; returns why that fails.
 fn jq() -> Result<(), String> {
     let source = b"[1,2]".as_slice();
     let payload = Payload::read(&source).map_err(|error| causes(&error))?;
@@ -62,17 +62,6 @@ fn jq() -> Result<(), String> {
 }
 
 fn jq_failed(why: String) -> Check {
-    Check::failure(SUBJECT, format!("jq cannot be run: {why}"))
-        .fix("see that this program may be started from where it lies, and that there is room for a process")
-}
-
-/// The first program of our name on the PATH.
-fn on_path() -> Option<PathBuf> {
-    let name = format!("tidegate{}", std::env::consts::EXE_SUFFIX);
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file())
-}
-
-fn real(path: &Path) -> Option<PathBuf> {
-    std::fs::canonicalize(path).ok()
+    Check::failure(SUBJECT, format!("cannot run jq: {why}"))
+        .fix("check that this program can be started from its folder, and that no process limit is reached")
 }

@@ -1,6 +1,6 @@
-//! Wrapped servers: each is started as its client does, greeted, and asked for its tools.
+//! Wrapped servers: starts each as its client does, initializes it, and lists its tools.
 //!
-//! Only what decides where results are kept is set otherwise: in memory, so that nothing is left of it.
+//! The only difference is that results are kept in memory, so that nothing is left behind.
 
 mod tools;
 
@@ -16,23 +16,23 @@ use tidegate_clients::install::Found;
 use tidegate_clients::{Launch, LaunchError, Surroundings, launch};
 
 use super::check::Check;
-use super::clients::{chosen, named, subject};
+use super::clients::{filter_flags, subject, with_server};
 use super::configuration::Configuration;
-use super::said::Said;
-use crate::client::Client;
-use crate::error::{CommandError, Kind};
-use crate::install::Names;
+use super::stderr_tail::StderrTail;
+use crate::error::{CommandError, ErrorKind};
+use crate::mcp_client::McpClient;
+use crate::system::SystemPaths;
 use crate::ui::Progress;
 
-/// Servers that are started at the same time.
-const AT_ONCE: usize = 4;
+/// Servers started at the same time.
+const MAX_CONCURRENT_SERVERS: usize = 4;
 
-/// Whether and how servers are started.
+/// Whether to start servers.
 pub(super) enum Start {
-    /// Not, for this reason.
+    /// Do not, for this reason.
     No(&'static str),
-    /// With so much time for each answer.
-    Within(Duration),
+    /// Start them, with this timeout for each answer.
+    WithTimeout(Duration),
 }
 
 /// A wrapped server.
@@ -40,131 +40,135 @@ pub(super) struct Server<'f> {
     found: &'f Found,
     subject: String,
     file: String,
-    /// Whether somebody here has said that it may be run.
-    is_known: bool,
+    /// Whether the user has agreed to run it.
+    is_trusted: bool,
 }
 
 impl<'f> Server<'f> {
-    pub(super) fn new(found: &'f Found, names: &Names, is_known: bool) -> Self {
-        Self { found, subject: subject(found, names), file: names.short(&found.file), is_known }
+    pub(super) fn new(found: &'f Found, paths: &SystemPaths, is_trusted: bool) -> Self {
+        Self { found, subject: subject(found, paths), file: paths.short(&found.file), is_trusted }
     }
 
-    /// Looks at the server; `Err` where it cannot be started, or not from here.
-    fn checks(&self, configuration: &Configuration, start: &Start, names: &Names) -> Vec<Check> {
-        let checks = match self.prepare(names) {
+    /// Returns the checks of the server.
+    fn checks(&self, configuration: &Configuration, start: &Start, paths: &SystemPaths) -> Vec<Check> {
+        let checks = match self.prepare(paths) {
             Err(check) => vec![*check],
-            Ok(_) if !self.is_known => vec![self.unknown()],
+            Ok(_) if !self.is_trusted => vec![self.untrusted()],
             Ok(launch) => match start {
-                Start::No(why) => vec![Check::note(&self.subject, format!("is wrapped; not started: {why}"))],
-                Start::Within(patience) => match self.visit(&launch, *patience) {
+                Start::No(why) => vec![Check::note(&self.subject, format!("wrapped; not started: {why}"))],
+                Start::WithTimeout(timeout) => match self.visit(&launch, *timeout) {
                     Ok(tools) => tools::checks(&self.subject, self.found, &launch, &tools, configuration),
                     Err(check) => vec![*check],
                 },
             },
         };
-        checks.into_iter().map(|check| named(check, self.found)).collect()
+        checks.into_iter().map(|check| with_server(check, self.found)).collect()
     }
 
-    /// Returns how it is started.
-    fn prepare(&self, names: &Names) -> Result<Launch, Box<Check>> {
-        let current = names.folders.projects.first().map_or(Path::new(""), PathBuf::as_path);
+    /// Returns how the client starts it, if that is possible here.
+    fn prepare(&self, paths: &SystemPaths) -> Result<Launch, Box<Check>> {
+        let current = paths.folders.projects.first().map_or(Path::new(""), PathBuf::as_path);
         let variable = |name: &str| std::env::var(name).ok();
-        let surroundings = Surroundings { home: &names.folders.home, current, variable: &variable };
+        let surroundings = Surroundings { home: &paths.folders.home, current, variable: &variable };
         let launch = launch(self.found, surroundings).map_err(|error| self.cannot(&error))?;
         if let Some(folder) = launch.folder.as_ref().filter(|folder| !folder.is_dir()) {
-            let text = format!("is wrapped; not started: its folder {} is not there", names.short(folder));
+            let text = format!("wrapped; not started: its folder {} does not exist", paths.short(folder));
             return Err(Box::new(Check::note(&self.subject, text)));
         }
         let program = launch.words.first().map_or("", String::as_str);
-        if !is_there(program, &launch) {
-            let text = format!("is wrapped by {program}, which is not there");
-            let chosen = chosen(self.found);
-            return Err(Box::new(Check::failure(&self.subject, text).fix(format!(
-                "put it there again, or: tidegate uninstall {chosen} && tidegate install {chosen}"
-            ))));
+        if !exists(program, &launch) {
+            let text = match program.contains(['/', '\\']) {
+                true => format!("wrapped, but {program} does not exist"),
+                false => format!("wrapped, but `{program}` is not on the PATH"),
+            };
+            let flags = filter_flags(self.found);
+            return Err(Box::new(
+                Check::failure(&self.subject, text)
+                    .fix(format!("restore it, or: tidegate uninstall {flags} && tidegate install {flags}")),
+            ));
         }
         Ok(launch)
     }
 
-    /// A server that nobody here has put there.
-    fn unknown(&self) -> Check {
-        let text =
-            format!("is wrapped; not started: tidegate install did not write what {} says of it", self.file);
-        Check::note(&self.subject, text).fix(format!(
-            "see what it runs; if that is as it should be: tidegate doctor {}",
-            chosen(self.found)
-        ))
+    /// Returns the check of a server whose entry the user did not write.
+    fn untrusted(&self) -> Check {
+        let text = format!("wrapped; not started: tidegate install did not write its entry in {}", self.file);
+        Check::note(&self.subject, text)
+            .fix(format!("check its command; to start it: tidegate doctor {}", filter_flags(self.found)))
     }
 
     fn cannot(&self, error: &LaunchError) -> Box<Check> {
         let title = self.found.client.title;
         Box::new(match error {
             LaunchError::Unset(name) => {
-                Check::warning(&self.subject, format!("is wrapped; not started: {error}"))
-                    .fix(format!("set {name} where {title} is started, and here to have it looked at"))
+                Check::warning(&self.subject, format!("wrapped; not started: {error}"))
+                    .fix(format!("set {name} where {title} is started, and here to check the server"))
             }
-            LaunchError::Asked(_) => Check::note(&self.subject, format!("is wrapped; not started: {error}")),
+            LaunchError::Asked(_) => Check::note(&self.subject, format!("wrapped; not started: {error}")),
             other => Check::failure(&self.subject, other.to_string()).fix(format!("see {}", self.file)),
         })
     }
 
-    /// Starts it, and returns its tools.
-    fn visit(&self, launch: &Launch, patience: Duration) -> Result<Vec<Value>, Box<Check>> {
+    /// Starts it and returns its tools.
+    fn visit(&self, launch: &Launch, timeout: Duration) -> Result<Vec<Value>, Box<Check>> {
         let cannot = |why: String| Box::new(Check::failure(&self.subject, format!("does not start: {why}")));
-        let (said, writer) = Said::listen().map_err(|error| cannot(error.to_string()))?;
+        let (stderr, writer) = StderrTail::open().map_err(|error| cannot(error.to_string()))?;
         let mut command = command(launch);
         command.stderr(writer);
-        let began = Instant::now();
-        let outcome = Client::start(command, self.found.client.greets_as, patience)
-            .and_then(|mut client| client.tools(patience));
-        outcome.map_err(|error| self.failed(&error, began.elapsed() >= patience, said))
+        let started = Instant::now();
+        let outcome = McpClient::start(command, self.found.client.greets_as, timeout)
+            .and_then(|mut client| client.tools(timeout));
+        outcome.map_err(|error| self.failed(&error, started.elapsed() >= timeout, stderr))
     }
 
-    fn failed(&self, error: &CommandError, late: bool, said: Said) -> Box<Check> {
-        let lines = said.last();
-        let fix = match (late, lines.is_empty()) {
+    fn failed(&self, error: &CommandError, has_timed_out: bool, stderr: StderrTail) -> Box<Check> {
+        let lines = stderr.lines();
+        let fix = match (has_timed_out, lines.is_empty()) {
             (true, true) => {
-                "see whether it waits for a login, a download or a question; --timeout 2m waits longer".to_owned()
+                "check whether it waits for a login, a download or an answer; --timeout 2m waits longer"
+                    .to_owned()
             }
             (true, false) => {
-                "see what it says above: on stdio it must write nothing but messages; --timeout 2m waits longer".to_owned()
+                "see its output above: on stdout it must write only messages; --timeout 2m waits longer"
+                    .to_owned()
             }
-            (false, false) => format!("put right what it says, in {} or where it is installed", self.file),
-            // The server itself says why.
-            (false, true) if error.kind == Kind::Failed => format!("put right what it says, in {}", self.file),
-            (false, true) => format!("run its command, in {}, in a terminal to see what is wrong", self.file),
+            (false, false) => format!("fix what it reports, in {} or where it is installed", self.file),
+            (false, true) if error.kind == ErrorKind::Failed => {
+                format!("fix what it reports, in {}", self.file)
+            }
+            (false, true) => format!("run its command from {} in a terminal to see why", self.file),
         };
-        let text = if late { error.to_string() } else { format!("does not start: {error}") };
-        Box::new(Check::failure(&self.subject, text).said(lines).fix(fix))
+        let text = if has_timed_out { error.to_string() } else { format!("does not start: {error}") };
+        Box::new(Check::failure(&self.subject, text).quote(lines).fix(fix))
     }
 }
 
-/// Looks at every server, a few at a time; the checks come in the order of the servers.
+/// Checks every server, a few at a time; returns the checks in the order of the servers.
 pub(super) fn checks(
     servers: &[Server<'_>],
     configuration: &Configuration,
     start: &Start,
-    names: &Names,
+    paths: &SystemPaths,
 ) -> Vec<Vec<Check>> {
     let progress = Progress::new();
     let next = AtomicUsize::new(0);
     let (sender, done) = channel();
     let mut all: Vec<Vec<Check>> = servers.iter().map(|_| Vec::new()).collect();
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(servers.len()) {
+        for _ in 0..MAX_CONCURRENT_SERVERS.min(servers.len()) {
             let (next, sender) = (&next, sender.clone());
             scope.spawn(move || {
                 while let Some((index, server)) = take(next, servers) {
-                    // Whoever receives is there as long as this runs.
-                    let _ = sender.send((index, server.checks(configuration, start, names)));
+                    // The receiver outlives this thread.
+                    let _ = sender.send((index, server.checks(configuration, start, paths)));
                 }
             });
         }
         drop(sender);
-        progress.step(0, servers.len(), "servers looked at");
+        progress.step(0, servers.len(), "servers checked");
         for (number, (index, checks)) in done.into_iter().enumerate() {
             all[index] = checks;
-            progress.step(number + 1, servers.len(), "servers looked at");
+            progress.step(number + 1, servers.len(), "servers checked");
         }
     });
     all
@@ -191,8 +195,8 @@ fn command(launch: &Launch) -> Command {
     command
 }
 
-/// Tells whether a program can be found, as the client would find it.
-fn is_there(program: &str, launch: &Launch) -> bool {
+/// Tells whether the client can find a program.
+fn exists(program: &str, launch: &Launch) -> bool {
     if program.contains(['/', '\\']) {
         return launch
             .folder

@@ -1,4 +1,4 @@
-//! The part of `tidegate run` that is about HTTP: a server behind it, clients in front of it.
+//! The HTTP options of `tidegate run`: a server reached over HTTP, clients that connect over HTTP, or both.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -15,24 +15,24 @@ use crate::error::CommandError;
 use crate::keep::causes;
 use crate::ui;
 
-/// Where the server is, and where clients come from.
+/// The address of the server, and where to listen for clients.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTP")]
 #[group(id = "http_arguments")]
 pub(super) struct Arguments {
-    /// Address of a server that is reached over HTTP, instead of a command
+    /// URL of a server reached over HTTP, instead of a command
     #[arg(long, value_name = "URL", group = "address")]
     url: Option<String>,
 
-    /// Variable of the environment with the address, where nobody else should see it
+    /// Environment variable with the URL of the server, if the URL is secret
     #[arg(long, value_name = "VARIABLE", group = "address")]
     url_env: Option<String>,
 
-    /// Header for the server, whose value is in a variable of the environment: Authorization=API_AUTH
+    /// Header to send to the server, with its value in an environment variable: Authorization=API_AUTH
     #[arg(long, value_name = "NAME=VARIABLE", requires = "address")]
     header_env: Vec<String>,
 
-    /// Variable of the environment with the token that the server wants to be borne
+    /// Environment variable with the bearer token to send to the server
     #[arg(long, value_name = "VARIABLE", requires = "address")]
     bearer_env: Option<String>,
 
@@ -40,37 +40,37 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
 
-    /// Variable of the environment with the token that callers must bear
+    /// Environment variable with the bearer token clients must send
     #[arg(long, value_name = "VARIABLE", requires = "http")]
     auth_token_env: Option<String>,
 
-    /// Pass the callers' own Authorization on to the server
+    /// Forward the clients' Authorization header to the server
     #[arg(long, requires = "http", requires = "address")]
     forward_auth: bool,
 
-    /// Name that may stand in Host, with its port; may be repeated
+    /// Host header to accept, with its port; may be repeated
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_host: Vec<String>,
 
     #[arg(long, value_name = "ORIGIN", requires = "http")]
-    #[arg(help = "Origin that may send requests, such as https://app.example; may be repeated")]
+    #[arg(help = "Origin header to accept, such as https://app.example; may be repeated")]
     allow_origin: Vec<String>,
 }
 
 impl Arguments {
-    /// Whether HTTP is used on either side.
+    /// Tells whether either side uses HTTP.
     pub(super) fn is_used(&self) -> bool {
         self.url.is_some() || self.url_env.is_some() || self.http.is_some()
     }
 
-    /// What a server is called by its address: its host.
+    /// Returns the name of a server, from its URL: the host.
     pub(super) fn server_name(&self) -> Option<String> {
         host_name(&self.address().ok()??)
     }
 
-    /// Runs until told to end.
+    /// Runs until the client leaves or the process is told to stop.
     pub(super) fn run(&self, link: Link, program: PathBuf, command: &[OsString]) -> Result<(), CommandError> {
-        // One thread carries all messages, so that none waits for another thread to wake; what takes long is done apart.
+        // All messages run on one thread, which avoids wake-ups between threads; slow work has threads of its own.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -79,14 +79,7 @@ impl Arguments {
         let outcome = runtime.block_on(async {
             match (self.http, self.address()?) {
                 (Some(address), None) => {
-                    let bridge = Bridge::new(
-                        program,
-                        command.to_vec(),
-                        move || link.fresh(),
-                        |words| {
-                            ui::note(&format!("tidegate: {words}"));
-                        },
-                    );
+                    let bridge = Bridge::new(program, command.to_vec(), move || link.fresh(), log);
                     self.serve(address, Front::Bridge(Arc::new(bridge))).await
                 }
                 (Some(address), Some(url)) => {
@@ -97,7 +90,7 @@ impl Arguments {
                 (None, url) => {
                     let url = url.unwrap_or_default();
                     let remote = Remote::new(&url, self.headers()?).map_err(CommandError::bad_input)?;
-                    back(link, remote, |words| ui::note(&format!("tidegate: {words}"))).await;
+                    back(link, remote, log).await;
                     Ok(())
                 }
             }
@@ -109,7 +102,7 @@ impl Arguments {
 
     async fn serve(&self, address: SocketAddr, front: Front) -> Result<(), CommandError> {
         let token = match &self.auth_token_env {
-            Some(name) => Some(variable(name)?),
+            Some(name) => Some(required_variable(name)?),
             None => None,
         };
         let safety = Safety { hosts: self.allow_host.clone(), origins: self.allow_origin.clone(), token };
@@ -117,15 +110,15 @@ impl Arguments {
             Box::new(|bound: SocketAddr| ui::note(&format!("tidegate: listening on http://{bound}/mcp")));
         serve(front, Options { address, safety, ready }).await.map_err(|error| match error {
             ServeError::Open(_) => CommandError::bad_input(error)
-                .hint("name a variable that holds one: --auth-token-env VARIABLE, or listen on 127.0.0.1"),
+                .hint("require a token with --auth-token-env VARIABLE, or listen on 127.0.0.1"),
             other => CommandError::out_of_reach(causes(&other)),
         })
     }
 
-    /// The address of the server, if it has one.
+    /// Returns the URL of the server, if it has one.
     fn address(&self) -> Result<Option<String>, CommandError> {
         match &self.url_env {
-            Some(name) => variable(name).map(Some),
+            Some(name) => required_variable(name).map(Some),
             None => Ok(self.url.clone()),
         }
     }
@@ -135,13 +128,14 @@ impl Arguments {
         for pair in &self.header_env {
             let (name, from) = pair.split_once('=').ok_or_else(|| {
                 CommandError::bad_input(format!("--header-env {pair:?} names no variable"))
-                    .hint("write it like Authorization=API_AUTH")
+                    .hint("expected a pair such as Authorization=API_AUTH")
             })?;
-            let (name, value) = header_of(name, &variable(from)?).map_err(CommandError::bad_input)?;
+            let (name, value) =
+                header_of(name, &required_variable(from)?).map_err(CommandError::bad_input)?;
             headers.insert(name, value);
         }
         if let Some(from) = &self.bearer_env {
-            let token = format!("Bearer {}", variable(from)?);
+            let token = format!("Bearer {}", required_variable(from)?);
             let (name, value) = header_of("Authorization", &token).map_err(CommandError::bad_input)?;
             headers.insert(name, value);
         }
@@ -149,15 +143,20 @@ impl Arguments {
     }
 }
 
-/// The host of an address.
+/// Logs a line to stderr.
+fn log(line: &str) {
+    ui::note(&format!("tidegate: {line}"));
+}
+
+/// Returns the host of a URL.
 pub(crate) fn host_name(url: &str) -> Option<String> {
     Some(url.split("//").nth(1)?.split(['/', ':']).next()?.to_owned())
 }
 
-/// The value of a variable that must be set.
-pub(crate) fn variable(name: &str) -> Result<String, CommandError> {
+/// Returns the value of an environment variable that must be set.
+pub(crate) fn required_variable(name: &str) -> Result<String, CommandError> {
     std::env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
-        CommandError::bad_input(format!("the variable {name} is not set"))
-            .hint("set it in the environment of tidegate")
+        CommandError::bad_input(format!("the environment variable {name} is not set"))
+            .hint("set it where tidegate is started")
     })
 }

@@ -1,24 +1,24 @@
-//! Whether a tool may be called without being asked, and with what.
+//! Whether a probe may call a tool, and with which arguments.
 //!
-//! Only what a server itself marks as read-only is called, and only with values that its schema names: nothing is made up.
+//! Only tools that the server marks read-only are called, and only with values from their schema: nothing is invented.
 
 use serde_json::{Map, Value};
 
-/// Keywords with which a schema asks for more than its list of required properties says.
-const INVOLVED: [&str; 7] = ["anyOf", "oneOf", "allOf", "if", "not", "dependentRequired", "$ref"];
+/// Keywords that can require more than the list of required properties.
+const CONDITIONAL_KEYWORDS: [&str; 7] = ["anyOf", "oneOf", "allOf", "if", "not", "dependentRequired", "$ref"];
 
-/// Returns the arguments to call a tool with, or why it is not called.
-pub(super) fn safe(tool: &Value) -> Result<Value, String> {
+/// Returns the arguments to call a tool with, or why it must not be called.
+pub(super) fn safe_arguments(tool: &Value) -> Result<Value, String> {
     let hint = |name: &str| tool["annotations"][name].as_bool();
     if hint("readOnlyHint") != Some(true) {
-        return Err("not marked as read-only".into());
+        return Err("not marked read-only".into());
     }
     if hint("destructiveHint") == Some(true) {
-        return Err("marked as destructive".into());
+        return Err("marked destructive".into());
     }
     let schema = &tool["inputSchema"];
-    if let Some(keyword) = INVOLVED.into_iter().find(|keyword| schema.get(keyword).is_some()) {
-        return Err(format!("its schema has {keyword}, so what it needs is not certain"));
+    if let Some(keyword) = CONDITIONAL_KEYWORDS.into_iter().find(|keyword| schema.get(keyword).is_some()) {
+        return Err(format!("its schema uses {keyword}, so its arguments are not certain"));
     }
     let mut arguments = Map::new();
     let mut missing = Vec::new();
@@ -30,11 +30,11 @@ pub(super) fn safe(tool: &Value) -> Result<Value, String> {
     }
     match missing.as_slice() {
         [] => Ok(Value::Object(arguments)),
-        missing => Err(format!("needs {}, for which its schema has no value", missing.join(", "))),
+        missing => Err(format!("needs {}, for which its schema gives no value", missing.join(", "))),
     }
 }
 
-/// A value that a schema names.
+/// Returns a value that a schema gives for a property.
 fn value(property: &Value) -> Option<Value> {
     let first = |key: &str| property[key].as_array().and_then(|values| values.first());
     let named = [property.get("const"), property.get("default"), first("examples"), first("enum")];
@@ -65,40 +65,34 @@ mod tests {
             (json!({"properties": {"a": {"examples": [[1]]}}, "required": ["a"]}), json!({"a": [1]})),
             (json!({"properties": {"a": {"const": false}}, "required": ["a"]}), json!({"a": false})),
         ] {
-            assert_eq!(safe(&tool(schema.clone())), Ok(arguments), "{schema}");
+            assert_eq!(safe_arguments(&tool(schema.clone())), Ok(arguments), "{schema}");
         }
     }
 
     #[test]
-    fn what_is_not_certain_is_not_called() {
+    fn uncertain_tools_are_not_called() {
         let plain = json!({"type": "object"});
         for (tool, why) in [
-            (json!({"name": "t", "inputSchema": plain}), "not marked as read-only"),
-            (
-                json!({"annotations": {"readOnlyHint": false}, "inputSchema": plain}),
-                "not marked as read-only",
-            ),
-            (
-                json!({"annotations": {"readOnlyHint": "true"}, "inputSchema": plain}),
-                "not marked as read-only",
-            ),
+            (json!({"name": "t", "inputSchema": plain}), "not marked read-only"),
+            (json!({"annotations": {"readOnlyHint": false}, "inputSchema": plain}), "not marked read-only"),
+            (json!({"annotations": {"readOnlyHint": "true"}, "inputSchema": plain}), "not marked read-only"),
             (
                 json!({"annotations": {"readOnlyHint": true, "destructiveHint": true}, "inputSchema": plain}),
-                "marked as destructive",
+                "marked destructive",
             ),
             (
                 tool(
                     json!({"properties": {"a": {"type": "string"}, "b": {"default": null}}, "required": ["a", "b"]}),
                 ),
-                "needs a, b, for which its schema has no value",
+                "needs a, b, for which its schema gives no value",
             ),
-            (tool(json!({"required": ["a"]})), "needs a, for which its schema has no value"),
+            (tool(json!({"required": ["a"]})), "needs a, for which its schema gives no value"),
             (
                 tool(json!({"anyOf": [{"required": ["a"]}]})),
-                "its schema has anyOf, so what it needs is not certain",
+                "its schema uses anyOf, so its arguments are not certain",
             ),
         ] {
-            assert_eq!(safe(&tool), Err(why.to_owned()), "{tool}");
+            assert_eq!(safe_arguments(&tool), Err(why.to_owned()), "{tool}");
         }
     }
 }

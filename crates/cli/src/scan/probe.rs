@@ -1,7 +1,7 @@
-//! Measuring a server without a client: its list of tools, and those that are safe to call.
+//! Measures a server without a client: its tool list, and the results of tools that are safe to call.
 //!
-//! The server runs behind `tidegate run --observe`, which changes nothing, ends everything that was started, refuses
-//! results that are too large, and reaches servers over HTTP too. Nothing is kept and nothing is noted.
+//! The server runs behind `tidegate run --observe`, which changes nothing, stops every process of the server, refuses
+//! results that are too large, and can connect over HTTP. Nothing is kept or recorded.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -13,30 +13,30 @@ use tidegate_core::payload::Payload;
 use tidegate_gate::listed_tokens;
 
 use super::Arguments;
-use super::arguments::safe;
-use super::table::{Listed, Scanned, Tools};
-use crate::client::{Client, Failure};
+use super::arguments::safe_arguments;
+use super::table::{ListedTool, Scan, ToolResults};
 use crate::error::CommandError;
-use crate::run::{host_name, server_name, variable};
+use crate::mcp_client::{McpClient, RequestError};
+use crate::run::{host_name, required_variable, server_name};
 use crate::ui::{self, Progress};
 
 /// The largest result that is measured.
-const MOST_BYTES: u64 = 64 << 20;
-/// How long a server may take to start; launchers fetch it first.
-const START: Duration = Duration::from_secs(120);
-/// A configuration that sets nothing.
-const NOTHING: &str = "/dev/null";
+const MAX_RESULT_BYTES: u64 = 64 << 20;
+/// How long a server may take to start; a launcher may download it first.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// An empty configuration.
+const EMPTY_CONFIG: &str = "/dev/null";
 
 /// Starts the server and measures it.
-pub(super) fn run(arguments: &Arguments) -> Result<Scanned, CommandError> {
-    let address = match &arguments.url_env {
-        Some(name) => Some(variable(name)?),
+pub(super) fn run(arguments: &Arguments) -> Result<Scan, CommandError> {
+    let url = match &arguments.url_env {
+        Some(name) => Some(required_variable(name)?),
         None => arguments.url.clone(),
     };
-    let server = match (&arguments.selection.server, &address, arguments.command.as_slice()) {
+    let server = match (&arguments.filter.server, &url, arguments.command.as_slice()) {
         (_, None, []) => {
             return Err(CommandError::bad_input("--probe needs a server")
-                .hint("give its command: tidegate scan --probe -- COMMAND, or its address: --url URL"));
+                .hint("give its command: tidegate scan --probe -- COMMAND, or its URL: --url URL"));
         }
         (Some(name), _, _) => name.clone(),
         (None, Some(url), _) => host_name(url).unwrap_or_else(|| "the server".into()),
@@ -44,72 +44,79 @@ pub(super) fn run(arguments: &Arguments) -> Result<Scanned, CommandError> {
     };
     let progress = Progress::new();
     progress.step(0, 0, &format!("starting {server}"));
-    let mut client = Client::start(command(arguments)?, "tidegate-scan", arguments.timeout.max(START))?;
+    let mut client =
+        McpClient::start(command(arguments)?, "tidegate-scan", arguments.timeout.max(START_TIMEOUT))?;
     let listed = client.tools(arguments.timeout)?;
     let meter = Meter::default();
-    let (mut tools, mut lists) = (Tools::default(), Vec::new());
-    let mut ended = false;
+    let (mut tools, mut lists) = (ToolResults::default(), Vec::new());
+    let mut has_exited = false;
     for (done, tool) in listed.iter().enumerate() {
         let name = tool["name"].as_str().unwrap_or_default();
-        progress.step(done, listed.len(), &format!("calling {}", ui::shown(name)));
-        let measured = match ended {
-            false => measured(&mut client, tool, name, arguments.timeout, &meter),
-            true => Err(Gone::Tool("the server had ended".into())),
+        progress.step(done, listed.len(), &format!("calling {}", ui::printable(name)));
+        let result = match has_exited {
+            false => measure(&mut client, tool, name, arguments.timeout, &meter),
+            true => Err(Unmeasured::Tool("the server had exited".into())),
         };
-        let why = match measured {
+        let why = match result {
             Ok(tokens) => {
                 tools.add(&server, name, tokens, true);
                 None
             }
-            Err(Gone::Tool(why)) => Some(why),
-            Err(Gone::Server(why)) => {
-                ended = true;
+            Err(Unmeasured::Tool(why)) => Some(why),
+            Err(Unmeasured::Server(why)) => {
+                has_exited = true;
                 Some(why)
             }
         };
-        lists.push(Listed { tool: name.to_owned(), tokens: listed_tokens(tool, &meter), why });
+        lists.push(ListedTool { tool: name.to_owned(), tokens: listed_tokens(tool, &meter), why });
     }
-    Ok(Scanned::of_probe(server, tools, lists))
+    Ok(Scan::of_probe(server, tools, lists))
 }
 
-/// Why there is no measure.
-enum Gone {
-    /// Of this tool.
+/// Why a tool was not measured.
+enum Unmeasured {
+    /// This tool alone.
     Tool(String),
-    /// Of this tool, nor of any after it.
+    /// This tool and all after it, since the server has exited.
     Server(String),
 }
 
-/// The tokens of a tool's result.
-fn measured(
-    client: &mut Client,
+/// Calls a tool and returns the tokens of its result.
+fn measure(
+    client: &mut McpClient,
     tool: &Value,
     name: &str,
-    patience: Duration,
+    timeout: Duration,
     meter: &Meter,
-) -> Result<u64, Gone> {
-    let arguments = safe(tool).map_err(Gone::Tool)?;
-    let result = client.call(name, &arguments, patience).map_err(|failure| match failure {
-        Failure::Refused(message) => Gone::Tool(format!("answered with an error: {}", ui::shown(&message))),
-        Failure::Late => Gone::Tool(format!("did not answer within {} s", patience.as_secs_f64())),
-        Failure::Ended(said) => Gone::Server(format!("the server ended: {}", ui::shown(&said))),
+) -> Result<u64, Unmeasured> {
+    let arguments = safe_arguments(tool).map_err(Unmeasured::Tool)?;
+    let result = client.call(name, &arguments, timeout).map_err(|error| match error {
+        RequestError::Refused(message) => {
+            Unmeasured::Tool(format!("answered with an error: {}", ui::printable(&message)))
+        }
+        RequestError::TimedOut => {
+            Unmeasured::Tool(format!("did not answer within {} s", timeout.as_secs_f64()))
+        }
+        RequestError::Exited(stderr) => {
+            Unmeasured::Server(format!("the server exited: {}", ui::printable(&stderr)))
+        }
     })?;
     let source = result.as_slice();
-    let unreadable = |error: String| Gone::Tool(format!("its result could not be read: {error}"));
+    let unreadable = |error: String| Unmeasured::Tool(format!("its result could not be read: {error}"));
     let payload = Payload::read_result(&source).map_err(|error| unreadable(error.to_string()))?;
     if payload.is_error == Some(true) {
         let result: Value = serde_json::from_slice(&result).unwrap_or_default();
         let text: String =
             result["content"][0]["text"].as_str().unwrap_or_default().chars().take(200).collect();
-        return Err(Gone::Tool(format!("answered with an error: {}", ui::shown(&text))));
+        return Err(Unmeasured::Tool(format!("answered with an error: {}", ui::printable(&text))));
     }
     cost(&payload, meter).map(|cost| cost.tokens.0).map_err(|error| unreadable(error.to_string()))
 }
 
 fn command(arguments: &Arguments) -> Result<Command, CommandError> {
     let mut command = Command::new(std::env::current_exe().map_err(CommandError::failed)?);
-    command.args(["run", "--observe", "--ephemeral", "--config", NOTHING]);
-    command.args(["--max-result-bytes", &MOST_BYTES.to_string()]);
+    command.args(["run", "--observe", "--ephemeral", "--config", EMPTY_CONFIG]);
+    command.args(["--max-result-bytes", &MAX_RESULT_BYTES.to_string()]);
     if arguments.url.is_some() || arguments.url_env.is_some() {
         command.args(arguments.url.iter().flat_map(|url| ["--url", url]));
         command.args(arguments.url_env.iter().flat_map(|name| ["--url-env", name]));
@@ -119,7 +126,7 @@ fn command(arguments: &Arguments) -> Result<Command, CommandError> {
     } else {
         command.arg("--").args(arguments.command.iter().map(OsString::as_os_str));
     }
-    // The calls have a limit of their own.
+    // Calls have their own timeout here.
     command.env_remove("TIDEGATE_TIMEOUT").stderr(Stdio::piped());
     Ok(command)
 }

@@ -1,4 +1,4 @@
-//! What a scan found, as a table.
+//! The result of a scan, as text, JSON and CSV.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +6,41 @@ use serde_json::{Value, json};
 use tidegate_core::budget::Budget;
 use tidegate_core::measure::Meter;
 
-use crate::percentile::percentile;
+use crate::ledger::percentile;
 use crate::ui::{self, grouped};
 
-/// The results of each tool.
+/// The sizes of results, by server and tool.
 #[derive(Debug, Default)]
-pub(super) struct Tools(BTreeMap<(String, String), Results>);
+pub(super) struct ToolResults(BTreeMap<(String, String), Sizes>);
 
 #[derive(Debug, Default)]
-struct Results {
-    /// The tokens of each.
+struct Sizes {
+    /// The tokens of each result.
     tokens: Vec<u64>,
-    /// How many were only looked at.
+    /// How many results were only observed.
     observed: usize,
 }
 
-impl Tools {
+impl ToolResults {
     /// Adds a result.
     pub(super) fn add(&mut self, server: &str, tool: &str, tokens: u64, observed: bool) {
-        let results = self.0.entry((server.to_owned(), tool.to_owned())).or_default();
-        results.tokens.push(tokens);
-        results.observed += usize::from(observed);
+        let sizes = self.0.entry((server.to_owned(), tool.to_owned())).or_default();
+        sizes.tokens.push(tokens);
+        sizes.observed += usize::from(observed);
     }
 }
 
-/// A tool as a server lists it.
+/// A tool in the list of a probed server.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedTool {
     pub(super) tool: String,
-    /// What it costs to be listed.
+    /// The tokens of its entry in the list.
     pub(super) tokens: u64,
-    /// Why it was not measured.
+    /// Why it was not measured, if it was not.
     pub(super) why: Option<String>,
 }
 
-/// What is known of the results of one tool.
+/// Figures of one tool's results.
 #[derive(Debug)]
 struct Row {
     server: String,
@@ -59,36 +59,40 @@ impl Row {
     }
 }
 
-/// What was found.
+/// The result of a scan.
 #[derive(Debug)]
-pub(super) struct Scanned {
+pub(super) struct Scan {
     rows: Vec<Row>,
-    /// The server that was probed, and its tools.
-    probed: Option<(String, Vec<Listed>)>,
-    /// What the lists of servers that were used cost.
+    /// The probed server and its tools, if this was a probe.
+    probed: Option<(String, Vec<ListedTool>)>,
+    /// The tokens of tool lists in the ledger, by server.
     lists: BTreeMap<String, u64>,
-    /// What tokens were counted with.
+    /// The vocabularies that tokens were counted with.
     counted_with: Vec<String>,
 }
 
-impl Scanned {
-    /// What the ledger says.
-    pub(super) fn of_ledger(tools: Tools, lists: BTreeMap<String, u64>, counted_with: Vec<String>) -> Self {
+impl Scan {
+    /// Returns the scan of a ledger.
+    pub(super) fn of_ledger(
+        tools: ToolResults,
+        lists: BTreeMap<String, u64>,
+        counted_with: Vec<String>,
+    ) -> Self {
         Self { rows: rows(tools), probed: None, lists, counted_with }
     }
 
-    /// What a server showed of itself.
-    pub(super) fn of_probe(server: String, tools: Tools, listed: Vec<Listed>) -> Self {
+    /// Returns the scan of a probed server.
+    pub(super) fn of_probe(server: String, tools: ToolResults, listed: Vec<ListedTool>) -> Self {
         let counted_with = vec![Meter::default().vocabulary().to_owned()];
         Self { rows: rows(tools), probed: Some((server, listed)), lists: BTreeMap::new(), counted_with }
     }
 
-    /// Returns whether there is nothing to show.
+    /// Tells whether there is nothing to show.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.listed().is_empty() && self.lists.is_empty()
     }
 
-    fn listed(&self) -> &[Listed] {
+    fn listed(&self) -> &[ListedTool] {
         self.probed.as_ref().map_or(&[], |(_, listed)| listed)
     }
 
@@ -105,7 +109,7 @@ impl Scanned {
         (1000.0 * row.sum as f64 / all.max(1) as f64).round() / 10.0
     }
 
-    /// Returns it for a program.
+    /// Formats the scan as JSON.
     pub(super) fn json(&self) -> Value {
         let tool = |row: &Row| {
             json!({
@@ -140,7 +144,7 @@ impl Scanned {
         out
     }
 
-    /// Returns it for a spreadsheet.
+    /// Formats the scan as CSV.
     pub(super) fn csv(&self) -> String {
         let names = [
             "server",
@@ -172,38 +176,39 @@ impl Scanned {
         ui::csv(&out)
     }
 
-    /// Returns it for a person.
+    /// Formats the scan as text.
     pub(super) fn text(&self) -> String {
-        let mut out = self.list_words();
+        let mut out = self.probe_summary();
         if !self.rows.is_empty() {
             out.push_str(&self.table());
             out.push('\n');
         }
         out.push_str(&self.not_measured());
-        out.push_str(&self.lists());
-        out.push_str(&self.next());
+        out.push_str(&self.list_tokens_text());
+        out.push_str(&self.next_steps());
         out
     }
 
-    /// What lists cost, of servers that were used, and how tokens were counted.
-    fn lists(&self) -> String {
+    /// Describes what tool lists cost, and how tokens were counted.
+    fn list_tokens_text(&self) -> String {
         if self.probed.is_some() {
             return String::new();
         }
-        let of = |(server, tokens): (&String, &u64)| format!("{} {}", ui::shown(server), grouped(*tokens));
-        let lists: Vec<String> = self.lists.iter().map(of).collect();
+        let list =
+            |(server, tokens): (&String, &u64)| format!("{} {}", ui::printable(server), grouped(*tokens));
+        let lists: Vec<String> = self.lists.iter().map(list).collect();
         let lists = match lists.as_slice() {
             [] => String::new(),
-            lists => format!("Lists of tools, in every conversation: {}. ", lists.join(", ")),
+            lists => format!("Tokens of tool lists, in every conversation: {}. ", lists.join(", ")),
         };
-        format!("{lists}Tokens are counted with {}.\n", self.counted_with.join(" and "))
+        format!("{lists}Counted with {}.\n", self.counted_with.join(" and "))
     }
 
-    fn list_words(&self) -> String {
+    fn probe_summary(&self) -> String {
         let Some((server, listed)) = &self.probed else { return String::new() };
         format!(
-            "{} lists {}, which costs {} tokens in every conversation ({}); {} of them could be measured.\n\n",
-            ui::shown(server),
+            "{} lists {}, {} tokens in every conversation ({}); {} measured.\n\n",
+            ui::printable(server),
             ui::count(listed.len() as u64, "tool"),
             grouped(self.list_tokens()),
             self.counted_with.join(" and "),
@@ -219,7 +224,7 @@ impl Scanned {
         }
         let mut out = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
         for row in &self.rows {
-            let mut cells = vec![ui::shown(&row.server), ui::shown(&row.tool)];
+            let mut cells = vec![ui::printable(&row.server), ui::printable(&row.tool)];
             cells.extend([row.calls as u64, row.median, row.p95, row.max].map(grouped));
             cells.push(format!("{:.1} %", self.share(row)));
             if probed {
@@ -230,19 +235,19 @@ impl Scanned {
         ui::table(&out, &[2, 3, 4, 5, 6, 7])
     }
 
-    /// Tools that were not measured, those with the same reason together.
+    /// Lists tools that were not measured, grouped by reason.
     fn not_measured(&self) -> String {
         let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for listed in self.listed() {
             if let Some(why) = &listed.why {
-                let words = format!("{} ({})", ui::shown(&listed.tool), grouped(listed.tokens));
+                let words = format!("{} ({})", ui::printable(&listed.tool), grouped(listed.tokens));
                 reasons.entry(why).or_default().push(words);
             }
         }
         if reasons.is_empty() {
             return String::new();
         }
-        let mut out = String::from("Not measured (tokens of their listing in parentheses):\n");
+        let mut out = String::from("Not measured (in parentheses, the tokens of their list entries):\n");
         for (why, tools) in reasons {
             out.push_str(&format!("  {}: {why}\n", tools.join(", ")));
         }
@@ -250,67 +255,67 @@ impl Scanned {
         out
     }
 
-    /// What to do next.
-    fn next(&self) -> String {
+    /// Describes what to do next.
+    fn next_steps(&self) -> String {
         let heavy: Vec<&Row> = self.rows.iter().filter(|row| row.is_heavy()).collect();
-        let most = grouped(Budget::DEFAULT_TOKENS.0);
+        let budget = grouped(Budget::DEFAULT_TOKENS.0);
         if self.rows.is_empty() {
-            return "None could be measured. Run the server with `tidegate run --observe --` in front of its command for \
-                    a while; then tidegate scan shows what it sends.\n"
+            return "No tool could be measured. Use the server with `tidegate run --observe --` in front of its command \
+                    for a while; then tidegate scan shows the sizes of its results.\n"
                 .into();
         }
         if heavy.is_empty() {
-            return format!("None of these tools is heavy: 95 of 100 results have at most {most} tokens.\n");
+            return format!("No tool is heavy: each has a p95 of at most {budget} tokens.\n");
         }
         let verb = if heavy.len() == 1 { "is" } else { "are" };
         let tools = ui::count(self.rows.len() as u64, "tool");
-        let mut out = format!("{} of {tools} {verb} heavy, with a p95 above {most} tokens.\n", heavy.len());
-        let (watched, shaped): (Vec<&Row>, Vec<&Row>) =
+        let mut out = format!("{} of {tools} {verb} heavy, with a p95 above {budget} tokens.\n", heavy.len());
+        let (observed, shaped): (Vec<&Row>, Vec<&Row>) =
             heavy.into_iter().partition(|row| row.observed == row.calls);
         if self.probed.is_some() {
             out.push_str(
                 "Next: put tidegate in front of the server with tidegate install, or write `tidegate run --` in front \
                  of its command.\n",
             );
-        } else if !watched.is_empty() {
+        } else if !observed.is_empty() {
             out.push_str(&format!(
-                "Only observed so far: {}.\n  Next: take --observe out of the server's command, or TIDEGATE_OBSERVE out of its \
-                 env.\n",
-                names(&watched)
+                "Only observed so far: {}.\n  Next: remove --observe from the server's command, or TIDEGATE_OBSERVE \
+                 from its env.\n",
+                tool_names(&observed)
             ));
         }
         if let Some(row) = shaped.first() {
             out.push_str(&format!(
-                "Shaped where they do not fit: {}.\n  tidegate stats --by tool shows what that saves; tidegate.toml can \
-                 set another budget:\n  {}\n  budget_tokens = 1000\n",
-                names(&shaped),
-                ui::policy_section(&row.server, &row.tool)
+                "Shaped if they do not fit: {}.\n  tidegate stats --by tool shows what that saves; to change the budget, \
+                 set in tidegate.toml:\n  {}\n  budget_tokens = 1000\n",
+                tool_names(&shaped),
+                ui::tool_section(&row.server, &row.tool)
             ));
         }
         out
     }
 }
 
-/// Tools in words, with their servers.
-fn names(rows: &[&Row]) -> String {
-    let name = |row: &&Row| format!("{} of {}", ui::shown(&row.tool), ui::shown(&row.server));
+/// Lists tools with their servers.
+fn tool_names(rows: &[&Row]) -> String {
+    let name = |row: &&Row| format!("{} of {}", ui::printable(&row.tool), ui::printable(&row.server));
     rows.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// The rows of a table, the most expensive first.
-fn rows(tools: Tools) -> Vec<Row> {
-    let row = |((server, tool), mut results): ((String, String), Results)| {
-        results.tokens.sort_unstable();
-        let at = |percent| percentile(&results.tokens, percent).unwrap_or_default();
+/// Returns the rows of the table, the most expensive first.
+fn rows(tools: ToolResults) -> Vec<Row> {
+    let row = |((server, tool), mut sizes): ((String, String), Sizes)| {
+        sizes.tokens.sort_unstable();
+        let at = |percent| percentile(&sizes.tokens, percent).unwrap_or_default();
         Row {
             server,
             tool,
-            calls: results.tokens.len(),
-            observed: results.observed,
+            calls: sizes.tokens.len(),
+            observed: sizes.observed,
             median: at(50),
             p95: at(95),
             max: at(100),
-            sum: results.tokens.iter().sum(),
+            sum: sizes.tokens.iter().sum(),
         }
     };
     let mut rows: Vec<Row> = tools.0.into_iter().map(row).collect();

@@ -1,54 +1,54 @@
-//! Tools whose results are read whole anyway, and what to set so that they come whole at once.
+//! Advice for tools whose results are read whole anyway: what to set so that they arrive whole.
 //!
-//! An overview that is always followed by a fetch of everything costs more than it saves. Whether a larger budget helps
-//! is up to the client: what it cuts off cannot be sent to it.
+//! An overview that is always followed by reading everything costs more than it saves. A larger budget helps only if the
+//! client does not truncate the answer.
 
 use std::collections::{BTreeMap, HashMap};
 
+use tidegate_config::quoted_key;
 use tidegate_core::Tokens;
 use tidegate_core::budget::Budget;
 use tidegate_gate::Caller;
 use tidegate_gate::profile::{Profile, ProfileRules};
 use tidegate_store::Call;
 
-use crate::notes::Kind;
-use crate::percentile::percentile;
+use crate::ledger::{EntryKind, percentile};
 use crate::ui;
 
-/// Shaped results of a tool below which nothing is concluded.
-const FEW: usize = 3;
-/// In percent, how many of them must have been read whole.
-const NEARLY_ALL: usize = 80;
-/// In percent, how much of a result must have been read in parts to be as good as whole.
-const WHOLE: u64 = 90;
-/// The most tokens that are advised for an answer: what a caller can ask for by default.
-const MOST_TOKENS: u64 = 10_000;
+/// Shaped results of a tool needed for advice.
+const MIN_SHAPED_RESULTS: usize = 3;
+/// Percentage of them that must have been read whole.
+const MIN_READ_WHOLE_PERCENT: usize = 80;
+/// Percentage of a result's tokens that count as all of it when it is read in parts.
+const WHOLE_PERCENT: u64 = 90;
+/// The largest budget to advise: what a caller can ask for by default.
+const MAX_ADVISED_TOKENS: u64 = 10_000;
 
-/// Which fields are needed nobody but the user knows, so the line is one that does nothing until they are named.
-const FIELDS: &str = "# fields = [\"...\"]";
+/// Only the user knows which fields are needed, so the line stays commented out.
+const FIELDS_PLACEHOLDER: &str = "# fields = [\"...\"]";
 
-/// A kept result, and what was read of it.
+/// A kept result, and how much of it was read.
 #[derive(Debug)]
-struct Kept {
+struct KeptResult {
     server: String,
     tool: String,
     client: String,
     tokens: u64,
     bytes: u64,
     read_tokens: u64,
-    full: bool,
+    read_in_full: bool,
 }
 
-impl Kept {
+impl KeptResult {
     fn is_read_whole(&self) -> bool {
-        self.full || self.read_tokens * 100 >= self.tokens * WHOLE
+        self.read_in_full || self.read_tokens * 100 >= self.tokens * WHOLE_PERCENT
     }
 }
 
-/// How kept results are read.
+/// How kept results are read, by artifact.
 #[derive(Debug, Default)]
-pub(super) struct Habits {
-    kept: HashMap<String, Kept>,
+pub(super) struct ReadingPattern {
+    kept: HashMap<String, KeptResult>,
 }
 
 /// A tool whose results are read whole.
@@ -56,37 +56,37 @@ pub(super) struct Habits {
 pub(super) struct Advice {
     pub(super) server: String,
     pub(super) tool: String,
-    /// Its results that were shaped.
+    /// How many of its results were shaped.
     pub(super) shaped: usize,
-    /// Those that were then read or asked for whole.
+    /// How many of those were then read whole.
     pub(super) read_whole: usize,
-    /// What to set in `tidegate.toml`.
+    /// The lines to add to `tidegate.toml`.
     pub(super) policy: String,
-    /// Why that helps.
+    /// Why they help.
     pub(super) why: String,
 }
 
-impl Habits {
-    /// Takes note of a call.
+impl ReadingPattern {
+    /// Adds a call.
     pub(super) fn add(&mut self, call: &Call) {
         let Some(artifact) = &call.artifact else { return };
-        match (Kind::of(call), self.kept.get_mut(artifact)) {
-            (Kind::Shaped, _) => {
-                let kept = Kept {
+        match (EntryKind::of(call), self.kept.get_mut(artifact)) {
+            (EntryKind::Shaped, _) => {
+                let kept = KeptResult {
                     server: call.server.clone(),
                     tool: call.tool.clone(),
                     client: call.client.clone(),
                     tokens: call.raw_tokens,
                     bytes: call.raw_bytes,
                     read_tokens: 0,
-                    full: false,
+                    read_in_full: false,
                 };
                 self.kept.insert(artifact.clone(), kept);
             }
-            (Kind::FollowUp, Some(kept)) => match call.view.as_deref() {
+            (EntryKind::FollowUp, Some(kept)) => match call.view.as_deref() {
                 Some("summary") => {}
                 view => {
-                    kept.full |= view == Some("full");
+                    kept.read_in_full |= view == Some("full");
                     kept.read_tokens += call.sent_tokens;
                 }
             },
@@ -94,15 +94,15 @@ impl Habits {
         }
     }
 
-    /// Returns what to set; `clients` is what the user has set for clients.
+    /// Returns the advice; `clients` are the user's client rules.
     pub(super) fn advice(&self, clients: &[(String, ProfileRules)]) -> Vec<Advice> {
-        let mut tools: BTreeMap<(&str, &str), Vec<&Kept>> = BTreeMap::new();
+        let mut tools: BTreeMap<(&str, &str), Vec<&KeptResult>> = BTreeMap::new();
         for kept in self.kept.values() {
             tools.entry((&kept.server, &kept.tool)).or_default().push(kept);
         }
-        let of_tool = |((server, tool), kept): ((&str, &str), Vec<&Kept>)| {
-            let whole: Vec<&Kept> = kept.iter().copied().filter(|kept| kept.is_read_whole()).collect();
-            if kept.len() < FEW || whole.len() * 100 < kept.len() * NEARLY_ALL {
+        let of_tool = |((server, tool), kept): ((&str, &str), Vec<&KeptResult>)| {
+            let whole: Vec<&KeptResult> = kept.iter().copied().filter(|kept| kept.is_read_whole()).collect();
+            if kept.len() < MIN_SHAPED_RESULTS || whole.len() * 100 < kept.len() * MIN_READ_WHOLE_PERCENT {
                 return None;
             }
             let (policy, why) = policy(server, tool, &whole, clients);
@@ -113,14 +113,19 @@ impl Habits {
     }
 }
 
-fn policy(server: &str, tool: &str, kept: &[&Kept], clients: &[(String, ProfileRules)]) -> (String, String) {
-    let typical = |value: fn(&Kept) -> u64| {
+fn policy(
+    server: &str,
+    tool: &str,
+    kept: &[&KeptResult],
+    clients: &[(String, ProfileRules)],
+) -> (String, String) {
+    let typical = |value: fn(&KeptResult) -> u64| {
         let mut values: Vec<u64> = kept.iter().map(|kept| value(kept)).collect();
         values.sort_unstable();
         percentile(&values, 90).unwrap_or_default()
     };
     let (tokens, bytes) = (typical(|kept| kept.tokens), typical(|kept| kept.bytes));
-    let section = ui::policy_section(server, tool);
+    let section = ui::tool_section(server, tool);
     let profile = |client: &str| {
         let mut caller = Caller::unknown(clients.to_vec());
         caller.name(client);
@@ -128,12 +133,10 @@ fn policy(server: &str, tool: &str, kept: &[&Kept], clients: &[(String, ProfileR
     };
     let strictest = kept.iter().min_by_key(|kept| profile(&kept.client).max_bytes);
     let client = strictest.map_or("", |kept| kept.client.as_str());
-    let most = profile(client).max_bytes;
-    if tokens > MOST_TOKENS {
-        let why = format!(
-            "results of {tokens} tokens are too large to be sent whole; name the fields that are needed"
-        );
-        return (format!("{section}\n{FIELDS}"), why);
+    let max_bytes = profile(client).max_bytes;
+    if tokens > MAX_ADVISED_TOKENS {
+        let why = format!("results of {tokens} tokens are too large to send whole; list the fields you need");
+        return (format!("{section}\n{FIELDS_PLACEHOLDER}"), why);
     }
     let budget = Budget::of_tokens(Tokens(tokens.div_ceil(100) * 100));
     let mut lines = format!("{section}\nbudget_tokens = {}", budget.tokens.0);
@@ -141,14 +144,13 @@ fn policy(server: &str, tool: &str, kept: &[&Kept], clients: &[(String, ProfileR
     if bytes > budget.bytes.0 {
         lines.push_str(&format!("\nmax_bytes = {wanted}"));
     }
-    if bytes <= most {
-        return (lines, "its results then come whole at once".into());
+    if bytes <= max_bytes {
+        return (lines, "its results then arrive whole".into());
     }
     if profile(client).max_bytes != Profile::strictest().max_bytes {
-        let why =
-            format!("{client} cuts off what is longer than {most} bytes; name the fields that are needed");
-        return (format!("{section}\n{FIELDS}"), why);
+        let why = format!("{client} truncates at {max_bytes} bytes; list the fields you need");
+        return (format!("{section}\n{FIELDS_PLACEHOLDER}"), why);
     }
-    lines.push_str(&format!("\n\n[client.{}]\nmax_bytes = {wanted}", ui::toml_key(client)));
-    (lines, "its results then come whole at once, if the client shows so much".into())
+    lines.push_str(&format!("\n\n[client.{}]\nmax_bytes = {wanted}", quoted_key(client)));
+    (lines, "its results then arrive whole, if the client shows that much".into())
 }

@@ -1,4 +1,4 @@
-//! A plot in the terminal: a bar for each group, as long as its raw tokens, of which the first part was sent.
+//! A bar chart for the terminal: each bar is as long as a group's raw tokens, and its first part are the tokens sent.
 
 use tidegate_store::Millis;
 
@@ -8,12 +8,12 @@ use super::report::Report;
 use crate::ui::{self, grouped};
 
 /// Cells of the longest bar.
-const WIDTH: u64 = 40;
-/// A cell of what was sent, and of what was saved.
-const SENT: &str = "█";
-const SAVED: &str = "░";
+const MAX_BAR_CELLS: u64 = 40;
+/// A cell of tokens sent, and of tokens saved.
+const SENT_CELL: &str = "█";
+const SAVED_CELL: &str = "░";
 
-const DAY: i64 = 86_400_000;
+const DAY_MILLIS: i64 = 86_400_000;
 
 /// Draws the groups of a report.
 pub(super) fn draw(report: &Report, by: By) -> String {
@@ -22,7 +22,7 @@ pub(super) fn draw(report: &Report, by: By) -> String {
         .ordered(by)
         .into_iter()
         .filter(|(_, figures)| !figures.is_empty())
-        .map(|(key, figures)| (ui::shown(&key.join(" ")), figures))
+        .map(|(key, figures)| (ui::printable(&key.join(" ")), figures))
         .collect();
     if by == By::Day {
         bars = every_day(&bars, &nothing);
@@ -38,24 +38,24 @@ pub(super) fn draw(report: &Report, by: By) -> String {
             [name.clone(), bar(figures, largest), if figures.is_empty() { String::new() } else { tokens }]
         })
         .collect();
-    format!("{SENT} tokens that were sent, {SAVED} saved\n\n{}", ui::table(&rows, &[]))
+    format!("{SENT_CELL} tokens sent, {SAVED_CELL} tokens saved\n\n{}", ui::table(&rows, &[]))
 }
 
 fn longest(figures: &Figures) -> u64 {
     figures.raw_tokens.max(figures.sent_tokens)
 }
 
-/// A bar; whatever is there at all takes a cell.
+/// Draws a bar; any number above 0 takes at least one cell.
 fn bar(figures: &Figures, largest: u64) -> String {
     let cells = |tokens: u64| match tokens {
         0 => 0,
-        tokens => (tokens * WIDTH / largest.max(1)).max(1),
+        tokens => (tokens * MAX_BAR_CELLS / largest.max(1)).max(1),
     };
     let (sent, whole) = (cells(figures.sent_tokens), cells(longest(figures)));
-    [SENT.repeat(sent as usize), SAVED.repeat(whole.saturating_sub(sent) as usize)].concat()
+    [SENT_CELL.repeat(sent as usize), SAVED_CELL.repeat(whole.saturating_sub(sent) as usize)].concat()
 }
 
-/// Days on which nothing was called are part of the picture.
+/// Adds the days without calls.
 fn every_day<'f>(bars: &[(String, &'f Figures)], nothing: &'f Figures) -> Vec<(String, &'f Figures)> {
     let day = |name: Option<&(String, &Figures)>| name.and_then(|(name, _)| Millis::read(name));
     let (Some(mut time), Some(last)) = (day(bars.first()), day(bars.last())) else { return Vec::new() };
@@ -64,7 +64,7 @@ fn every_day<'f>(bars: &[(String, &'f Figures)], nothing: &'f Figures) -> Vec<(S
         let name = time.day();
         let figures = bars.iter().find(|(day, _)| *day == name).map_or(nothing, |(_, figures)| figures);
         days.push((name, figures));
-        time = Millis(time.0 + DAY);
+        time = Millis(time.0 + DAY_MILLIS);
     }
     days
 }

@@ -1,33 +1,33 @@
-//! Everything that `tidegate stats` tells, gathered in one pass over the ledger.
+//! Everything that `tidegate stats` shows, collected in one pass over the ledger.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tidegate_store::{Call, Counted, Millis};
 
 use super::By;
-use super::advice::Habits;
+use super::advice::ReadingPattern;
 use super::figures::Figures;
-use crate::notes::Kind;
+use crate::ledger::EntryKind;
 
-/// What was gathered.
+/// The collected figures.
 #[derive(Default)]
 pub(super) struct Report {
-    /// The first and the last note.
+    /// The times of the first and the last call.
     pub(super) span: Option<(Millis, Millis)>,
     pub(super) total: Figures,
-    /// By what the command was asked for; the names are those of [`By::columns`].
+    /// The figures by group; keys have the columns of [`By::columns`].
     pub(super) groups: BTreeMap<Vec<String>, Figures>,
-    /// Bytes that each session stored.
+    /// Bytes stored by each session.
     sessions: HashMap<String, u64>,
-    /// How tokens were counted, and for which clients; none where it is unknown.
+    /// How tokens were counted (`None` if unknown), with the number of calls and the clients.
     pub(super) counted: BTreeMap<Option<Counted>, (u64, BTreeSet<String>)>,
-    pub(super) habits: Habits,
+    pub(super) reading: ReadingPattern,
 }
 
 impl Report {
-    /// Adds a note.
+    /// Adds a call.
     pub(super) fn add(&mut self, call: &Call, by: Option<By>) {
-        if matches!(Kind::of(call), Kind::List | Kind::MoreOfList) {
+        if matches!(EntryKind::of(call), EntryKind::List | EntryKind::MoreOfList) {
             return;
         }
         let first = self.span.map_or(call.at, |(first, _)| first);
@@ -39,26 +39,26 @@ impl Report {
         let counted = self.counted.entry(call.counted.clone()).or_default();
         counted.0 += 1;
         counted.1.insert(call.client.clone());
-        if let Some(session) = call.session.as_ref().filter(|_| Kind::of(call) != Kind::Observed) {
+        if let Some(session) = call.session.as_ref().filter(|_| EntryKind::of(call) != EntryKind::Observed) {
             *self.sessions.entry(session.clone()).or_default() += call.stored_bytes;
         }
-        self.habits.add(call);
+        self.reading.add(call);
     }
 
-    /// Puts what needs an order in order.
+    /// Prepares the percentiles; call it after the last [`Report::add`].
     pub(super) fn finish(&mut self) {
         self.total.finish();
         self.groups.values_mut().for_each(Figures::finish);
     }
 
-    /// Returns how many sessions there were, and the mean and the most bytes that one stored.
+    /// Returns the number of sessions, and the mean and the maximum of bytes stored by one.
     pub(super) fn sessions(&self) -> (u64, Option<u64>, Option<u64>) {
         let count = self.sessions.len() as u64;
         let sum: u64 = self.sessions.values().sum();
         (count, sum.checked_div(count), self.sessions.values().max().copied())
     }
 
-    /// Returns the groups in the order in which they are shown: days as they came, others by their cost.
+    /// Returns the groups in display order: days by date, others by cost.
     pub(super) fn ordered(&self, by: By) -> Vec<(&[String], &Figures)> {
         let mut groups: Vec<(&[String], &Figures)> =
             self.groups.iter().map(|(key, figures)| (key.as_slice(), figures)).collect();

@@ -1,26 +1,26 @@
-//! The figures as a person reads them.
+//! The figures as text.
 
 use tidegate_core::measure::SAMPLED_ABOVE;
 use tidegate_store::{Counted, Quotas, Usage};
 
 use super::By;
 use super::advice::Advice;
-use super::figures::{Figures, MEAN_BYTES};
+use super::figures::{Figures, MEAN_GOAL_BYTES};
 use super::report::Report;
 use crate::ui::{self, bytes, count, grouped};
 
-/// What is said where nothing was noted.
-pub(super) fn nothing(narrow: bool) -> &'static str {
-    match narrow {
-        true => "nothing was noted of that; tidegate stats without --since and --server shows all there is",
+/// Returns the message for an empty report.
+pub(super) fn nothing_found(is_narrow: bool) -> &'static str {
+    match is_narrow {
+        true => "no recorded calls match; tidegate stats without --since and --server shows all",
         false => {
-            "nothing was noted yet; put `tidegate run --` in front of a server's command in your client's \
-             configuration, and use the client (tidegate demo shows what happens)"
+            "no calls are recorded yet; put `tidegate run --` in front of a server's command in your client's \
+             configuration and use the client (tidegate demo shows the effect)"
         }
     }
 }
 
-/// The whole page.
+/// Formats the report.
 pub(super) fn page(report: &Report, by: Option<By>, usage: Usage, advice: &[Advice]) -> String {
     let mut out = head(report);
     if !report.total.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn page(report: &Report, by: Option<By>, usage: Usage, advice: &[Advi
         out.push_str(&table(report, by));
     }
     for advice in advice {
-        out.push_str(&told(advice));
+        out.push_str(&advice_text(advice));
     }
     out
 }
@@ -47,9 +47,9 @@ fn head(report: &Report) -> String {
     };
     let (observed, tokens) = total.observed;
     if observed > 0 {
-        let only = if total.is_empty() { "Only observed so far" } else { "Besides, only observed" };
+        let only = if total.is_empty() { "Only observed so far" } else { "In addition, only observed" };
         out = format!(
-            "{only}: {} of {} tokens{}. tidegate scan shows which tools are heavy.\n{out}",
+            "{only}: {}, {} tokens{}. tidegate scan shows which tools are heavy.\n{out}",
             count(observed, "call"),
             grouped(tokens),
             if total.is_empty() { span.as_str() } else { "" },
@@ -62,23 +62,23 @@ fn lines(report: &Report, usage: Usage) -> Vec<[String; 2]> {
     let total = &report.total;
     let calls = count(total.calls, "call");
     let (sessions, mean, most) = report.sessions();
-    let follow_ups = total.follow_ups_per_shaped().map(|each| format!(", {each} for each shaped call"));
+    let follow_ups = total.follow_ups_per_shaped().map(|each| format!(", {each} per shaped call"));
     let mean_response = total.mean_response_bytes().map(|mean| {
-        let goal = if mean <= MEAN_BYTES { "within" } else { "above" };
-        format!("{}, {goal} the goal of {}", bytes(mean), bytes(MEAN_BYTES))
+        let goal = if mean <= MEAN_GOAL_BYTES { "within" } else { "above" };
+        format!("{}, {goal} the goal of {}", bytes(mean), bytes(MEAN_GOAL_BYTES))
     });
-    let added = total.added_micros(50).zip(total.added_micros(99));
+    let added = total.added_micros_percentile(50).zip(total.added_micros_percentile(99));
     let stored = mean.zip(most).map(|(mean, most)| match sessions {
         1 => format!("{} in 1 session", bytes(most)),
         _ => format!(
-            "{} for each of {sessions} sessions, {} at most; equal results count in each",
+            "{} per session in {sessions} sessions, {} at most; a result of several sessions counts in each",
             bytes(mean),
             bytes(most)
         ),
     });
     let line = |name: &str, value: String| [name.to_owned(), value];
     vec![
-        line("raw", format!("{} tokens, as the results came", grouped(total.raw_tokens))),
+        line("raw", format!("{} tokens, before shaping", grouped(total.raw_tokens))),
         line(
             "sent",
             format!(
@@ -92,7 +92,7 @@ fn lines(report: &Report, usage: Usage) -> Vec<[String; 2]> {
         line("follow-ups", format!("{}{}", grouped(total.follow_ups), follow_ups.unwrap_or_default())),
         line(
             "re-runs avoided",
-            format!("{}: parts of results, answered from the store", grouped(total.reruns_avoided)),
+            format!("{}, answered from the store instead", grouped(total.reruns_avoided)),
         ),
         line(
             "added latency",
@@ -104,7 +104,7 @@ fn lines(report: &Report, usage: Usage) -> Vec<[String; 2]> {
         line(
             "store",
             format!(
-                "{} kept now, in {} of at most {}",
+                "{} kept, {} of at most {}",
                 count(usage.artifacts, "result"),
                 bytes(usage.stored_bytes),
                 bytes(Quotas::default().store_bytes)
@@ -122,7 +122,7 @@ fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), |value| format!("{value:.1} %"))
 }
 
-/// Microseconds in milliseconds.
+/// Formats microseconds as milliseconds.
 fn millis(micros: u64) -> String {
     match micros {
         ..10_000 => format!("{:.2} ms", micros as f64 / 1000.0),
@@ -130,23 +130,23 @@ fn millis(micros: u64) -> String {
     }
 }
 
-/// How tokens were counted.
+/// Describes how tokens were counted.
 fn counted(report: &Report) -> String {
     let several = report.counted.len() > 1;
     let ways = report.counted.iter().map(|(counted, (_, clients))| {
         let names: Vec<&str> =
             clients.iter().map(|name| if name.is_empty() { "unnamed clients" } else { name }).collect();
-        let whose = if several { format!(" for {}", names.join(", ")) } else { String::new() };
+        let for_clients = if several { format!(" for {}", names.join(", ")) } else { String::new() };
         match counted {
-            None => format!("in a way that was not noted{whose}"),
-            Some(Counted { vocabulary, margin_percent: 0 }) => format!("with {vocabulary}{whose}"),
+            None => format!("with an unknown vocabulary{for_clients}"),
+            Some(Counted { vocabulary, margin_percent: 0 }) => format!("with {vocabulary}{for_clients}"),
             Some(Counted { vocabulary, margin_percent }) => {
-                format!("with {vocabulary} and a margin of {margin_percent} %{whose}")
+                format!("with {vocabulary} and a margin of {margin_percent} %{for_clients}")
             }
         }
     });
     let ways = ways.collect::<Vec<_>>().join("; ");
-    format!("counted {ways}; in texts over {} estimated from samples", bytes(SAMPLED_ABOVE))
+    format!("counted {ways}; texts over {} are estimated from samples", bytes(SAMPLED_ABOVE))
 }
 
 fn table(report: &Report, by: By) -> String {
@@ -156,7 +156,7 @@ fn table(report: &Report, by: By) -> String {
     let mut rows: Vec<Vec<String>> = vec![head.collect()];
     for (key, figures) in report.ordered(by) {
         if !figures.is_empty() {
-            rows.push(key.iter().map(|name| ui::shown(name)).chain(cells(figures)).collect());
+            rows.push(key.iter().map(|name| ui::printable(name)).chain(cells(figures)).collect());
         }
     }
     let right: Vec<usize> = (names.len()..names.len() + 8).collect();
@@ -164,7 +164,7 @@ fn table(report: &Report, by: By) -> String {
 }
 
 fn cells(figures: &Figures) -> [String; 8] {
-    let added = |percent| figures.added_micros(percent).map_or_else(|| "-".into(), millis);
+    let added = |percent| figures.added_micros_percentile(percent).map_or_else(|| "-".into(), millis);
     [
         grouped(figures.calls),
         grouped(figures.shaped),
@@ -177,13 +177,13 @@ fn cells(figures: &Figures) -> [String; 8] {
     ]
 }
 
-fn told(advice: &Advice) -> String {
+fn advice_text(advice: &Advice) -> String {
     let Advice { server, tool, shaped, read_whole, policy, why } = advice;
     let policy: String =
         policy.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect();
     format!(
-        "\n{} of {}: {read_whole} of {shaped} shaped results were then read or asked for whole. In tidegate.toml ({why}):\n{policy}",
-        ui::shown(tool),
-        ui::shown(server)
+        "\n{} of {}: {read_whole} of {shaped} shaped results were then read whole. Set in tidegate.toml ({why}):\n{policy}",
+        ui::printable(tool),
+        ui::printable(server)
     )
 }

@@ -179,7 +179,7 @@ fn init_follows_a_link_and_leaves_it() {
     std::os::unix::fs::symlink(person.path("dotfiles/tidegate.toml"), person.path("project/tidegate.toml"))
         .unwrap();
     let told = person.run("project", &["config", "init", "--force"]);
-    assert!(told.contains("the old file is ~~/dotfiles/tidegate.toml.old\n"), "{told}");
+    assert!(told.contains("moved the old file to ~~/dotfiles/tidegate.toml.old\n"), "{told}");
     assert!(std::fs::symlink_metadata(person.path("project/tidegate.toml")).unwrap().is_symlink());
     assert_eq!(person.read("dotfiles/tidegate.toml.old"), "# mine\n");
     assert!(person.read("dotfiles/tidegate.toml").starts_with("# tidegate.toml: "));
@@ -299,7 +299,7 @@ fn man_has_a_page_for_each_command() {
     let told = person.run("project", &["man", "--dir", "pages/man1"]);
     assert_eq!(
         told,
-        "exit code 0\n-- stdout\n-- stderr\nthe pages are in pages/man1; read one with man -l\n"
+        "exit code 0\n-- stdout\n-- stderr\nwrote the pages to pages/man1; read one with man -l\n"
     );
     let shown = person.read("project/pages/man1/tidegate-config-show.1");
     assert!(

@@ -209,7 +209,7 @@ fn what_is_chosen_and_what_is_not_there() {
     let outcome = home.run(&["doctor", "--server", "githup"]);
     assert_eq!(
         (outcome.code, outcome.stderr.as_str()),
-        (2, "tidegate: no server is called \"githup\"; there are: github, rows\n")
+        (2, "tidegate: unknown server \"githup\"; known servers: github, rows\n")
     );
     assert_eq!(home.run(&["doctor", "--client", "notepad"]).code, 2);
     assert_eq!(home.run(&["doctor", "--timeout", "soon"]).code, 2);
@@ -247,8 +247,8 @@ fn a_read_only_file_cannot_be_wrapped() {
         home.about("cursor", &[]),
         "! cursor  ~/.cursor/mcp.json is read-only, so nothing in it is wrapped\n    fix: chmod u+w ~/.cursor/mcp.json, \
          then tidegate install --client cursor\n✓ cursor  ~/.cursor/mcp.json: 2 servers, 1 wrapped; answers of at most \
-         2,000 tokens and 10,240 bytes\n· cursor files  is not wrapped: its file cannot be written\n✓ cursor good  starts, \
-         12 tools, 504 tokens to list them with ours\n"
+         2,000 tokens and 10,240 bytes\n· cursor files  not wrapped: its file cannot be written\n✓ cursor good  starts, \
+         12 tools, 504 tokens to list them, including ours\n"
     );
 }
 
@@ -269,8 +269,8 @@ fn sections_of_servers_that_nobody_has() {
     assert_eq!(
         home.about("configuration", &["--no-start"]),
         "✓ configuration  tidegate.toml\n! configuration  tidegate.toml:1: no client has a server called \"githup\"\n    \
-         fix: did you mean \"github\"? Otherwise take the section out\n! configuration  tidegate.toml:3: no client has a \
-         server called \"unrelated\"\n    fix: there are github, rows; take the section out, or rename it\n"
+         fix: did you mean \"github\"? Otherwise remove the section\n! configuration  tidegate.toml:3: no client has a \
+         server called \"unrelated\"\n    fix: rename or remove the section; known servers: github, rows\n"
     );
 }
 
@@ -291,7 +291,7 @@ fn limits_that_were_raised() {
     let home = healthy();
     home.write("project/tidegate.toml", "[client.\"claude-*\"]\nmax_bytes = 60000\ncap_tokens = 12000\n");
     let told = home.about("claude-code", &["--no-start"]);
-    let expected = "\n! claude-code  answers that are asked to be long, 12,000 tokens and 60,000 bytes, do not fit: it cuts at \
+    let expected = "\n! claude-code  answers on request, of up to 12,000 tokens and 60,000 bytes, exceed its limit of \
                     50,000 bytes\n    fix: set max_bytes = 47500 at tidegate.toml:2\n";
     assert!(told.contains(expected), "{told}");
     home.write("project/tidegate.toml", "[client.\"claude-*\"]\nmax_bytes = 47500\ncap_tokens = 12000\n");
@@ -319,10 +319,7 @@ fn for_programs() {
 
     home.write(".claude.json", "[");
     let outcome = home.run(&["doctor", "--format", "json", "--client", "claude-code"]);
-    assert_eq!(
-        (outcome.code, outcome.stderr.as_str()),
-        (1, "tidegate: 1 thing wrong; each has its fix above\n")
-    );
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (1, "tidegate: 1 failure; see the fixes above\n"));
     let report: Value = serde_json::from_slice(&outcome.stdout).unwrap();
     assert_eq!(report["failures"], 1);
 }

@@ -397,7 +397,7 @@ fn a_client_on_stdio_of_a_server_over_http() {
         tidegate_in(Some(home.path()), &["run", "--timeout", "1s", "--url", "http://127.0.0.1:1/mcp"], b"");
     assert_eq!(timed.code, 2);
     assert!(
-        timed.stderr.contains("--timeout is not possible with --http or --url yet; leave it out"),
+        timed.stderr.contains("--timeout does not work with --http or --url yet; remove it"),
         "{}",
         timed.stderr
     );

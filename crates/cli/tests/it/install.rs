@@ -1,4 +1,4 @@
-//! `tidegate install` and `uninstall` in a home of their own.
+//! `tidegate install` and `uninstall`, each test in a home folder of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,7 +33,7 @@ const CLAUDE: &str = r#"{
 "#;
 const CODEX: &str = "model = \"gpt-5.5\"\r\n\r\n[mcp_servers.github]\r\ncommand = \"npx\" # by node\r\nargs = [\"-y\", \"@x/github-mcp\"]\r\n";
 const SHARED: &str = "{\n\t\"servers\": { \"fetch\": { \"command\": \"uvx\", \"args\": [\"fetch\"] } }\n}\n";
-/// What entries of a person's own files start.
+/// The program that entries in the user's own files start.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tidegate");
 const FILES: [(&str, &str); 3] =
     [(".claude.json", CLAUDE), (".codex/config.toml", CODEX), ("project/.vscode/mcp.json", SHARED)];
@@ -69,7 +69,7 @@ impl Home {
         self.run_with(arguments, |command| command)
     }
 
-    /// The same with something else about it.
+    /// Runs `tidegate` with a changed command.
     fn run_with(&self, arguments: &[&str], change: impl Fn(&mut Command) -> &mut Command) -> Outcome {
         let program = Path::new(PROGRAM);
         let mut command = Command::new(program);
@@ -90,12 +90,12 @@ impl Home {
         }
     }
 
-    /// All that a run gave, with the home and the program under one name.
-    fn told(&self, arguments: &[&str]) -> String {
-        self.told_of(&self.run(arguments))
+    /// Returns exit code, stdout and stderr of a run, with fixed names for the home folder and the program.
+    fn transcript(&self, arguments: &[&str]) -> String {
+        self.transcript_of(&self.run(arguments))
     }
 
-    fn told_of(&self, outcome: &Outcome) -> String {
+    fn transcript_of(&self, outcome: &Outcome) -> String {
         let told = format!(
             "exit code {}\n--- stdout\n{}--- stderr\n{}",
             outcome.code,
@@ -114,11 +114,11 @@ impl Home {
 #[test]
 fn help_answers() {
     let home = Home::new();
-    insta::assert_snapshot!("install_help", home.told(&["install", "--help"]));
-    insta::assert_snapshot!("uninstall_help", home.told(&["uninstall", "--help"]));
+    insta::assert_snapshot!("install_help", home.transcript(&["install", "--help"]));
+    insta::assert_snapshot!("uninstall_help", home.transcript(&["uninstall", "--help"]));
 }
 
-/// Every example in the help works. What would ask a person is told yes here.
+/// Every example in the help works; commands that ask get --yes.
 #[test]
 fn examples_of_the_help_run() {
     for command in ["install", "uninstall"] {
@@ -148,10 +148,10 @@ fn examples_of_the_help_run() {
 #[test]
 fn nothing_configured_says_where_it_looked() {
     let home = Home::new();
-    insta::assert_snapshot!("nothing", home.told(&["install", "--dry-run"]));
+    insta::assert_snapshot!("nothing", home.transcript(&["install", "--dry-run"]));
     assert!(!home.path("data").exists(), "looking makes nothing");
     assert_eq!(
-        home.told(&["uninstall"]),
+        home.transcript(&["uninstall"]),
         "exit code 0\n--- stdout\n--- stderr\nnothing is installed; nothing was changed\n"
     );
     assert!(!home.path("data").exists(), "looking makes nothing");
@@ -160,16 +160,16 @@ fn nothing_configured_says_where_it_looked() {
 #[test]
 fn there_and_back() {
     let home = Home::filled();
-    insta::assert_snapshot!("dry_run", home.told(&["install", "--dry-run"]));
+    insta::assert_snapshot!("dry_run", home.transcript(&["install", "--dry-run"]));
     home.assert_untouched();
     assert!(!home.path("data").exists());
-    insta::assert_snapshot!("installed", home.told(&["install", "--yes"]));
-    insta::assert_snapshot!("installed_again", home.told(&["install", "--yes"]));
+    insta::assert_snapshot!("installed", home.transcript(&["install", "--yes"]));
+    insta::assert_snapshot!("installed_again", home.transcript(&["install", "--yes"]));
 
     // The client writes its file meanwhile.
     let touched = |text: &str| text.replace("\"numStartups\": 7", "\"numStartups\": 8");
     home.write(".claude.json", &touched(&home.read(".claude.json")));
-    insta::assert_snapshot!("uninstalled", home.told(&["uninstall", "--yes"]));
+    insta::assert_snapshot!("uninstalled", home.transcript(&["uninstall", "--yes"]));
     assert_eq!(home.read(".claude.json"), touched(CLAUDE));
     assert_eq!(
         (home.read(".codex/config.toml"), home.read("project/.vscode/mcp.json")),
@@ -188,15 +188,15 @@ fn no_secret_is_shown() {
     for arguments in
         [&["install", "--dry-run"][..], &["install", "--yes", "--format", "json"], &["uninstall", "--yes"]]
     {
-        let told = home.told(arguments);
+        let told = home.transcript(arguments);
         assert!(told.contains("@x/github-mcp") && !told.contains("literal-secret"), "{told}");
     }
     home.assert_untouched();
 }
 
-/// Copies of a person's files go where the person keeps them, whatever a project says, and are found from anywhere.
+/// Copies of files go to the user's data folder, whatever the project's `tidegate.toml` sets.
 #[test]
-fn a_project_has_no_say_in_where_copies_go() {
+fn a_project_does_not_move_the_copies() {
     let home = Home::filled();
     home.write("project/tidegate.toml", "[store]\npath = \"kept\"\n");
     home.write("elsewhere/tidegate.toml", "this is a mistake");
@@ -218,7 +218,7 @@ fn a_relative_data_folder_is_refused() {
         assert_eq!(outcome.code, 2);
         assert!(
             outcome.stderr.ends_with(
-                "TIDEGATE_HOME is \"data\", another folder wherever tidegate runs; set it to a path from the root\n"
+                "TIDEGATE_HOME is the relative path \"data\"; set it to an absolute path\n"
             ),
             "{}",
             outcome.stderr
@@ -228,12 +228,15 @@ fn a_relative_data_folder_is_refused() {
 }
 
 #[test]
-fn without_a_terminal_nobody_said_yes() {
+fn without_a_terminal_nothing_is_confirmed() {
     let home = Home::filled();
     let outcome = home.run(&["install"]);
     assert_eq!(
         (outcome.code, outcome.stderr.as_str()),
-        (1, "tidegate: nothing was changed: there is no terminal to ask on; --yes goes on without asking\n")
+        (
+            1,
+            "tidegate: nothing was changed: there is no terminal to confirm on; pass --yes to continue without asking\n"
+        )
     );
     home.assert_untouched();
     home.run(&["install", "--yes"]);
@@ -242,9 +245,9 @@ fn without_a_terminal_nobody_said_yes() {
     assert_eq!(home.read(".claude.json"), wrapped);
 }
 
-/// A program that asks without a yes gets the plan all the same.
+/// JSON output has the plan even if it was not confirmed.
 #[test]
-fn the_plan_without_a_yes() {
+fn the_plan_without_confirmation() {
     let home = Home::filled();
     for command in ["install", "uninstall"] {
         let outcome = home.run(&[command, "--format", "json"]);
@@ -258,9 +261,9 @@ fn the_plan_without_a_yes() {
     }
 }
 
-/// A name of a cloned file must not hide its row.
+/// Control characters in the name of a file must not hide its row.
 #[test]
-fn names_are_shown_as_they_are() {
+fn names_are_escaped() {
     let home = Home::new();
     home.write("project/.mcp.json", "{\"mcpServers\":{\"a\\u001b[2K\\r\u{202e}b\":{\"command\":\"x\"}}}");
     for command in [&["install", "--yes"][..], &["uninstall", "--yes"]] {
@@ -278,7 +281,7 @@ fn names_are_shown_as_they_are() {
     assert!(!named.contains(['\u{1b}', '\r', '\u{202e}']), "{named}");
 }
 
-/// A stable link to the program is what entries start; in shared files it is the name, and a PATH without it is told.
+/// Entries start a stable link to the program; in shared files its name, with a remark if it is not on the PATH.
 #[cfg(unix)]
 #[test]
 fn a_link_to_the_program_is_kept() {
@@ -292,14 +295,14 @@ fn a_link_to_the_program_is_kept() {
     assert!(home.read("project/.vscode/mcp.json").contains("\"command\": \"tidegate\""));
     assert!(!on_path.stderr.contains("PATH"), "{}", on_path.stderr);
     let again = home.run_with(&["install", "--yes"], |command| command.env("PATH", "/nowhere"));
-    assert!(again.stderr.ends_with("there is nothing to wrap; nothing was changed\n"), "{}", again.stderr);
+    assert!(again.stderr.ends_with("nothing to wrap; nothing was changed\n"), "{}", again.stderr);
     assert_eq!(home.run(&["uninstall", "--yes"]).code, 0);
     let away = home.run_with(&["install", "--dry-run"], |command| command.env("PATH", "/nowhere"));
-    assert!(away.stderr.starts_with("tidegate is not on the PATH, but entries in files of the project"));
+    assert!(away.stderr.starts_with("tidegate is not on the PATH, but entries in project files"));
 }
 
 #[test]
-fn where_files_are_in_few_letters() {
+fn paths_are_shortened() {
     let home = Home::new();
     let project = home.path("project");
     let text = json!({"projects": {project.to_str().unwrap(): {"mcpServers": {"db": {"command": "x"}}}}});
@@ -311,7 +314,7 @@ fn where_files_are_in_few_letters() {
     assert!(above.text().contains("~/.claude.json for ~/project  "), "{}", above.text());
 }
 
-/// What is away or renamed is neither forgotten nor left; what cannot be undone is named, and is a failure.
+/// Missing files keep their record, renamed servers are unwrapped; a server that cannot be unwrapped is an error.
 #[test]
 fn what_uninstall_cannot_find() {
     let home = Home::filled();
@@ -326,9 +329,8 @@ fn what_uninstall_cannot_find() {
     assert_eq!(home.read(".codex/config.toml"), CODEX.replace("servers.github", "servers.gh"));
     let away = home.run(&["uninstall", "--yes"]);
     assert!(
-        away.text().ends_with(
-            "vscode  project  fetch   .vscode/mcp.json  its file is not there; it stays recorded\n"
-        )
+        away.text()
+            .ends_with("vscode  project  fetch   .vscode/mcp.json  file is missing; keep its record\n")
     );
     assert_eq!((away.code, away.stderr.as_str()), (0, "no file was changed\n"));
     home.write("project/.vscode/mcp.json", &wrapped);
@@ -338,32 +340,33 @@ fn what_uninstall_cannot_find() {
     let unknown = r#"{"mcpServers":{"r":{"command":"tidegate","args":["run","--url","https://h/mcp","--bearer-env","T"]}}}"#;
     home.write(".cursor/mcp.json", unknown);
     let left = home.run(&["uninstall", "--yes"]);
-    assert!(left.text().ends_with("left as it is: there is no record of its original entry\n"), "{}", left.text());
+    assert!(left.text().ends_with("skip: there is no record of its original entry
+"), "{}", left.text());
     assert_eq!(left.code, 1, "{}", left.stderr);
-    assert!(left.stderr.contains("1 server could not be undone"), "{}", left.stderr);
+    assert!(left.stderr.contains("could not unwrap 1 server"), "{}", left.stderr);
 }
 
 #[test]
-fn a_broken_file_is_told_and_the_others_are_wrapped() {
+fn a_broken_file_is_reported_and_the_others_are_wrapped() {
     let home = Home::filled();
     home.write(".claude.json", "{\n  \"mcpServers\": { \"a\": }\n}\n");
     let outcome = home.run(&["install", "--yes"]);
     assert_eq!(outcome.code, 1);
     let first = outcome.stderr.lines().next().unwrap().replace(home.0.path().to_str().unwrap(), "");
-    assert_eq!(first, "tidegate: /.claude.json:2:24: unexpected close brace; it is left alone");
-    assert_eq!(outcome.stderr.lines().last().unwrap(), "tidegate: 1 file left alone");
+    assert_eq!(first, "tidegate: /.claude.json:2:24: unexpected close brace; skipped");
+    assert_eq!(outcome.stderr.lines().last().unwrap(), "tidegate: skipped 1 file");
     assert_eq!(home.read(".claude.json"), "{\n  \"mcpServers\": { \"a\": }\n}\n");
     let command = format!("command = \"{PROGRAM}\" # by node\r\n");
     assert!(home.read(".codex/config.toml").contains(&command));
 }
 
 #[test]
-fn what_is_chosen_and_what_is_not_there() {
+fn unknown_names_are_refused() {
     let home = Home::filled();
     let outcome = home.run(&["install", "--yes", "--server", "github", "--server", "nix"]);
     assert_eq!(
         (outcome.code, outcome.stderr.as_str()),
-        (2, "tidegate: no server is called \"nix\"; there are: db, fetch, github, linear, sentry\n")
+        (2, "tidegate: unknown server \"nix\"; known servers: db, fetch, github, linear, sentry\n")
     );
     home.assert_untouched();
     assert_eq!(home.run(&["install", "--client", "notepad"]).code, 2);
@@ -379,7 +382,7 @@ fn what_is_chosen_and_what_is_not_there() {
 }
 
 #[test]
-fn for_programs() {
+fn json_output() {
     let home = Home::filled();
     let report = |arguments: &[&str]| -> Value {
         let outcome = home.run(&[arguments, &["--yes", "--format", "json"]].concat());
@@ -417,7 +420,7 @@ fn for_programs() {
     home.assert_untouched();
 }
 
-/// The words of a wrapped command behind `run`, as the client's file has them.
+/// Returns the arguments after `run` in a wrapped entry.
 fn wrapped_words(entry: &Value) -> Vec<String> {
     assert_eq!(entry["command"], PROGRAM);
     let words = entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned());
@@ -426,7 +429,7 @@ fn wrapped_words(entry: &Value) -> Vec<String> {
     words[1..].to_vec()
 }
 
-/// What is written really starts: the server's own tools answer through the rewritten entry.
+/// The rewritten entry starts: the server's tools answer through it.
 #[test]
 fn a_wrapped_command_starts() {
     let home = Home::new();
@@ -473,7 +476,7 @@ fn a_wrapped_address_is_reached_with_its_headers() {
 }
 
 #[test]
-fn a_token_in_a_variable_is_borne() {
+fn a_token_in_a_variable_is_sent() {
     let remote = Remote::start();
     let home = Home::new();
     home.write(

@@ -200,5 +200,5 @@ fn a_store_out_of_reach_is_exit_code_3() {
 fn nothing_kept_is_said() {
     let outcome = Home::new().run(&["ls"]);
     assert_eq!((outcome.code, outcome.text()), (0, ""));
-    assert!(outcome.stderr.contains("nothing is kept"));
+    assert!(outcome.stderr.contains("no results are kept"));
 }

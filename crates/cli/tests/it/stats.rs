@@ -262,7 +262,7 @@ fn a_ledger_of_an_earlier_version_is_told_as_far_as_it_goes() {
     }
     assert_eq!(found["counted"][0]["vocabulary"], Value::Null);
     let text = stats(&place.home(), &[]);
-    assert!(text.text().contains("counted in a way that was not noted;"), "{}", text.text());
+    assert!(text.text().contains("counted with an unknown vocabulary;"), "{}", text.text());
 }
 
 #[test]

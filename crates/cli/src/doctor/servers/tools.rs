@@ -1,4 +1,4 @@
-//! The tools of a server that answers: how many, what listing them costs, and what is in conflict with ours.
+//! The tools of a server: how many, what listing them costs, and which conflict with ours.
 
 use serde_json::{Value, json};
 use tidegate_clients::Launch;
@@ -15,9 +15,10 @@ use super::super::check::Check;
 use super::super::configuration::Configuration;
 use super::super::limits;
 
-/// Names that are told of several; there may be hundreds.
-const TOLD: usize = 3;
+/// Names shown of a list of tools, which may have hundreds.
+const MAX_SHOWN_NAMES: usize = 3;
 
+/// Returns the checks of a server that listed its tools.
 pub(super) fn checks(
     subject: &str,
     found: &Found,
@@ -25,31 +26,31 @@ pub(super) fn checks(
     tools: &[Value],
     configuration: &Configuration,
 ) -> Vec<Check> {
-    let entry = Entry(launch);
-    let observes = entry.is_set("--observe", "TIDEGATE_OBSERVE");
-    let name = entry.value("--server", "TIDEGATE_SERVER").unwrap_or_else(|| found.server().to_owned());
-    let policies = configuration.config.policies(&name, entry.rules());
+    let options = RunOptions(launch);
+    let observes = options.is_set("--observe", "TIDEGATE_OBSERVE");
+    let name = options.value("--server", "TIDEGATE_SERVER").unwrap_or_else(|| found.server().to_owned());
+    let policies = configuration.config.policies(&name, options.rules());
     let renamed = tools.iter().any(|tool| conflicts(tool, &policies.of_tool("")).iter().any(is_reader));
     let ours = |tool: &Value| !observes && !renamed && tool["name"] == Handle::READER;
     let theirs = tools.iter().filter(|tool| !ours(tool)).count() - usize::from(renamed);
-    let cost: Tokens = tools.iter().map(listed).sum();
-    let words = match theirs {
+    let cost: Tokens = tools.iter().map(list_cost).sum();
+    let count = match theirs {
         1 => "1 tool".to_owned(),
-        count => format!("{count} tools"),
+        theirs => format!("{theirs} tools"),
     };
-    let with = if observes { ", only observed" } else { " with ours" };
+    let with = if observes { ", only observed" } else { ", including ours" };
     let mut checks = vec![
-        Check::fine(subject, format!("starts, {words}, {cost} tokens to list them{with}"))
+        Check::fine(subject, format!("starts, {count}, {cost} tokens to list them{with}"))
             .with("tools", theirs)
             .with("list_tokens", cost.0),
     ];
     if observes {
         return checks;
     }
-    checks.extend(in_conflict(subject, tools, &policies));
-    checks.extend(checked_schemas(subject, found, tools, configuration));
+    checks.extend(name_conflicts(subject, tools, &policies));
+    checks.extend(validated_schemas(subject, found, tools, configuration));
     if policies.server.budget_tokens.or(policies.run.budget_tokens).is_some() {
-        checks.extend(limits::narrow(subject, &name, &policies, found.client, configuration));
+        checks.extend(limits::unreachable_budget(subject, &name, &policies, found.client, configuration));
     }
     checks
 }
@@ -58,18 +59,18 @@ fn is_reader(conflict: &Conflict) -> bool {
     matches!(conflict, Conflict::Reader(_))
 }
 
-/// What a model is told of a tool in every conversation.
-fn listed(tool: &Value) -> Tokens {
-    let told = json!({
+/// Returns the tokens of a tool's entry in the list, which the model reads in every conversation.
+fn list_cost(tool: &Value) -> Tokens {
+    let entry = json!({
         "name": tool["name"],
         "description": tool["description"],
         "parameters": tool["inputSchema"],
     });
-    Meter::default().count(&told.to_string())
+    Meter::default().count(&entry.to_string())
 }
 
-/// Names that both would use. All of these are got along with; who reads the list should know.
-fn in_conflict(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Check> {
+/// Returns notes on names that the server and tidegate both use. tidegate works around each of them.
+fn name_conflicts(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Check> {
     let mut checks = Vec::new();
     let (mut prefixed, mut outputs) = (Vec::new(), Vec::new());
     for tool in tools {
@@ -78,7 +79,7 @@ fn in_conflict(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Check
             match conflict {
                 Conflict::Reader(other) => checks.push(Check::note(
                     subject,
-                    format!("has a tool {} of its own; ours is called {other} there", Handle::READER),
+                    format!("has its own tool {}; ours is called {other}", Handle::READER),
                 )),
                 Conflict::Arguments(names) => prefixed.push(format!("{name} ({})", names.join(", "))),
                 Conflict::Output => outputs.push(name.to_owned()),
@@ -86,22 +87,23 @@ fn in_conflict(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Check
         }
     }
     if !prefixed.is_empty() {
-        let text =
-            format!("tools with arguments that we add, too, so ours begin with tg_: {}", several(&prefixed));
+        let text = format!(
+            "tools with arguments named like ours, so ours begin with tg_: {}",
+            some_names(&prefixed)
+        );
         checks.push(Check::note(subject, text));
     }
     if !outputs.is_empty() {
-        let text = format!(
-            "tools with an argument output of their own, which is heeded and passed on: {}",
-            several(&outputs)
-        );
+        let text =
+            format!("tools with their own argument output, which wins over ours: {}", some_names(&outputs));
         checks.push(Check::note(subject, text));
     }
     checks
 }
 
-/// A shaped answer has no `structuredContent`, which some clients take for an error where a schema was listed.
-fn checked_schemas(
+/// Checks for clients that validate results: a shaped answer has no `structuredContent`, which is an error for a tool
+/// that lists an `outputSchema`.
+fn validated_schemas(
     subject: &str,
     found: &Found,
     tools: &[Value],
@@ -122,27 +124,27 @@ fn checked_schemas(
         return None;
     }
     let text = format!(
-        "{} checks results against outputSchema, so shaped ones become errors: {}",
+        "{} validates results against outputSchema, so shaped answers become errors: {}",
         client.title,
-        several(&names)
+        some_names(&names)
     );
     let line = configuration.line_of_client(client.greets_as, "output_schema").unwrap_or_default();
     Some(Check::failure(subject, text).fix(format!("set output_schema = \"strip\" or \"union\" at {line}")))
 }
 
-fn several(names: &[String]) -> String {
-    let told = names.iter().take(TOLD).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(TOLD) {
-        0 => told,
-        more => format!("{told} and {more} more"),
+fn some_names(names: &[String]) -> String {
+    let shown = names.iter().take(MAX_SHOWN_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_SHOWN_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
-/// What an entry tells tidegate, by flags or variables.
-struct Entry<'l>(&'l Launch);
+/// The options of `tidegate run` in a client's entry, as flags or variables.
+struct RunOptions<'l>(&'l Launch);
 
-impl Entry<'_> {
-    /// The words for tidegate itself.
+impl RunOptions<'_> {
+    /// Returns the arguments of `tidegate run`, without the command of the server.
     fn flags(&self) -> &[String] {
         let words = &self.0.words;
         let from = words.iter().position(|word| word == "run").map_or(words.len(), |at| at + 1);
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_entry_says() {
+    fn options_of_an_entry() {
         let words = ["tidegate", "run", "--server=a", "--budget", "3_000", "--", "x", "--style", "probe"];
         let launch = Launch {
             words: words.map(str::to_owned).to_vec(),
@@ -198,10 +200,10 @@ mod tests {
             passed: Some(Vec::new()),
             folder: None,
         };
-        let entry = Entry(&launch);
-        assert_eq!(entry.value("--server", "TIDEGATE_SERVER").as_deref(), Some("a"));
-        let rules = entry.rules();
+        let options = RunOptions(&launch);
+        assert_eq!(options.value("--server", "TIDEGATE_SERVER").as_deref(), Some("a"));
+        let rules = options.rules();
         assert_eq!((rules.budget_tokens, rules.max_bytes, rules.style), (Some(3000), Some(9000), None));
-        assert!(!entry.is_set("--observe", "TIDEGATE_OBSERVE"));
+        assert!(!options.is_set("--observe", "TIDEGATE_OBSERVE"));
     }
 }

@@ -81,7 +81,7 @@ fn what_a_project_says_is_not_run_unasked() {
     home.write("project/.mcp.json", &json!({"mcpServers": servers}).to_string());
     let told = home.about("claude-code", &[]);
     assert!(
-        told.contains("is wrapped; not started: tidegate install did not write what .mcp.json says of it"),
+        told.contains("wrapped; not started: tidegate install did not write its entry in .mcp.json"),
         "{told}"
     );
     assert!(told.contains("tidegate doctor --client claude-code --server theirs"), "{told}");
@@ -97,12 +97,12 @@ fn what_a_project_says_is_not_run_unasked() {
     assert_eq!(home.run(&["install", "--yes"]).code, 0);
     let told = home.about("claude-code", &[]);
     assert!(told.contains("✓ claude-code ours  starts"), "{told}");
-    assert!(told.contains("claude-code theirs  is wrapped; not started"), "{told}");
+    assert!(told.contains("claude-code theirs  wrapped; not started"), "{told}");
     assert!(!mark.exists());
     let text = std::fs::read_to_string(home.path("project/.mcp.json")).unwrap();
     home.write("project/.mcp.json", &format!("{text} "));
     let told = home.about("claude-code", &[]);
-    assert!(told.contains("claude-code ours  is wrapped; not started"), "{told}");
+    assert!(told.contains("claude-code ours  wrapped; not started"), "{told}");
 }
 
 /// A client that lists the tools it allows has to be told of ours.
@@ -159,8 +159,8 @@ fn a_budget_that_bytes_leave_no_room_for() {
     let home = Home::cursor(json!({"good": scripted("good")}));
     home.write("project/tidegate.toml", "\n[server.good]\nbudget_tokens = 8000\n");
     let told = home.about("cursor good", &[]);
-    let expected = "! cursor good  a budget of 8,000 tokens is not used up: Cursor is given at most 10,240 bytes\n    fix: a \
-                    budget of at most 2048 tokens (tidegate.toml:3), or max_bytes = 40000 under [client.\"cursor-vscode\"] in \
-                    tidegate.toml if it shows so much\n";
+    let expected = "! cursor good  a budget of 8,000 tokens cannot be reached: Cursor gets at most 10,240 bytes\n    fix: set \
+                    a budget of at most 2048 tokens (tidegate.toml:3), or max_bytes = 40000 under [client.\"cursor-vscode\"] in \
+                    tidegate.toml if it shows that much\n";
     assert!(told.ends_with(expected), "{told}");
 }

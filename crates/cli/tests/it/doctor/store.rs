@@ -30,7 +30,10 @@ fn what_is_kept_is_told() {
     assert!(told.starts_with("✓ store  ~/data, 1 result, ") && told.ends_with(", SOME free\n"), "{told}");
     database(&home).execute("UPDATE artifact SET expires = 1", []).unwrap();
     let told = home.about("store", &[]);
-    assert!(told.ends_with("\n! store  1 result expired and still there\n    fix: tidegate gc\n"), "{told}");
+    assert!(
+        told.ends_with("\n! store  1 result expired, but not removed yet\n    fix: tidegate gc\n"),
+        "{told}"
+    );
     assert_eq!(home.run(&["gc"]).code, 0);
     assert_eq!(home.about("store", &[]), "✓ store  ~/data, 0 results, 0 bytes, SOME free\n");
 }
@@ -47,8 +50,8 @@ fn others_can_read_it() {
     set("data", 0o755);
     set("data/artifacts.db", 0o644);
     let told = home.told(&[]);
-    let expected = "✗ store          others can get into ~/data (mode 755)\n    fix: chmod 700 /HOME/data\n✗ store          \
-                    others can read artifacts.db in ~/data\n    fix: chmod 600 /HOME/data/artifacts.db\n✓ store ";
+    let expected = "✗ store          other users can access ~/data (mode 755)\n    fix: chmod 700 /HOME/data\n✗ store          \
+                    other users can read artifacts.db in ~/data\n    fix: chmod 600 /HOME/data/artifacts.db\n✓ store ";
     assert!(told.starts_with("exit code 1\n") && told.contains(expected), "{told}");
     // Every fix that is told is one.
     for line in told.lines().filter_map(|line| line.strip_prefix("    fix: ")) {
@@ -87,7 +90,7 @@ fn another_process_holds_it() {
     let other = database(&home);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let told = home.about("store", &[]);
-    let expected = "\n✗ store  another process holds it, and nothing can be kept\n    fix: find it and end it: fuser \
+    let expected = "\n✗ store  locked by another process, so nothing can be kept\n    fix: find and stop that process: fuser \
                     /HOME/data/artifacts.db\n";
     assert!(told.starts_with("✓ store  ~/data, 1 result, ") && told.ends_with(expected), "{told}");
 }
@@ -97,8 +100,8 @@ fn it_is_full() {
     let home = filled();
     database(&home).execute("UPDATE body SET stored = 4 << 30", []).unwrap();
     let told = home.about("store", &[]);
-    let expected = "\n✗ store  4 GB of 4 GB are in use; a full store keeps no more\n    fix: tidegate gc takes away what has \
-                    expired, tidegate rm what you name\n";
+    let expected = "\n✗ store  4 GB of 4 GB used; a full store keeps no more results\n    fix: tidegate gc removes expired \
+                    results, tidegate rm single ones\n";
     assert!(told.ends_with(expected), "{told}");
 }
 

@@ -1,4 +1,4 @@
-//! `tidegate ls`, `show`, `export`, `rm` and `gc`: what is kept, and what is done with it.
+//! The commands on kept results: `tidegate ls`, `show`, `export`, `rm` and `gc`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,32 +14,32 @@ use crate::error::CommandError;
 use crate::keep::{Keep, causes, id};
 use crate::ui;
 
-/// List the results that are kept, newest first
+/// List kept results, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate ls\n  tidegate ls --limit 5 --format json")]
 pub(crate) struct Ls {
-    /// Most results to list
+    /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// Show what is known of a kept result
+/// Show the metadata of a kept result
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate show list_issues-3f9c2kq7m0xw")]
 pub(crate) struct Show {
     /// Name of the result
     id: String,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// Write out a kept result, byte for byte as it came
+/// Write a kept result to stdout or a file, byte for byte
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate export list_issues-3f9c2kq7m0xw --output issues.json\n  \
     tidegate export list_issues-3f9c2kq7m0xw | wc -c")]
@@ -60,16 +60,16 @@ pub(crate) struct Rm {
     #[arg(required = true)]
     ids: Vec<String>,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// Remove what has expired and give the space back
+/// Remove expired results and free their space
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate gc")]
 pub(crate) struct Gc {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -100,7 +100,7 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
         return ui::json(&Value::Array(artifacts.iter().map(report).collect()));
     }
     if artifacts.is_empty() {
-        ui::note("nothing is kept; tidegate run keeps what would flood the agent's context");
+        ui::note("no results are kept; tidegate run keeps those that do not fit the budget");
         return Ok(());
     }
     let mut rows = vec![["NAME", "KIND", "RECORDS", "BYTES", "TOKENS", "EXPIRES"].map(str::to_owned)];
@@ -153,7 +153,7 @@ pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
             let mut file = std::fs::File::create(path).map_err(failed)?;
             chunks.try_for_each(|chunk| file.write_all(&chunk?).map_err(failed))?;
             file.sync_all().map_err(failed)?;
-            ui::note(&format!("{} bytes written to {}", source.len(), path.display()));
+            ui::note(&format!("wrote {} bytes to {}", source.len(), path.display()));
             Ok(())
         }
     }
@@ -162,12 +162,12 @@ pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
 /// Runs `rm`.
 pub(crate) fn rm(arguments: &Rm) -> Result<(), CommandError> {
     let keep = Keep::open()?;
-    // Names that are none are found before anything is removed.
+    // Check all names before removing anything.
     arguments.ids.iter().try_for_each(|name| id(name).map(drop))?;
     for name in &arguments.ids {
         keep.delete(name)?;
         if arguments.format == Format::Text {
-            ui::note(&format!("{name} removed"));
+            ui::note(&format!("removed {name}"));
         }
     }
     match arguments.format {
@@ -191,7 +191,7 @@ pub(crate) fn gc(arguments: &Gc) -> Result<(), CommandError> {
     }
     ui::data(
         format!(
-            "{} expired, {} bytes given back; {} kept in {} bytes\n",
+            "removed {} expired, freed {} bytes; {} kept in {} bytes\n",
             swept.artifacts, swept.freed_bytes, usage.artifacts, usage.stored_bytes
         )
         .as_bytes(),

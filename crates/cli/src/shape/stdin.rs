@@ -1,4 +1,4 @@
-//! What a command reads: stdin as a source. A regular file is read in place, anything else is read into memory.
+//! stdin as a source: a redirected file is read in place, anything else into memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,19 +8,19 @@ use tidegate_core::source::Source;
 use crate::error::CommandError;
 
 /// The bytes of stdin.
-pub(crate) enum Input {
+pub(super) enum Stdin {
     /// A redirected file.
     File { file: File, length: u64 },
-    /// What came through a pipe.
+    /// The content of a pipe.
     Memory(Vec<u8>),
 }
 
-impl Input {
-    /// Takes stdin.
-    pub(crate) fn stdin() -> Result<Self, CommandError> {
+impl Stdin {
+    /// Opens stdin, and reads it whole unless it is a file.
+    pub(super) fn open() -> Result<Self, CommandError> {
         let unreadable = |error: io::Error| CommandError::bad_input(format!("cannot read stdin: {error}"));
-        if let Some(input) = Self::redirected_file().map_err(unreadable)? {
-            return Ok(input);
+        if let Some(file) = Self::redirected_file().map_err(unreadable)? {
+            return Ok(file);
         }
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).map_err(unreadable)?;
@@ -44,7 +44,7 @@ impl Input {
     }
 }
 
-impl Source for Input {
+impl Source for Stdin {
     fn len(&self) -> u64 {
         match self {
             Self::File { length, .. } => *length,

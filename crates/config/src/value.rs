@@ -1,4 +1,6 @@
-//! A value as it was set, and what setting it changes.
+//! The value of a key, and the rule or client setting it changes.
+//!
+//! A [`Value`] has been checked against its key: `file.rs` reports everything else as a mistake.
 
 use std::fmt;
 
@@ -7,34 +9,34 @@ use tidegate_gate::policy::{OnStoreFailure, Rules};
 use tidegate_gate::profile::{OutputSchema, Profile, ProfileRules};
 use tidegate_gate::style::{ProbeWhen, Style};
 
-use super::keys::Fallback;
+use crate::keys::DefaultValue;
 
-/// A value that was found to be right for its key.
+/// A value that is valid for its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
     /// A whole number.
     Number(u64),
     /// `true` or `false`.
     Flag(bool),
-    /// A text, or one of several names.
+    /// A string, or one of several names.
     Text(String),
-    /// A list of texts.
+    /// A list of strings.
     Texts(Vec<String>),
 }
 
 impl Value {
-    /// Returns what holds where nothing is set; `None` where that is no single value.
-    pub(super) fn of_fallback(fallback: &Fallback) -> Option<Self> {
-        match fallback {
-            Fallback::Number(number) => Some(Self::Number(*number)),
-            Fallback::Flag(flag) => Some(Self::Flag(*flag)),
-            Fallback::Name(name) => Some(Self::Text((*name).to_owned())),
-            Fallback::Words(_) => None,
+    /// Returns the default of a key; `None` if it is not a single value.
+    pub fn of_default(default: &DefaultValue) -> Option<Self> {
+        match default {
+            DefaultValue::Number(number) => Some(Self::Number(*number)),
+            DefaultValue::Flag(flag) => Some(Self::Flag(*flag)),
+            DefaultValue::Choice(name) => Some(Self::Text((*name).to_owned())),
+            DefaultValue::Described(_) => None,
         }
     }
 
-    /// Returns it as JSON.
-    pub(super) fn json(&self) -> Json {
+    /// Returns the value as JSON.
+    pub fn json(&self) -> Json {
         match self {
             Self::Number(number) => json!(number),
             Self::Flag(flag) => json!(flag),
@@ -43,7 +45,7 @@ impl Value {
         }
     }
 
-    pub(super) fn number(&self) -> Option<u64> {
+    pub(crate) fn number(&self) -> Option<u64> {
         if let Self::Number(number) = self { Some(*number) } else { None }
     }
 
@@ -51,7 +53,7 @@ impl Value {
         if let Self::Flag(flag) = self { Some(*flag) } else { None }
     }
 
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
@@ -64,7 +66,7 @@ impl Value {
     }
 }
 
-/// As it is written in a file.
+/// Writes the value as TOML.
 impl fmt::Display for Value {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -79,13 +81,19 @@ impl fmt::Display for Value {
     }
 }
 
-/// A text as TOML writes it, also as a key: as JSON does, but for one character more.
-pub(super) fn quoted(text: &str) -> String {
+/// Returns a part of a heading as TOML writes it: bare if it can be, else quoted.
+pub fn quoted_key(name: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !name.is_empty() && name.bytes().all(is_bare) { name.to_owned() } else { quoted(name) }
+}
+
+/// Quotes a string for TOML, which escapes what JSON escapes, and U+007F.
+pub(crate) fn quoted(text: &str) -> String {
     Json::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// Sets a rule; a name that is none changes nothing.
-pub(crate) fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
+/// Sets the rule with this name; an unknown name changes nothing.
+pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
     match name {
         "budget_tokens" => rules.budget_tokens = value.number(),
         "max_bytes" => rules.max_bytes = value.number(),
@@ -113,8 +121,8 @@ pub(crate) fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
     }
 }
 
-/// Sets how a client is treated; a name that is none changes nothing.
-pub(super) fn set_client(rules: &mut ProfileRules, name: &str, value: &Value) {
+/// Sets the client rule with this name; an unknown name changes nothing.
+pub(crate) fn set_client_rule(rules: &mut ProfileRules, name: &str, value: &Value) {
     match name {
         "budget_tokens" => rules.budget_tokens = value.number(),
         "max_bytes" => rules.max_bytes = value.number(),
@@ -126,8 +134,8 @@ pub(super) fn set_client(rules: &mut ProfileRules, name: &str, value: &Value) {
     }
 }
 
-/// Returns how a client is treated; `None` where nothing is said of it.
-pub(super) fn of_profile(profile: &Profile, name: &str) -> Option<Value> {
+/// Returns what a profile has for a client key; `None` if it has nothing.
+pub(crate) fn client_value(profile: &Profile, name: &str) -> Option<Value> {
     match name {
         "budget_tokens" => profile.budget_tokens.map(Value::Number),
         "max_bytes" => Some(Value::Number(profile.max_bytes)),

@@ -1,59 +1,62 @@
-//! The file that `tidegate config init` writes: every key, commented out, with what it is for.
+//! The file that `tidegate config init` writes: every key, commented out, with what it does.
+//!
+//! Prose is commented out with `# `, settings with `#` alone: removing that `#` sets the key.
 
-use super::keys::{Fallback, Group, Key};
+use crate::keys::{DefaultValue, Key, KeyGroup};
 
-/// Prose is commented with `# `, settings with `#` alone: take that away and they hold.
 const HEAD: &str = "\
-# tidegate.toml: what tidegate does with the results of tools.
+# tidegate.toml: how tidegate handles the results of tools.
 #
-# All of it is commented out and shows the default, or an example where there is none.
+# Every key is commented out and shows its default, or an example if the default is not a single value.
 #   tidegate config check    finds mistakes
-#   tidegate config show     tells what holds in the end, and where it comes from
-#   tidegate config schema   is for editors; with taplo, write it to a file and begin this one with
+#   tidegate config show     shows the values in effect and where each comes from
+#   tidegate config schema   prints a JSON Schema for editors; with taplo, save it and begin this file with
 #                            #:schema ./tidegate.schema.json
 #
-# A flag wins over the environment, that over the project's file, that over the user's, that over the defaults.
+# Precedence: command line, environment, project file, user file, default.
 ";
 
-/// The other places where rules can stand, each with an example.
-const NARROWER: &str = "
-# Rules for the tools of one server, as it is named by `tidegate run --server NAME`. Every key above can stand here.
+/// The narrower tables that rules can be in, each with an example.
+const NARROWER_TABLES: &str = "
+# Rules for the tools of one server, named as in `tidegate run --server NAME`. Takes every key above.
 #[server.github]
 #budget_tokens = 3000
 
-# Rules for tools by name; * stands for any characters. The narrowest pattern wins.
+# Rules for tools by name; * matches any characters. The most specific pattern wins.
 #[server.github.tool.\"list_*\"]
 #fields = [\"number\", \"title\", \"state\"]
 #page_size = 25
 ";
 
 /// Returns the text of the file.
-pub(super) fn template() -> String {
+pub fn template() -> String {
     let mut out = HEAD.to_owned();
     out.push_str("\n# Rules for all tools of all servers.\n[defaults]\n");
-    list(&mut out, Group::Rules);
-    out.push_str(NARROWER);
-    out.push_str("\n# How a client is treated, by the name it gives itself; * stands for any characters.\n");
+    list(&mut out, KeyGroup::Rules);
+    out.push_str(NARROWER_TABLES);
+    out.push_str(
+        "\n# Settings for a client, by the name it sends in `initialize`; * matches any characters.\n",
+    );
     out.push_str("#[client.\"my-client*\"]\n");
-    list(&mut out, Group::Client);
+    list(&mut out, KeyGroup::Client);
     out.push_str("\n[store]\n");
-    list(&mut out, Group::Store);
+    list(&mut out, KeyGroup::Store);
     out
 }
 
-fn list(out: &mut String, group: Group) {
-    for (number, key) in Key::of(group).enumerate() {
-        let value = key.fallback.written().unwrap_or_else(|| key.example.to_owned());
+fn list(out: &mut String, group: KeyGroup) {
+    for (number, key) in Key::in_group(group).enumerate() {
+        let value = key.default.as_toml().unwrap_or_else(|| key.example.to_owned());
         let gap = if number == 0 { "" } else { "\n" };
         out.push_str(&format!("{gap}# {}\n", about(key)));
         out.push_str(&format!("#{} = {value}\n", key.name));
     }
 }
 
-/// What a key is for and what it takes.
+/// Describes a key and the values it takes.
 fn about(key: &Key) -> String {
-    match key.fallback {
-        Fallback::Words(words) => format!("{}\n# {}; default: {words}", key.doc, key.kind),
+    match key.default {
+        DefaultValue::Described(words) => format!("{}\n# {}; default: {words}", key.doc, key.kind),
         _ => format!("{}\n# {}", key.doc, key.kind),
     }
 }
@@ -63,24 +66,24 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::file::File;
-    use crate::config::keys::KEYS;
+    use crate::file::ConfigFile;
+    use crate::keys::KEYS;
 
-    fn read(text: &str) -> File {
+    fn read(text: &str) -> ConfigFile {
         let mut mistakes = Vec::new();
-        let file = File::read(Path::new("t.toml"), text, &mut mistakes);
+        let file = ConfigFile::read(Path::new("t.toml"), text, &mut mistakes);
         assert!(mistakes.is_empty(), "{mistakes:?}\n{text}");
         file
     }
 
     #[test]
-    fn nothing_is_set_until_it_is_changed() {
+    fn nothing_is_set_by_default() {
         let file = read(&template());
         assert!(file.sections.iter().all(|section| section.settings.is_empty()));
     }
 
     #[test]
-    fn what_is_commented_out_is_right_and_complete() {
+    fn every_commented_out_key_is_valid() {
         let uncommented: Vec<String> = template()
             .lines()
             .map(|line| match line.strip_prefix('#') {

@@ -1,4 +1,6 @@
-//! What `stats` and `scan` share: which notes of the ledger are read, and what each of them is.
+//! Reading the ledger, for `stats` and `scan`: which entries are selected, and what kind each is.
+
+mod percentile;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,20 +13,21 @@ use tidegate_store::{Call, Clock, Millis, SystemClock, read_calls};
 use crate::error::CommandError;
 use crate::keep::causes;
 use crate::overrides::duration;
+pub(crate) use percentile::percentile;
 
-/// Which notes are meant.
+/// Which entries to read.
 #[derive(Debug, Args)]
-pub(crate) struct Selection {
-    /// Only what was noted since: a time back such as 90m, 2h or 7d, or a day such as 2026-11-14 (UTC)
+pub(crate) struct EntryFilter {
+    /// Only calls since then: a duration such as 90m, 2h or 7d ago, or a day such as 2026-11-14 (UTC)
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Since>,
 
-    /// Only what servers of this name answered
+    /// Only calls to servers with this name
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
 }
 
-/// A time to begin at.
+/// The time to begin at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
     Ago(Duration),
@@ -34,30 +37,30 @@ enum Since {
 fn since(text: &str) -> Result<Since, String> {
     let at = Millis::read(text).map(Since::At);
     at.or_else(|| duration(text).ok().map(Since::Ago))
-        .ok_or_else(|| "write it like 90m, 2h, 7d, 2026-11-14 or 2026-11-14T09:30:00Z".into())
+        .ok_or_else(|| "expected 90m, 2h, 7d, 2026-11-14 or 2026-11-14T09:30:00Z".into())
 }
 
-/// What a note is about.
+/// What an entry records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A result that crossed as it came.
+pub(crate) enum EntryKind {
+    /// A result that passed unchanged.
     Passed,
-    /// A result that was only looked at.
+    /// A result of `tidegate run --observe`.
     Observed,
-    /// A result in whose place something else was answered.
+    /// A result that was replaced by a shaped answer.
     Shaped,
-    /// A call of which only an error could be told.
+    /// A call that could only be answered with an error.
     Lost,
     /// A part of a kept result.
     FollowUp,
-    /// A list of tools, or its first page.
+    /// The first page of a tool list.
     List,
-    /// A further page of a list of tools.
+    /// A further page of a tool list.
     MoreOfList,
 }
 
-impl Kind {
-    /// Returns what a note is about.
+impl EntryKind {
+    /// Returns the kind of an entry.
     pub(crate) fn of(call: &Call) -> Self {
         match call.step.as_str() {
             "pass" | "whole" => Self::Passed,
@@ -65,16 +68,16 @@ impl Kind {
             "view" | "fetch" => Self::FollowUp,
             LIST => Self::List,
             MORE_OF_LIST => Self::MoreOfList,
-            // The style `error` keeps the result.
+            // The style `error` keeps the result and has an artifact.
             "error" if call.artifact.is_none() => Self::Lost,
             _ => Self::Shaped,
         }
     }
 }
 
-impl Selection {
-    /// Reads the notes that are meant, oldest first. A follow-up may reach a kept result through another server than
-    /// the one whose tool was called; here it counts for that one.
+impl EntryFilter {
+    /// Reads the selected entries, oldest first. A follow-up may arrive through another server than the one that
+    /// returned the result; it counts for the latter.
     pub(crate) fn read(
         &self,
         ledger: Option<PathBuf>,
@@ -89,9 +92,9 @@ impl Selection {
         let mut origins: HashMap<String, String> = HashMap::new();
         let read = read_calls(&path, since, &mut |mut call| {
             if let Some(artifact) = &call.artifact {
-                match (Kind::of(&call), origins.get(artifact)) {
-                    (Kind::FollowUp, Some(server)) => call.server.clone_from(server),
-                    (Kind::FollowUp, None) => {}
+                match (EntryKind::of(&call), origins.get(artifact)) {
+                    (EntryKind::FollowUp, Some(server)) => call.server.clone_from(server),
+                    (EntryKind::FollowUp, None) => {}
                     _ => drop(origins.insert(artifact.clone(), call.server.clone())),
                 }
             }
@@ -101,18 +104,18 @@ impl Selection {
         });
         read.map_err(|error| {
             CommandError::out_of_reach(format!("cannot read {}: {}", path.display(), causes(&error)))
-                .hint("move the file away to begin a new one")
+                .hint("move the file away to start a new one")
         })
     }
 
-    /// Returns whether anything narrows what is read.
+    /// Tells whether the filter leaves entries out.
     pub(crate) fn is_narrow(&self) -> bool {
         self.since.is_some() || self.server.is_some()
     }
 }
 
-/// Returns where the ledger is, whether it is there or not.
-pub(crate) fn ledger(place: &Place) -> Option<PathBuf> {
+/// Returns the path of the ledger, whether or not it exists.
+pub(crate) fn ledger_path(place: &Place) -> Option<PathBuf> {
     place.folder().map(|folder| folder.join("ledger.db"))
 }
 

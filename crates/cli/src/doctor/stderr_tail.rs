@@ -1,4 +1,4 @@
-//! What a server says on stderr, as far as it is worth telling.
+//! The last lines that a server writes to stderr.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read};
@@ -7,51 +7,52 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Lines that are remembered, and bytes of each.
-const LINES: usize = 8;
-const LINE: u64 = 300;
-/// How long the last words of a server that has ended may take.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Lines kept, and bytes of each.
+const MAX_LINES: usize = 8;
+const MAX_LINE_BYTES: u64 = 300;
+/// How long to wait for the end of the stream.
+const END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Remembers the last lines of a stream.
-pub(super) struct Said {
+/// Collects the last lines of a stream.
+pub(super) struct StderrTail {
     lines: Arc<Mutex<VecDeque<String>>>,
     ended: Receiver<()>,
 }
 
-impl Said {
-    /// Returns what remembers, and what to write to.
-    pub(super) fn listen() -> io::Result<(Self, PipeWriter)> {
+impl StderrTail {
+    /// Returns a collector and the pipe to write to.
+    pub(super) fn open() -> io::Result<(Self, PipeWriter)> {
         let (reader, writer) = io::pipe()?;
         let lines = Arc::new(Mutex::new(VecDeque::new()));
         let (sender, ended) = channel();
         let into = Arc::clone(&lines);
         thread::spawn(move || {
-            remember(reader, &into);
-            // Nobody may be waiting.
+            collect(reader, &into);
+            // The receiver may be gone.
             let _ = sender.send(());
         });
         Ok((Self { lines, ended }, writer))
     }
 
-    /// Returns the last lines. Something that a server left behind may hold the stream open, so this does not wait long.
-    pub(super) fn last(self) -> Vec<String> {
-        let _ = self.ended.recv_timeout(LAST_WORDS);
+    /// Returns the last lines. A process that the server left behind may hold the stream open, so this waits only
+    /// briefly for its end.
+    pub(super) fn lines(self) -> Vec<String> {
+        let _ = self.ended.recv_timeout(END_TIMEOUT);
         std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner)).into()
     }
 }
 
-fn remember(reader: PipeReader, into: &Mutex<VecDeque<String>>) {
+fn collect(reader: PipeReader, into: &Mutex<VecDeque<String>>) {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
-    while (&mut reader).take(LINE).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+    while (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
         line.clear();
         if text.is_empty() {
             continue;
         }
         let mut lines = into.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LINES {
+        if lines.len() == MAX_LINES {
             lines.pop_front();
         }
         lines.push_back(text);
@@ -65,17 +66,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_are_remembered() {
-        let (said, mut writer) = Said::listen().unwrap();
+    fn the_last_lines_are_kept() {
+        let (tail, mut writer) = StderrTail::open().unwrap();
         for number in 0..20 {
             writeln!(writer, "line {number}\n").unwrap();
         }
         write!(writer, "{}", "x".repeat(400)).unwrap();
         drop(writer);
-        let last = said.last();
+        let last = tail.lines();
         assert_eq!(
             (last.len(), last[0].as_str(), last[6].len(), last[7].len()),
-            (LINES, "line 14", 300, 100)
+            (MAX_LINES, "line 14", 300, 100)
         );
     }
 }

@@ -1,6 +1,6 @@
-//! Percentiles by the nearest rank: always a value that was seen, never one between two.
+//! Percentiles by nearest rank: always a value that occurs, never an interpolated one.
 
-/// Returns the smallest of the values that at least so many percent of them do not exceed; they must be in order.
+/// Returns the smallest value that is at least as large as this percentage of the values. They must be sorted.
 pub(crate) fn percentile(sorted: &[u64], percent: u64) -> Option<u64> {
     let rank = (sorted.len() as u64 * percent).div_ceil(100).max(1);
     sorted.get(usize::try_from(rank - 1).ok()?).copied()
@@ -12,13 +12,13 @@ mod tests {
 
     use super::*;
 
-    /// The definition, word for word.
+    /// The definition, computed the slow way.
     fn naive(values: &[u64], percent: u64) -> Option<u64> {
-        let enough = |most: u64| {
-            let below = values.iter().filter(|value| **value <= most).count() as u64;
+        let is_enough = |bound: u64| {
+            let below = values.iter().filter(|value| **value <= bound).count() as u64;
             below * 100 >= percent * values.len() as u64
         };
-        values.iter().copied().filter(|value| enough(*value)).min()
+        values.iter().copied().filter(|value| is_enough(*value)).min()
     }
 
     proptest! {

@@ -1,0 +1,232 @@
+//! The value of every key in effect for one server, tool and client, and where each value comes from.
+//!
+//! The values shown here make the same policy and profile that `tidegate run` works with; a test holds them to that.
+
+use std::fmt;
+
+use tidegate_gate::Caller;
+use tidegate_gate::policy::{Policies, Policy, Rules};
+use tidegate_gate::profile::Profile;
+
+use crate::file::{ConfigFile, Heading, Section, Setting};
+use crate::keys::{Key, KeyGroup};
+use crate::locate::path_variable;
+use crate::resolve::Config;
+use crate::value::{Value, client_value, set_rule};
+
+/// What the values are asked for; an absent name means any.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Subject<'s> {
+    /// The server, by the name of its section.
+    pub server: Option<&'s str>,
+    /// A tool of that server.
+    pub tool: Option<&'s str>,
+    /// The client, by the name it sends in `initialize`.
+    pub client: Option<&'s str>,
+}
+
+/// A value that the command line or the environment sets.
+#[derive(Debug, Clone)]
+pub struct Override {
+    /// The name of the key.
+    pub key: &'static str,
+    /// The value.
+    pub value: Value,
+    /// Whether it comes from the environment.
+    pub from_environment: bool,
+}
+
+/// The value of one key.
+#[derive(Debug, Clone)]
+pub struct EffectiveValue<'c> {
+    /// The key.
+    pub key: &'static Key,
+    /// The value; `None` if it is not a single one.
+    pub value: Option<Value>,
+    /// Where it comes from.
+    pub origin: Origin<'c>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Origin<'c> {
+    /// A flag.
+    Flag(&'static str),
+    /// An environment variable.
+    Variable(&'static str),
+    /// A line of a file.
+    File {
+        /// The file.
+        file: &'c ConfigFile,
+        /// The section.
+        section: &'c Section,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// Built in for a known client.
+    BuiltIn,
+    /// The default.
+    Default,
+}
+
+/// Every value in effect.
+#[derive(Debug)]
+pub struct Effective<'c> {
+    config: &'c Config,
+    subject: Subject<'c>,
+    /// The rules for the tool.
+    pub rules: Vec<EffectiveValue<'c>>,
+    /// The settings for the client.
+    pub client: Vec<EffectiveValue<'c>>,
+    /// The store.
+    pub store: Vec<EffectiveValue<'c>>,
+}
+
+impl<'c> Effective<'c> {
+    /// Returns the values in effect; `overrides` win over every file.
+    pub fn new(config: &'c Config, subject: Subject<'c>, overrides: &[Override]) -> Self {
+        let overridden = |key: &'static Key| {
+            let found = overrides.iter().find(|set| set.key == key.name)?;
+            let origin = match found.from_environment {
+                true => Origin::Variable(key.variable),
+                false => Origin::Flag(key.flag),
+            };
+            Some(EffectiveValue { key, value: Some(found.value.clone()), origin })
+        };
+        let client = client_values(config, subject.client.unwrap_or_default());
+        let sections = config.sections_for_tool(subject.server, subject.tool);
+        let rules = Key::in_group(KeyGroup::Rules).map(|key| {
+            overridden(key)
+                .or_else(|| first_setting(&sections, key))
+                .or_else(|| set_for_client(&client, key))
+                .unwrap_or_else(|| EffectiveValue::default_of(key))
+        });
+        let rules = rules.collect();
+        let store = Key::in_group(KeyGroup::Store).map(|key| match key.name {
+            "path" => store_folder(config, key),
+            _ => overridden(key)
+                .or_else(|| store_value(config, key))
+                .unwrap_or_else(|| EffectiveValue::default_of(key)),
+        });
+        Self { config, subject, rules, store: store.collect(), client }
+    }
+
+    /// Returns the policy that the rules make.
+    pub fn policy(&self) -> Policy {
+        let mut run = Rules::default();
+        // The policy itself applies defaults and the client's values.
+        for effective in self.rules.iter().filter(|effective| effective.is_set_as_rule()) {
+            if let Some(value) = &effective.value {
+                set_rule(&mut run, effective.key.name, value);
+            }
+        }
+        let mut policies = Policies::default();
+        policies.run = run;
+        policies.of_tool(self.subject.tool.unwrap_or_default())
+    }
+
+    /// Returns the profile of the client.
+    pub fn profile(&self) -> Profile {
+        let mut caller = Caller::unknown(self.config.clients());
+        caller.name(self.subject.client.unwrap_or_default());
+        caller.profile
+    }
+
+    /// Returns the patterns of the server's tools that have a section of their own.
+    pub fn tool_patterns(&self) -> Vec<&'c str> {
+        let pattern = |section: &'c Section| match &section.heading {
+            Heading::Tools { server, pattern } if Some(server.as_str()) == self.subject.server => {
+                Some(pattern.as_str())
+            }
+            _ => None,
+        };
+        self.config.sections().filter_map(|(_, section)| pattern(section)).collect()
+    }
+}
+
+/// Returns the setting of the first section that has the key.
+fn first_setting<'c>(
+    sections: &[(&'c ConfigFile, &'c Section)],
+    key: &'static Key,
+) -> Option<EffectiveValue<'c>> {
+    let setting =
+        |(file, section): &(&'c ConfigFile, &'c Section)| Some((*file, *section, section.get(key.name)?));
+    sections
+        .iter()
+        .find_map(setting)
+        .map(|(file, section, setting)| EffectiveValue::set_in(file, section, setting))
+}
+
+fn store_value<'c>(config: &'c Config, key: &'static Key) -> Option<EffectiveValue<'c>> {
+    let (file, section, setting) = config.store_setting(key.name)?;
+    Some(EffectiveValue::set_in(file, section, setting))
+}
+
+fn client_values<'c>(config: &'c Config, name: &str) -> Vec<EffectiveValue<'c>> {
+    let sections = config.sections_for_client(name);
+    let (built_in, strictest) = (Profile::of_client(name), Profile::strictest());
+    let values = Key::in_group(KeyGroup::Client).map(|key| {
+        let value = client_value(&built_in, key.name);
+        let is_default = value == client_value(&strictest, key.name);
+        let origin = if is_default { Origin::Default } else { Origin::BuiltIn };
+        first_setting(&sections, key).unwrap_or(EffectiveValue { key, value, origin })
+    });
+    values.collect()
+}
+
+/// Returns what a file sets for the client, which applies where no rule sets the key. `max_bytes` is different: the
+/// smaller one of rule and client applies.
+fn set_for_client<'c>(client: &[EffectiveValue<'c>], key: &'static Key) -> Option<EffectiveValue<'c>> {
+    let is_same_key =
+        |effective: &&EffectiveValue<'c>| effective.key.name == key.name && key.name != "max_bytes";
+    let set = client.iter().find(is_same_key).filter(|set| matches!(set.origin, Origin::File { .. }))?;
+    Some(EffectiveValue { key, value: set.value.clone(), origin: set.origin })
+}
+
+/// Returns the folder of the store, expanded.
+fn store_folder<'c>(config: &'c Config, key: &'static Key) -> EffectiveValue<'c> {
+    let origin = match (path_variable(key.variable), store_value(config, key)) {
+        (Some(_), _) => Origin::Variable(key.variable),
+        (None, Some(set)) => set.origin,
+        (None, None) => Origin::Default,
+    };
+    let folder = config.place().folder();
+    EffectiveValue { key, value: folder.map(|folder| Value::Text(folder.display().to_string())), origin }
+}
+
+impl<'c> EffectiveValue<'c> {
+    fn set_in(file: &'c ConfigFile, section: &'c Section, setting: &'c Setting) -> Self {
+        let origin = Origin::File { file, section, line: setting.line };
+        Self { key: setting.key, value: Some(setting.value.clone()), origin }
+    }
+
+    fn default_of(key: &'static Key) -> Self {
+        Self { key, value: Value::of_default(&key.default), origin: Origin::Default }
+    }
+
+    /// Tells whether it was set as a rule, and not for a client.
+    fn is_set_as_rule(&self) -> bool {
+        match self.origin {
+            Origin::Flag(_) | Origin::Variable(_) => true,
+            Origin::File { section, .. } => !matches!(section.heading, Heading::Client(_)),
+            Origin::BuiltIn | Origin::Default => false,
+        }
+    }
+}
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => formatter.write_str(flag),
+            Self::Variable(variable) => formatter.write_str(variable),
+            Self::File { file, section, line } => {
+                write!(formatter, "{}:{line} [{}]", file.path.display(), section.heading)
+            }
+            Self::BuiltIn => formatter.write_str("built in for this client"),
+            Self::Default => formatter.write_str("default"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

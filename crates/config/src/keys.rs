@@ -1,0 +1,345 @@
+//! Every key of `tidegate.toml`, once: where it belongs, which values it takes, its default, and what it does.
+//!
+//! The reader, the JSON Schema, the template of `tidegate config init`, `tidegate config show` and the reference page are
+//! all generated from [`KEYS`]. `value.rs` applies a value to the rules it changes; a test checks that it knows every key.
+
+use std::fmt;
+
+use tidegate_core::budget::Budget;
+use tidegate_core::hints::Hints;
+use tidegate_gate::policy::{OnStoreFailure, TOKEN_LIFE, TTL};
+use tidegate_gate::profile::OutputSchema;
+use tidegate_gate::style::{ProbeWhen, Style};
+
+/// The top-level tables of the file.
+pub(crate) const TOP_LEVEL_TABLES: [&str; 4] = ["defaults", "server", "client", "store"];
+
+/// The tables a key can appear in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyGroup {
+    /// Rules for tools: `[defaults]`, `[server.NAME]`, `[server.NAME.tool.PATTERN]`.
+    Rules,
+    /// `[client.PATTERN]`.
+    Client,
+    /// `[store]`.
+    Store,
+}
+
+/// The values a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueKind {
+    /// A whole number within bounds, both included.
+    Number {
+        /// The smallest value.
+        min: u64,
+        /// The largest value.
+        max: u64,
+    },
+    /// `true` or `false`.
+    Flag,
+    /// A string that is not empty.
+    Text,
+    /// A list of strings.
+    Texts,
+    /// One of these names.
+    Choice(&'static [&'static str]),
+}
+
+/// The default of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DefaultValue {
+    /// A number.
+    Number(u64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// One of the choices.
+    Choice(&'static str),
+    /// Not a single value: a description of it.
+    Described(&'static str),
+}
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// The tables it can appear in.
+    pub group: KeyGroup,
+    /// Its name.
+    pub name: &'static str,
+    /// The values it takes.
+    pub kind: ValueKind,
+    /// Its default.
+    pub default: DefaultValue,
+    /// A value other than the default, as written in a file.
+    pub example: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// The flag of `tidegate run` that sets it as well; empty if there is none.
+    pub flag: &'static str,
+    /// The environment variable that sets it as well; empty if there is none.
+    pub variable: &'static str,
+}
+
+/// The largest result accepted from a server where nothing else is set.
+pub const DEFAULT_MAX_RESULT_BYTES: u64 = 256 << 20;
+/// The smallest value of `max_result_bytes`: a limit must leave room for results that pass unread.
+pub const MIN_MAX_RESULT_BYTES: u64 = 1 << 20;
+/// Upper bound of keys that have no natural one; larger numbers limit nothing.
+const MAX_NUMBER: u64 = 1 << 40;
+
+const TOKENS: ValueKind = ValueKind::Number { min: Budget::LEAST_TOKENS.0, max: MAX_NUMBER };
+const BYTES: ValueKind = ValueKind::Number { min: Budget::LEAST_BYTES.0, max: MAX_NUMBER };
+const RESULT_BYTES: ValueKind = ValueKind::Number { min: MIN_MAX_RESULT_BYTES, max: MAX_NUMBER };
+
+const fn up_to(max: u64) -> ValueKind {
+    ValueKind::Number { min: 1, max }
+}
+
+/// All keys, the most used first.
+pub const KEYS: [Key; 30] = [
+    rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
+        .example("1200")
+        .doc("Maximum tokens of an answer; overrides what is set for a client.")
+        .also("--budget", "TIDEGATE_BUDGET"),
+    rule(
+        "max_bytes",
+        BYTES,
+        DefaultValue::Described("5 per token, at least 10240, below the client's own limit"),
+    )
+    .example("8000")
+    .doc("Maximum bytes of an answer.")
+    .also("--max-bytes", "TIDEGATE_MAX_BYTES"),
+    rule("cap_tokens", TOKENS, DefaultValue::Described("the client's value, or 10000"))
+        .example("20000")
+        .doc("Maximum tokens a caller can ask for; overrides what is set for a client."),
+    rule("ttl_seconds", up_to(MAX_NUMBER), DefaultValue::Number(TTL.as_secs()))
+        .example("3600")
+        .doc("How long results are kept.")
+        .also("--ttl", "TIDEGATE_TTL"),
+    rule("style", ValueKind::Choice(&Style::NAMES), DefaultValue::Choice(Style::NAMES[0]))
+        .example("\"probe\"")
+        .doc("What to answer when a result does not fit (docs/styles.md).")
+        .also("--style", "TIDEGATE_STYLE"),
+    rule("fields", ValueKind::Texts, DefaultValue::Described("chosen for each result"))
+        .example("[\"number\", \"title\", \"state\"]")
+        .doc("Fields to show of each row; all fields are kept."),
+    rule("rows", ValueKind::Text, DefaultValue::Described("detected in each result"))
+        .example("\".items\"")
+        .doc("Path of the list of records, if tidegate does not detect it."),
+    rule("kind", ValueKind::Choice(&Hints::KINDS), DefaultValue::Described("detected in each result"))
+        .example("\"log\"")
+        .doc("Format of the text in a result."),
+    rule("page_size", up_to(1000), DefaultValue::Described("as many as typically fit"))
+        .example("25")
+        .doc("Records per page."),
+    rule(
+        "on_store_failure",
+        ValueKind::Choice(&OnStoreFailure::NAMES),
+        DefaultValue::Choice(OnStoreFailure::NAMES[0]),
+    )
+    .example("\"error\"")
+    .doc("What to answer when a result cannot be stored; both say that the tool did run."),
+    rule("probe_when", ValueKind::Choice(&ProbeWhen::NAMES), DefaultValue::Choice(ProbeWhen::NAMES[0]))
+        .example("\"always\"")
+        .doc("When a tool of style probe answers with a probe."),
+    rule("token_seconds", up_to(MAX_NUMBER), DefaultValue::Number(TOKEN_LIFE.as_secs()))
+        .example("600")
+        .doc("How long the continuation token of a probe is valid."),
+    rule("auto_negotiate_bytes", up_to(MAX_NUMBER), DefaultValue::Described("never"))
+        .example("50000")
+        .doc("Results larger than this are answered with a probe, whatever the style."),
+    rule("domain", ValueKind::Text, DefaultValue::Described("the tool's name"))
+        .example("\"bugfix\"")
+        .doc("Domain in the ax:// addresses of kept results."),
+    rule("category_budgets", ValueKind::Flag, DefaultValue::Flag(false))
+        .example("true")
+        .doc("Whether the byte budget depends on the tool's category, which follows from its name."),
+    rule("max_items", up_to(1000), DefaultValue::Number(10))
+        .example("5")
+        .doc("Maximum items of a list when a value is shortened."),
+    rule("max_string", up_to(100_000), DefaultValue::Number(500))
+        .example("200")
+        .doc("Maximum characters of a string when a value is shortened."),
+    rule("max_lines", ValueKind::Number { min: 2, max: 1000 }, DefaultValue::Number(20))
+        .example("40")
+        .doc("Maximum lines of a text when a value is shortened."),
+    rule("max_depth", up_to(64), DefaultValue::Number(4))
+        .example("3")
+        .doc("Maximum nesting depth when a value is shortened."),
+    rule("offer_output", ValueKind::Flag, DefaultValue::Flag(false))
+        .example("true")
+        .doc("Whether the tool gets an argument `output`, with which a caller asks for the full result."),
+    rule("full_cap_tokens", TOKENS, DefaultValue::Described("cap_tokens"))
+        .example("50000")
+        .doc("Maximum tokens of a full output; a larger one is attached."),
+    rule("session_max_bytes", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
+        .example("25000")
+        .doc("Bytes per session after which every answer is as small as possible."),
+    client("budget_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
+        .example("1500")
+        .doc("Maximum tokens of an answer, unless the rules of the tool set it."),
+    client("max_bytes", BYTES, DefaultValue::Number(10_240))
+        .example("40000")
+        .doc("Maximum bytes of an answer; keep it below the client's own limit."),
+    client("cap_tokens", TOKENS, DefaultValue::Number(10_000))
+        .example("20000")
+        .doc("Maximum tokens a caller can ask for, unless the rules of the tool set it."),
+    client(
+        "output_schema",
+        ValueKind::Choice(&OutputSchema::NAMES),
+        DefaultValue::Choice(OutputSchema::NAMES[0]),
+    )
+    .example("\"keep\"")
+    .doc("What to do with the outputSchema of tools: remove it, keep it, or widen it to allow our answers."),
+    client("resource_link", ValueKind::Flag, DefaultValue::Flag(false))
+        .example("true")
+        .doc("Whether an answer includes a link to the complete result."),
+    client("count_percent", ValueKind::Number { min: 100, max: 1000 }, DefaultValue::Number(100))
+        .example("130")
+        .doc("Token counts are scaled to this percentage, for models whose tokenizer is not public."),
+    store("path", ValueKind::Text, DefaultValue::Described("the platform's data folder"))
+        .example("\"~/.local/share/tidegate\"")
+        .doc("Folder to keep results in; relative to this file, ~/ is the home folder.")
+        .also("", "TIDEGATE_HOME"),
+    store("max_result_bytes", RESULT_BYTES, DefaultValue::Number(DEFAULT_MAX_RESULT_BYTES))
+        .example("33554432")
+        .doc("Largest result to accept from a server; a larger one becomes an error.")
+        .also("--max-result-bytes", "TIDEGATE_MAX_RESULT_BYTES"),
+];
+
+const fn rule(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
+    Key { group: KeyGroup::Rules, name, kind, default, example: "", doc: "", flag: "", variable: "" }
+}
+
+const fn client(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
+    Key { group: KeyGroup::Client, ..rule(name, kind, default) }
+}
+
+const fn store(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
+    Key { group: KeyGroup::Store, ..rule(name, kind, default) }
+}
+
+impl Key {
+    const fn example(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+
+    const fn doc(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+
+    const fn also(self, flag: &'static str, variable: &'static str) -> Self {
+        Self { flag, variable, ..self }
+    }
+
+    /// Returns the key with this name.
+    pub fn named(group: KeyGroup, name: &str) -> Option<&'static Self> {
+        Self::in_group(group).find(|key| key.name == name)
+    }
+
+    /// Returns the keys of a group.
+    pub fn in_group(group: KeyGroup) -> impl Iterator<Item = &'static Self> {
+        KEYS.iter().filter(move |key| key.group == group)
+    }
+}
+
+impl DefaultValue {
+    /// Returns the default as written in a file; `None` if it is not a single value.
+    pub fn as_toml(&self) -> Option<String> {
+        match self {
+            Self::Number(number) => Some(number.to_string()),
+            Self::Flag(flag) => Some(flag.to_string()),
+            Self::Choice(name) => Some(format!("{name:?}")),
+            Self::Described(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for ValueKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number { min, max: MAX_NUMBER } => write!(formatter, "a whole number, at least {min}"),
+            Self::Number { min, max } => write!(formatter, "a whole number, {min} to {max}"),
+            Self::Flag => formatter.write_str("true or false"),
+            Self::Text => formatter.write_str("a string"),
+            Self::Texts => formatter.write_str("a list of strings"),
+            Self::Choice(choices) => write!(formatter, "one of {}", choices.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tidegate_gate::policy::{Policies, Rules};
+    use tidegate_gate::profile::{Profile, ProfileRules};
+
+    use super::*;
+    use crate::file::{ConfigFile, Section};
+    use crate::value::{Value, client_value, set_client_rule, set_rule};
+
+    /// Reads one setting that has no mistakes.
+    fn read(heading: &str, name: &str, value: &str) -> Section {
+        let mut mistakes = Vec::new();
+        let text = format!("[{heading}]\n{name} = {value}\n");
+        let mut file = ConfigFile::read(Path::new("t.toml"), &text, &mut mistakes);
+        assert!(mistakes.is_empty(), "{mistakes:?}");
+        file.sections.remove(0)
+    }
+
+    #[test]
+    fn every_key_changes_something_of_its_own() {
+        let (mut rules, mut clients) = (vec![Rules::default()], vec![ProfileRules::default()]);
+        for key in &KEYS {
+            match key.group {
+                KeyGroup::Rules => rules.push(read("defaults", key.name, key.example).rules()),
+                KeyGroup::Client => clients.push(read("client.x", key.name, key.example).client_rules()),
+                KeyGroup::Store => assert!(read("store", key.name, key.example).get(key.name).is_some()),
+            }
+        }
+        for (at, one) in rules.iter().enumerate() {
+            assert!(!rules[..at].contains(one), "{one:?}");
+        }
+        for (at, one) in clients.iter().enumerate() {
+            assert!(!clients[..at].contains(one), "{one:?}");
+        }
+    }
+
+    #[test]
+    fn every_key_is_described_once() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert!(!KEYS[..at].iter().any(|other| (other.group, other.name) == (key.group, key.name)));
+            assert!(key.doc.ends_with('.') && key.doc.len() < 120, "{}", key.doc);
+            assert_ne!(Some(key.example.to_owned()), key.default.as_toml(), "{}", key.name);
+        }
+    }
+
+    /// Setting a key to its default changes nothing.
+    #[test]
+    fn the_defaults_are_those_of_the_code() {
+        let profile = Profile::strictest();
+        let usual = Policies::default().of_tool("x");
+        for key in &KEYS {
+            let Some(default) = Value::of_default(&key.default) else { continue };
+            match key.group {
+                KeyGroup::Rules => {
+                    let mut policies = Policies::default();
+                    set_rule(&mut policies.run, key.name, &default);
+                    let policy = policies.of_tool("x");
+                    match key.name {
+                        // The policy remembers that it was set: a client's budget then no longer applies.
+                        "budget_tokens" => assert_eq!(policy.budget(&profile), usual.budget(&profile)),
+                        _ => assert_eq!(policy, usual, "{}", key.name),
+                    }
+                }
+                KeyGroup::Client => {
+                    let mut rules = ProfileRules::default();
+                    set_client_rule(&mut rules, key.name, &default);
+                    assert_eq!(rules.over(profile.clone()), profile, "{}", key.name);
+                    assert_eq!(client_value(&profile, key.name), Some(default));
+                }
+                KeyGroup::Store => assert_eq!(default, Value::Number(DEFAULT_MAX_RESULT_BYTES)),
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The reference page of `tidegate.toml`: `docs/reference/config.md`, generated from the keys.
+
+use std::fmt::Write;
+
+use crate::keys::{DefaultValue, Key, KeyGroup};
+
+const HEAD: &str = "\
+# tidegate.toml
+
+Settings apply to everything, to a server, to tools by name, or to a client. `tidegate config init` writes a file with
+every key commented out, `tidegate config check` finds mistakes, `tidegate config show` shows the values in effect and
+where each comes from. Unknown keys are errors.
+
+tidegate reads two files: the nearest `tidegate.toml` in the current folder or above it, up to the root of the repository,
+and `tidegate/tidegate.toml` in the user's configuration folder (`~/.config` on Linux). `--config FILE` or
+`TIDEGATE_CONFIG` replaces both. Precedence, highest first: command line, environment, project file, user file, default. A
+narrower section wins over a wider one whatever the file: a tool's over its server's, and that over `[defaults]`.
+
+For completion in an editor, run `tidegate config schema > tidegate.schema.json` and begin the file with
+`#:schema ./tidegate.schema.json`.
+";
+
+const RULES: &str = "
+## [defaults], [server.NAME], [server.NAME.tool.\"PATTERN\"]
+
+Rules for the tools of all servers, of one server, or by name; `*` matches any characters. If several patterns match, the one
+with the most characters besides `*` wins. NAME is the one given to `tidegate run --server`, or the name of the command.
+";
+
+const CLIENT: &str = "
+## [client.\"PATTERN\"]
+
+Settings for a client, by the name it sends in `initialize`. Known clients have built-in values; the defaults below are for
+unknown ones.
+";
+
+/// Returns the page, in Markdown.
+pub fn reference_page() -> String {
+    let mut out = HEAD.to_owned();
+    let tables = [(RULES, KeyGroup::Rules), (CLIENT, KeyGroup::Client), ("\n## [store]\n", KeyGroup::Store)];
+    for (head, group) in tables {
+        out.push_str(head);
+        out.push_str("\n| key | takes | default | description |\n|---|---|---|---|\n");
+        for key in Key::in_group(group) {
+            let default = match key.default {
+                DefaultValue::Described(words) => words.to_owned(),
+                _ => format!("`{}`", key.default.as_toml().unwrap_or_default()),
+            };
+            let _ = writeln!(
+                out,
+                "| `{}` | {} | {default} | {}{} |",
+                key.name,
+                key.kind,
+                key.doc,
+                other_sources(key)
+            );
+        }
+    }
+    out
+}
+
+/// Names the flag and the variable that set a key as well.
+fn other_sources(key: &Key) -> String {
+    let names = [key.flag, key.variable].into_iter().filter(|name| !name.is_empty());
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { String::new() } else { format!(" Also {}.", names.join(", ")) }
+}

@@ -1,0 +1,256 @@
+//! The second stage: the files merged into a [`Config`], which answers what applies to a server, a tool or a client.
+//!
+//! A narrower section wins over a wider one, whatever the file: tools over their server, the server over `[defaults]`.
+//! Among sections that are equally narrow the project file wins over the user file.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+use tidegate_gate::Place;
+use tidegate_gate::policy::{Policies, Rules, matches, specificity};
+use tidegate_gate::profile::ProfileRules;
+
+use crate::file::{ConfigFile, Heading, Section, Setting};
+use crate::locate::{config_paths, expand, path_variable};
+use crate::mistake::{Mistake, Mistakes};
+
+/// The configuration of one run.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The files that were read, the one with the highest precedence first.
+    files: Vec<ConfigFile>,
+}
+
+impl Config {
+    /// Reads the named file, or else the project's and the user's.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake in these files.
+    pub fn load(named: Option<&Path>) -> Result<Self, Mistakes> {
+        let (config, mistakes) = Self::read(&config_paths(named));
+        config.unless(mistakes)
+    }
+
+    /// Reads files, the one with the highest precedence first, and returns what is valid in them and every mistake.
+    pub fn read(paths: &[PathBuf]) -> (Self, Vec<Mistake>) {
+        let mut files = Vec::new();
+        let mut mistakes = Vec::new();
+        for path in paths {
+            match std::fs::read_to_string(path) {
+                Ok(text) => files.push(ConfigFile::read(path, &text, &mut mistakes)),
+                Err(error) => mistakes.push(Mistake::unreadable(path, &error)),
+            }
+        }
+        let position = |mistake: &Mistake| paths.iter().position(|path| mistake.path() == path);
+        mistakes.sort_by_key(|mistake| (position(mistake), mistake.place()));
+        mistakes.dedup_by_key(|mistake| mistake.to_string());
+        (Self { files }, mistakes)
+    }
+
+    /// Reads the text of one file; `path` is its name in mistakes, and where relative paths in it start.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake in the text.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, Mistakes> {
+        let mut mistakes = Vec::new();
+        let file = ConfigFile::read(path, text, &mut mistakes);
+        Self { files: vec![file] }.unless(mistakes)
+    }
+
+    /// Merges files, the one with the highest precedence first.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn of_files(files: Vec<ConfigFile>) -> Self {
+        Self { files }
+    }
+
+    fn unless(self, mistakes: Vec<Mistake>) -> Result<Self, Mistakes> {
+        if mistakes.is_empty() { Ok(self) } else { Err(Mistakes(mistakes)) }
+    }
+
+    /// Returns the files that were read, the one with the highest precedence first.
+    pub fn files(&self) -> &[ConfigFile] {
+        &self.files
+    }
+
+    /// Returns all sections, those of the file with the highest precedence first.
+    pub fn sections(&self) -> impl Iterator<Item = (&ConfigFile, &Section)> {
+        self.files.iter().flat_map(|file| file.sections.iter().map(move |section| (file, section)))
+    }
+
+    /// Returns the sections that apply to a tool, the narrowest first; without a tool, to all tools of the server.
+    pub(crate) fn sections_for_tool(
+        &self,
+        server: Option<&str>,
+        tool: Option<&str>,
+    ) -> Vec<(&ConfigFile, &Section)> {
+        let width = |section: &Section| match &section.heading {
+            Heading::Tools { server: of, pattern }
+                if server == Some(of) && tool.is_some_and(|tool| matches(pattern, tool)) =>
+            {
+                let (plain, length) = specificity(pattern);
+                Some((0, !plain, usize::MAX - length))
+            }
+            Heading::Server(name) if server == Some(name) => Some((1, false, 0)),
+            Heading::Defaults => Some((2, false, 0)),
+            _ => None,
+        };
+        let mut found: Vec<_> = self.sections().filter(|(_, section)| width(section).is_some()).collect();
+        found.sort_by_key(|(_, section)| width(section));
+        found
+    }
+
+    /// Returns the sections that apply to a client, the narrowest first.
+    pub(crate) fn sections_for_client(&self, client: &str) -> Vec<(&ConfigFile, &Section)> {
+        let pattern = |section: &Section| match &section.heading {
+            Heading::Client(pattern) if matches(pattern, client) => Some(specificity(pattern)),
+            _ => None,
+        };
+        let mut found: Vec<_> = self.sections().filter(|(_, section)| pattern(section).is_some()).collect();
+        found.sort_by_key(|(_, section)| Reverse(pattern(section)));
+        found
+    }
+
+    /// Returns the rules for the tools of a server; `run` holds the rules set for this run, which win over all others.
+    pub fn policies(&self, server: &str, run: Rules) -> Policies {
+        let mut policies = Policies::default();
+        policies.run = run;
+        for (_, section) in self.sections() {
+            match &section.heading {
+                Heading::Defaults => {
+                    policies.defaults = std::mem::take(&mut policies.defaults).over(&section.rules());
+                }
+                Heading::Server(name) if name == server => {
+                    policies.server = std::mem::take(&mut policies.server).over(&section.rules());
+                }
+                Heading::Tools { server: of, pattern } if of == server => {
+                    policies.add_tools(pattern, section.rules());
+                }
+                _ => {}
+            }
+        }
+        policies
+    }
+
+    /// Returns the client rules with the patterns they apply to, the most specific first.
+    pub fn clients(&self) -> Vec<(String, ProfileRules)> {
+        let client_rules = |(_, section): (&ConfigFile, &Section)| match &section.heading {
+            Heading::Client(pattern) => Some((pattern.clone(), section.client_rules())),
+            _ => None,
+        };
+        let mut clients: Vec<(String, ProfileRules)> = self.sections().filter_map(client_rules).collect();
+        clients.sort_by_key(|(pattern, _)| Reverse(specificity(pattern)));
+        clients
+    }
+
+    /// Returns the setting of a `[store]` key, and the file it is in.
+    pub(crate) fn store_setting(&self, name: &str) -> Option<(&ConfigFile, &Section, &Setting)> {
+        let stores = self.sections().filter(|(_, section)| section.heading == Heading::Store);
+        stores.filter_map(|(file, section)| Some((file, section, section.get(name)?))).next()
+    }
+
+    /// Returns where results are kept. `TIDEGATE_HOME` wins over the files.
+    pub fn place(&self) -> Place {
+        let in_file = || {
+            let (file, _, setting) = self.store_setting("path")?;
+            Some(expand(&file.path, setting.value.text()?))
+        };
+        Place::Folder(path_variable("TIDEGATE_HOME").or_else(in_file))
+    }
+
+    /// Returns the largest result to accept from a server, if a file sets it.
+    pub fn max_result_bytes(&self) -> Option<u64> {
+        self.store_setting("max_result_bytes")?.2.value.number()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_gate::profile::{OutputSchema, Profile};
+
+    use super::*;
+
+    fn config(texts: &[&str]) -> Result<Config, String> {
+        let mut mistakes = Vec::new();
+        let read = |text: &&str| ConfigFile::read(Path::new("t.toml"), text, &mut mistakes);
+        let files = texts.iter().map(read).collect();
+        Config::of_files(files).unless(mistakes).map_err(|mistakes| mistakes.to_string())
+    }
+
+    #[test]
+    fn a_name_of_too_many_parts_has_its_line() {
+        let text = format!("[defaults]\nrows = \"a.b.c\"\na{} = 1\n[store]\n", ".a".repeat(90));
+        let message = config(&[&text]).unwrap_err();
+        assert!(message.contains("t.toml:3:1: a name has too many parts"), "{message}");
+    }
+
+    #[test]
+    fn the_first_file_wins_and_the_narrowest_rule() {
+        let project = "[defaults]\nbudget_tokens = 1000\n[server.github.tool.\"list_*\"]\nfields = [\"id\"]\npage_size = 5\n";
+        let user =
+            "[defaults]\nbudget_tokens = 3000\nttl_seconds = 60\n[server.github]\nbudget_tokens = 500\n";
+        let policies = config(&[project, user]).unwrap().policies("github", Rules::default());
+        let policy = policies.of_tool("list_issues");
+        let profile = Profile::strictest();
+        assert_eq!(
+            policy.budget(&profile).tokens.0,
+            500,
+            "a server's section is narrower than [defaults], even those of the project file"
+        );
+        assert_eq!(policy.ttl.as_secs(), 60);
+        assert_eq!((policy.page_size, policy.hints.fields.clone()), (Some(5), vec!["id".to_owned()]));
+        let other = config(&[project, user]).unwrap().policies("other", Rules::default());
+        assert_eq!(other.of_tool("list_issues").budget(&profile).tokens.0, 1000);
+        let run = Rules { budget_tokens: Some(700), ..Rules::default() };
+        let policies = config(&[project, user]).unwrap().policies("github", run);
+        assert_eq!(policies.of_tool("x").budget(&profile).tokens.0, 700);
+    }
+
+    #[test]
+    fn client_rules_override_built_in_profiles() {
+        let text =
+            "[client.codex-mcp-client]\nmax_bytes = 40000\n[client.\"*\"]\noutput_schema = \"union\"\n";
+        let clients = config(&[text]).unwrap().clients();
+        assert_eq!(clients[0].0, "codex-mcp-client", "the most specific first");
+        let mut caller = tidegate_gate::Caller::unknown(clients);
+        caller.name("codex-mcp-client");
+        assert_eq!((caller.profile.max_bytes, caller.profile.output_schema), (40_000, OutputSchema::Union));
+        assert!(caller.profile.runs_programs, "a key that is not set keeps its built-in value");
+        caller.name("somebody");
+        assert_eq!((caller.profile.max_bytes, caller.profile.output_schema), (10_240, OutputSchema::Union));
+    }
+
+    #[test]
+    fn every_mistake_is_reported_at_once() {
+        let text = "[defaults]\nbudget_token = 5\nmax_bytes = 10\n\n[server.a.tool.x]\nkind = \"logs\"\nfields = \"id\"\n[clients]\n[store]\npath = 7\n";
+        let message = config(&[text]).unwrap_err();
+        for line in [
+            "6 mistakes in the configuration:",
+            "t.toml:2:1: [defaults] has no key budget_token; did you mean budget_tokens?",
+            "t.toml:3:13: max_bytes is 10, but must be at least 1536",
+            "t.toml:6:8: kind is \"logs\"",
+            "t.toml:7:10: fields must be a list of strings",
+            "t.toml:8:2: unknown section clients; did you mean client?",
+            "t.toml:10:8: path must be a string",
+        ] {
+            assert!(message.contains(line), "{line}\n{message}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_not_a_column() {
+        let message = config(&["\u{feff}[default]\r\nrows = \".a\"\r\n"]).unwrap_err();
+        assert_eq!(
+            message,
+            "1 mistake in the configuration:\n\
+             t.toml:1:2: unknown section default; did you mean defaults?\n 1 | [default]\n   |  ^^^^^^^"
+        );
+    }
+
+    #[test]
+    fn a_syntax_error_has_its_line() {
+        let message = config(&["[defaults]\nbudget_tokens = \n\n[store\n"]).unwrap_err();
+        assert!(message.contains("t.toml:2:") && message.contains("t.toml:4:"), "{message}");
+    }
+}

@@ -1,0 +1,192 @@
+//! The JSON Schema of `tidegate.toml`, for editors that complete and check it.
+//!
+//! A test checks that the schema and the reader accept and refuse the same files.
+
+use serde_json::{Map, Value, json};
+
+use crate::keys::{DefaultValue, Key, KeyGroup, ValueKind};
+
+/// Returns the schema, of draft 2020-12. It uses only keywords that draft 7 has as well, for editors that know no later one.
+pub fn schema() -> Value {
+    let by_name = |description: &str, each: Value| json!({"type": "object", "description": description, "additionalProperties": each});
+    let tools = by_name("Rules for tools by name; * matches any characters.", reference("rules"));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "tidegate.toml",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "defaults": reference("rules"),
+            "server": by_name("Rules for servers, by name.", reference("server")),
+            "client": by_name("Settings for clients by name; * matches any characters.", reference("client")),
+            "store": reference("store"),
+        },
+        "$defs": {
+            "rules": section("Rules for tools.", KeyGroup::Rules, None),
+            "server": section("Rules for all tools of a server, and for single tools.", KeyGroup::Rules, Some(("tool", tools))),
+            "client": section("Settings for a client.", KeyGroup::Client, None),
+            "store": section("Where and how results are kept.", KeyGroup::Store, None),
+        },
+    })
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/$defs/{name}")})
+}
+
+fn section(description: &str, group: KeyGroup, other: Option<(&str, Value)>) -> Value {
+    let keys = Key::in_group(group).map(|key| (key.name.to_owned(), property(key)));
+    let properties: Map<String, Value> =
+        keys.chain(other.map(|(name, schema)| (name.to_owned(), schema))).collect();
+    json!({"type": "object", "description": description, "additionalProperties": false, "properties": properties})
+}
+
+fn property(key: &Key) -> Value {
+    let mut property = match key.kind {
+        ValueKind::Number { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+        ValueKind::Flag => json!({"type": "boolean"}),
+        ValueKind::Text => json!({"type": "string", "minLength": 1}),
+        ValueKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        ValueKind::Choice(choices) => json!({"type": "string", "enum": choices}),
+    };
+    let default = match key.default {
+        DefaultValue::Number(number) => Some(json!(number)),
+        DefaultValue::Flag(flag) => Some(json!(flag)),
+        DefaultValue::Choice(name) => Some(json!(name)),
+        DefaultValue::Described(_) => None,
+    };
+    property["description"] = match key.default {
+        DefaultValue::Described(words) => json!(format!("{} Default: {words}.", key.doc)),
+        _ => json!(key.doc),
+    };
+    if let Some(default) = default {
+        property["default"] = default;
+    }
+    property
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::file::ConfigFile;
+    use crate::keys::KEYS;
+
+    /// Tells whether a schema accepts a value; knows only the keywords used here.
+    fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
+        schema.as_object().unwrap().iter().all(|(keyword, wanted)| match keyword.as_str() {
+            "$schema" | "$defs" | "title" | "description" | "default" => true,
+            "$ref" => {
+                let name = wanted.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
+                accepts(&root["$defs"][name], root, value)
+            }
+            "type" => match wanted.as_str().unwrap() {
+                "object" => value.is_object(),
+                "integer" => value.is_i64() || value.is_u64(),
+                "boolean" => value.is_boolean(),
+                "string" => value.is_string(),
+                "array" => value.is_array(),
+                other => panic!("{other}"),
+            },
+            "minimum" => value.as_i64().is_none_or(|number| number >= wanted.as_i64().unwrap()),
+            "maximum" => value.as_i64().is_none_or(|number| number <= wanted.as_i64().unwrap()),
+            "minLength" => {
+                value.as_str().is_none_or(|text| text.chars().count() as u64 >= wanted.as_u64().unwrap())
+            }
+            "enum" => wanted.as_array().unwrap().contains(value),
+            "items" => {
+                value.as_array().is_none_or(|items| items.iter().all(|item| accepts(wanted, root, item)))
+            }
+            "properties" => wanted
+                .as_object()
+                .unwrap()
+                .iter()
+                .all(|(name, wanted)| value.get(name).is_none_or(|member| accepts(wanted, root, member))),
+            "additionalProperties" => value.as_object().is_none_or(|members| {
+                members
+                    .iter()
+                    .filter(|(name, _)| schema["properties"].get(name).is_none())
+                    .all(|(_, member)| wanted.as_bool().unwrap_or_else(|| accepts(wanted, root, member)))
+            }),
+            other => panic!("unknown keyword {other}"),
+        })
+    }
+
+    /// Tells whether the schema and whether the reader accept a text.
+    fn accepted(text: &str) -> (bool, bool) {
+        let schema = schema();
+        let value: Value = toml::from_str(text).unwrap();
+        let mut mistakes = Vec::new();
+        ConfigFile::read(Path::new("t.toml"), text, &mut mistakes);
+        (accepts(&schema, &schema, &value), mistakes.is_empty())
+    }
+
+    fn headings(group: KeyGroup) -> &'static [&'static str] {
+        match group {
+            KeyGroup::Rules => &["defaults", "server.a", "server.a.tool.\"b_*\""],
+            KeyGroup::Client => &["client.\"c*\""],
+            KeyGroup::Store => &["store"],
+        }
+    }
+
+    /// Values at and beyond the bounds of a key, and of every other type, with whether the key takes them.
+    fn candidates(key: &Key) -> Vec<(String, bool)> {
+        let mut values: Vec<(String, bool)> = vec![(key.example.to_owned(), true)];
+        values.extend(key.default.as_toml().map(|default| (default, true)));
+        let number = |number: u64, good| (number.to_string(), good);
+        match key.kind {
+            ValueKind::Number { min, max } => {
+                values.extend([number(min, true), number(max, true)]);
+                values.extend([number(min - 1, false), number(max + 1, false), ("-1".into(), false)]);
+            }
+            ValueKind::Choice(choices) => {
+                values.extend(choices.iter().map(|choice| (format!("{choice:?}"), true)));
+                values.push(("\"neither\"".into(), false));
+            }
+            ValueKind::Texts => {
+                values.extend([("[]".into(), true), ("[1]".into(), false), ("[\"a\", true]".into(), false)]);
+            }
+            ValueKind::Flag | ValueKind::Text => {}
+        }
+        let any = matches!(key.kind, ValueKind::Text);
+        values.extend([("\"\"".into(), false), ("\"any words\"".into(), any), ("{}".into(), false)]);
+        values.extend([("1.5".into(), false), ("[[]]".into(), false)]);
+        values.push(("true".into(), matches!(key.kind, ValueKind::Flag)));
+        values
+    }
+
+    #[test]
+    fn schema_and_reader_agree() {
+        for key in &KEYS {
+            for heading in headings(key.group) {
+                for (value, good) in candidates(key) {
+                    let text = format!("[{heading}]\n{} = {value}\n", key.name);
+                    assert_eq!(accepted(&text), (good, good), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_refuse_misplaced_keys() {
+        for text in [
+            "budget_tokens = 2000\n",
+            "[defaults]\npath = \"x\"\n",
+            "[defaults.tool.x]\n",
+            "[server]\nbudget_tokens = 2000\n",
+            "[server.a.tool]\nbudget_tokens = 2000\n",
+            "[server.a.tools.b]\n",
+            "[client.a]\nttl_seconds = 5\n",
+            "[store]\nbudget_tokens = 2000\n",
+            "[stores]\n",
+            "server = 5\n",
+            "[server]\na = 5\n",
+        ] {
+            assert_eq!(accepted(text), (false, false), "{text}");
+        }
+        for text in ["", "[server.a]\n", "[server.a.tool]\n", "[client]\n", "[server.\"\".tool.\"\"]\n"] {
+            assert_eq!(accepted(text), (true, true), "{text}");
+        }
+    }
+}

@@ -40,9 +40,9 @@ async def orbit(visit):
     last = await visit.text("result_query", id=handle, path="/states/1440")
     visit.check("and read", f'{some["states"][-1]["position"][0]}' in last, last)
     error = await visit.failed("sgp4_propagate", tle=VANGUARD.replace("34.2682", "34.2683"))
-    visit.check("a wrong checksum", "checksum" in error and "It takes the two lines of a TLE" in error, error)
+    visit.check("a wrong checksum", "checksum" in error and "expected the two lines of a TLE" in error, error)
     error = await visit.failed("porkchop", departure_start="2026-02-30")
-    visit.check("a day that there is not", "which is no date" in error, error)
+    visit.check("a day that does not exist", "which is not a valid date" in error, error)
 
 
 async def inventory(visit):
@@ -67,7 +67,7 @@ async def inventory(visit):
     error = await visit.failed("inventory.audit")
     visit.check("a tool beyond the tier", "needs the tier admin" in error, error)
     error = await visit.failed(tool, warehouse="WH-99")
-    visit.check("a warehouse that there is not", "there are WH-01" in error, error)
+    visit.check("a warehouse that does not exist", "the warehouses are WH-01" in error, error)
     backstop = await visit.told("inventory.low_stock", quantity=1000)
     visit.check("the backstop", set(backstop) == fields, list(backstop))
 
@@ -93,7 +93,7 @@ async def articles(visit):
         error = await visit.failed("list_articles", **arguments)
         visit.check(f"{list(arguments)[0]} is refused", words in error, error)
     error = await visit.failed("get_article", slug="nowhere")
-    visit.check("an article that there is not", 'there is no article "nowhere"' in error, error)
+    visit.check("an article that does not exist", 'unknown article "nowhere"' in error, error)
 
 
 async def bugtrace(visit):

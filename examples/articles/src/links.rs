@@ -1,4 +1,4 @@
-//! `article://` addresses: the links that stand for articles, and what they lead to.
+//! `article://` links, and the resources they resolve to.
 
 use rmcp::model::{ContentBlock, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use tidegate_sdk::ToolError;
@@ -6,36 +6,35 @@ use tidegate_sdk::ToolError;
 use crate::article::Article;
 
 const SCHEME: &str = "article://";
-const KIND: &str = "text/markdown";
+const MIME_TYPE: &str = "text/markdown";
 
-/// Returns the link to an article: what a model needs to open it, and nothing that its row says already.
+/// Returns the link to an article. It repeats nothing of the row but the slug.
 pub(crate) fn link(article: &Article) -> ContentBlock {
     ContentBlock::resource_link(Resource::new(format!("{SCHEME}{}", article.slug), article.slug.clone()))
 }
 
-/// Returns what links look like.
+/// Returns the resource template of the links.
 pub(crate) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{SCHEME}{{slug}}"), "article")
-        .with_description("One article, whole; list_articles and search_articles have the slugs")
-        .with_mime_type(KIND)
+        .with_description("A full article; list_articles and search_articles return slugs")
+        .with_mime_type(MIME_TYPE)
 }
 
-/// Returns the slug in an address.
+/// Returns the slug in a link.
 pub(crate) fn slug(uri: &str) -> Result<&str, ToolError> {
-    let wrong = || {
-        ToolError::new(format!("{uri:?} should be {SCHEME} and the slug of an article, from list_articles"))
-    };
-    uri.strip_prefix(SCHEME).filter(|slug| !slug.is_empty()).ok_or_else(wrong)
+    let invalid =
+        || ToolError::new(format!("{uri:?} is not an article; use {SCHEME} and a slug from list_articles"));
+    uri.strip_prefix(SCHEME).filter(|slug| !slug.is_empty()).ok_or_else(invalid)
 }
 
-/// Returns an article as the contents of its address.
+/// Returns an article as the contents of its resource.
 pub(crate) fn contents(article: &Article) -> ReadResourceResult {
     let uri = format!("{SCHEME}{}", article.slug);
-    ReadResourceResult::new(vec![ResourceContents::text(article.markdown(), uri).with_mime_type(KIND)])
+    ReadResourceResult::new(vec![ResourceContents::text(article.markdown(), uri).with_mime_type(MIME_TYPE)])
 }
 
-/// Says that there is no such article.
-pub(crate) fn unknown(slug: &str) -> String {
-    let begins: String = slug.chars().take(60).collect();
-    format!("there is no article {begins:?}; slugs are in the rows of list_articles and search_articles")
+/// Returns the error message for an unknown slug.
+pub(crate) fn unknown_slug(slug: &str) -> String {
+    let excerpt: String = slug.chars().take(60).collect();
+    format!("unknown article {excerpt:?}; use a slug from list_articles or search_articles")
 }

@@ -10,7 +10,7 @@ use tidegate_sdk::{Artifacts, contract};
 
 /// Characters of a string: 500 with the truncation mark after it.
 const MAX_STRING_CHARS: usize = 497;
-/// Levels below the outermost, which is the fourth.
+/// Levels of nesting below the outermost value; four with it.
 const MAX_DEPTH: usize = 3;
 
 /// The answer of a tool.

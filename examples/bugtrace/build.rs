@@ -1,18 +1,18 @@
-//! Takes the sources of two crates of this repository along, so that a tour needs nothing but the program.
+//! Embeds the sources of two crates of this repository, so that the program can scan a real source tree anywhere.
 
 use std::env;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What is taken, from the root of the repository.
-const TAKEN: [&str; 2] = ["crates/core/src", "crates/sdk/src"];
+/// The embedded folders, relative to the root of the repository.
+const EMBEDDED_FOLDERS: [&str; 2] = ["crates/core/src", "crates/sdk/src"];
 
 fn main() -> io::Result<()> {
     let variable = |name| env::var_os(name).map(PathBuf::from).ok_or_else(|| io::Error::other(name));
     let repository = variable("CARGO_MANIFEST_DIR")?.join("../..");
     let mut list = String::from("static FILES: &[(&str, &str)] = &[\n");
-    for folder in TAKEN {
+    for folder in EMBEDDED_FOLDERS {
         let mut files = Vec::new();
         collect(&repository.join(folder), &mut files)?;
         files.sort();
@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    // A folder that changes has a file more or less; the files themselves are known from `include_str!`.
+    // A folder changes when a file is added or removed; cargo tracks the files themselves through `include_str!`.
     writeln!(io::stdout(), "cargo::rerun-if-changed={}", folder.display())?;
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -1,6 +1,7 @@
-//! Data that a server keeps beside its answers: what is too large for one is stored, and the answer names it.
+//! Artifacts that a server stores itself: data too large for an answer, which the answer refers to.
 //!
-//! An artifact is read like any result that was kept: as the resource `ax://<domain>/<id>`, or with `result_query`.
+//! Clients read such an artifact like any stored result: as the resource `ax://<domain>/<id>`, or with `result_query`.
+//! [`Artifacts`] is shared by the server's tools and the gate around them, so both see the same store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +18,9 @@ use tidegate_gate::policy::TTL;
 use tidegate_gate::{Keep, Place, causes};
 use tidegate_store::{ArtifactId, open};
 
-/// Where artifacts are kept; the same for the tools of a server and for the gate around it.
+use crate::text::excerpt;
+
+/// A handle to the artifact store, shared by the tools of a server and the gate around it.
 #[derive(Clone)]
 pub struct Artifacts {
     place: Place,
@@ -25,7 +28,7 @@ pub struct Artifacts {
     ttl: Duration,
 }
 
-/// Data that was stored.
+/// A reference to stored data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
     uri: String,
@@ -36,20 +39,21 @@ pub struct Artifact {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArtifactError {
-    /// A reference that is none.
+    /// The reference or domain is malformed.
     #[error("Invalid artifact ref: {0}")]
     Invalid(String),
-    /// Nothing is kept there, or no longer.
-    #[error("{0} is not kept, or no longer; it may be made again")]
+    /// The artifact does not exist or has expired.
+    #[error("{0} is not stored or has expired; call the tool that created it again")]
     Gone(String),
-    /// The store cannot be used.
-    #[error("the artifact could not be kept or read: {0}")]
+    /// The store failed.
+    #[error("the artifact store failed: {0}")]
     Store(String),
 }
 
 impl Default for Artifacts {
-    /// Artifacts in `$TIDEGATE_HOME`, or else in the user's data folder, as results of `tidegate run` are: what one of the
-    /// two keeps, the other can read.
+    /// Returns the store in `$TIDEGATE_HOME`, or in the user's data folder if that is not set.
+    ///
+    /// `tidegate run` uses the same store, so each can read what the other stored.
     fn default() -> Self {
         let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty());
         Self::kept_in(Place::Folder(home.map(PathBuf::from)))
@@ -57,36 +61,36 @@ impl Default for Artifacts {
 }
 
 impl Artifacts {
-    /// Returns artifacts in a folder, or in memory.
+    /// Returns a store in a folder or in memory.
     pub fn kept_in(place: Place) -> Self {
         let keep = Arc::new(Keep::of_user(place.clone()));
         Self { place, keep, ttl: TTL }
     }
 
-    /// Sets for how long they are kept.
+    /// Sets how long artifacts are kept.
     #[must_use]
     pub fn for_time(self, ttl: Duration) -> Self {
         Self { ttl, ..self }
     }
 
-    /// What is kept for one caller; a caller without a name has what the server keeps.
-    pub(crate) fn keep(&self, who: &str) -> Arc<Keep> {
-        match who {
+    /// Returns the store of one caller; an unnamed caller shares the server's own.
+    pub(crate) fn keep(&self, caller: &str) -> Arc<Keep> {
+        match caller {
             "" => Arc::clone(&self.keep),
-            who => Arc::new(Keep::of_caller(self.place.clone(), who)),
+            caller => Arc::new(Keep::of_caller(self.place.clone(), caller)),
         }
     }
 
-    /// Stores data under a domain, such as the kind of thing it is.
+    /// Stores data under a domain that names its kind, such as `trace`.
     ///
     /// # Errors
     ///
-    /// A domain that cannot be part of an address, or a store that cannot be used.
+    /// Fails if the domain has other characters than letters, digits, `-`, `_` and `.`, or if the store fails.
     pub fn store(&self, domain: &str, data: &impl Serialize) -> Result<Artifact, ArtifactError> {
         let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         if domain.is_empty() || !domain.bytes().all(valid) {
             return Err(ArtifactError::Invalid(format!(
-                "ax://{domain}/; a domain is letters, digits, '-', '_', '.'"
+                "ax://{domain}/; a domain has only letters, digits, '-', '_' and '.'"
             )));
         }
         let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
@@ -101,19 +105,19 @@ impl Artifacts {
         Ok(Artifact { uri: format!("ax://{domain}/{}", stored.id), bytes: text.len() as u64 })
     }
 
-    /// Returns the data of a reference.
+    /// Returns the data stored under a reference.
     ///
     /// # Errors
     ///
-    /// A reference that is none, or under which nothing is kept.
+    /// Fails if the reference is malformed, if nothing is stored under it, or if the store fails.
     pub fn retrieve(&self, reference: &str) -> Result<Value, ArtifactError> {
-        let invalid = || ArtifactError::Invalid(crate::shown(reference).to_owned());
+        let invalid = || ArtifactError::Invalid(excerpt(reference).to_owned());
         let (domain, id) =
             reference.strip_prefix("ax://").and_then(|rest| rest.split_once('/')).ok_or_else(invalid)?;
         if domain.is_empty() || id.is_empty() {
             return Err(invalid());
         }
-        let gone = || ArtifactError::Gone(crate::shown(reference).to_owned());
+        let gone = || ArtifactError::Gone(excerpt(reference).to_owned());
         let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
         let id = ArtifactId::parse(id).ok_or_else(gone)?;
         let opened = self.keep.open().map_err(|error| failed(&error))?;
@@ -122,23 +126,23 @@ impl Artifacts {
         let body = Span::whole(source).read(source).map_err(|error| failed(&error))?;
         let result: Value = serde_json::from_slice(&body).map_err(|error| failed(&error))?;
         let text = result["content"][0]["text"].as_str().ok_or_else(gone)?;
-        // A result that is text and no data is the text.
+        // The reference may name a tool result whose text is not JSON.
         Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
     }
 }
 
 impl Artifact {
-    /// Returns its address, `ax://<domain>/<id>`.
+    /// Returns the reference, `ax://<domain>/<id>`.
     pub fn reference(&self) -> &str {
         &self.uri
     }
 
-    /// Returns the bytes of the data.
+    /// Returns the size of the data as JSON.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the block that links to it.
+    /// Returns a `resource_link` block for a tool result.
     pub fn link(&self) -> ContentBlock {
         let name = self.uri.trim_start_matches("ax://").replace('/', "-");
         ContentBlock::resource_link(Resource::new(self.uri.clone(), name))
@@ -150,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_comes_back() {
+    fn stored_data_is_retrieved_unchanged() {
         let artifacts = Artifacts::kept_in(Place::Memory);
         let data = json!({"bugs": (0..500).collect::<Vec<_>>(), "n": 1.5});
         let artifact = artifacts.store("bugfix", &data).unwrap();
@@ -161,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_that_is_none_is_told() {
+    fn malformed_and_unknown_references_are_errors() {
         let artifacts = Artifacts::kept_in(Place::Memory);
         for wrong in ["", "bugfix/1", "ax://bugfix", "ax:///1", "http://x/y"] {
             let error = artifacts.retrieve(wrong).unwrap_err().to_string();

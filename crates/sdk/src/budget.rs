@@ -1,21 +1,21 @@
-//! The output budget: an answer over it becomes an error that says by how much and what to do.
+//! The output budget: an answer that exceeds it becomes an error with the size, the limit and a hint.
 //!
-//! Nothing is cut in silence, since a part that looks like the whole is the worst answer of all.
+//! Nothing is truncated silently: a part that looks like the whole misleads the model more than an error does.
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tidegate_core::Tokens;
 use tidegate_core::measure::Meter;
 
-/// The code of the error.
+/// The error code in a serialized [`OverBudget`].
 pub const OUTPUT_BUDGET_EXCEEDED: &str = "OUTPUT_BUDGET_EXCEEDED";
 
-/// More than any text has; a meter multiplies a limit by a hundred.
-const MOST: Tokens = Tokens(u64::MAX / 100);
+/// The largest budget a meter accepts: it multiplies the limit by a hundred.
+const MAX_BUDGET: Tokens = Tokens(u64::MAX / 100);
 
-/// What a caller can do about it.
+/// The next step for the caller.
 const HINT: &str = "Lower limit or narrow fields and call again";
 
-/// An answer has more tokens than its budget.
+/// The error for an answer with more tokens than its budget.
 ///
 /// Serializes as `{"error": "OUTPUT_BUDGET_EXCEEDED", "tool", "tokens", "budget", "hint"}`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,9 +25,9 @@ pub struct OverBudget {
     pub tool: String,
     /// Tokens of the answer.
     pub tokens: Tokens,
-    /// The most that are allowed.
+    /// The budget.
     pub budget: Tokens,
-    /// Under which name the answer is kept, if it is.
+    /// The handle of the stored answer, if it was stored.
     pub handle: Option<String>,
 }
 
@@ -47,15 +47,15 @@ pub struct OverBudget {
 ///
 /// # Errors
 ///
-/// Where the answer has more tokens.
+/// Returns [`OverBudget`] if the answer has more tokens than the budget.
 pub fn enforce_budget(
     payload: &str,
     tool: &str,
     budget_tokens: Tokens,
     meter: &Meter,
 ) -> Result<(), OverBudget> {
-    // Stops at the budget; all of it is counted only to say how much too much it is.
-    if meter.count_up_to(payload, budget_tokens.min(MOST)).is_some() {
+    // Counting stops at the budget. Only an error needs the full count.
+    if meter.count_up_to(payload, budget_tokens.min(MAX_BUDGET)).is_some() {
         return Ok(());
     }
     let tokens = meter.count(payload);
@@ -63,13 +63,13 @@ pub fn enforce_budget(
 }
 
 impl OverBudget {
-    /// Says that the answer is kept under a name.
+    /// Adds the handle of the stored answer to the hint.
     #[must_use]
     pub fn kept_as(self, handle: impl Into<String>) -> Self {
         Self { handle: Some(handle.into()), ..self }
     }
 
-    /// Returns what the caller can do.
+    /// Returns the next step for the caller.
     pub fn hint(&self) -> String {
         match &self.handle {
             None => HINT.to_owned(),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_itself_is_allowed() {
+    fn a_text_of_exactly_the_budget_passes() {
         let text = " word".repeat(100);
         assert_eq!(check(&text, 100), Ok(()));
         let over = check(&text, 99).unwrap_err();
@@ -115,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_counts_as_much_as_it_says() {
+    fn the_factor_of_an_estimate_counts() {
         let meter = Meter::new(Default::default(), Factor::percent(150));
         let over = enforce_budget(&" word".repeat(100), "t", Tokens(149), &meter).unwrap_err();
         assert_eq!(over.tokens, Tokens(150));
     }
 
     #[test]
-    fn a_kept_answer_is_named_second() {
+    fn the_hint_names_a_stored_answer() {
         let over = check("one two three", 1).unwrap_err().kept_as("list_articles-3f9c2kq7m0xw");
         let error = serde_json::to_value(&over).unwrap();
         let hint = error["hint"].as_str().unwrap();

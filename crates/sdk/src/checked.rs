@@ -1,8 +1,8 @@
-//! Mistakes in the arguments of a call, told by the tool itself.
+//! Invalid arguments reported by the tool itself.
 //!
-//! rmcp answers arguments that do not deserialize with an error of the protocol, which many clients do not show to their
-//! model. [`Checked`] always deserializes and tells the mistake where the tool looks, with the argument it is about and
-//! everything that is accepted; [`ToolError`] turns it, and any other error, into a result that says `isError`.
+//! rmcp answers arguments that do not deserialize with a protocol error, which many clients do not show to their model.
+//! [`Checked`] always deserializes; the tool then gets either the arguments or an error that names the wrong argument and
+//! lists the accepted ones. [`ToolError`] turns this and any other error into a result with `isError`.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -14,7 +14,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use tidegate_gate::causes;
 
-/// Arguments that may be wrong: `Parameters<Checked<Listing>>` instead of `Parameters<Listing>`.
+use crate::text::excerpt;
+
+/// Arguments that may be invalid: `Parameters<Checked<Listing>>` instead of `Parameters<Listing>`.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -30,20 +32,20 @@ use tidegate_gate::causes;
 /// let given: Checked<One> = serde_json::from_value(json!({"slugg": "tides"}))?;
 /// assert_eq!(
 ///     given.arguments().unwrap_err().to_string(),
-///     "there is no argument \"slugg\"; accepted are slug (string, required)"
+///     "unknown argument \"slugg\"; accepted arguments: slug (string, required)"
 /// );
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked<T>(Result<T, InvalidArguments>);
 
-/// Arguments that a tool does not take.
+/// The error for arguments that a tool does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}; accepted are {accepted}")]
+#[error("{problem}; accepted arguments: {accepted}")]
 pub struct InvalidArguments {
     /// What is wrong.
     pub problem: String,
-    /// The names of the arguments, with what they are.
+    /// The names of the accepted arguments with their types.
     pub accepted: String,
 }
 
@@ -52,7 +54,7 @@ impl<T> Checked<T> {
     ///
     /// # Errors
     ///
-    /// An argument that there is not, that is missing, or of another type.
+    /// Fails if an argument is unknown, missing or of the wrong type.
     pub fn arguments(self) -> Result<T, InvalidArguments> {
         self.0
     }
@@ -61,34 +63,35 @@ impl<T> Checked<T> {
 impl<'de, T: DeserializeOwned + JsonSchema> Deserialize<'de> for Checked<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut given = Map::deserialize(deserializer)?;
-        // Some models fill in all arguments there are; null is as good as absent.
+        // Some models send every argument and set the unused ones to null.
         given.retain(|_, value| !value.is_null());
         let schema = SchemaGenerator::default().into_root_schema_for::<T>();
         let empty = Map::new();
-        let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-        let refused = |problem| Err(InvalidArguments { problem, accepted: accepted(&schema, known) });
-        if let Some(name) = given.keys().find(|name| !known.contains_key(*name)) {
-            return Ok(Self(refused(format!("there is no argument {:?}", crate::shown(name)))));
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        let invalid =
+            |problem| Err(InvalidArguments { problem, accepted: describe_arguments(&schema, properties) });
+        if let Some(name) = given.keys().find(|name| !properties.contains_key(*name)) {
+            return Ok(Self(invalid(format!("unknown argument {:?}", excerpt(name)))));
         }
-        Ok(Self(read(&given).or_else(|mistake| match culprit::<T>(&given, &mistake) {
-            Some(name) => refused(format!("{name}: {mistake}")),
-            None => refused(mistake),
+        Ok(Self(parse(&given).or_else(|problem| match wrong_argument::<T>(&given, &problem) {
+            Some(name) => invalid(format!("{name}: {problem}")),
+            None => invalid(problem),
         })))
     }
 }
 
-fn read<T: DeserializeOwned>(given: &Map<String, Value>) -> Result<T, String> {
+fn parse<T: DeserializeOwned>(given: &Map<String, Value>) -> Result<T, String> {
     T::deserialize(Value::Object(given.clone())).map_err(|error| error.to_string())
 }
 
-/// The argument that a mistake is about: the one without which it is not made.
-fn culprit<'g, T: DeserializeOwned>(given: &'g Map<String, Value>, mistake: &str) -> Option<&'g str> {
-    let makes_it = |name: &String| {
+/// Returns the argument that causes a problem: the problem disappears when that argument is left out.
+fn wrong_argument<'g, T: DeserializeOwned>(given: &'g Map<String, Value>, problem: &str) -> Option<&'g str> {
+    let causes_problem = |name: &String| {
         let rest = given.iter().filter(|(other, _)| *other != name);
         let rest = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
-        read::<T>(&rest).err().as_deref() != Some(mistake)
+        parse::<T>(&rest).err().as_deref() != Some(problem)
     };
-    given.keys().find(|name| makes_it(name)).map(String::as_str)
+    given.keys().find(|name| causes_problem(name)).map(String::as_str)
 }
 
 impl<T: JsonSchema> JsonSchema for Checked<T> {
@@ -107,36 +110,40 @@ impl<T: JsonSchema> JsonSchema for Checked<T> {
     }
 }
 
-/// The arguments of a schema in words.
-fn accepted(schema: &Schema, known: &Map<String, Value>) -> String {
+fn describe_arguments(schema: &Schema, properties: &Map<String, Value>) -> String {
+    if properties.is_empty() {
+        return "none".to_owned();
+    }
     let required = schema.get("required").and_then(Value::as_array);
-    let words = |(name, property): (&String, &Value)| {
-        let must = required.is_some_and(|required| required.iter().any(|other| other == name));
-        let must = if must { ", required" } else { "" };
-        format!("{name} ({}{must})", kind(property))
+    let describe = |(name, property): (&String, &Value)| {
+        let is_required = required.is_some_and(|required| required.iter().any(|other| other == name));
+        let suffix = if is_required { ", required" } else { "" };
+        format!("{name} ({}{suffix})", describe_type(property))
     };
-    if known.is_empty() { "none".to_owned() } else { known.iter().map(words).collect::<Vec<_>>().join(", ") }
+    properties.iter().map(describe).collect::<Vec<_>>().join(", ")
 }
 
-/// What a value may be.
-fn kind(property: &Value) -> String {
-    let kinds: Vec<&Value> = match &property["type"] {
-        Value::Array(kinds) => kinds.iter().filter(|kind| *kind != "null").collect(),
-        kind => vec![kind],
+/// Returns the type of a property, with its choices or range where it has them.
+fn describe_type(property: &Value) -> String {
+    let types: Vec<&Value> = match &property["type"] {
+        Value::Array(types) => types.iter().filter(|name| *name != "null").collect(),
+        name => vec![name],
     };
-    let kinds: Vec<&str> = kinds.into_iter().filter_map(Value::as_str).collect();
-    let kind = if kinds.is_empty() { "any".to_owned() } else { kinds.join(" or ") };
+    let types: Vec<&str> = types.into_iter().filter_map(Value::as_str).collect();
+    let types = if types.is_empty() { "any".to_owned() } else { types.join(" or ") };
     match (property["enum"].as_array(), property["minimum"].as_u64(), property["maximum"].as_u64()) {
         (Some(choices), ..) => {
             let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
             format!("one of {}", choices.join(", "))
         }
-        (None, Some(least), Some(most)) => format!("{kind} from {least} to {most}"),
-        _ => kind,
+        (None, Some(min), Some(max)) => format!("{types} from {min} to {max}"),
+        _ => types,
     }
 }
 
-/// Whatever went wrong, as the result of a tool: `Result<String, ToolError>`, with `?` for any error.
+/// Any error, as a tool result with `isError`.
+///
+/// A tool returns `Result<String, ToolError>` and uses `?` on any error; the message includes the causes.
 ///
 /// ```
 /// use rmcp::handler::server::tool::IntoCallToolResult;
@@ -153,22 +160,22 @@ fn kind(property: &Value) -> String {
 /// assert_eq!(half("3").unwrap_err().message(), "3 is odd; give an even number");
 /// assert_eq!(half("x").unwrap_err().message(), "invalid digit found in string");
 /// ```
-// Like every type that any error turns into, it is none itself.
+// It does not implement `Error`, which would conflict with `From<E: Error>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError(String);
 
 impl ToolError {
-    /// Returns an error that says this.
+    /// Returns an error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 
-    /// Returns an error that says this as JSON, for those that have a form of their own.
+    /// Returns an error whose message is a value as JSON.
     pub fn json(error: &impl Serialize) -> Self {
         Self(serde_json::to_string(error).unwrap_or_else(|error| error.to_string()))
     }
 
-    /// Returns what it says.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.0
     }
@@ -206,29 +213,29 @@ mod tests {
         checked.arguments().map_err(|error| error.to_string())
     }
 
-    const ACCEPTED: &str = "accepted are cursor (string), fields (array), limit (integer from 1 to 20), max_tokens (integer \
+    const ACCEPTED: &str = "accepted arguments: cursor (string), fields (array), limit (integer from 1 to 20), max_tokens (integer \
                             from 1 to 10000), site (string), slug (string, required)";
 
     #[test]
-    fn arguments_within_the_schema_are_read() {
+    fn valid_arguments_are_parsed() {
         let listing = checked(json!({"slug": "tides", "site": null, "limit": 3})).unwrap();
         assert_eq!((listing.slug.as_str(), &listing.site), ("tides", &None));
         assert_eq!(PageRules::default().resolve(&listing.page).unwrap().limit, 3);
     }
 
     #[test]
-    fn every_mistake_says_what_is_accepted() {
+    fn every_error_lists_the_accepted_arguments() {
         for (given, problem) in [
             (json!({}), "missing field `slug`"),
             (json!({"slug": 3}), "slug: invalid type: integer `3`, expected a string"),
-            (json!({"slug": "a", "sluug": 1}), "there is no argument \"sluug\""),
+            (json!({"slug": "a", "sluug": 1}), "unknown argument \"sluug\""),
         ] {
             assert_eq!(checked(given).unwrap_err(), format!("{problem}; {ACCEPTED}"));
         }
     }
 
     #[test]
-    fn the_schema_is_that_of_the_arguments_and_of_nothing_else() {
+    fn the_schema_allows_no_other_arguments() {
         let schema = SchemaGenerator::default().into_root_schema_for::<Checked<Listing>>();
         let plain = SchemaGenerator::default().into_root_schema_for::<Listing>();
         assert_eq!(schema.get("properties"), plain.get("properties"));
@@ -236,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told() {
+    fn the_message_includes_the_causes() {
         let error = rmcp::ErrorData::invalid_params("wrong", None);
         assert!(ToolError::from(error).message().contains("wrong"));
         assert_eq!(ToolError::json(&json!({"error": "X"})).message(), r#"{"error":"X"}"#);

@@ -1,9 +1,10 @@
-//! The response contract: what a tool answers so that a conversation stays small.
+//! The response contract: answers within hard limits on bytes, depth, items and text length.
 //!
-//! Two ways lead to an answer within the limits. [`Contract`] is the strict shape: a summary, a success, at most ten
-//! items and a reference to the whole. [`wrap_response`] takes any data and cuts it down. Both hold their bytes for
-//! every input, as compact JSON, as pretty JSON, and as pretty JSON inside the text block of a tool result, which is
-//! what crosses the wire and hence what is measured.
+//! There are two ways to build such an answer. [`Contract`] is a fixed shape: a summary, a success flag, at most ten
+//! items and a reference to the stored whole. [`wrap_response`] takes any data and truncates it.
+//!
+//! Invariant: both stay within their byte limit for every input. The limit applies to the tool result on the wire: the
+//! answer as pretty JSON, escaped inside a text block.
 //!
 //! ```
 //! use serde_json::json;
@@ -18,42 +19,37 @@
 //! ```
 
 mod category;
-mod cut;
 mod flatten;
 mod limits;
 mod list;
 mod strict;
 mod summary;
+mod truncate;
 mod wrap;
 
 pub use category::Category;
-pub use cut::truncate;
 pub use limits::ResponseLimits;
 pub use list::{List, ListError, paginated_list};
 pub use strict::{Contract, ContractBuilder, ContractError, Item, Severity, UnknownSeverity};
 pub use summary::create_summary;
+pub use truncate::truncate;
 pub use wrap::{NoRoom, Response, StoreError, Wrapped, wrap_or_store, wrap_response};
 
 use serde::Serialize;
 
-/// Most characters of a summary.
+/// The maximum number of characters of a summary.
 pub const SUMMARY_CHARS: usize = 100;
-/// Most characters of the label of an item.
+/// The maximum number of characters of an item's label.
 pub const LABEL_CHARS: usize = 50;
-/// Most items of an answer.
+/// The maximum number of items of an answer.
 pub const MAX_ITEMS: usize = 10;
 
-/// What a tool result has around the text of its one block.
-const FRAME: usize = r#"{"content":[{"type":"text","text":}],"isError":false}"#.len();
+/// Bytes of a tool result around the text of its only block.
+const RESULT_FRAME_BYTES: usize = r#"{"content":[{"type":"text","text":}],"isError":false}"#.len();
 
-/// The bytes of an answer as the result of a tool: pretty JSON, escaped once more as the text of a block.
+/// Returns the bytes of an answer as a tool result: pretty JSON, escaped as the text of a block.
 fn result_bytes(answer: &impl Serialize) -> usize {
     let pretty = serde_json::to_string_pretty(answer).unwrap_or_default();
     let text = serde_json::to_string(&pretty).unwrap_or_default();
-    text.len() + FRAME
-}
-
-/// The first characters of a text, never a part of one.
-fn first_chars(text: &str, count: usize) -> &str {
-    text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end])
+    text.len() + RESULT_FRAME_BYTES
 }

@@ -1,12 +1,14 @@
-//! One tool that fronts many, for servers whose list of tools would be too long. A call through it is a call of the tool
-//! it names: what that tool says of itself holds, and tokens are of that tool.
+//! A dispatcher: one tool that calls any other, for servers whose tool list would be too long.
+//!
+//! A call through the dispatcher counts as a call of the tool it names: that tool's `#[heavy]` settings and tier apply,
+//! and continuation tokens belong to that tool.
 
 use std::sync::Arc;
 
 use rmcp::model::{CallToolRequestParams, Tool};
 use serde_json::{Map, Value, json};
 
-/// A tool that fronts many.
+/// A tool that calls any other tool of the server by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispatcher {
     pub(crate) name: &'static str,
@@ -14,12 +16,12 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Returns a tool of this name that fronts all others.
+    /// Returns a dispatcher with this tool name and description.
     pub fn new(name: &'static str, description: &'static str) -> Self {
         Self { name, description }
     }
 
-    /// Its definition, with the names of the tools it fronts.
+    /// Returns the tool definition, which lists the names of the tools it can call.
     pub(crate) fn tool(&self, tools: &[Tool]) -> Tool {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
         let mut schema = Map::new();
@@ -35,7 +37,7 @@ impl Dispatcher {
         Tool::new(self.name, self.description, Arc::new(schema))
     }
 
-    /// The call that a call of this tool stands for.
+    /// Returns the call of the named tool that a call of the dispatcher requests.
     pub(crate) fn dispatch(&self, call: &CallToolRequestParams) -> Result<CallToolRequestParams, String> {
         let name = self.name;
         let arguments = call.arguments.clone().unwrap_or_default();
@@ -51,7 +53,9 @@ impl Dispatcher {
         let given = match arguments.get("arguments") {
             None | Some(Value::Null) => None,
             Some(Value::Object(given)) => Some(given.clone()),
-            Some(_) => return Err(format!("{name}: arguments should be an object, the arguments of {tool}")),
+            Some(_) => {
+                return Err(format!("{name}: arguments must be an object with the arguments of {tool}"));
+            }
         };
         let mut params = call.clone();
         params.name = tool.into();

@@ -1,12 +1,15 @@
-//! Projection: only the fields a caller asked for, by name or dotted path.
+//! Projection: keeps only the fields a caller asked for, by name or dotted path.
 //!
-//! A path leads through objects, and through arrays to each of their elements: `authors.name` keeps the name of every
-//! author. A key that itself has a dot is found by its whole name. What is kept is kept exactly and in its place, so
-//! a projection is always a part of the value; whoever asks for `author` and `author.name` gets the whole `author`.
+//! A path descends into objects and into every element of an array: `authors.name` keeps the name of every author. A key
+//! that contains a dot matches by its full name. `author` together with `author.name` keeps the whole `author`.
+//!
+//! Invariant: a projection is a subset of the value. Kept values are unchanged and stay where they were.
 
 use serde_json::{Map, Value};
 
-/// The fields to keep, checked against those that exist.
+use crate::text::excerpt;
+
+/// The fields to keep, all of which are known to exist.
 ///
 /// ```
 /// use serde_json::json;
@@ -25,37 +28,38 @@ pub struct Fields {
     paths: Vec<String>,
 }
 
-/// A name that no field has.
+/// The error for a field that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown field {:?}; valid names are {}", crate::shown(name), listed(valid))]
+#[error("unknown field {:?}; valid names are {}", excerpt(name), list_names(valid))]
 pub struct UnknownField {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
-    /// What could be.
+    /// The names of all fields.
     pub valid: Vec<String>,
 }
 
-/// An error must stay small, however many fields there are.
-const LISTED: usize = 40;
-/// How deep names are collected for an error.
-const LISTED_DEPTH: usize = 4;
+/// Names that an error lists, so that it stays small however many fields there are.
+const MAX_LISTED_NAMES: usize = 40;
+/// Levels of nesting whose names an error lists.
+const MAX_LISTED_DEPTH: usize = 4;
 
-pub(crate) fn listed(names: &[String]) -> String {
+/// Returns names as a list for an error message.
+pub(crate) fn list_names(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let shown: Vec<&str> = names.iter().take(LISTED).map(|name| crate::shown(name)).collect();
+    let shown: Vec<&str> = names.iter().take(MAX_LISTED_NAMES).map(|name| excerpt(name)).collect();
     let more = names.len() - shown.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))
 }
 
 impl Fields {
-    /// Returns fields that are all among the valid ones; the name of an object stands for everything in it.
+    /// Returns the named fields, checked against a list of valid paths; the name of an object selects all of it.
     ///
     /// # Errors
     ///
-    /// A name that is neither valid nor the beginning of a valid path.
+    /// Fails on a name that is neither a valid path nor an object on one.
     pub fn among<N: AsRef<str>, V: AsRef<str>>(names: &[N], valid: &[V]) -> Result<Self, UnknownField> {
         let is_valid = |name: &str| {
             valid.iter().any(|path| path.as_ref() == name || below(path.as_ref(), name).is_some())
@@ -64,15 +68,15 @@ impl Fields {
         Self::checked(names, is_valid, all)
     }
 
-    /// Returns fields that all occur somewhere in a value.
+    /// Returns the named fields, checked against a value in which each must occur.
     ///
     /// # Errors
     ///
-    /// A name that no object of the value has; below null and in empty arrays every name may occur.
+    /// Fails on a name that no object in the value has. Null and empty arrays accept any name below them.
     pub fn in_value<N: AsRef<str>>(names: &[N], value: &Value) -> Result<Self, UnknownField> {
         let all = || {
             let mut paths = Vec::new();
-            collect(value, "", LISTED_DEPTH, &mut paths);
+            collect_paths(value, "", MAX_LISTED_DEPTH, &mut paths);
             paths
         };
         Self::checked(names, |name| occurs(value, name), all)
@@ -89,19 +93,19 @@ impl Fields {
         }
     }
 
-    /// Returns the paths as they were given.
+    /// Returns the paths in the order given.
     pub fn paths(&self) -> &[String] {
         &self.paths
     }
 
-    /// Returns an object, or every object of an array, with these fields alone; any other value as it is.
+    /// Returns an object, or each object of an array, with only these fields; other values are returned unchanged.
     pub fn apply(&self, value: &Value) -> Value {
         let paths: Vec<&str> = self.paths.iter().map(String::as_str).collect();
         project(value, &paths)
     }
 }
 
-/// What a path says below a key, if it begins with it.
+/// Returns the rest of a path after a key, if the path starts with that key.
 fn below<'a>(path: &'a str, key: &str) -> Option<&'a str> {
     path.strip_prefix(key)?.strip_prefix('.')
 }
@@ -122,9 +126,9 @@ fn member(key: &str, child: &Value, paths: &[&str]) -> Option<Value> {
         return Some(child.clone());
     }
     let inner: Vec<&str> = paths.iter().filter_map(|path| below(path, key)).collect();
-    // A string or number has no fields; null says that there is nothing to have any.
-    let may_have = matches!(child, Value::Object(_) | Value::Array(_) | Value::Null);
-    (!inner.is_empty() && may_have).then(|| project(child, &inner))
+    // Null stays, since it says that the object is absent. A string or number has no fields to keep.
+    let may_have_fields = matches!(child, Value::Object(_) | Value::Array(_) | Value::Null);
+    (!inner.is_empty() && may_have_fields).then(|| project(child, &inner))
 }
 
 fn occurs(value: &Value, path: &str) -> bool {
@@ -139,14 +143,14 @@ fn occurs(value: &Value, path: &str) -> bool {
     }
 }
 
-/// The paths of all fields, each once, in the order of their first occurrence.
-fn collect(value: &Value, prefix: &str, depth: usize, paths: &mut Vec<String>) {
+/// Appends the path of every field once, in order of first occurrence.
+fn collect_paths(value: &Value, prefix: &str, depth: usize, paths: &mut Vec<String>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| collect(item, prefix, depth, paths)),
+        Value::Array(items) => items.iter().for_each(|item| collect_paths(item, prefix, depth, paths)),
         Value::Object(members) if depth > 0 => {
             for (key, child) in members {
                 let path = format!("{prefix}{key}");
-                collect(child, &format!("{path}."), depth - 1, paths);
+                collect_paths(child, &format!("{path}."), depth - 1, paths);
                 if !paths.contains(&path) {
                     paths.push(path);
                 }
@@ -197,13 +201,14 @@ mod tests {
         assert!(error.ends_with("field39 and 4960 more") && error.len() < 1000, "{error}");
     }
 
-    fn is_part(part: &Value, whole: &Value) -> bool {
+    fn is_subset(part: &Value, whole: &Value) -> bool {
         match (part, whole) {
             (Value::Object(part), Value::Object(whole)) => {
-                part.iter().all(|(key, value)| whole.get(key).is_some_and(|whole| is_part(value, whole)))
+                part.iter().all(|(key, value)| whole.get(key).is_some_and(|whole| is_subset(value, whole)))
             }
             (Value::Array(part), Value::Array(whole)) => {
-                part.len() == whole.len() && part.iter().zip(whole).all(|(part, whole)| is_part(part, whole))
+                part.len() == whole.len()
+                    && part.iter().zip(whole).all(|(part, whole)| is_subset(part, whole))
             }
             _ => part == whole,
         }
@@ -223,17 +228,17 @@ mod tests {
         #![proptest_config(tidegate_testkit::cases(256))]
 
         #[test]
-        fn a_projection_is_a_part(value in objects(), names in prop::collection::vec("[ab.]{1,4}", 0..4)) {
+        fn a_projection_is_a_subset(value in objects(), names in prop::collection::vec("[ab.]{1,4}", 0..4)) {
             let fields = Fields { paths: names };
             let part = fields.apply(&value);
-            prop_assert!(is_part(&part, &value));
+            prop_assert!(is_subset(&part, &value));
             prop_assert_eq!(fields.apply(&part), part);
         }
 
         #[test]
         fn every_listed_name_is_valid(value in objects()) {
             let mut paths = Vec::new();
-            collect(&value, "", LISTED_DEPTH, &mut paths);
+            collect_paths(&value, "", MAX_LISTED_DEPTH, &mut paths);
             prop_assert!(Fields::in_value(&paths, &value).is_ok());
         }
     }

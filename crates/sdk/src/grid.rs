@@ -1,14 +1,15 @@
-//! A grid of results of which some are better than others: the best, the best few, all, and a picture.
+//! A grid of results to minimize over: the best cell, the top cells, all cells, and an ASCII heat map.
 //!
-//! Every cell has an objective, of which smaller is better. A cell that is missing, or whose objective is no number,
-//! is infeasible: it is in no list and never wins. Lists hold references into the grid, so a summary is a part of the
-//! full answer to the last bit.
+//! Every cell has an objective; smaller is better. A cell that is missing or whose objective is NaN is infeasible and
+//! appears in no list.
+//!
+//! Invariant: lists hold references into the grid, so a summary shows bit-for-bit the values of the full answer.
 
 mod ascii;
 
 use serde::{Serialize, Serializer};
 
-/// Rows by columns of cells that may be missing.
+/// A table of cells, some of which may be missing.
 ///
 /// ```
 /// use tidegate_sdk::grid::Grid;
@@ -23,35 +24,35 @@ use serde::{Serialize, Serializer};
 pub struct Grid<T> {
     rows: usize,
     columns: usize,
-    /// Row by row, each with its objective.
+    /// The cells row by row, each with its objective; `None` if infeasible.
     cells: Vec<Option<(f64, T)>>,
 }
 
 /// One feasible cell of a grid; serializes as its value.
 #[derive(Debug, PartialEq)]
 pub struct Cell<'a, T> {
-    /// Its row, from zero.
+    /// The row, from zero.
     pub row: usize,
-    /// Its column, from zero.
+    /// The column, from zero.
     pub column: usize,
-    /// How good it is; smaller is better.
+    /// The objective; smaller is better.
     pub objective: f64,
-    /// What it holds.
+    /// The value.
     pub value: &'a T,
 }
 
-/// Why there is no such grid.
+/// Why a grid could not be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GridError {
-    /// The cells are not as many as rows and columns say.
+    /// The number of cells is not rows times columns.
     #[error("a grid of {rows} rows and {columns} columns does not have {cells} cells")]
     Size {
         /// The rows.
         rows: usize,
         /// The columns.
         columns: usize,
-        /// How many cells were given.
+        /// The number of cells given.
         cells: usize,
     },
 }
@@ -71,11 +72,11 @@ impl<T: Serialize> Serialize for Cell<'_, T> {
 }
 
 impl<T> Grid<T> {
-    /// Returns a grid of cells given row by row, with the objective of each.
+    /// Returns a grid of cells given row by row; `objective` rates each cell.
     ///
     /// # Errors
     ///
-    /// Where there are more or fewer cells than rows times columns.
+    /// Fails if the number of cells is not rows times columns.
     pub fn new(
         rows: usize,
         columns: usize,
@@ -85,8 +86,13 @@ impl<T> Grid<T> {
         if rows.checked_mul(columns) != Some(cells.len()) {
             return Err(GridError::Size { rows, columns, cells: cells.len() });
         }
-        let measured = |cell: T| Some((objective(&cell), cell)).filter(|(objective, _)| !objective.is_nan());
-        Ok(Self { rows, columns, cells: cells.into_iter().map(|cell| cell.and_then(measured)).collect() })
+        let with_objective =
+            |cell: T| Some((objective(&cell), cell)).filter(|(objective, _)| !objective.is_nan());
+        Ok(Self {
+            rows,
+            columns,
+            cells: cells.into_iter().map(|cell| cell.and_then(with_objective)).collect(),
+        })
     }
 
     /// Returns the number of rows.
@@ -108,30 +114,30 @@ impl<T> Grid<T> {
         })
     }
 
-    /// Returns the cell with the smallest objective; of equals the first.
+    /// Returns the cell with the smallest objective; the first one if several are equal.
     pub fn best(&self) -> Option<Cell<'_, T>> {
         self.cells().min_by(compare)
     }
 
-    /// Returns the best cells, best first; of equals the first ones.
+    /// Returns the best `count` cells, best first; equal cells keep their row order.
     pub fn top(&self, count: usize) -> Vec<Cell<'_, T>> {
         let mut cells: Vec<Cell<'_, T>> = self.cells().collect();
-        // The sort is stable, so equals stay row by row.
+        // The sort is stable, so equal cells stay row by row.
         cells.sort_by(compare);
         cells.truncate(count);
         cells
     }
 
-    /// Returns a picture of the objectives, and below it what its characters mean.
+    /// Returns an ASCII heat map of the objectives with a legend below it.
     ///
-    /// The picture has at most `width` columns and `height` rows; in a larger grid one character stands for the best
-    /// of several cells, so the best of all is always seen. The legend is one line of at most 160 characters.
+    /// The map has at most `width` columns and `height` rows. In a larger grid one character shows the best of several
+    /// cells, so the best cell is always visible. The legend is one line of at most 160 characters.
     pub fn ascii(&self, width: usize, height: usize) -> String {
         ascii::draw(self, width, height)
     }
 }
 
-/// No objective is NaN, so any two compare; negative zero equals zero.
+/// Compares by objective. No objective is NaN, so any two compare; negative zero equals zero.
 fn compare<T>(one: &Cell<'_, T>, other: &Cell<'_, T>) -> std::cmp::Ordering {
     one.objective.partial_cmp(&other.objective).unwrap_or(std::cmp::Ordering::Equal)
 }
@@ -151,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_come_first_and_equals_in_order() {
+    fn the_best_come_first_and_equal_cells_keep_their_order() {
         let cells = [Some(2.0), Some(0.0), None, Some(f64::NAN), Some(-0.0), Some(f64::INFINITY)];
         let grid = grid(2, 3, &cells);
         assert_eq!(positions(grid.best()), [(0, 1)]);
@@ -161,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_feasible_has_no_best() {
+    fn a_grid_without_feasible_cells_has_no_best() {
         for grid in [grid(1, 2, &[None, Some(f64::NAN)]), grid(0, 5, &[]), grid(5, 0, &[])] {
             assert!(grid.best().is_none() && grid.top(3).is_empty());
         }
     }
 
     #[test]
-    fn a_grid_has_as_many_cells_as_it_says() {
+    fn the_number_of_cells_is_checked() {
         let error = Grid::new(2, 2, vec![Some(1.0)], |cell| *cell).unwrap_err();
         assert_eq!(error.to_string(), "a grid of 2 rows and 2 columns does not have 1 cells");
         assert!(Grid::new(usize::MAX, 2, vec![Some(1.0)], |cell| *cell).is_err());
@@ -186,7 +192,7 @@ mod tests {
         #![proptest_config(tidegate_testkit::cases(256))]
 
         #[test]
-        fn a_summary_is_a_part_of_the_full_answer(grid in any_grid(), count in 0usize..8) {
+        fn a_summary_is_a_subset_of_the_full_answer(grid in any_grid(), count in 0usize..8) {
             let bits = |cell: &Cell<'_, f64>| (cell.row, cell.column, cell.value.to_bits());
             let full: Vec<_> = grid.cells().collect();
             let top = grid.top(count);
@@ -203,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn a_picture_is_bounded(grid in any_grid(), width in 0usize..20, height in 0usize..20) {
+        fn a_heat_map_is_bounded(grid in any_grid(), width in 0usize..20, height in 0usize..20) {
             let picture = grid.ascii(width, height);
             let lines: Vec<&str> = picture.lines().collect();
             let (legend, map) = lines.split_last().unwrap();

@@ -1,4 +1,8 @@
-//! What a tool says of itself: `#[heavy]` puts it into the tool's `_meta`, where it never leaves the server.
+//! The settings of `#[heavy]` on their way from the macro to the gate.
+//!
+//! The macro stores a [`Heavy`] in the tool's `_meta`; the gate reads it there as [`Marked`].
+//!
+//! Invariant: the settings never leave the server. [`Marked::take_out`] removes them from every listed tool.
 
 use rmcp::model::{MetaObject, Tool};
 use serde_json::{Map, Value, json};
@@ -7,10 +11,10 @@ use tidegate_gate::style::{ProbeWhen, Style};
 
 use crate::tier::Tier;
 
-/// The key under which it stands.
-const KEY: &str = "tidegate/heavy";
+/// The `_meta` key of the settings.
+const META_KEY: &str = "tidegate/heavy";
 
-/// What `#[heavy]` says; `None` leaves it to what was set for all tools.
+/// The settings of one `#[heavy]` attribute; `None` means the default set for all tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the keys of `#[heavy]`, under the same names")]
 pub struct Heavy {
@@ -25,7 +29,7 @@ pub struct Heavy {
     pub tier: Option<&'static str>,
 }
 
-/// What a tool turned out to say.
+/// The settings of a tool as read from its `_meta`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marked {
     pub(crate) rules: Rules,
@@ -33,7 +37,7 @@ pub(crate) struct Marked {
 }
 
 impl Heavy {
-    /// Says nothing.
+    /// No settings.
     pub const NOTHING: Self = Self {
         style: None,
         probe_when: None,
@@ -46,12 +50,12 @@ impl Heavy {
         tier: None,
     };
 
-    /// Returns it as the `_meta` of a tool.
+    /// Returns the settings as the `_meta` of a tool.
     #[must_use]
     pub fn meta(self) -> MetaObject {
         let mut meta = Map::new();
         meta.insert(
-            KEY.into(),
+            META_KEY.into(),
             json!({
                 "style": self.style,
                 "probe_when": self.probe_when,
@@ -69,23 +73,23 @@ impl Heavy {
 }
 
 impl Marked {
-    /// A tool that says nothing.
-    fn nothing() -> Self {
+    /// Returns the settings of a tool without `#[heavy]`.
+    fn unmarked() -> Self {
         Self { rules: Rules::default(), tier: Tier::Read }
     }
 
-    /// A tool of which nothing is known.
+    /// Returns the settings of a tool that the server does not list: only an admin may call it.
     pub(crate) fn unknown() -> Self {
         Self { rules: Rules::default(), tier: Tier::Admin }
     }
 
-    /// Reads what a tool says of itself.
+    /// Returns the settings of a tool.
     pub(crate) fn of(tool: &Tool) -> Self {
-        let Some(said) = tool.meta.as_ref().and_then(|meta| meta.0.get(KEY)) else {
-            return Self::nothing();
+        let Some(settings) = tool.meta.as_ref().and_then(|meta| meta.0.get(META_KEY)) else {
+            return Self::unmarked();
         };
-        let text = |key: &str| said.get(key).and_then(Value::as_str);
-        let number = |key: &str| said.get(key).and_then(Value::as_u64);
+        let text = |key: &str| settings.get(key).and_then(Value::as_str);
+        let number = |key: &str| settings.get(key).and_then(Value::as_u64);
         let rules = Rules {
             style: text("style").and_then(Style::named),
             probe_when: text("probe_when").and_then(ProbeWhen::named),
@@ -94,7 +98,7 @@ impl Marked {
             token_seconds: number("token_seconds"),
             auto_negotiate_bytes: number("auto_negotiate_bytes"),
             domain: text("domain").map(str::to_owned),
-            // A tool that caps its full output is one that can be asked for it.
+            // Only a tool with an `output` argument has a cap on its full output.
             offer_output: number("full_cap_tokens").map(|_| true),
             full_cap_tokens: number("full_cap_tokens"),
             ..Rules::default()
@@ -102,10 +106,10 @@ impl Marked {
         Self { rules, tier: text("tier").and_then(|tier| tier.parse().ok()).unwrap_or(Tier::Read) }
     }
 
-    /// Takes what it says out of a tool that is shown to a client.
+    /// Removes the settings from a tool before it is listed to a client.
     pub(crate) fn take_out(tool: &mut Tool) {
         if let Some(meta) = &mut tool.meta {
-            meta.0.remove(KEY);
+            meta.0.remove(META_KEY);
             if meta.0.is_empty() {
                 tool.meta = None;
             }

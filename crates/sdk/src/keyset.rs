@@ -1,12 +1,12 @@
-//! The cursor of a list: the sort key of the last row that was seen, opaque and signed.
+//! Keyset pagination: the cursor is the signed sort key of the last row on the page.
 //!
-//! A cursor that counts rows shows some twice and others never as soon as rows come and go between two pages. One
-//! that holds the last key does not, if the key is unique: `updatedAt` alone is not, `(updatedAt, slug)` is. The next
-//! page is what sorts after it.
+//! An offset cursor repeats or skips rows when rows are inserted or deleted between two pages. A keyset cursor does not,
+//! provided the key is unique: `updatedAt` alone is not, `(updatedAt, slug)` is. The next page holds the rows that sort
+//! after the key.
 //!
-//! The text is base64url of `signature, key as JSON`. The signature is a keyed hash over the [`Scope`] and the key,
-//! so a cursor can be neither made up nor used with another tool or other filters. Whatever is wrong with a cursor,
-//! the error is the same and tells nothing about why.
+//! The cursor is base64url of the signature followed by the key as JSON. The signature is a keyed hash over the
+//! [`Scope`] and the key, so a client can neither forge a cursor nor use it with another tool or other filters. Every
+//! invalid cursor gives the same error, which does not reveal the reason.
 
 use std::marker::PhantomData;
 
@@ -18,11 +18,11 @@ use serde_json::Value;
 
 use crate::page::Page;
 
-const SIGNATURE: usize = 16;
-/// The longest cursor that is read.
-const LONGEST: usize = 4096;
+const SIGNATURE_BYTES: usize = 16;
+/// Characters of a cursor; a longer one is rejected without decoding.
+const MAX_CURSOR_CHARS: usize = 4096;
 
-/// What a cursor is good for: one tool with one choice of filters.
+/// Where a cursor is valid: one tool with one set of filters.
 ///
 /// ```
 /// use serde_json::json;
@@ -40,16 +40,18 @@ impl Scope {
         Self(Vec::new()).part(tool)
     }
 
-    /// Narrows the scope to the value of an argument; `limit`, `fields` and the cursor itself do not belong here.
+    /// Narrows the scope to one value of a filter argument.
+    ///
+    /// Leave out `limit`, `fields` and the cursor: they may change from page to page.
     #[must_use]
     pub fn with(self, argument: &str, value: &Value) -> Self {
         let mut value = value.clone();
-        // A caller may write the members of an object in another order next time.
+        // The order of keys in an object does not matter.
         value.sort_all_objects();
         self.part(argument).part(&value.to_string())
     }
 
-    /// With its length, so that no two lists of parts make the same bytes.
+    /// Appends a part with its length, so that no two lists of parts give the same bytes.
     fn part(mut self, text: &str) -> Self {
         self.0.extend((text.len() as u64).to_le_bytes());
         self.0.extend(text.as_bytes());
@@ -57,32 +59,32 @@ impl Scope {
     }
 }
 
-/// The text is no cursor for this scope.
+/// The error for a text that is not a cursor of this scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "this is not a cursor of this list; pass nextCursor of the last page as it is and with the same filters, or leave it out to begin again"
+    "this is not a cursor of this list; pass nextCursor of the previous page unchanged and with the same filters, or omit it to start over"
 )]
 pub struct InvalidCursor;
 
-/// A cursor could not be made.
+/// Why a page or its cursor could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysetError {
-    /// The key is not JSON.
-    #[error("the sort key cannot be written as JSON")]
+    /// The key does not serialize.
+    #[error("the sort key does not serialize as JSON")]
     Key(#[source] serde_json::Error),
-    /// The key is too long to be read back.
-    #[error("the sort key makes a cursor of {length} characters, but at most {LONGEST} are read back")]
+    /// The key is too long for a cursor.
+    #[error("the sort key makes a cursor of {length} characters, but at most {MAX_CURSOR_CHARS} are allowed")]
     TooLong {
         /// Characters of the cursor.
         length: usize,
     },
-    /// A page cannot be empty and have a successor.
-    #[error("a page must have room for at least one row")]
+    /// The limit is zero.
+    #[error("the limit of a page must be at least 1")]
     NoLimit,
 }
 
-/// Makes and reads cursors for rows with a sort key `K`.
+/// Encodes and decodes cursors for rows with a sort key `K`.
 #[derive(Clone)]
 pub struct Keyset<K> {
     secret: [u8; 32],
@@ -96,33 +98,33 @@ impl<K> std::fmt::Debug for Keyset<K> {
 }
 
 impl<K: Serialize + DeserializeOwned> Keyset<K> {
-    /// Returns a keyset whose cursors are good until the process ends.
+    /// Returns a keyset with a random secret; its cursors are valid until the process ends.
     ///
     /// # Errors
     ///
-    /// Where the system gives no random bytes.
+    /// Fails if the system provides no random bytes.
     pub fn ephemeral() -> Result<Self, getrandom::Error> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)?;
         Ok(Self::with_secret(secret))
     }
 
-    /// Returns a keyset whose cursors are good for everybody who has the same 32 random bytes.
+    /// Returns a keyset with this secret, 32 random bytes; every process with the same secret accepts its cursors.
     pub fn with_secret(secret: [u8; 32]) -> Self {
         Self { secret, key: PhantomData }
     }
 
-    /// Returns the cursor behind a key.
+    /// Returns the cursor of a key.
     ///
     /// # Errors
     ///
-    /// A key that cannot be written as JSON, or is too long.
+    /// Fails if the key does not serialize as JSON or is too long.
     pub fn encode(&self, scope: &Scope, key: &K) -> Result<String, KeysetError> {
         let key = serde_json::to_vec(key).map_err(KeysetError::Key)?;
         let mut bytes = self.signature(scope, &key).to_vec();
         bytes.extend(key);
         let cursor = URL_SAFE_NO_PAD.encode(bytes);
-        if cursor.len() > LONGEST {
+        if cursor.len() > MAX_CURSOR_CHARS {
             return Err(KeysetError::TooLong { length: cursor.len() });
         }
         Ok(cursor)
@@ -132,14 +134,14 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
     ///
     /// # Errors
     ///
-    /// Anything but a cursor that was made for this scope with this secret.
+    /// Fails on anything but a cursor encoded for this scope with this secret.
     pub fn decode(&self, scope: &Scope, cursor: &str) -> Result<K, InvalidCursor> {
-        if cursor.len() > LONGEST {
+        if cursor.len() > MAX_CURSOR_CHARS {
             return Err(InvalidCursor);
         }
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| InvalidCursor)?;
-        let (given, key) = bytes.split_at_checked(SIGNATURE).ok_or(InvalidCursor)?;
-        // Every byte is compared, so that the time does not tell how many were right.
+        let (given, key) = bytes.split_at_checked(SIGNATURE_BYTES).ok_or(InvalidCursor)?;
+        // Constant time: comparing every byte does not leak how many were right.
         let differing =
             self.signature(scope, key).iter().zip(given).fold(0, |sum, (one, two)| sum | (one ^ two));
         if differing != 0 {
@@ -148,25 +150,25 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
         serde_json::from_slice(key).map_err(|_| InvalidCursor)
     }
 
-    fn signature(&self, scope: &Scope, key: &[u8]) -> [u8; SIGNATURE] {
+    fn signature(&self, scope: &Scope, key: &[u8]) -> [u8; SIGNATURE_BYTES] {
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         for part in [scope.0.as_slice(), key] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        let mut signature = [0; SIGNATURE];
+        let mut signature = [0; SIGNATURE_BYTES];
         hasher.finalize_xof().fill(&mut signature);
         signature
     }
 
-    /// Returns the page of rows that were fetched in the order of their keys, one more than `limit`.
+    /// Returns the page made of the fetched rows and the cursor of the next one.
     ///
-    /// The row too many is dropped; that it was there says that there is more, and the cursor is the key of the last
-    /// row that is kept.
+    /// Fetch `limit + 1` rows in key order. The extra row is dropped: it only shows that there is a next page, whose
+    /// cursor is then the key of the last row kept.
     ///
     /// # Errors
     ///
-    /// A limit of zero, or a key of which no cursor can be made.
+    /// Fails if the limit is zero, or if no cursor can be made of the key.
     pub fn page<T>(
         &self,
         scope: &Scope,

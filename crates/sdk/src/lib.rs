@@ -1,8 +1,8 @@
-//! For people who write MCP servers: results that fit the agent's context, and nothing lost.
+//! Keeps oversized tool results out of the agent's context, for MCP servers built on [rmcp].
 //!
-//! [`Tidegate::wrap`] puts the gate around any server of [rmcp]. A result that fits is answered as it is; a larger one is
-//! kept, the agent gets the most useful answer that fits, and reads any part of the rest without the tool being run again.
-//! `#[heavy]` says of one tool what to answer then.
+//! [`Tidegate::wrap`] wraps any rmcp server. A result that fits the token budget is returned unchanged. A larger one is
+//! stored whole: the agent gets an answer that fits, and reads any part of the rest with `result_query`, without the tool
+//! running again. `#[heavy]` configures what one tool answers when its result is too large.
 //!
 //! ```
 //! use rmcp::{ServerHandler, tool, tool_handler, tool_router};
@@ -22,25 +22,25 @@
 //! #[tool_handler]
 //! impl ServerHandler for Shop {}
 //!
-//! async fn main_of_the_server() -> Result<(), tidegate_sdk::ServeError> {
-//!     // On stdin and stdout; with an address, over HTTP.
+//! async fn run() -> Result<(), tidegate_sdk::ServeError> {
+//!     // `None` serves over stdio, an address over HTTP.
 //!     tidegate_sdk::serve(None, Tidegate::wrap(Shop)).await
 //! }
 //! ```
 //!
-//! Around it, pieces for tools that keep their answers small themselves:
+//! The modules below are building blocks for tools that keep their own answers small:
 //!
-//! - [`contract`]: an answer within hard limits, whatever the data.
-//! - [`page`] and [`keyset`]: lists in pages whose cursor survives inserts and deletes.
-//! - [`fields`]: only the fields a caller asked for.
-//! - [`output`], [`series`] and [`grid`]: a summary unless the caller asks for everything.
-//! - [`checked`]: mistakes in arguments as answers of the tool, with what is accepted.
-//! - [`budget`]: an answer over its budget as an error that says what to do.
-//! - [`visit`]: a client in the same process, to test a server and to measure what its answers cost.
-//! - [`tier`]: what a caller may do; asked at every call, and whenever a token is redeemed.
+//! - [`contract`]: answers within hard limits, whatever the data.
+//! - [`page`] and [`keyset`]: pagination whose cursor stays valid across inserts and deletes.
+//! - [`fields`]: projection to the fields a caller asked for.
+//! - [`output`], [`series`] and [`grid`]: a summary by default, the full data on request.
+//! - [`checked`]: invalid arguments reported as tool errors that list the accepted arguments.
+//! - [`budget`]: an error with a hint for an answer over its token budget.
+//! - [`visit`]: an in-process client for testing a server and measuring what its answers cost.
+//! - [`tier`]: permissions, checked on every call and whenever a continuation token is used.
 //!
-//! Of the views of `result_query`, `jq` is run by the program `tidegate`, if it is installed; the others need nothing.
-//! stdout belongs to the protocol: one line for each call, and the totals of the session, go to stderr.
+//! The `jq` view of `result_query` runs in the `tidegate` program and needs it on PATH; all other views are built in.
+//! stdout belongs to the protocol: the SDK logs one line per call, and the session totals, to stderr.
 
 mod artifact;
 pub mod budget;
@@ -56,6 +56,7 @@ pub mod page;
 pub mod series;
 mod serve;
 mod server;
+mod text;
 pub mod tier;
 mod totals;
 pub mod visit;
@@ -82,11 +83,3 @@ pub use tidegate_gate::style::{ProbeWhen, Style};
 pub use tidegate_macros::heavy;
 pub use tier::{Permission, Tier};
 pub use totals::Totals;
-
-/// Characters of something foreign in an error.
-const SHOWN: usize = 60;
-
-/// The beginning of something foreign, short enough for an error.
-fn shown(text: &str) -> &str {
-    text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end])
-}

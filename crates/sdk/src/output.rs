@@ -1,8 +1,8 @@
-//! Two answers of one tool: a summary unless the caller asks for everything.
+//! Two answers of one tool: a summary by default, the full data on request.
 //!
-//! Tools whose results grow with what is asked for take an argument `output`. The two answers are two types, so
-//! neither has fields of the other, not even as null. What a summary holds it takes from the same values as the full
-//! answer: [`crate::series::Series`] and [`crate::grid::Grid`] lend entries, they never compute new ones.
+//! A tool with potentially large results takes an argument `output`. Summary and full answer are separate types, so
+//! neither carries fields of the other, not even as null. Both are built from the same values:
+//! [`crate::series::Series`] and [`crate::grid::Grid`] return references to entries and never compute new ones.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -11,31 +11,33 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Which answer a caller wants.
+use crate::text::excerpt;
+
+/// The `output` argument of a tool: which answer the caller wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputMode {
-    /// What answers the usual question.
+    /// The short answer.
     #[default]
     Summary,
-    /// Everything.
+    /// The complete answer.
     Full,
 }
 
-/// A mode that does not exist.
+/// The error for an unknown output mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("output must be \"summary\" or \"full\", not {given}")]
 pub struct UnknownMode {
-    /// What was given, as JSON.
+    /// The beginning of the given value, as JSON.
     pub given: String,
 }
 
 impl OutputMode {
-    fn of(value: &Value) -> Result<Self, UnknownMode> {
+    fn from_value(value: &Value) -> Result<Self, UnknownMode> {
         match value.as_str() {
             Some("summary") => Ok(Self::Summary),
             Some("full") => Ok(Self::Full),
-            _ => Err(UnknownMode { given: crate::shown(&value.to_string()).to_owned() }),
+            _ => Err(UnknownMode { given: excerpt(&value.to_string()).to_owned() }),
         }
     }
 }
@@ -44,13 +46,13 @@ impl FromStr for OutputMode {
     type Err = UnknownMode;
 
     fn from_str(text: &str) -> Result<Self, UnknownMode> {
-        Self::of(&text.into())
+        Self::from_value(&text.into())
     }
 }
 
 impl<'de> Deserialize<'de> for OutputMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of(&Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Self::from_value(&Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -73,14 +75,14 @@ impl<S: JsonSchema, F: JsonSchema> JsonSchema for SummaryOr<S, F> {
         format!("{}Or{}", S::schema_name(), F::schema_name()).into()
     }
 
-    /// Either shape; the protocol wants an object at the root.
+    /// The protocol requires an object at the root, so `type` is set beside the union.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let (summary, full) = (generator.subschema_for::<S>(), generator.subschema_for::<F>());
         json_schema!({ "type": "object", "anyOf": [summary, full] })
     }
 }
 
-/// The answer in one of its two shapes; serializes as what it holds.
+/// A summary or the full answer; serializes as the one it holds.
 ///
 /// ```
 /// use serde::Serialize;
@@ -98,14 +100,14 @@ impl<S: JsonSchema, F: JsonSchema> JsonSchema for SummaryOr<S, F> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum SummaryOr<S, F> {
-    /// The short one.
+    /// The summary.
     Summary(S),
-    /// The whole one.
+    /// The full answer.
     Full(F),
 }
 
 impl<S, F> SummaryOr<S, F> {
-    /// Returns the answer of a mode; the other is not made.
+    /// Builds the answer for a mode; the other closure is not called.
     pub fn choose(mode: OutputMode, summary: impl FnOnce() -> S, full: impl FnOnce() -> F) -> Self {
         match mode {
             OutputMode::Summary => Self::Summary(summary()),
@@ -113,7 +115,7 @@ impl<S, F> SummaryOr<S, F> {
         }
     }
 
-    /// Returns which of the two it is.
+    /// Returns the mode of this answer.
     pub fn mode(&self) -> OutputMode {
         match self {
             Self::Summary(_) => OutputMode::Summary,
@@ -134,30 +136,30 @@ mod tests {
         output: OutputMode,
     }
 
-    fn read(arguments: Value) -> Result<OutputMode, String> {
-        let read = serde_json::from_value::<Arguments>(arguments);
-        read.map(|arguments| arguments.output).map_err(|error| error.to_string())
+    fn parse(arguments: Value) -> Result<OutputMode, String> {
+        let parsed = serde_json::from_value::<Arguments>(arguments);
+        parsed.map(|arguments| arguments.output).map_err(|error| error.to_string())
     }
 
     #[test]
     fn summary_is_the_default() {
-        assert_eq!(read(json!({})), Ok(OutputMode::Summary));
-        assert_eq!(read(json!({"output": "summary"})), Ok(OutputMode::Summary));
-        assert_eq!(read(json!({"output": "full"})), Ok(OutputMode::Full));
+        assert_eq!(parse(json!({})), Ok(OutputMode::Summary));
+        assert_eq!(parse(json!({"output": "summary"})), Ok(OutputMode::Summary));
+        assert_eq!(parse(json!({"output": "full"})), Ok(OutputMode::Full));
         assert_eq!(serde_json::to_value(OutputMode::Full).unwrap(), json!("full"));
     }
 
     #[test]
-    fn other_modes_are_told_the_two() {
-        for (given, shown) in [(json!("Full"), "\"Full\""), (json!(1), "1"), (json!(null), "null")] {
-            let expected = format!("output must be \"summary\" or \"full\", not {shown}");
-            assert_eq!(read(json!({"output": given})), Err(expected));
+    fn the_error_lists_both_modes() {
+        for (given, quoted) in [(json!("Full"), "\"Full\""), (json!(1), "1"), (json!(null), "null")] {
+            let expected = format!("output must be \"summary\" or \"full\", not {quoted}");
+            assert_eq!(parse(json!({"output": given})), Err(expected));
         }
         assert_eq!("".parse::<OutputMode>().unwrap_err().given, "\"\"");
     }
 
     #[test]
-    fn only_the_chosen_answer_is_made() {
+    fn only_the_chosen_answer_is_built() {
         let full =
             SummaryOr::choose(OutputMode::Full, || -> u8 { panic!("not asked for") }, || json!({"all": [1]}));
         assert_eq!(serde_json::to_value(&full).unwrap(), json!({"all": [1]}));

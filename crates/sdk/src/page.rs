@@ -1,8 +1,8 @@
-//! Pages of a list, and the arguments with which one is asked for.
+//! Pages of a list, and the arguments that request one.
 //!
-//! Two stages: [`PageArguments`] is what a caller wrote, of whatever type; [`PageRules`] say what is allowed and turn
-//! it into a [`PageRequest`]. So every mistake has one place where it is told, with the valid choices, and a tool can
-//! flatten the arguments into its own.
+//! Arguments are checked in two stages. [`PageArguments`] holds what the caller sent, of any type, so a tool can flatten
+//! it into its own arguments. [`PageRules`] turn it into a [`PageRequest`], or into an [`ArgumentError`] that lists the
+//! valid choices.
 
 use std::borrow::Cow;
 
@@ -12,30 +12,31 @@ use serde_json::{Map, Value, json};
 use tidegate_core::Tokens;
 use tidegate_core::budget::Budget;
 
-use crate::fields::{Fields, UnknownField, listed};
+use crate::fields::{Fields, UnknownField, list_names};
+use crate::text::excerpt;
 
-/// Some rows of a list, how many there are in all, and the way to the next ones.
+/// A page of a list, with the total number of rows and the cursor of the next page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     /// The rows.
     pub items: Vec<T>,
-    /// How many rows there are in all.
+    /// The number of rows in the whole list.
     pub total: u64,
-    /// The cursor of the next page; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// Returns the page with every row changed, such as written out or projected.
+    /// Applies a function to every row, such as [`Fields::apply`].
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
         let items = self.items.into_iter().map(change).collect();
         Page { items, total: self.total, next_cursor: self.next_cursor }
     }
 }
 
-/// The arguments of a page as they were written. Absent and null are the same.
+/// The page arguments as the caller sent them, unchecked; null means absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct PageArguments {
     limit: Option<Value>,
@@ -64,70 +65,70 @@ impl JsonSchema for PageArguments {
     }
 }
 
-/// What a caller may ask for.
+/// The limits and defaults of the page arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRules {
-    /// Rows of a page unless the caller says otherwise.
+    /// Rows of a page by default.
     pub default_limit: usize,
-    /// Most rows of a page.
+    /// The largest `limit` a caller may request.
     pub max_limit: usize,
-    /// The fields that rows have; nothing can be chosen where there are none.
+    /// The fields of a row; if empty, the argument `fields` is not offered.
     pub fields: Vec<String>,
-    /// The fields shown unless the caller says otherwise; all where there are none.
+    /// The fields shown by default; if empty, all of them.
     pub default_fields: Vec<String>,
-    /// Most tokens of an answer unless the caller says otherwise.
+    /// The token budget of an answer by default.
     pub default_tokens: Tokens,
-    /// Most tokens a caller can ask for.
+    /// The largest token budget a caller may request.
     pub max_tokens: Tokens,
 }
 
-/// The page that is asked for, within the rules.
+/// A valid request for one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
     /// Rows of the page.
     pub limit: usize,
-    /// Where it begins; to be decoded by [`crate::keyset::Keyset::decode`].
+    /// The cursor, to be decoded with [`crate::keyset::Keyset::decode`]; `None` for the first page.
     pub cursor: Option<String>,
     /// The fields to show; `None` for all.
     pub fields: Option<Fields>,
-    /// Most tokens of the answer.
+    /// The token budget of the answer.
     pub max_tokens: Tokens,
 }
 
-/// An argument that is not allowed.
+/// The error for an invalid page argument.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgumentError {
-    /// The arguments are no object.
+    /// The arguments are not an object.
     #[error("arguments must be an object with any of limit, cursor, fields, max_tokens, not {given}")]
     Arguments {
-        /// What was given.
+        /// The beginning of the given value, as JSON.
         given: String,
     },
-    /// A number is of the wrong type, zero or too high.
+    /// A number has the wrong type, is zero or too high.
     #[error("{name} must be a whole number from 1 to {max}, not {given}")]
     Number {
-        /// The argument.
+        /// The name of the argument.
         name: &'static str,
-        /// The highest that is allowed.
+        /// The largest value allowed.
         max: u64,
-        /// What was given.
+        /// The beginning of the given value, as JSON.
         given: String,
     },
-    /// The cursor is no string.
+    /// The cursor is not a string.
     #[error(
-        "cursor must be the string that the last page has as nextCursor, not {given}; leave it out for the first page"
+        "cursor must be nextCursor of the previous page, a string, not {given}; omit it for the first page"
     )]
     Cursor {
-        /// What was given.
+        /// The beginning of the given value, as JSON.
         given: String,
     },
-    /// The fields are no list of names.
-    #[error("fields must be a list of names, not {given}; valid names are {}", listed(valid))]
+    /// The fields are not a list of names.
+    #[error("fields must be a list of names, not {given}; valid names are {}", list_names(valid))]
     Fields {
-        /// What was given.
+        /// The beginning of the given value, as JSON.
         given: String,
-        /// What could be.
+        /// The valid names.
         valid: Vec<String>,
     },
     /// A field does not exist.
@@ -149,13 +150,13 @@ impl Default for PageRules {
 }
 
 impl PageRules {
-    /// Returns the usual rules for rows with these fields.
+    /// Returns the default rules for rows with these fields.
     pub fn with_fields<N: AsRef<str>>(fields: &[N]) -> Self {
         let fields = fields.iter().map(|name| name.as_ref().to_owned()).collect();
         Self { fields, ..Self::default() }
     }
 
-    /// Reads the arguments of a call; those that are not about pages are left alone.
+    /// Reads the page arguments among the arguments of a call; others are ignored.
     ///
     /// ```
     /// use serde_json::json;
@@ -172,38 +173,38 @@ impl PageRules {
     ///
     /// # Errors
     ///
-    /// An argument of the wrong type or out of range, or a field that does not exist.
+    /// Fails if an argument has the wrong type or is out of range, or if a field does not exist.
     pub fn read(&self, arguments: &Value) -> Result<PageRequest, ArgumentError> {
-        let not_an_object = |_| ArgumentError::Arguments { given: given(arguments) };
-        let written = match arguments {
+        let not_an_object = || ArgumentError::Arguments { given: quote(arguments) };
+        let arguments = match arguments {
             Value::Null => PageArguments::default(),
-            Value::Object(_) => PageArguments::deserialize(arguments).map_err(not_an_object)?,
-            other => return Err(ArgumentError::Arguments { given: given(other) }),
+            Value::Object(_) => PageArguments::deserialize(arguments).map_err(|_| not_an_object())?,
+            _ => return Err(not_an_object()),
         };
-        self.resolve(&written)
+        self.resolve(&arguments)
     }
 
-    /// Checks arguments that were deserialized.
+    /// Checks arguments that are already deserialized.
     ///
     /// # Errors
     ///
-    /// An argument of the wrong type or out of range, or a field that does not exist.
-    pub fn resolve(&self, written: &PageArguments) -> Result<PageRequest, ArgumentError> {
-        let limit = number("limit", written.limit.as_ref(), self.max_limit as u64)?;
-        let tokens = number("max_tokens", written.max_tokens.as_ref(), self.max_tokens.0)?;
+    /// Fails if an argument has the wrong type or is out of range, or if a field does not exist.
+    pub fn resolve(&self, arguments: &PageArguments) -> Result<PageRequest, ArgumentError> {
+        let limit = number("limit", arguments.limit.as_ref(), self.max_limit as u64)?;
+        let tokens = number("max_tokens", arguments.max_tokens.as_ref(), self.max_tokens.0)?;
         Ok(PageRequest {
             limit: limit
                 .and_then(|limit| usize::try_from(limit).ok())
                 .unwrap_or(self.default_limit.min(self.max_limit)),
-            cursor: cursor(written.cursor.as_ref())?,
-            fields: self.chosen(written.fields.as_ref())?,
+            cursor: cursor(arguments.cursor.as_ref())?,
+            fields: self.fields(arguments.fields.as_ref())?,
             max_tokens: tokens.map_or(self.default_tokens.min(self.max_tokens), Tokens),
         })
     }
 
-    /// An empty list chooses nothing, which is the same as no choice.
-    fn chosen(&self, written: Option<&Value>) -> Result<Option<Fields>, ArgumentError> {
-        let names = written.map(|value| self.names(value)).transpose()?.unwrap_or_default();
+    /// Returns the requested fields, or the default ones if the list is absent or empty.
+    fn fields(&self, value: Option<&Value>) -> Result<Option<Fields>, ArgumentError> {
+        let names = value.map(|value| self.names(value)).transpose()?.unwrap_or_default();
         if !names.is_empty() {
             return Ok(Some(Fields::among(&names, &self.fields)?));
         }
@@ -215,10 +216,10 @@ impl PageRules {
 
     fn names<'a>(&self, value: &'a Value) -> Result<Vec<&'a str>, ArgumentError> {
         let names = value.as_array().and_then(|names| names.iter().map(Value::as_str).collect());
-        names.ok_or_else(|| ArgumentError::Fields { given: given(value), valid: self.fields.clone() })
+        names.ok_or_else(|| ArgumentError::Fields { given: quote(value), valid: self.fields.clone() })
     }
 
-    /// Returns the arguments as the properties of a JSON schema.
+    /// Returns the page arguments as properties of a JSON schema.
     pub fn properties(&self) -> Map<String, Value> {
         let integer = |default: u64, max: u64| json!({"type": "integer", "minimum": 1, "maximum": max, "default": default});
         let mut fields = json!({"type": "array", "items": {"type": "string", "enum": self.fields}});
@@ -227,8 +228,10 @@ impl PageRules {
         }
         let mut properties = Map::new();
         properties.insert("limit".into(), integer(self.default_limit as u64, self.max_limit as u64));
-        properties
-            .insert("cursor".into(), json!({"type": "string", "description": "nextCursor of the last page"}));
+        properties.insert(
+            "cursor".into(),
+            json!({"type": "string", "description": "nextCursor of the previous page"}),
+        );
         if !self.fields.is_empty() {
             properties.insert("fields".into(), fields);
         }
@@ -237,25 +240,25 @@ impl PageRules {
     }
 }
 
-fn number(name: &'static str, written: Option<&Value>, max: u64) -> Result<Option<u64>, ArgumentError> {
-    let Some(value) = written else { return Ok(None) };
+fn number(name: &'static str, value: Option<&Value>, max: u64) -> Result<Option<u64>, ArgumentError> {
+    let Some(value) = value else { return Ok(None) };
     match value.as_u64().filter(|number| (1..=max).contains(number)) {
         Some(number) => Ok(Some(number)),
-        None => Err(ArgumentError::Number { name, max, given: given(value) }),
+        None => Err(ArgumentError::Number { name, max, given: quote(value) }),
     }
 }
 
-fn cursor(written: Option<&Value>) -> Result<Option<String>, ArgumentError> {
-    match written {
+fn cursor(value: Option<&Value>) -> Result<Option<String>, ArgumentError> {
+    match value {
         None => Ok(None),
         Some(Value::String(cursor)) => Ok(Some(cursor.clone())),
-        Some(other) => Err(ArgumentError::Cursor { given: given(other) }),
+        Some(other) => Err(ArgumentError::Cursor { given: quote(other) }),
     }
 }
 
-/// A value in an error.
-fn given(value: &Value) -> String {
-    crate::shown(&value.to_string()).to_owned()
+/// Returns the beginning of a value as JSON, for an error message.
+fn quote(value: &Value) -> String {
+    excerpt(&value.to_string()).to_owned()
 }
 
 #[cfg(test)]

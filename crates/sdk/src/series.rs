@@ -1,6 +1,8 @@
-//! A long series and a few entries that stand for it.
+//! A long series of entries, and an evenly spaced sample of it for a summary.
+//!
+//! Invariant: a sample holds references to entries of the series, in order and without repetition.
 
-/// Entries in order, such as states at epochs.
+/// An ordered series of entries, such as satellite states over time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series<T>(Vec<T>);
 
@@ -10,20 +12,19 @@ impl<T> Series<T> {
         Self(entries)
     }
 
-    /// Returns every entry.
+    /// Returns all entries.
     pub fn entries(&self) -> &[T] {
         &self.0
     }
 
-    /// Returns every entry, and gives up the series.
+    /// Converts the series into its entries.
     pub fn into_entries(self) -> Vec<T> {
         self.0
     }
 
-    /// Returns at most `count` entries in their order and evenly spaced, the first and the last always among them.
+    /// Returns at most `count` evenly spaced entries in order, always including the first and the last.
     ///
-    /// A series of no more than `count` entries is returned whole. One entry cannot be two: a count of one returns
-    /// the first.
+    /// A series of at most `count` entries is returned whole. A count of one returns the first entry.
     ///
     /// ```
     /// use tidegate_sdk::series::Series;
@@ -36,7 +37,7 @@ impl<T> Series<T> {
     }
 }
 
-/// The positions of a sample, rounded to the nearest. They are distinct, as two are at least one apart.
+/// Returns the positions of a sample, rounded to the nearest. They are distinct: the exact ones are at least 1 apart.
 fn sample_indices(length: usize, count: usize) -> impl Iterator<Item = usize> {
     let count = count.min(length);
     let (last, gaps) = (length.saturating_sub(1) as u128, count.saturating_sub(1).max(1) as u128);
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn few_entries_are_all_kept() {
+    fn a_short_series_is_returned_whole() {
         let three = Series::new(vec!['a', 'b', 'c']);
         assert_eq!(three.sample(3), [&'a', &'b', &'c']);
         assert_eq!(three.sample(usize::MAX), [&'a', &'b', &'c']);
@@ -69,7 +70,7 @@ mod tests {
         #![proptest_config(tidegate_testkit::cases(256))]
 
         #[test]
-        fn a_sample_is_a_part_of_the_series(bits in prop::collection::vec(any::<u64>(), 0..300), count in 0usize..40) {
+        fn a_sample_is_a_subset_of_the_series(bits in prop::collection::vec(any::<u64>(), 0..300), count in 0usize..40) {
             let series = Series::new(bits.iter().map(|bits| f64::from_bits(*bits)).collect());
             let indices: Vec<usize> = sample_indices(bits.len(), count).collect();
             prop_assert_eq!(indices.len(), count.min(bits.len()));

@@ -1,35 +1,39 @@
-//! Serving with one call: on stdin and stdout, or over HTTP.
+//! Serves an MCP server with one call, over stdio or streamable HTTP.
+//!
+//! HTTP is for local use: there is no authentication, so only loopback addresses are accepted, and requests from web
+//! pages are rejected by their `Origin` header.
 
 use std::net::SocketAddr;
 
 use rmcp::{ServerHandler, ServiceExt};
 
-/// Why a server could not be served.
+/// Why serving failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The client did not greet it as the protocol says, or went away.
+    /// The client did not complete `initialize`, or the connection broke.
     #[error("the connection failed: {0}")]
     Connection(String),
-    /// Others could reach the address, and nobody would be asked who they are.
+    /// The address is not a loopback address, and requests are not authenticated.
     #[error(
-        "{0} can be reached from other machines; listen on 127.0.0.1, and put `tidegate run --http` in front for others"
+        "{0} can be reached from other machines; listen on 127.0.0.1, and put `tidegate run --http` in front for remote clients"
     )]
     Open(SocketAddr),
-    /// The address cannot be listened on.
+    /// The address could not be bound.
     #[error("cannot listen on {0}: {1}")]
     Address(SocketAddr, #[source] std::io::Error),
-    /// It was built without the feature `http`.
+    /// The crate was built without the feature `http`.
     #[error("this server was built without HTTP; build it with the feature `http` of tidegate-sdk")]
     NoHttp,
 }
 
-/// Serves until the client leaves: on stdin and stdout, or, where an address is given, over streamable HTTP at `/mcp`
-/// until the process is told to end.
+/// Serves over stdio, or over streamable HTTP at `/mcp` if an address is given.
+///
+/// Over stdio it returns when the client disconnects, over HTTP when the process receives Ctrl-C.
 ///
 /// # Errors
 ///
-/// An address that cannot be used, or a client that does not speak the protocol.
+/// Fails if the address is not loopback or cannot be bound, or if the connection to the stdio client fails.
 pub async fn serve(http: Option<SocketAddr>, server: impl ServerHandler) -> Result<(), ServeError> {
     match http {
         Some(address) => over_http(address, server).await,
@@ -55,9 +59,9 @@ async fn over_http(address: SocketAddr, server: impl ServerHandler) -> Result<()
     if !address.ip().is_loopback() {
         return Err(ServeError::Open(address));
     }
-    let refused = |error| ServeError::Address(address, error);
-    let listener = TcpListener::bind(address).await.map_err(refused)?;
-    let bound = listener.local_addr().map_err(refused)?;
+    let bind_error = |error| ServeError::Address(address, error);
+    let listener = TcpListener::bind(address).await.map_err(bind_error)?;
+    let bound = listener.local_addr().map_err(bind_error)?;
     crate::totals::say(&format!("listening on http://{bound}/mcp"));
     tokio::select! {
         () = http::accept(listener, server) => {}
@@ -79,20 +83,20 @@ mod http {
     use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
     use tokio::net::TcpListener;
 
-    /// Takes connections for as long as it is polled.
+    /// Accepts connections forever.
     pub(super) async fn accept(listener: TcpListener, server: impl ServerHandler) {
-        // One server for all sessions: a request of the later era is a session of its own, and has to find what an
-        // earlier one left.
+        // All sessions share one server: a stateless request is a session of its own and must find what earlier
+        // requests stored.
         let server = Arc::new(server);
         let service = StreamableHttpService::new(
             move || Ok(Arc::clone(&server)),
             Arc::new(LocalSessionManager::default()),
-            // A page in a browser has no business here.
+            // Rejects requests from web pages.
             StreamableHttpServerConfig::default().enforce_origin_validation(),
         );
         loop {
             let Ok((connection, _)) = listener.accept().await else {
-                // Out of file descriptors, most likely; others will be closed.
+                // Most likely out of file descriptors; wait until other connections close.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -101,7 +105,7 @@ mod http {
                 .timer(TokioTimer::new())
                 .serve_connection(TokioIo::new(connection), TowerToHyperService::new(service.clone()));
             tokio::spawn(async move {
-                // A client that is gone needs no answer.
+                // An error means that the client disconnected.
                 let _ = served.await;
             });
         }

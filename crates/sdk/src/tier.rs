@@ -1,4 +1,7 @@
-//! How much a caller may do, and the hook that decides it.
+//! Permission tiers, and the hook that assigns one to each caller.
+//!
+//! `#[heavy(tier = ...)]` sets the tier a tool requires. The gate asks [`Permission`] on every call, whenever a
+//! continuation token is used, and when it lists tools.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +9,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// What a caller may do; each tier may do what those before it may.
+use crate::text::excerpt;
+
+/// A permission level; each tier includes the ones before it.
 ///
 /// ```
 /// use tidegate_sdk::tier::Tier;
@@ -20,27 +25,27 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// Look at things.
+    /// May read.
     Read,
-    /// Change things.
+    /// May read and write.
     ReadWrite,
-    /// Everything.
+    /// May do everything.
     Admin,
 }
 
-/// A tier that does not exist.
+/// The error for an unknown tier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("tier must be \"read\", \"read_write\" or \"admin\", not {given}")]
 pub struct UnknownTier {
-    /// What was given, as JSON.
+    /// The beginning of the given value, as JSON.
     pub given: String,
 }
 
 impl Tier {
-    /// Every tier, lowest first.
+    /// All tiers, lowest first.
     pub const ALL: [Self; 3] = [Self::Read, Self::ReadWrite, Self::Admin];
 
-    /// Returns its name as it is written.
+    /// Returns the name, as in `#[heavy(tier = ...)]`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -49,14 +54,14 @@ impl Tier {
         }
     }
 
-    /// Returns whether who has this tier may use what needs another.
+    /// Returns whether a caller with this tier may use a tool that requires `needed`.
     pub fn allows(self, needed: Self) -> bool {
         self >= needed
     }
 
-    fn of(value: &Value) -> Result<Self, UnknownTier> {
-        let named = Self::ALL.into_iter().find(|tier| value.as_str() == Some(tier.name()));
-        named.ok_or_else(|| UnknownTier { given: crate::shown(&value.to_string()).to_owned() })
+    fn from_value(value: &Value) -> Result<Self, UnknownTier> {
+        let tier = Self::ALL.into_iter().find(|tier| value.as_str() == Some(tier.name()));
+        tier.ok_or_else(|| UnknownTier { given: excerpt(&value.to_string()).to_owned() })
     }
 }
 
@@ -70,17 +75,19 @@ impl FromStr for Tier {
     type Err = UnknownTier;
 
     fn from_str(text: &str) -> Result<Self, UnknownTier> {
-        Self::of(&text.into())
+        Self::from_value(&text.into())
     }
 }
 
 impl<'de> Deserialize<'de> for Tier {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of(&Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Self::from_value(&Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
-/// Decides what a caller may do. A closure from a name to a [`Tier`] is one, too.
+/// Decides the tier of a caller.
+///
+/// A closure from the caller's name to a [`Tier`] implements it.
 ///
 /// ```
 /// use tidegate_sdk::tier::{Permission, Tier};
@@ -96,14 +103,14 @@ impl<'de> Deserialize<'de> for Tier {
 /// assert!(!Admins(vec!["ada".into()]).tier_of("bob").allows(Tier::ReadWrite));
 /// ```
 pub trait Permission {
-    /// Returns the tier of a caller; everybody may do everything unless this is written anew.
+    /// Returns the tier of a caller; by default everyone is an admin.
     fn tier_of(&self, caller: &str) -> Tier {
         let _ = caller;
         Tier::Admin
     }
 }
 
-/// Allows everything to everybody: for a server with one user.
+/// Grants every caller the admin tier, for a server with one user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AllowAll;
 
@@ -129,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_and_written_alike() {
+    fn names_round_trip() {
         for (tier, name) in Tier::ALL.into_iter().zip(["read", "read_write", "admin"]) {
             assert_eq!(serde_json::to_value(tier).unwrap(), json!(name));
             assert_eq!(serde_json::from_value::<Tier>(json!(name)).unwrap(), tier);
@@ -138,15 +145,15 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_told_the_three() {
-        for (given, shown) in [(json!("Admin"), "\"Admin\""), (json!(2), "2"), (json!(""), "\"\"")] {
+    fn the_error_lists_all_tiers() {
+        for (given, quoted) in [(json!("Admin"), "\"Admin\""), (json!(2), "2"), (json!(""), "\"\"")] {
             let error = serde_json::from_value::<Tier>(given).unwrap_err().to_string();
-            assert_eq!(error, format!("tier must be \"read\", \"read_write\" or \"admin\", not {shown}"));
+            assert_eq!(error, format!("tier must be \"read\", \"read_write\" or \"admin\", not {quoted}"));
         }
     }
 
     #[test]
-    fn a_closure_decides_and_the_default_allows() {
+    fn a_closure_decides_and_the_default_is_admin() {
         let decide = |caller: &str| if caller == "ada" { Tier::Admin } else { Tier::Read };
         assert_eq!((decide.tier_of("ada"), decide.tier_of("bob")), (Tier::Admin, Tier::Read));
         assert_eq!(AllowAll.tier_of("anybody"), Tier::Admin);

@@ -1,25 +1,28 @@
-//! What a session has cost so far, and the line that is written for each call. stdout belongs to the protocol.
+//! The running totals of a session, and the log line for each call.
+//!
+//! Log lines go to stderr: stdout belongs to the protocol.
 
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Answers above this many bytes are worth a warning.
-const LARGE: u64 = 10 * 1024;
+/// A result above this size that passes unchanged gets a warning.
+const WARN_ABOVE_BYTES: u64 = 10 * 1024;
 
-/// One call, as it is told.
+/// The sizes of one call, for the totals and the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told<'t> {
     pub(crate) tool: &'t str,
-    /// Bytes and tokens of the result.
+    /// Bytes of the result before shaping.
     pub(crate) bytes: u64,
+    /// Tokens of the result before shaping.
     pub(crate) tokens: u64,
-    /// Bytes that were sent.
+    /// Bytes sent to the client.
     pub(crate) sent: u64,
     pub(crate) style: &'static str,
 }
 
-/// What a session has cost so far.
+/// The running totals of a session.
 #[derive(Debug, Default)]
 pub struct Totals {
     calls: AtomicU64,
@@ -31,44 +34,44 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Returns how many calls were answered.
+    /// Returns the number of answered calls.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of all results before they were shaped.
+    /// Returns the bytes of all results before shaping.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the tokens of all results before they were shaped.
+    /// Returns the tokens of all results before shaping.
     pub fn tokens(&self) -> u64 {
         self.tokens.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes that were sent.
+    /// Returns the bytes sent to the client.
     pub fn sent_bytes(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Returns how many results were kept.
+    /// Returns the number of stored results.
     pub fn artifacts(&self) -> u64 {
         self.artifacts.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of the results that were kept.
+    /// Returns the bytes of the stored results.
     pub fn stored_bytes(&self) -> u64 {
         self.stored.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count(&self, told: &Told<'_>) {
+    pub(crate) fn count(&self, call: &Told<'_>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(told.bytes, Ordering::Relaxed);
-        self.tokens.fetch_add(told.tokens, Ordering::Relaxed);
-        self.sent.fetch_add(told.sent, Ordering::Relaxed);
-        if !matches!(told.style, "pass" | "fetch" | "view" | "refused") {
+        self.bytes.fetch_add(call.bytes, Ordering::Relaxed);
+        self.tokens.fetch_add(call.tokens, Ordering::Relaxed);
+        self.sent.fetch_add(call.sent, Ordering::Relaxed);
+        if !matches!(call.style, "pass" | "fetch" | "view" | "refused") {
             self.artifacts.fetch_add(1, Ordering::Relaxed);
-            self.stored.fetch_add(told.bytes, Ordering::Relaxed);
+            self.stored.fetch_add(call.bytes, Ordering::Relaxed);
         }
     }
 }
@@ -92,15 +95,15 @@ impl fmt::Display for Told<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tool, bytes, tokens, sent, style } = self;
         write!(formatter, "{tool}: {bytes} bytes, {tokens} tokens, {style}, {sent} bytes sent")?;
-        if *bytes > LARGE && *style == "pass" {
+        if *bytes > WARN_ABOVE_BYTES && *style == "pass" {
             write!(formatter, " (warning: above 10 KB)")?;
         }
         Ok(())
     }
 }
 
-/// Writes a line for whoever runs the server.
+/// Writes a log line to stderr.
 pub(crate) fn say(line: &dyn fmt::Display) {
-    // A log that nobody reads must not fail a call.
+    // A closed stderr must not fail a call.
     let _ = writeln!(std::io::stderr(), "tidegate: {line}");
 }

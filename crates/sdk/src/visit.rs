@@ -1,4 +1,6 @@
-//! A client of a server in this process: to test a server, and to measure what its answers cost a model.
+//! An in-process client, for testing a server and measuring what its answers cost a model.
+//!
+//! It is a real rmcp client connected to the server through an in-memory pipe.
 //!
 //! ```
 //! # use rmcp::{ServerHandler, tool, tool_handler, tool_router};
@@ -14,11 +16,11 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let before = Visitor::to(Shop).await?;
-//! let after = Visitor::to(Tidegate::wrap(Shop).kept_in(Place::Memory).quiet()).await?;
-//! let nothing = serde_json::json!({});
-//! assert!(before.call("list_all", &nothing).await?.tokens() > 50_000);
-//! assert!(after.call("list_all", &nothing).await?.tokens() <= 2_000);
+//! let plain = Visitor::to(Shop).await?;
+//! let wrapped = Visitor::to(Tidegate::wrap(Shop).kept_in(Place::Memory).quiet()).await?;
+//! let arguments = serde_json::json!({});
+//! assert!(plain.call("list_all", &arguments).await?.tokens() > 50_000);
+//! assert!(wrapped.call("list_all", &arguments).await?.tokens() <= 2_000);
 //! # Ok(())
 //! # }
 //! ```
@@ -34,24 +36,24 @@ use tidegate_core::Tokens;
 use tidegate_core::measure::{self, Cost, Meter};
 use tidegate_core::payload::Payload;
 
-/// Bytes on their way between the two.
-const PIPE: usize = 1 << 16;
+/// Capacity of the pipe between client and server.
+const PIPE_BYTES: usize = 1 << 16;
 
-/// A client that is connected to a server.
+/// A client connected to a server in the same process.
 #[derive(Debug)]
 pub struct Visitor {
     client: RunningService<RoleClient, ()>,
 }
 
-/// What a call was answered with.
+/// The result of a call, with its cost.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// The result as it came.
+    /// The result as received.
     pub result: CallToolResult,
     cost: Cost,
 }
 
-/// An answer that is an error of the protocol, or no answer.
+/// The error for a protocol error or a broken connection.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct VisitError(String);
@@ -61,33 +63,33 @@ fn failed(error: impl std::fmt::Display) -> VisitError {
 }
 
 impl Visitor {
-    /// Connects as clients of the era of sessions do.
+    /// Connects with an `initialize` session (protocol versions up to 2025-11-25).
     ///
     /// # Errors
     ///
-    /// A server that does not answer the greeting.
+    /// Fails if the server does not answer `initialize`.
     pub async fn to(server: impl ServerHandler) -> Result<Self, VisitError> {
         Self::connect(server, ClientLifecycleMode::Initialize).await
     }
 
-    /// Connects as clients of the era without sessions do.
+    /// Connects without a session (protocol version 2026-07-28).
     ///
     /// # Errors
     ///
-    /// A server that does not answer.
+    /// Fails if the server does not answer `server/discover`.
     pub async fn modern(server: impl ServerHandler) -> Result<Self, VisitError> {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         Self::connect(server, ClientLifecycleMode::Discover { preferred_versions }).await
     }
 
     async fn connect(server: impl ServerHandler, lifecycle: ClientLifecycleMode) -> Result<Self, VisitError> {
-        let (near, far) = tokio::io::duplex(PIPE);
+        let (client_end, server_end) = tokio::io::duplex(PIPE_BYTES);
         tokio::spawn(async move {
-            if let Ok(running) = server.serve(far).await {
+            if let Ok(running) = server.serve(server_end).await {
                 let _ = running.waiting().await;
             }
         });
-        let client = serve_client_with_lifecycle((), near, lifecycle).await.map_err(failed)?;
+        let client = serve_client_with_lifecycle((), client_end, lifecycle).await.map_err(failed)?;
         Ok(Self { client })
     }
 
@@ -95,7 +97,7 @@ impl Visitor {
     ///
     /// # Errors
     ///
-    /// Where the server answers with an error.
+    /// Fails if the server answers with an error.
     pub async fn tools(&self) -> Result<Vec<Tool>, VisitError> {
         self.client.list_all_tools().await.map_err(failed)
     }
@@ -104,7 +106,7 @@ impl Visitor {
     ///
     /// # Errors
     ///
-    /// An error of the protocol; one of the tool is a result ([`Seen::failed`]).
+    /// Fails on a protocol error; a tool error is a result with [`Seen::failed`].
     pub async fn call(&self, tool: &str, arguments: &Value) -> Result<Seen, VisitError> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments.as_object().cloned();
@@ -120,39 +122,39 @@ impl Visitor {
     ///
     /// # Errors
     ///
-    /// A resource that is not there.
+    /// Fails if the resource does not exist.
     pub async fn read(&self, uri: &str) -> Result<ReadResourceResult, VisitError> {
         self.client.read_resource(ReadResourceRequestParams::new(uri)).await.map_err(failed)
     }
 }
 
-/// Returns a number with its thousands apart, for a table.
+/// Formats a number with thousands separators.
 pub fn thousands(number: u64) -> String {
     Tokens(number).to_string()
 }
 
 impl Seen {
-    /// Returns the first text.
+    /// Returns the text of the first text block, or an empty string.
     pub fn text(&self) -> &str {
         self.result.content.iter().find_map(ContentBlock::as_text).map_or("", |text| &text.text)
     }
 
-    /// Returns the first text as JSON, or null where it is none.
+    /// Returns the first text parsed as JSON, or null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(self.text()).unwrap_or_default()
     }
 
-    /// Whether the tool failed.
+    /// Returns whether the tool reported an error.
     pub fn failed(&self) -> bool {
         self.result.is_error == Some(true)
     }
 
-    /// Returns the bytes of what a model reads of it.
+    /// Returns the bytes that the model reads.
     pub fn bytes(&self) -> u64 {
         self.cost.bytes.0
     }
 
-    /// Returns the tokens of what a model reads of it, in the o200k vocabulary.
+    /// Returns the tokens that the model reads, counted with o200k.
     pub fn tokens(&self) -> u64 {
         self.cost.tokens.0
     }

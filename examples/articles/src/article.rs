@@ -1,13 +1,13 @@
-//! One article, and the key by which all are sorted.
+//! An article and its sort key.
 
 use serde::Serialize;
 
-/// What articles are sorted by. Several may be changed at one time, so the time alone would lose rows between pages.
+/// The sort key: time of the last change, and slug. The time alone is not unique and would lose rows between pages.
 pub type Key = (String, String);
 
-/// One article, whole.
+/// An article.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "the fields of the list, under the same names")]
+#[expect(missing_docs, reason = "the field names say it; they are those of the list")]
 pub struct Article {
     pub slug: String,
     pub site: String,
@@ -24,7 +24,7 @@ pub struct Article {
 }
 
 impl Article {
-    /// The fields of an article, in their order.
+    /// The names of the fields, in order.
     pub const FIELDS: [&str; 12] = [
         "slug",
         "site",
@@ -40,12 +40,12 @@ impl Article {
         "body",
     ];
 
-    /// Returns what it is sorted by.
+    /// Returns the sort key.
     pub fn key(&self) -> Key {
         (self.updated_at.clone(), self.slug.clone())
     }
 
-    /// Returns it as a document.
+    /// Returns the article as a Markdown document.
     pub fn markdown(&self) -> String {
         let Self { title, author, updated_at, site, body, .. } = self;
         let tags = self.tags.join(", ");

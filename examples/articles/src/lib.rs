@@ -1,38 +1,38 @@
-//! A server of 840 articles, in two versions: as one writes it first, and as an agent can use it.
+//! A server of 840 articles in two versions: a straightforward one, and one that fits an agent's context.
 //!
-//! [`Plain`] returns every row whole; listing all articles costs an agent 480,000 tokens. [`Articles`] has the same tools
-//! and the same data, and no page above 1,400 tokens:
+//! [`Plain`] returns every row in full; listing all articles costs an agent 480,000 tokens. [`Articles`] has the same
+//! tools and data, but no page above 1,400 tokens:
 //!
-//! - `list_articles` and `search_articles`: chosen fields, pages, and a link for each row ([`server`], `listing.rs`)
-//! - the cursor is the key of the last row, so pages stay right while rows come and go ([`Library::page`])
-//! - `article://` links are resolved by a resource handler, `get_article` reads one
-//! - `summarize_article` is a tool of its own, and always carries the link to its source
+//! - `list_articles` and `search_articles` return pages with the requested fields and a link per row (`listing.rs`)
+//! - the cursor is the key of the last row, so pages stay correct across inserts and deletes ([`Library::page`])
+//! - a resource handler resolves `article://` links, and `get_article` reads an article (`links.rs`)
+//! - `summarize_article` is a separate tool, and its answer links to the article
 
 mod article;
+mod generate;
 mod library;
+mod links;
 mod listing;
 mod measure;
 mod plain;
-mod reading;
 mod server;
 mod summary;
-mod text;
 
 pub use article::{Article, Key};
-pub use library::{Library, LibraryError, Wanted};
+pub use library::{ArticleFilter, Library, LibraryError};
 pub use measure::table;
 pub use plain::Plain;
 pub use server::Articles;
 
 use tidegate_sdk::Tidegate;
 
-/// How many articles there are in a new library.
-pub const COUNT: usize = 840;
+/// The number of articles in a new library.
+pub const ARTICLE_COUNT: usize = 840;
 
-/// The sites that the articles are on.
+/// The sites of the articles.
 pub const SITES: [&str; 4] = ["harbour", "garden", "kitchen", "workshop"];
 
-/// Returns the server with the gate inside.
+/// Returns the server wrapped with tidegate.
 pub fn server(articles: Articles) -> Tidegate<Articles> {
     Tidegate::wrap(articles)
 }

@@ -1,7 +1,7 @@
 //! The articles in SQLite: in memory, or in a file that other programs may change at any time.
 //!
-//! Everything that a page needs is in one statement of one shape: filters, then the keyset, then the order that the keyset
-//! belongs to. `(updated_at, slug) > (?, ?)` is what makes pages stable; nothing counts rows.
+//! One statement fetches a page: the filters, the keyset condition, and the order of the keyset. The condition
+//! `(updated_at, slug) > (?, ?)` keeps pages stable across inserts and deletes, which an offset would not.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, pa
 use serde_json::json;
 
 use crate::article::{Article, Key};
-use crate::{COUNT, text};
+use crate::{ARTICLE_COUNT, generate};
 
 const SCHEMA: &str = "
     create table if not exists articles (
@@ -22,41 +22,41 @@ const SCHEMA: &str = "
     create index if not exists by_key on articles (updated_at, slug);
     pragma user_version = 1;
 ";
-/// Every word of a search must occur; no words, no search.
-const WANTED: &str = "
+/// Selects the articles of a filter: every word must occur.
+const FROM_FILTERED: &str = "
     from articles where site = coalesce(:site, site) and not exists (
         select 1 from json_each(:words)
         where instr(lower(concat_ws(' ', title, tags, body)), lower(value)) = 0
     )
 ";
 
-/// What cannot be read or written.
+/// The error of a database that cannot be read or written.
 pub type LibraryError = rusqlite::Error;
 
-/// Articles in a database. A clone is the same library.
+/// A database of articles. Clones share the connection.
 #[derive(Debug, Clone)]
 pub struct Library {
     connection: Arc<Mutex<Connection>>,
 }
 
-/// Which articles are wanted.
+/// Selects articles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// Those of one site.
+pub struct ArticleFilter {
+    /// Only articles of this site.
     pub site: Option<String>,
-    /// Those in which every one of these words occurs.
+    /// Only articles in which all of these words occur.
     pub words: Vec<String>,
 }
 
 impl Library {
-    /// Opens a file, or a library in memory. A new one is filled.
+    /// Opens a library in a file or in memory, and fills a new one with articles.
     ///
     /// # Errors
     ///
-    /// A file that cannot be opened, or that is no database.
+    /// Fails if the file cannot be opened or is not a database.
     pub fn open(file: Option<&Path>) -> Result<Self, LibraryError> {
         let connection = open_database(file, SCHEMA, |filling| {
-            (0..COUNT as u64).try_for_each(|number| insert(filling, &text::article(number)))
+            (0..ARTICLE_COUNT as u64).try_for_each(|number| insert(filling, &generate::article(number)))
         })?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)) })
     }
@@ -65,50 +65,54 @@ impl Library {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns up to `limit` articles behind a key, and how many are wanted in all.
+    /// Returns up to `limit` articles after a key, and the total number that match the filter.
     ///
     /// # Errors
     ///
-    /// A database that cannot be read.
+    /// Fails if the database cannot be read.
     pub fn page(
         &self,
-        wanted: &Wanted,
+        filter: &ArticleFilter,
         after: Option<&Key>,
         limit: usize,
     ) -> Result<(Vec<Article>, u64), LibraryError> {
         let mut connection = self.connection();
-        // Rows and total are of one moment.
-        let moment = connection.transaction()?;
-        let words = json!(wanted.words).to_string();
-        let total = moment
-            .prepare_cached(&format!("select count(*) {WANTED}"))?
-            .query_row(named_params! {":site": wanted.site, ":words": words}, |row| row.get::<_, u32>(0))?;
-        // The empty key is before all others.
+        // Rows and total come from the same snapshot.
+        let snapshot = connection.transaction()?;
+        let words = json!(filter.words).to_string();
+        let total = snapshot
+            .prepare_cached(&format!("select count(*) {FROM_FILTERED}"))?
+            .query_row(named_params! {":site": filter.site, ":words": words}, |row| row.get::<_, u32>(0))?;
+        // The empty key sorts before all others.
         let (time, slug) = after.map_or(("", ""), |(time, slug)| (time, slug));
         let page = format!(
-            "select * {WANTED} and (updated_at, slug) > (:time, :slug) order by updated_at, slug limit :limit"
+            "select * {FROM_FILTERED} and (updated_at, slug) > (:time, :slug) order by updated_at, slug limit :limit"
         );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let bound = named_params! {":site": wanted.site, ":words": words, ":time": time, ":slug": slug, ":limit": limit};
-        let rows = moment.prepare_cached(&page)?.query_map(bound, read)?.collect::<Result<_, _>>()?;
+        let parameters = named_params! {":site": filter.site, ":words": words, ":time": time, ":slug": slug, ":limit": limit};
+        let rows =
+            snapshot.prepare_cached(&page)?.query_map(parameters, from_row)?.collect::<Result<_, _>>()?;
         Ok((rows, total.into()))
     }
 
-    /// Returns an article.
+    /// Returns the article with a slug, if it exists.
     ///
     /// # Errors
     ///
-    /// A database that cannot be read.
+    /// Fails if the database cannot be read.
     pub fn get(&self, slug: &str) -> Result<Option<Article>, LibraryError> {
         let connection = self.connection();
-        connection.prepare_cached("select * from articles where slug = ?")?.query_row([slug], read).optional()
+        connection
+            .prepare_cached("select * from articles where slug = ?")?
+            .query_row([slug], from_row)
+            .optional()
     }
 
-    /// Adds an article, or changes the one of its slug.
+    /// Adds an article, or replaces the one with the same slug.
     ///
     /// # Errors
     ///
-    /// A database that cannot be written.
+    /// Fails if the database cannot be written.
     pub fn put(&self, article: &Article) -> Result<(), LibraryError> {
         let mut connection = self.connection();
         let change = connection.transaction()?;
@@ -116,11 +120,11 @@ impl Library {
         change.commit()
     }
 
-    /// Removes an article; returns whether there was one.
+    /// Deletes an article; returns whether it existed.
     ///
     /// # Errors
     ///
-    /// A database that cannot be written.
+    /// Fails if the database cannot be written.
     pub fn delete(&self, slug: &str) -> Result<bool, LibraryError> {
         Ok(self.connection().execute("delete from articles where slug = ?", [slug])? > 0)
     }
@@ -139,7 +143,7 @@ fn insert(change: &Transaction<'_>, article: &Article) -> Result<(), LibraryErro
     Ok(())
 }
 
-fn read(row: &Row<'_>) -> Result<Article, LibraryError> {
+fn from_row(row: &Row<'_>) -> Result<Article, LibraryError> {
     let tags: String = row.get("tags")?;
     Ok(Article {
         slug: row.get("slug")?,
@@ -149,7 +153,7 @@ fn read(row: &Row<'_>) -> Result<Article, LibraryError> {
         status: row.get("status")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
-        // Another program may have written something else there.
+        // Another program may have written something that is not JSON.
         tags: serde_json::from_str(&tags).unwrap_or_default(),
         words: row.get("words")?,
         url: row.get("url")?,

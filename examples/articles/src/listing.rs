@@ -1,10 +1,11 @@
-//! A page: the rows as text, then one link for each row, in the same order.
+//! A page of the list: the rows as text, then one link per row, in the same order.
 //!
-//! Both share one budget of 1,400 tokens. Not every client shows links to its model, so a row can be used without its link
-//! (it has the slug, unless other fields were chosen), and a link repeats nothing but the slug. What a page costs is
-//! measured as it is sent; while it is too much, the last rows go to the next page, whose cursor is then that of the last
-//! row that stayed. So `limit` is the most rows of a page, never a promise, and no page is above the budget whatever the
-//! fields. Only a row that alone is too large is an error, which says what to do.
+//! Rows and links share a budget of 1,400 tokens. Some clients do not show links to their model, so a row is usable
+//! without its link (it has the slug, unless the caller selected other fields), and a link repeats nothing but the slug.
+//!
+//! Invariant: no page exceeds the budget, whatever the fields. A page that is too large gets fewer rows, and its cursor
+//! then points after the last row kept; `limit` is only an upper bound. A single row that is too large is an error with
+//! a hint.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::Schema;
@@ -15,66 +16,65 @@ use tidegate_sdk::{
 
 use crate::SITES;
 use crate::article::{Article, Key};
-use crate::library::Wanted;
-use crate::reading;
+use crate::library::ArticleFilter;
+use crate::links;
 
-/// Most tokens of a page. Clients whose tokenizer is not public are counted with a margin of 30 %: this is still below
-/// the gate's budget of 2,000 there.
-const PAGE_TOKENS: Tokens = Tokens(1400);
+/// The token budget of a page. For clients whose tokenizer is not public the gate adds a margin of 30 %, which still
+/// fits its budget of 2,000 tokens.
+const MAX_PAGE_TOKENS: Tokens = Tokens(1400);
 
-/// What a page may be asked for.
-fn rules() -> PageRules {
+fn page_rules() -> PageRules {
     PageRules {
         default_fields: ["slug", "title", "updated_at"].map(str::to_owned).into(),
-        default_tokens: PAGE_TOKENS,
-        max_tokens: PAGE_TOKENS,
+        default_tokens: MAX_PAGE_TOKENS,
+        max_tokens: MAX_PAGE_TOKENS,
         ..PageRules::with_fields(&Article::FIELDS)
     }
 }
 
-/// Puts what a page may be asked for into the schema of a tool.
-pub(crate) fn in_schema(schema: &mut Schema) {
+/// Adds the page arguments to the input schema of a tool.
+pub(crate) fn add_page_properties(schema: &mut Schema) {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.extend(rules().properties());
+        properties.extend(page_rules().properties());
     }
 }
 
-/// A page that is asked for, checked.
-pub(crate) struct Asked {
+/// A valid request for one page of a list.
+pub(crate) struct ListRequest {
     tool: &'static str,
     scope: Scope,
-    pub(crate) request: PageRequest,
-    /// Behind which row it begins.
+    pub(crate) page: PageRequest,
+    /// The key of the last row of the previous page.
     pub(crate) after: Option<Key>,
 }
 
-impl Asked {
+impl ListRequest {
     pub(crate) fn new(
         tool: &'static str,
-        wanted: &Wanted,
-        page: &PageArguments,
+        filter: &ArticleFilter,
+        arguments: &PageArguments,
         cursors: &Keyset<Key>,
     ) -> Result<Self, ToolError> {
-        if let Some(site) = wanted.site.as_deref().filter(|site| !SITES.contains(site)) {
+        if let Some(site) = filter.site.as_deref().filter(|site| !SITES.contains(site)) {
             let site: String = site.chars().take(60).collect();
-            return Err(ToolError::new(format!("there is no site {site:?}; there are {}", SITES.join(", "))));
+            return Err(ToolError::new(format!("unknown site {site:?}; the sites are {}", SITES.join(", "))));
         }
-        let request = rules().resolve(page)?;
+        let page = page_rules().resolve(arguments)?;
         let scope =
-            Scope::of_tool(tool).with("site", &json!(wanted.site)).with("words", &json!(wanted.words));
-        let after = request.cursor.as_deref().map(|cursor| cursors.decode(&scope, cursor)).transpose()?;
-        Ok(Self { tool, scope, request, after })
+            Scope::of_tool(tool).with("site", &json!(filter.site)).with("words", &json!(filter.words));
+        let after = page.cursor.as_deref().map(|cursor| cursors.decode(&scope, cursor)).transpose()?;
+        Ok(Self { tool, scope, page, after })
     }
 
-    /// The page, with as many rows as fit.
+    /// Returns the page with as many rows as fit the budget.
     pub(crate) fn answer(
         &self,
         rows: Vec<Article>,
         total: u64,
         cursors: &Keyset<Key>,
     ) -> Result<CallToolResult, ToolError> {
-        let budget = self.request.max_tokens;
-        let mut limit = self.request.limit.min(rows.len().max(1));
+        let budget = self.page.max_tokens;
+        let mut limit = self.page.limit.min(rows.len().max(1));
         loop {
             let blocks = self.blocks(&rows, limit, total, cursors)?;
             let tokens = cost(&blocks);
@@ -85,7 +85,7 @@ impl Asked {
                 let tool = self.tool.to_owned();
                 return Err(ToolError::json(&OverBudget { tool, tokens, budget, handle: None }));
             }
-            // About as many as will fit, and always fewer.
+            // Estimate how many rows fit; always at least one fewer.
             limit = (limit as u64 * budget.0 / tokens.0).clamp(1, limit as u64 - 1) as usize;
         }
     }
@@ -98,17 +98,17 @@ impl Asked {
         cursors: &Keyset<Key>,
     ) -> Result<Vec<ContentBlock>, ToolError> {
         let page = cursors.page(&self.scope, rows.iter().collect(), limit, total, |row| row.key())?;
-        let links: Vec<ContentBlock> = page.items.iter().map(|row| reading::link(row)).collect();
+        let links: Vec<ContentBlock> = page.items.iter().map(|row| links::link(row)).collect();
         let page = page.map(|row| {
             let row = json!(row);
-            self.request.fields.as_ref().map_or(row.clone(), |fields| fields.apply(&row))
+            self.page.fields.as_ref().map_or(row.clone(), |fields| fields.apply(&row))
         });
         let text = ContentBlock::text(serde_json::to_string(&page)?);
         Ok(std::iter::once(text).chain(links).collect())
     }
 }
 
-/// What blocks cost: a text as it is, a link as its JSON, which is what some models read.
+/// Returns the tokens of blocks: text as it is, links as JSON, which is what some models read.
 fn cost(blocks: &[ContentBlock]) -> Tokens {
     let meter = Meter::default();
     let tokens = blocks.iter().map(|block| match block.as_text() {

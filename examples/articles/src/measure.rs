@@ -1,4 +1,4 @@
-//! What the tools cost before and after, measured on the spot: both servers, visited in this process.
+//! Measures what the tools of both servers cost, for the table in the README.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -11,20 +11,20 @@ use crate::library::Library;
 use crate::plain::Plain;
 use crate::server::Articles;
 
-/// A word that about one article in eight has.
+/// A word in about one article in eight.
 const QUERY: &str = "storm";
-/// One of the long articles.
-const LONG: u64 = 7;
+/// The number of a long article.
+const LONG_ARTICLE: u64 = 7;
 
-/// Returns the table of the README.
+/// Returns the table in the README.
 ///
 /// # Errors
 ///
-/// A server that cannot be visited, or does not answer.
+/// Fails if a server does not answer.
 pub async fn table(library: &Library, articles: &Articles) -> Result<String, Box<dyn Error + Send + Sync>> {
     let plain = Visitor::to(Plain::new(library.clone())).await?;
     let gated = Visitor::to(crate::server(articles.clone()).kept_in(Place::Memory).quiet()).await?;
-    let slug = crate::text::article(LONG).slug;
+    let slug = crate::generate::article(LONG_ARTICLE).slug;
     let mut table = String::from("| call | before, tokens | after, tokens |\n|---|---:|---:|\n");
     for (tool, arguments) in [
         ("list_articles", json!({})),
@@ -42,7 +42,7 @@ pub async fn table(library: &Library, articles: &Articles) -> Result<String, Box
     Ok(table)
 }
 
-/// Every page of the list: how many there are, and what the largest costs.
+/// Walks all pages of the list; returns their number and the tokens of the largest.
 async fn walk(visitor: &Visitor) -> Result<(u64, String), Box<dyn Error + Send + Sync>> {
     let (mut pages, mut largest, mut cursor) = (0, 0, Value::Null);
     loop {
@@ -55,7 +55,7 @@ async fn walk(visitor: &Visitor) -> Result<(u64, String), Box<dyn Error + Send +
     }
 }
 
-/// The first page, and the first article on it.
+/// Returns the tokens of the first page and the first article on it.
 async fn open_one(visitor: &Visitor) -> Result<u64, Box<dyn Error + Send + Sync>> {
     let page = visitor.call("list_articles", &json!({})).await?;
     let slug = page.json()["items"][0]["slug"].clone();

@@ -1,4 +1,4 @@
-//! The tools as one writes them first: every row whole. The "before" of the table.
+//! The straightforward server: every row in full. It is the "before" of the table in the README.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
@@ -7,66 +7,69 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_sdk::{Checked, ToolError};
 
-use crate::library::{Library, Wanted};
-use crate::reading;
+use crate::library::{ArticleFilter, Library};
+use crate::links;
 
-/// The server without anything of tidegate.
+/// The server without tidegate.
 #[derive(Debug, Clone)]
 pub struct Plain {
     library: Library,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Listing {
+struct ListArguments {
     /// Only articles of this site
     site: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Search {
+struct SearchArguments {
     /// Words that all occur in the title, the tags or the text
     query: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct One {
+struct SlugArguments {
     /// The slug of an article, from a list
     slug: String,
 }
 
 #[tool_router]
 impl Plain {
-    /// Returns a server of a library.
+    /// Returns a server for a library.
     pub fn new(library: Library) -> Self {
         Self { library }
     }
 
-    fn all(&self, wanted: &Wanted) -> Result<String, ToolError> {
-        let (rows, _) = self.library.page(wanted, None, usize::MAX)?;
+    fn all(&self, filter: &ArticleFilter) -> Result<String, ToolError> {
+        let (rows, _) = self.library.page(filter, None, usize::MAX)?;
         Ok(serde_json::to_string_pretty(&rows)?)
     }
 
     #[tool(description = "Return the article list for a site")]
     async fn list_articles(
         &self,
-        Parameters(asked): Parameters<Checked<Listing>>,
+        Parameters(arguments): Parameters<Checked<ListArguments>>,
     ) -> Result<String, ToolError> {
-        self.all(&Wanted { site: asked.arguments()?.site, words: Vec::new() })
+        self.all(&ArticleFilter { site: arguments.arguments()?.site, words: Vec::new() })
     }
 
     #[tool(description = "Find articles by words")]
     async fn search_articles(
         &self,
-        Parameters(asked): Parameters<Checked<Search>>,
+        Parameters(arguments): Parameters<Checked<SearchArguments>>,
     ) -> Result<String, ToolError> {
-        let query = asked.arguments()?.query;
-        self.all(&Wanted { site: None, words: query.split_whitespace().map(str::to_owned).collect() })
+        let query = arguments.arguments()?.query;
+        self.all(&ArticleFilter { site: None, words: query.split_whitespace().map(str::to_owned).collect() })
     }
 
     #[tool(description = "Read one article")]
-    async fn get_article(&self, Parameters(asked): Parameters<Checked<One>>) -> Result<String, ToolError> {
-        let slug = asked.arguments()?.slug;
-        let article = self.library.get(&slug)?.ok_or_else(|| ToolError::new(reading::unknown(&slug)))?;
+    async fn get_article(
+        &self,
+        Parameters(arguments): Parameters<Checked<SlugArguments>>,
+    ) -> Result<String, ToolError> {
+        let slug = arguments.arguments()?.slug;
+        let article = self.library.get(&slug)?.ok_or_else(|| ToolError::new(links::unknown_slug(&slug)))?;
         Ok(serde_json::to_string_pretty(&article)?)
     }
 }

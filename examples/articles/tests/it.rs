@@ -1,4 +1,4 @@
-//! The articles, visited in both protocol eras: what they cost, what a page holds, and that pages stay right while another
+//! The server seen by a client, in both protocol eras: token counts, the content of pages, and stable pages while another
 //! connection changes the rows.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use articles::{Article, Articles, COUNT, Library, Plain, SITES, Wanted, server, table};
+use articles::{ARTICLE_COUNT, Article, ArticleFilter, Articles, Library, Plain, SITES, server, table};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 use rmcp::model::ContentBlock;
@@ -14,21 +14,20 @@ use serde_json::{Value, json};
 use tidegate_sdk::Place;
 use tidegate_sdk::visit::{Seen, Visitor};
 
-/// Most tokens of a page.
-const PAGE: u64 = 1_400;
+const MAX_PAGE_TOKENS: u64 = 1_400;
 
 fn library() -> Library {
     Library::open(None).unwrap()
 }
 
-/// One visitor in each era.
+/// Returns one client in each protocol era.
 async fn visitors(library: &Library) -> [Visitor; 2] {
     let server = || server(Articles::new(library.clone()).unwrap()).kept_in(Place::Memory).quiet();
     [Visitor::to(server()).await.unwrap(), Visitor::modern(server()).await.unwrap()]
 }
 
 fn all(library: &Library) -> Vec<Article> {
-    library.page(&Wanted::default(), None, usize::MAX).unwrap().0
+    library.page(&ArticleFilter::default(), None, usize::MAX).unwrap().0
 }
 
 fn slugs(seen: &Seen) -> Vec<String> {
@@ -42,14 +41,14 @@ fn links(seen: &Seen) -> Vec<String> {
 }
 
 async fn page(visitor: &Visitor, tool: &str, arguments: &Value, cursor: &Value) -> Seen {
-    let mut asked = arguments.clone();
-    asked["cursor"] = cursor.clone();
-    let seen = visitor.call(tool, &asked).await.unwrap();
+    let mut arguments = arguments.clone();
+    arguments["cursor"] = cursor.clone();
+    let seen = visitor.call(tool, &arguments).await.unwrap();
     assert!(!seen.failed(), "{}", seen.text());
     seen
 }
 
-/// Every page of a list; `between` is called before each but the first.
+/// Returns every page of a list; calls `between` before each page but the first.
 async fn walk(visitor: &Visitor, tool: &str, arguments: &Value, mut between: impl FnMut(usize)) -> Vec<Seen> {
     let mut pages = vec![page(visitor, tool, arguments, &Value::Null).await];
     loop {
@@ -62,14 +61,14 @@ async fn walk(visitor: &Visitor, tool: &str, arguments: &Value, mut between: imp
     }
 }
 
-async fn refused(visitor: &Visitor, tool: &str, arguments: &Value) -> String {
+async fn tool_error(visitor: &Visitor, tool: &str, arguments: &Value) -> String {
     let seen = visitor.call(tool, arguments).await.unwrap();
     assert!(seen.failed(), "{arguments}: {}", seen.text());
     seen.text().to_owned()
 }
 
 #[tokio::test]
-async fn everything_costs_480_000_tokens() {
+async fn the_plain_list_costs_480_000_tokens() {
     let library = library();
     let plain = Visitor::to(Plain::new(library.clone())).await.unwrap();
     let whole = plain.call("list_articles", &json!({})).await.unwrap();
@@ -78,7 +77,7 @@ async fn everything_costs_480_000_tokens() {
     let found = plain.call("search_articles", &json!({"query": "mooring"})).await.unwrap();
     assert!(found.tokens() > 10_000, "{}", found.tokens());
     let slugs: BTreeSet<String> = all(&library).into_iter().map(|row| row.slug).collect();
-    assert_eq!(slugs.len(), COUNT);
+    assert_eq!(slugs.len(), ARTICLE_COUNT);
 }
 
 #[tokio::test]
@@ -88,17 +87,21 @@ async fn every_page_costs_at_most_1_400_tokens() {
     assert!(matching > 200, "{matching}");
     for visitor in visitors(&library).await {
         for (tool, arguments, expected) in [
-            ("list_articles", json!({}), COUNT),
-            ("list_articles", json!({"site": "garden"}), COUNT / SITES.len()),
-            ("list_articles", json!({"fields": ["slug", "title", "excerpt", "tags", "updated_at"]}), COUNT),
+            ("list_articles", json!({}), ARTICLE_COUNT),
+            ("list_articles", json!({"site": "garden"}), ARTICLE_COUNT / SITES.len()),
+            (
+                "list_articles",
+                json!({"fields": ["slug", "title", "excerpt", "tags", "updated_at"]}),
+                ARTICLE_COUNT,
+            ),
             ("search_articles", json!({"query": " Linseed\toil"}), matching),
         ] {
             let pages = walk(&visitor, tool, &arguments, |_| {}).await;
             for seen in &pages {
-                assert!(seen.tokens() <= PAGE, "{arguments}: {}", seen.tokens());
+                assert!(seen.tokens() <= MAX_PAGE_TOKENS, "{arguments}: {}", seen.tokens());
                 assert_eq!(seen.json()["total"], expected, "{arguments}");
                 let rows: Vec<String> = slugs(seen).iter().map(|slug| format!("article://{slug}")).collect();
-                assert_eq!(links(seen), rows, "one link for each row, in their order");
+                assert_eq!(links(seen), rows, "one link per row, in the same order");
             }
             let walked: Vec<String> = pages.iter().flat_map(slugs).collect();
             assert_eq!((walked.len(), walked.iter().collect::<BTreeSet<_>>().len()), (expected, expected));
@@ -107,7 +110,7 @@ async fn every_page_costs_at_most_1_400_tokens() {
 }
 
 #[tokio::test]
-async fn the_schema_says_what_a_page_may_be_asked_for() {
+async fn the_schema_has_the_page_arguments() {
     let library = library();
     for visitor in visitors(&library).await {
         let tools = visitor.tools().await.unwrap();
@@ -116,7 +119,7 @@ async fn the_schema_says_what_a_page_may_be_asked_for() {
         {
             let properties = &tool.input_schema["properties"];
             assert_eq!(properties["limit"]["maximum"], 20);
-            assert_eq!(properties["max_tokens"]["maximum"], PAGE);
+            assert_eq!(properties["max_tokens"]["maximum"], MAX_PAGE_TOKENS);
             assert_eq!(properties["fields"]["items"]["enum"], json!(Article::FIELDS));
             assert_eq!(properties["fields"]["default"], json!(["slug", "title", "updated_at"]));
             assert!(properties["site"].is_object() && properties["cursor"].is_object());
@@ -125,7 +128,7 @@ async fn the_schema_says_what_a_page_may_be_asked_for() {
 }
 
 #[tokio::test]
-async fn a_page_has_twenty_rows_of_the_fields_that_were_chosen() {
+async fn a_page_has_twenty_rows_with_the_requested_fields() {
     let library = library();
     let all = all(&library);
     for visitor in visitors(&library).await {
@@ -135,69 +138,70 @@ async fn a_page_has_twenty_rows_of_the_fields_that_were_chosen() {
         let row = first.json()["items"][0].clone();
         assert_eq!(row, json!({"slug": all[0].slug, "title": all[0].title, "updated_at": all[0].updated_at}));
         for field in Article::FIELDS {
-            let asked = json!({"fields": [field], "limit": 1});
-            let one = page(&visitor, "list_articles", &asked, &Value::Null).await;
+            let arguments = json!({"fields": [field], "limit": 1});
+            let one = page(&visitor, "list_articles", &arguments, &Value::Null).await;
             assert_eq!(one.json()["items"], json!([{field: json!(all[0])[field]}]));
         }
     }
 }
 
 #[tokio::test]
-async fn a_smaller_budget_gives_fewer_rows_and_too_small_a_one_an_error() {
+async fn a_smaller_budget_gives_fewer_rows_or_an_error() {
     let library = library();
     for visitor in visitors(&library).await {
         let pages = walk(&visitor, "list_articles", &json!({"max_tokens": 500}), |_| {}).await;
         assert!(pages.iter().all(|seen| seen.tokens() <= 500 && slugs(seen).len() < 20));
-        assert_eq!(pages.iter().map(|seen| slugs(seen).len()).sum::<usize>(), COUNT);
-        let error = refused(&visitor, "list_articles", &json!({"fields": ["body"], "max_tokens": 100})).await;
+        assert_eq!(pages.iter().map(|seen| slugs(seen).len()).sum::<usize>(), ARTICLE_COUNT);
+        let error =
+            tool_error(&visitor, "list_articles", &json!({"fields": ["body"], "max_tokens": 100})).await;
         let error: Value = serde_json::from_str(&error).unwrap();
         assert_eq!((&error["error"], &error["budget"]), (&json!("OUTPUT_BUDGET_EXCEEDED"), &json!(100)));
         assert_eq!(error["hint"], "Lower limit or narrow fields and call again");
     }
 }
 
-fn in_file(file: &Path) -> Library {
+fn open(file: &Path) -> Library {
     Library::open(Some(file)).unwrap()
 }
 
 #[tokio::test]
-async fn pages_stay_right_while_another_connection_changes_rows() {
+async fn pages_stay_correct_while_another_connection_changes_rows() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("articles.db");
-    let read = in_file(&file);
+    let read = open(&file);
     for visitor in visitors(&read).await {
         let before = all(&read);
-        let others = in_file(&file);
-        let new = |slug: String, updated_at: &str| {
+        let writer = open(&file);
+        let insert = |slug: String, updated_at: &str| {
             let article = Article { slug, updated_at: updated_at.to_owned(), ..before[0].clone() };
-            others.put(&article).unwrap();
+            writer.put(&article).unwrap();
         };
-        let mut gone = BTreeSet::new();
+        let mut deleted = BTreeSet::new();
         let pages = walk(&visitor, "list_articles", &json!({}), |number| {
-            // Rows come and go, before the cursor and behind it.
-            new(format!("early-{number}"), "2020-01-01T00:00:00Z");
-            new(format!("late-{number}"), "2030-01-01T00:00:00Z");
-            for at in [number, before.len() - number] {
-                assert!(others.delete(&before[at].slug).unwrap());
-                gone.insert(before[at].slug.clone());
+            // Insert and delete rows before and after the cursor.
+            insert(format!("early-{number}"), "2020-01-01T00:00:00Z");
+            insert(format!("late-{number}"), "2030-01-01T00:00:00Z");
+            for index in [number, before.len() - number] {
+                assert!(writer.delete(&before[index].slug).unwrap());
+                deleted.insert(before[index].slug.clone());
             }
         })
         .await;
         let seen: Vec<String> = pages.iter().flat_map(slugs).collect();
         let unique: BTreeSet<&String> = seen.iter().collect();
-        assert_eq!(unique.len(), seen.len(), "nothing twice");
-        for row in before.iter().filter(|row| !gone.contains(&row.slug)) {
-            assert!(unique.contains(&row.slug), "{} was there all the time", row.slug);
+        assert_eq!(unique.len(), seen.len(), "no row twice");
+        for row in before.iter().filter(|row| !deleted.contains(&row.slug)) {
+            assert!(unique.contains(&row.slug), "{} was never deleted", row.slug);
         }
-        assert!(unique.contains(&"late-1".to_owned()), "what comes behind the cursor is seen");
-        assert!(!unique.contains(&"early-1".to_owned()), "what comes before it is not");
+        assert!(unique.contains(&"late-1".to_owned()), "a row inserted after the cursor is seen");
+        assert!(!unique.contains(&"early-1".to_owned()), "a row inserted before it is not");
         for slug in (0..200).flat_map(|number| [format!("early-{number}"), format!("late-{number}")]) {
-            others.delete(&slug).unwrap();
+            writer.delete(&slug).unwrap();
         }
     }
 }
 
-/// What another connection does between two pages.
+/// A change by another connection between two pages.
 #[derive(Debug, Clone)]
 enum Change {
     Put { slug: u8, updated: u8 },
@@ -210,39 +214,41 @@ fn changes() -> impl Strategy<Value = Vec<Vec<Change>>> {
     prop::collection::vec(prop::collection::vec(prop_oneof![put, delete], 0..6), 1..30)
 }
 
-/// Whatever comes and goes, a walk never goes back: keys rise strictly, so a row is seen twice only if it was changed to a
-/// later time meanwhile; and every row that was left alone is seen once.
+/// Whatever changes meanwhile, keys rise strictly, so a row is seen twice only if it was changed to a later time; and every
+/// unchanged row is seen exactly once.
 #[test]
 fn a_walk_never_repeats_and_never_skips() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("articles.db");
-    let (read, write) = (in_file(&file), in_file(&file));
+    let (read, write) = (open(&file), open(&file));
     let mut runner = TestRunner::new(ProptestConfig::with_cases(64));
-    runner.run(&(changes(), 1..7usize), |(changes, limit)| walked(&read, &write, changes, limit)).unwrap();
+    runner
+        .run(&(changes(), 1..7usize), |(changes, limit)| check_walk(&read, &write, changes, limit))
+        .unwrap();
 }
 
-fn walked(read: &Library, write: &Library, changes: Vec<Vec<Change>>, limit: usize) -> TestCaseResult {
-    let like = read.page(&Wanted::default(), None, 1).unwrap().0.remove(0);
-    // A site of its own, in which many rows share a time.
-    let wanted = Wanted { site: Some("pier".into()), words: Vec::new() };
+fn check_walk(read: &Library, write: &Library, changes: Vec<Vec<Change>>, limit: usize) -> TestCaseResult {
+    let template = read.page(&ArticleFilter::default(), None, 1).unwrap().0.remove(0);
+    // A separate site in which many rows share a time.
+    let filter = ArticleFilter { site: Some("pier".into()), words: Vec::new() };
     let row = |slug: u8, updated: u8| Article {
         site: "pier".into(),
         slug: format!("pier-{slug:02}"),
         updated_at: format!("2026-01-0{updated}T00:00:00Z"),
-        ..like.clone()
+        ..template.clone()
     };
     for slug in 0..60 {
         write.delete(&row(slug, 0).slug).unwrap();
     }
     (0..60).step_by(2).for_each(|slug| write.put(&row(slug, slug % 9)).unwrap());
-    let (start, total) = read.page(&wanted, None, usize::MAX).unwrap();
+    let (start, total) = read.page(&filter, None, usize::MAX).unwrap();
     prop_assert_eq!((start.len(), total), (30, 30));
     let mut untouched: BTreeSet<String> = start.into_iter().map(|article| article.slug).collect();
     let mut seen: Vec<Article> = Vec::new();
     let mut changes = changes.into_iter().cycle();
     loop {
         let after = seen.last().map(Article::key);
-        let (rows, _) = read.page(&wanted, after.as_ref(), limit).unwrap();
+        let (rows, _) = read.page(&filter, after.as_ref(), limit).unwrap();
         if rows.is_empty() {
             break;
         }
@@ -268,7 +274,7 @@ fn walked(read: &Library, write: &Library, changes: Vec<Vec<Change>>, limit: usi
 }
 
 #[tokio::test]
-async fn a_link_leads_to_the_article() {
+async fn a_link_resolves_to_the_article() {
     let library = library();
     for visitor in visitors(&library).await {
         let first = page(&visitor, "list_articles", &json!({}), &Value::Null).await;
@@ -280,8 +286,8 @@ async fn a_link_leads_to_the_article() {
         let got = visitor.call("get_article", &json!({"slug": slug})).await.unwrap();
         assert_eq!(got.text(), article.markdown());
         for (uri, words) in [
-            ("article://nowhere", "there is no article \"nowhere\"; slugs are in the rows of list_articles"),
-            ("article://", "should be article:// and the slug of an article, from list_articles"),
+            ("article://nowhere", "unknown article \"nowhere\"; use a slug from list_articles"),
+            ("article://", "is not an article; use article:// and a slug from list_articles"),
         ] {
             let error = visitor.read(uri).await.unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
@@ -290,37 +296,34 @@ async fn a_link_leads_to_the_article() {
 }
 
 #[tokio::test]
-async fn a_long_article_is_shaped_and_a_summary_names_its_source() {
+async fn a_long_article_is_shaped_and_a_summary_links_to_it() {
     let library = library();
     let article = all(&library).into_iter().max_by_key(|article| article.words).unwrap();
-    let asked = json!({"slug": article.slug});
+    let arguments = json!({"slug": article.slug});
     for visitor in visitors(&library).await {
-        let long = visitor.call("get_article", &asked).await.unwrap();
+        let long = visitor.call("get_article", &arguments).await.unwrap();
         assert!(article.markdown().len() > 10_240 && long.tokens() <= 2_000);
         assert!(long.text().contains("headings: all 7\n"), "{}", long.text());
         let id = long.text().split('"').nth(1).unwrap();
         let found = visitor.call("result_query", &json!({"id": id, "grep": "^## Afterwards"})).await.unwrap();
         assert!(found.text().contains("## Afterwards"), "{}", found.text());
-        let summary = visitor.call("summarize_article", &asked).await.unwrap();
+        let summary = visitor.call("summarize_article", &arguments).await.unwrap();
         assert_eq!(links(&summary), [format!("article://{}", article.slug)]);
-        let told = summary.text().strip_prefix(&format!("{}: ", article.title)).unwrap();
-        let sentences: Vec<&str> = told.split_inclusive(". ").map(str::trim).collect();
-        assert_eq!(sentences.len(), 3, "{told}");
-        assert!(
-            sentences.iter().all(|sentence| article.body.contains(sentence)),
-            "nothing is made up: {told}"
-        );
+        let text = summary.text().strip_prefix(&format!("{}: ", article.title)).unwrap();
+        let sentences: Vec<&str> = text.split_inclusive(". ").map(str::trim).collect();
+        assert_eq!(sentences.len(), 3, "{text}");
+        assert!(sentences.iter().all(|sentence| article.body.contains(sentence)), "verbatim: {text}");
         assert!(summary.tokens() < 250, "{}", summary.tokens());
     }
 }
 
 #[tokio::test]
-async fn mistakes_say_what_is_accepted() {
+async fn errors_say_what_is_accepted() {
     let library = library();
     for visitor in visitors(&library).await {
         let first = page(&visitor, "list_articles", &json!({}), &Value::Null).await;
         let cursor = first.json()["nextCursor"].clone();
-        let not_this = "this is not a cursor of this list; pass nextCursor of the last page as it is and with the same filters";
+        let invalid_cursor = "this is not a cursor of this list; pass nextCursor of the previous page unchanged and with the same filters";
         for (tool, arguments, words) in [
             ("list_articles", json!({"limit": 21}), "limit must be a whole number from 1 to 20, not 21"),
             ("list_articles", json!({"limit": "x"}), "limit must be a whole number from 1 to 20, not \"x\""),
@@ -339,39 +342,31 @@ async fn mistakes_say_what_is_accepted() {
                 json!({"fields": "slug"}),
                 "fields must be a list of names, not \"slug\"; valid",
             ),
-            ("list_articles", json!({"cursor": "abc"}), not_this),
-            ("list_articles", json!({"cursor": cursor, "site": "garden"}), not_this),
-            ("search_articles", json!({"query": "oil", "cursor": cursor}), not_this),
+            ("list_articles", json!({"cursor": "abc"}), invalid_cursor),
+            ("list_articles", json!({"cursor": cursor, "site": "garden"}), invalid_cursor),
+            ("search_articles", json!({"query": "oil", "cursor": cursor}), invalid_cursor),
             (
                 "list_articles",
                 json!({"site": "attic"}),
-                "there is no site \"attic\"; there are harbour, garden,",
+                "unknown site \"attic\"; the sites are harbour, garden,",
             ),
             (
                 "list_articles",
                 json!({"site": 5}),
-                "expected a string; accepted are cursor (string), fields (array)",
+                "expected a string; accepted arguments: cursor (string), fields (array)",
             ),
             (
                 "list_articles",
                 json!({"lmit": 5}),
-                "there is no argument \"lmit\"; accepted are cursor (string),",
+                "unknown argument \"lmit\"; accepted arguments: cursor (string),",
             ),
-            ("search_articles", json!({}), "missing field `query`; accepted are"),
-            ("search_articles", json!({"query": " "}), "query should be one or more words"),
-            (
-                "get_article",
-                json!({"slug": "nowhere"}),
-                "there is no article \"nowhere\"; slugs are in the rows",
-            ),
-            ("get_article", json!({}), "missing field `slug`; accepted are slug (string, required)"),
-            (
-                "summarize_article",
-                json!({"slug": "x".repeat(9000)}),
-                "slugs are in the rows of list_articles",
-            ),
+            ("search_articles", json!({}), "missing field `query`; accepted arguments:"),
+            ("search_articles", json!({"query": " "}), "query must have at least one word"),
+            ("get_article", json!({"slug": "nowhere"}), "unknown article \"nowhere\"; use a slug from"),
+            ("get_article", json!({}), "missing field `slug`; accepted arguments: slug (string, required)"),
+            ("summarize_article", json!({"slug": "x".repeat(9000)}), "use a slug from list_articles"),
         ] {
-            let error = refused(&visitor, tool, &arguments).await;
+            let error = tool_error(&visitor, tool, &arguments).await;
             assert!(error.contains(words) && error.len() < 700, "{arguments}: {error}");
         }
         let none = page(&visitor, "search_articles", &json!({"query": "zeppelin"}), &Value::Null).await;
@@ -379,7 +374,7 @@ async fn mistakes_say_what_is_accepted() {
     }
 }
 
-/// The numbers of a text, and what is between them.
+/// Splits a text into its numbers and the text between them.
 fn parts(text: &str) -> (Vec<u64>, Vec<&str>) {
     let digits = |letter: char| letter.is_ascii_digit() || letter == ',';
     let numbers =
@@ -392,14 +387,14 @@ async fn the_readme_has_the_table() {
     let library = library();
     let table = table(&library, &Articles::new(library.clone()).unwrap()).await.unwrap();
     let readme = include_str!("../README.md");
-    let begins = readme
+    let start = readme
         .find(table.lines().next().unwrap())
         .unwrap_or_else(|| panic!("README.md should have\n{table}"));
-    for (now, then) in table.lines().zip(readme[begins..].lines()) {
-        let (now, then) = (parts(now), parts(then));
-        assert_eq!(now.1, then.1, "README.md should have\n{table}");
-        // Names of results and cursors are random, and with them a few tokens of an answer.
-        let alike = now.0.iter().zip(&then.0).all(|(now, then)| now.abs_diff(*then) <= 20);
-        assert!(alike, "README.md should have\n{table}");
+    for (measured, written) in table.lines().zip(readme[start..].lines()) {
+        let (measured, written) = (parts(measured), parts(written));
+        assert_eq!(measured.1, written.1, "README.md should have\n{table}");
+        // Names of results and cursors are random, which changes an answer by a few tokens.
+        let close = measured.0.iter().zip(&written.0).all(|(one, other)| one.abs_diff(*other) <= 20);
+        assert!(close, "README.md should have\n{table}");
     }
 }

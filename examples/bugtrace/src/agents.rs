@@ -1,7 +1,7 @@
-//! Agents and workflows: small steps that really run, each with its result and its time.
+//! Agents and workflows: sequences of steps, each with a result and a duration.
 //!
-//! An agent's steps build on one another; a workflow's steps are scans, guards and agents. All results of the steps are
-//! kept as one artifact, and the run is a trace of its own.
+//! The steps of an agent build on one another; the steps of a workflow are scans, guards and agents. A run stores the
+//! results of all steps as one artifact and records a trace.
 
 mod steps;
 
@@ -11,14 +11,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tidegate_sdk::contract::Item;
 
-use crate::answer::{Answer, Refusal, shown};
+use crate::answer::{Answer, Failure, quote};
+use crate::backend::{Backend, data};
 use crate::finding::Kind;
 use crate::guard::{self, Guard};
 use crate::scan::scan;
 use crate::trace::Recorder;
-use crate::workshop::{Workshop, data};
 
-/// Somebody who can be asked to do something.
+/// A named sequence of steps.
 #[derive(Debug, Serialize)]
 pub(crate) struct Agent {
     pub(crate) id: &'static str,
@@ -29,11 +29,11 @@ pub(crate) struct Agent {
 /// All agents, by name.
 pub(crate) const AGENTS: [Agent; 3] = [
     Agent { id: "explainer", does: "explains one finding", steps: &["find", "read", "explain"] },
-    Agent { id: "reviewer", does: "reviews the files of a place", steps: &["scan", "rank", "suggest"] },
-    Agent { id: "surveyor", does: "measures the files of a place", steps: &["walk", "measure"] },
+    Agent { id: "reviewer", does: "reviews the files below a path", steps: &["scan", "rank", "suggest"] },
+    Agent { id: "surveyor", does: "measures the files below a path", steps: &["walk", "measure"] },
 ];
 
-/// Steps in a row.
+/// A named sequence of scans, guards and agents.
 #[derive(Debug, Serialize)]
 pub(crate) struct Workflow {
     pub(crate) id: &'static str,
@@ -63,24 +63,24 @@ pub(crate) const WORKFLOWS: [Workflow; 3] = [
 ];
 
 impl Agent {
-    pub(crate) fn named(name: &str) -> Result<&'static Self, Refusal> {
+    pub(crate) fn named(name: &str) -> Result<&'static Self, Failure> {
         AGENTS.iter().find(|agent| agent.id == name).ok_or_else(|| {
             let accepted = AGENTS.iter().map(|agent| Item::new(agent.id, agent.does));
-            Refusal::new(format!("no agent {}; one of:", shown(name))).accepting(accepted)
+            Failure::new(format!("no agent {}; one of:", quote(name))).with_accepted(accepted)
         })
     }
 }
 
 impl Workflow {
-    pub(crate) fn named(name: &str) -> Result<&'static Self, Refusal> {
+    pub(crate) fn named(name: &str) -> Result<&'static Self, Failure> {
         WORKFLOWS.iter().find(|workflow| workflow.id == name).ok_or_else(|| {
-            let accepted = WORKFLOWS.iter().map(|workflow| Item::new(workflow.id, &workflow.told()));
-            Refusal::new(format!("no workflow {}; one of:", shown(name))).accepting(accepted)
+            let accepted = WORKFLOWS.iter().map(|workflow| Item::new(workflow.id, &workflow.step_names()));
+            Failure::new(format!("no workflow {}; one of:", quote(name))).with_accepted(accepted)
         })
     }
 
-    /// Its steps in one line.
-    pub(crate) fn told(&self) -> String {
+    /// Returns the names of the steps in one line.
+    pub(crate) fn step_names(&self) -> String {
         self.steps.iter().map(|task| task.name()).collect::<Vec<_>>().join(", ")
     }
 }
@@ -95,7 +95,7 @@ impl Task {
     }
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StepResult {
@@ -105,99 +105,99 @@ struct StepResult {
     result: Value,
 }
 
-/// A run in the making.
+/// A run in progress.
 struct Run {
-    of: String,
-    place: String,
+    operation: String,
+    path: String,
     recorder: Recorder,
     steps: Vec<StepResult>,
 }
 
 impl Run {
-    fn start(of: String, place: String) -> Self {
-        let recorder = Recorder::start(&of, place.clone());
-        Self { of, place, recorder, steps: Vec::new() }
+    fn start(operation: String, path: String) -> Self {
+        let recorder = Recorder::start(&operation, path.clone());
+        Self { operation, path, recorder, steps: Vec::new() }
     }
 
-    fn step(&mut self, name: &str, began: Instant, label: String, result: Value) {
-        self.recorder.step(format!("{name}: {label}"), began);
+    fn step(&mut self, name: &str, started: Instant, label: String, result: Value) {
+        self.recorder.step(format!("{name}: {label}"), started);
         let step = format!("{}-{}", self.steps.len() + 1, name.replace(' ', "-"));
-        let duration_ms = began.elapsed().as_millis() as u64;
+        let duration_ms = started.elapsed().as_millis() as u64;
         self.steps.push(StepResult { step, label, duration_ms, result });
     }
 
-    /// Keeps the results of all steps, and tells what each came to.
-    fn finish(self, workshop: &Workshop, domain: &str) -> Result<Answer, Refusal> {
-        let Self { of, place, recorder, steps } = self;
-        let trace = workshop.keep_trace(recorder)?;
+    /// Stores the results of all steps, and returns the answer with one item per step.
+    fn finish(self, backend: &Backend, domain: &str) -> Result<Answer, Failure> {
+        let Self { operation, path, recorder, steps } = self;
+        let trace = backend.store_trace(recorder)?;
         let items = steps.iter().map(|step| Item::new(step.step.clone(), &step.label)).collect();
         let (count, ms, id) = (steps.len() as u64, trace.duration_ms, &trace.id);
-        let summary = format!("{of}: {count} steps in {ms} ms for {}, trace {id}", shown(&place));
-        let whole = json!({
-            "run": of, "path": place, "status": trace.status, "traceId": trace.id, "durationMs": trace.duration_ms,
+        let summary = format!("{operation}: {count} steps in {ms} ms for {}, trace {id}", quote(&path));
+        let full = json!({
+            "run": operation, "path": path, "status": trace.status, "traceId": trace.id, "durationMs": trace.duration_ms,
             "stepResults": steps,
         });
-        let kept = workshop.artifacts.store(domain, &whole).map_err(Refusal::internal)?;
-        Ok(Answer::items(summary, count, items).kept(kept.reference(), Some(whole)))
+        let stored = backend.artifacts.store(domain, &full).map_err(Failure::internal)?;
+        Ok(Answer::items(summary, count, items).stored(stored.reference(), Some(full)))
     }
 }
 
-impl Workshop {
-    /// Runs an agent at a place, or for one finding.
+impl Backend {
+    /// Runs an agent on a path, or on one finding.
     pub(crate) fn run_agent(
         &self,
         agent: &Agent,
         path: Option<&str>,
         finding: Option<&str>,
-    ) -> Result<Answer, Refusal> {
-        let place = self.tree.place(path)?;
-        let mut run = Run::start(format!("agent {}", agent.id), self.tree.told(&place));
+    ) -> Result<Answer, Failure> {
+        let target = self.tree.resolve(path)?;
+        let mut run = Run::start(format!("agent {}", agent.id), self.tree.relative(&target));
         match agent.id {
             "explainer" => {
                 let Some(id) = finding else {
-                    let words = "agent explainer needs `finding`, an id from bugfix_list or refactor_list";
-                    return Err(Refusal::new(words));
+                    let summary = "agent explainer needs `finding`, an id from bugfix_list or refactor_list";
+                    return Err(Failure::new(summary));
                 };
                 self.explain(&mut run, id)?;
             }
-            "surveyor" => self.survey(&mut run, &place)?,
-            _ => self.review(&mut run, &place)?,
+            "surveyor" => self.survey(&mut run, &target)?,
+            _ => self.review(&mut run, &target)?,
         }
         run.finish(self, "agent")
     }
 
-    /// Runs the steps of a workflow at a place.
-    pub(crate) fn run_workflow(&self, workflow: &Workflow, path: Option<&str>) -> Result<Answer, Refusal> {
-        let place = self.tree.place(path)?;
-        let told = self.tree.told(&place);
-        let mut run = Run::start(format!("workflow {}", workflow.id), told.clone());
+    /// Runs the steps of a workflow on a path.
+    pub(crate) fn run_workflow(&self, workflow: &Workflow, path: Option<&str>) -> Result<Answer, Failure> {
+        let target = self.tree.resolve(path)?;
+        let path = self.tree.relative(&target);
+        let mut run = Run::start(format!("workflow {}", workflow.id), path.clone());
         for task in workflow.steps {
-            let began = Instant::now();
+            let started = Instant::now();
             let (label, result) = match task {
                 Task::Scan(kind) => {
-                    let (scan, note) = self.scan(*kind, &place)?;
-                    let label = note.counts.summary(kind.found());
-                    (label, json!({"artifactRef": note.reference, "traceId": note.trace, "scan": scan}))
+                    let (scan, stored) = self.scan(*kind, &target)?;
+                    let label = stored.counts.summary(kind.found());
+                    (label, json!({"artifactRef": stored.reference, "traceId": stored.trace, "scan": scan}))
                 }
                 Task::Guard(name) => {
                     let guard = Guard::named(name)?;
                     let findings =
-                        scan(&self.tree, &place, &[Kind::Bugfix, Kind::Refactor], &mut run.recorder);
+                        scan(&self.tree, &target, &[Kind::Bugfix, Kind::Refactor], &mut run.recorder);
                     let verdicts = guard.check(&findings);
-                    (guard::summary(guard, &told, &verdicts), data(&verdicts)?)
+                    (guard::summary(guard, &path, &verdicts), data(&verdicts)?)
                 }
                 Task::Agent(name) => {
-                    let mut inner = Run::start(format!("agent {name}"), told.clone());
+                    let mut inner = Run::start(format!("agent {name}"), path.clone());
                     match *name {
-                        "surveyor" => self.survey(&mut inner, &place)?,
-                        _ => self.review(&mut inner, &place)?,
+                        "surveyor" => self.survey(&mut inner, &target)?,
+                        _ => self.review(&mut inner, &target)?,
                     }
                     let label = inner.steps.last().map(|step| step.label.clone()).unwrap_or_default();
-                    self.keep_trace(inner.recorder)?;
+                    self.store_trace(inner.recorder)?;
                     (label, data(&inner.steps)?)
                 }
             };
-            run.step(&task.name(), began, label, result);
+            run.step(&task.name(), started, label, result);
         }
         run.finish(self, "workflow")
     }

@@ -1,29 +1,27 @@
-//! What a scan finds: a rule, a place, and how bad it is.
+//! Findings: what a scan reports, with stable ids, and their counts by severity.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidegate_sdk::contract::{Item, Severity, create_summary};
+use tidegate_sdk::contract::{Item, LABEL_CHARS, Severity, create_summary};
 
 use crate::rules::Rule;
 
-/// Most characters of a line that are kept with a finding; the file has the rest.
-const TEXT_CHARS: usize = 500;
-/// Characters of the label of an item.
-const LABEL: usize = tidegate_sdk::contract::LABEL_CHARS;
+/// Characters of the line that a finding keeps.
+const MAX_TEXT_CHARS: usize = 500;
 
-/// What a scan looks for.
+/// The kind of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// What may fail, or was left undone.
+    /// Possible bugs and unfinished code.
     Bugfix,
-    /// What is hard to read.
+    /// Code that is hard to read.
     Refactor,
 }
 
 impl Kind {
-    /// Returns its name: the domain of its artifacts, and the beginning of its tools.
+    /// Returns the name, which is the artifact domain and the prefix of the tools.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bugfix => "bugfix",
@@ -31,7 +29,7 @@ impl Kind {
         }
     }
 
-    /// What it finds, in a summary.
+    /// Returns the beginning of a summary.
     pub(crate) fn found(self) -> &'static str {
         match self {
             Self::Bugfix => "Found bugs",
@@ -40,22 +38,22 @@ impl Kind {
     }
 }
 
-/// One thing that a rule found.
+/// A hit of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finding {
-    /// The same for the same line in the same file, whatever stands around it.
+    /// A stable id: the same for the same line in the same file, wherever the line moves.
     pub(crate) id: String,
-    /// Which rule.
+    /// The rule.
     pub(crate) rule: Rule,
-    /// How bad it is.
+    /// The severity.
     pub(crate) severity: Severity,
-    /// Where, below the root.
+    /// The path relative to the root.
     pub(crate) path: String,
-    /// From one.
+    /// The line number, from 1.
     pub(crate) line: usize,
-    /// What was found, in words.
+    /// The description.
     pub(crate) message: String,
-    /// The line itself, up to 500 characters.
+    /// The text of the line, up to 500 characters.
     pub(crate) text: String,
 }
 
@@ -70,31 +68,31 @@ impl Finding {
     ) -> Self {
         let text = text.trim();
         let id = String::new();
-        let text = text.char_indices().nth(TEXT_CHARS).map_or(text, |(end, _)| &text[..end]).to_owned();
+        let text = text.char_indices().nth(MAX_TEXT_CHARS).map_or(text, |(end, _)| &text[..end]).to_owned();
         Self { id, rule, severity, path: path.to_owned(), line, message, text }
     }
 
-    /// As an item of an answer: what, and where. Of a long path the end tells more than the beginning.
+    /// Returns the finding as an item of an answer. A long path keeps its end, which identifies the file.
     pub(crate) fn item(&self) -> Item {
         let (rule, line) = (self.rule.name(), self.line.to_string());
-        let room = LABEL.saturating_sub(rule.len() + line.len() + 2);
-        let label = format!("{rule} {}:{line}", last_chars(&self.path, room));
+        let path_chars = LABEL_CHARS.saturating_sub(rule.len() + line.len() + 2);
+        let label = format!("{rule} {}:{line}", last_chars(&self.path, path_chars));
         Item::new(self.id.clone(), &label).severity(self.severity)
     }
 }
 
-/// The last characters of a text, with `…` where some are missing.
-fn last_chars(text: &str, most: usize) -> String {
+/// Returns the last characters of a text, after `…` if some are missing.
+fn last_chars(text: &str, max: usize) -> String {
     let count = text.chars().count();
-    if count <= most {
+    if count <= max {
         return text.to_owned();
     }
-    format!("…{}", text.chars().skip(count + 1 - most).collect::<String>())
+    format!("…{}", text.chars().skip(count + 1 - max).collect::<String>())
 }
 
-/// Gives every finding of a scan its id and puts the gravest first.
-pub(crate) fn arrange(findings: &mut [Finding]) {
-    // Equal lines of one file are told apart by which of them it is, so an id survives lines that come and go above.
+/// Sets the id of every finding of a scan, and sorts them by severity.
+pub(crate) fn assign_ids_and_sort(findings: &mut [Finding]) {
+    // Equal lines of a file are numbered, so that an id stays the same when lines above are added or removed.
     let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
     for finding in findings.iter_mut() {
         let line = fingerprint(&[finding.rule.name(), &finding.path, &finding.text]);
@@ -120,16 +118,16 @@ fn fingerprint(parts: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// How many findings there are of each severity.
+/// The number of findings of each severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
-    /// Of [`Severity::Critical`].
+    /// Findings of [`Severity::Critical`].
     pub(crate) critical: u64,
-    /// Of [`Severity::High`].
+    /// Findings of [`Severity::High`].
     pub(crate) high: u64,
-    /// Of [`Severity::Medium`].
+    /// Findings of [`Severity::Medium`].
     pub(crate) medium: u64,
-    /// Of [`Severity::Low`].
+    /// Findings of [`Severity::Low`].
     pub(crate) low: u64,
 }
 
@@ -151,7 +149,7 @@ impl Counts {
         self.critical + self.high + self.medium + self.low
     }
 
-    /// One line: what was found, how many, and how bad.
+    /// Returns a summary line with the counts.
     pub(crate) fn summary(&self, action: &str) -> String {
         let counts =
             [("critical", self.critical), ("high", self.high), ("medium", self.medium), ("low", self.low)];
@@ -168,11 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn ids_hold_when_lines_move() {
+    fn ids_are_stable_when_lines_move() {
         let mut before = [finding("a.rs", 1, "x.unwrap()"), finding("a.rs", 2, "x.unwrap()")];
         let mut after = [finding("a.rs", 11, "x.unwrap()"), finding("a.rs", 12, "x.unwrap()")];
-        arrange(&mut before);
-        arrange(&mut after);
+        assign_ids_and_sort(&mut before);
+        assign_ids_and_sort(&mut after);
         assert_eq!(before.clone().map(|found| found.id), after.map(|found| found.id));
         assert_ne!(before[0].id, before[1].id);
         assert!(before[0].id.starts_with("b-") && before[0].id.len() == 12, "{}", before[0].id);

@@ -1,5 +1,6 @@
-//! What was done: the latest scans, the traces, and the sessions with their calls. Only notes stay in memory; what they
-//! are about is kept as artifacts.
+//! The journal: the latest scans, the traces, and the sessions with their calls.
+//!
+//! It holds only summaries in memory; findings and events are stored as artifacts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,21 +8,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use crate::finding::{Counts, Kind};
-use crate::trace::Note;
+use crate::trace::TraceSummary;
 
-/// The most traces, sessions and calls of a session that are remembered; the oldest are forgotten.
-const REMEMBERED: usize = 500;
+/// Traces, sessions, and calls of a session that are kept; the oldest are dropped.
+const MAX_ENTRIES: usize = 500;
 
-/// What was found by the latest scan of a kind.
+/// A summary of the latest scan of a kind.
 #[derive(Debug, Clone)]
-pub(crate) struct ScanNote {
+pub(crate) struct ScanSummary {
     pub(crate) path: String,
     pub(crate) counts: Counts,
     pub(crate) reference: String,
     pub(crate) trace: String,
 }
 
-/// One call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Call {
@@ -32,14 +33,14 @@ pub(crate) struct Call {
     pub(crate) bytes: u64,
 }
 
-/// A client and what it called.
+/// A client and its calls.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Session {
     pub(crate) id: String,
     #[serde(skip)]
     pub(crate) number: u64,
-    /// What tells it from others.
+    /// Client name and HTTP session id.
     #[serde(skip)]
     key: (String, String),
     pub(crate) client: String,
@@ -52,47 +53,47 @@ pub(crate) struct Session {
 
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    scans: BTreeMap<Kind, ScanNote>,
-    traces: VecDeque<Note>,
-    traces_so_far: u64,
+    scans: BTreeMap<Kind, ScanSummary>,
+    traces: VecDeque<TraceSummary>,
+    trace_count: u64,
     sessions: VecDeque<Session>,
-    sessions_so_far: u64,
+    session_count: u64,
 }
 
 impl Journal {
-    pub(crate) fn next_trace(&mut self) -> String {
-        self.traces_so_far += 1;
-        format!("t{}", self.traces_so_far)
+    pub(crate) fn next_trace_id(&mut self) -> String {
+        self.trace_count += 1;
+        format!("t{}", self.trace_count)
     }
 
-    pub(crate) fn add_trace(&mut self, note: Note) {
-        push(&mut self.traces, note);
+    pub(crate) fn add_trace(&mut self, trace: TraceSummary) {
+        push(&mut self.traces, trace);
     }
 
-    /// A trace by its name, or the latest.
-    pub(crate) fn trace(&self, id: Option<&str>) -> Option<&Note> {
+    /// Returns a trace by its id, or the latest.
+    pub(crate) fn trace(&self, id: Option<&str>) -> Option<&TraceSummary> {
         match id {
             None => self.traces.back(),
-            Some(id) => self.traces.iter().rev().find(|note| note.id == id),
+            Some(id) => self.traces.iter().rev().find(|trace| trace.id == id),
         }
     }
 
-    /// All traces, the latest first.
-    pub(crate) fn traces(&self) -> impl Iterator<Item = &Note> {
+    /// Returns all traces, latest first.
+    pub(crate) fn traces(&self) -> impl Iterator<Item = &TraceSummary> {
         self.traces.iter().rev()
     }
 
-    pub(crate) fn add_scan(&mut self, kind: Kind, note: ScanNote) {
-        self.scans.insert(kind, note);
+    pub(crate) fn add_scan(&mut self, kind: Kind, scan: ScanSummary) {
+        self.scans.insert(kind, scan);
     }
 
-    pub(crate) fn scan(&self, kind: Kind) -> Option<&ScanNote> {
+    pub(crate) fn scan(&self, kind: Kind) -> Option<&ScanSummary> {
         self.scans.get(&kind)
     }
 
-    fn begin(&mut self, key: (String, String)) -> String {
-        self.sessions_so_far += 1;
-        let number = self.sessions_so_far;
+    fn start_session(&mut self, key: (String, String)) -> String {
+        self.session_count += 1;
+        let number = self.session_count;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let id = format!("s{number}");
         let session = Session {
@@ -110,16 +111,17 @@ impl Journal {
         id
     }
 
-    /// The session of a client, by its name and the id of its HTTP session; it begins with the first call. Where a
-    /// protocol has no sessions, all requests of clients of one name are one.
-    pub(crate) fn session_of(&mut self, client: &str, http: &str) -> String {
-        let key = (client.to_owned(), http.to_owned());
-        let known = self.sessions.iter().rev().find(|session| session.key == key);
-        known.map(|session| session.id.clone()).unwrap_or_else(|| self.begin(key))
+    /// Returns the session id of a client, by its name and HTTP session id; the first call starts the session.
+    ///
+    /// Without HTTP sessions, all clients with the same name share one session.
+    pub(crate) fn session_of(&mut self, client: &str, http_session: &str) -> String {
+        let key = (client.to_owned(), http_session.to_owned());
+        let existing = self.sessions.iter().rev().find(|session| session.key == key);
+        existing.map(|session| session.id.clone()).unwrap_or_else(|| self.start_session(key))
     }
 
     pub(crate) fn add_call(&mut self, session: &str, call: Call) {
-        let Some(session) = self.sessions.iter_mut().rev().find(|known| known.id == session) else { return };
+        let Some(session) = self.sessions.iter_mut().rev().find(|other| other.id == session) else { return };
         session.calls += 1;
         session.failed += u64::from(!call.success);
         session.bytes += call.bytes;
@@ -135,9 +137,9 @@ impl Journal {
     }
 }
 
-fn push<T>(all: &mut VecDeque<T>, one: T) {
-    if all.len() == REMEMBERED {
-        all.pop_front();
+fn push<T>(entries: &mut VecDeque<T>, entry: T) {
+    if entries.len() == MAX_ENTRIES {
+        entries.pop_front();
     }
-    all.push_back(one);
+    entries.push_back(entry);
 }

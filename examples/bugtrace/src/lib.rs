@@ -1,11 +1,12 @@
-//! An MCP server that scans a source tree and answers by the response contract: a summary, a few items, and a reference
-//! to the rest.
+//! An MCP server that scans a source tree and follows the response contract: a summary, a few items, and a reference to
+//! the rest.
 //!
-//! [`server`] is the server with the gate inside, [`plain`] the same tools without: every result whole. [`measure`]
-//! calls all tools of both and tells what each costs; [`sample`] unpacks a real source tree to do so anywhere.
+//! [`server`] is the server wrapped with tidegate, [`plain`] the same tools without: every result in full. [`measure`]
+//! calls all tools of both and compares the cost; [`sample`] unpacks a source tree, so that this works anywhere.
 
 mod agents;
 mod answer;
+mod backend;
 mod finding;
 mod guard;
 mod journal;
@@ -19,7 +20,6 @@ mod source;
 mod tools;
 mod trace;
 mod tree;
-mod workshop;
 
 use std::io;
 
@@ -28,30 +28,30 @@ pub use sample::sample;
 pub use server::Bugtrace;
 pub use tree::Tree;
 
-use answer::Form;
+use answer::AnswerStyle;
+use backend::Backend;
 use tidegate_sdk::{Artifacts, Place, Rules, Style, Tidegate};
-use workshop::Workshop;
 
-/// Returns the server for a tree, with the gate inside.
+/// Returns the server for a tree, wrapped with tidegate.
 ///
-/// The tools keep to the contract and the bytes of their category themselves; the gate holds them to it, and reads what
-/// they keep.
+/// The tools follow the contract and the byte budgets of their categories themselves. The gate enforces both, and lets
+/// clients read the artifacts.
 ///
 /// # Errors
 ///
-/// Where the system gives no random bytes.
+/// Fails if the system provides no random bytes.
 pub fn server(tree: Tree, artifacts: &Artifacts) -> io::Result<Tidegate<Bugtrace>> {
-    let workshop = Workshop::new(tree, artifacts.clone()).map_err(io::Error::other)?;
+    let backend = Backend::new(tree, artifacts.clone()).map_err(io::Error::other)?;
     let rules = Rules { style: Some(Style::Contract), category_budgets: Some(true), ..Rules::default() };
-    Ok(Tidegate::wrap(Bugtrace::new(workshop, Form::Contract)).artifacts(artifacts).defaults(rules))
+    Ok(Tidegate::wrap(Bugtrace::new(backend, AnswerStyle::Contract)).artifacts(artifacts).defaults(rules))
 }
 
-/// Returns the same tools as they were before: every result whole.
+/// Returns the same tools without tidegate: every result in full.
 ///
 /// # Errors
 ///
-/// Where the system gives no random bytes.
+/// Fails if the system provides no random bytes.
 pub fn plain(tree: Tree) -> io::Result<Bugtrace> {
-    let workshop = Workshop::new(tree, Artifacts::kept_in(Place::Memory)).map_err(io::Error::other)?;
-    Ok(Bugtrace::new(workshop, Form::Plain))
+    let backend = Backend::new(tree, Artifacts::kept_in(Place::Memory)).map_err(io::Error::other)?;
+    Ok(Bugtrace::new(backend, AnswerStyle::Plain))
 }

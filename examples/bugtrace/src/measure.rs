@@ -1,4 +1,4 @@
-//! A tour of all tools, with the gate and without, and what each answer costs.
+//! Calls all tools with and without tidegate, and compares what the answers cost.
 
 use std::fmt;
 use std::io;
@@ -11,27 +11,27 @@ use tidegate_sdk::{Artifacts, Place};
 
 use crate::{Tree, plain, server};
 
-/// What one call costs.
+/// The cost of one call.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What kind of tool it is.
+    /// The category of the tool.
     pub category: Category,
     /// The tool.
     pub tool: &'static str,
-    /// Bytes of its result without the gate.
+    /// Bytes of the result without tidegate.
     pub before: u64,
-    /// Bytes of its result with it.
+    /// Bytes of the result with tidegate.
     pub after: u64,
 }
 
-/// What a tour of all tools costs; displays as a table.
+/// The cost of all calls of [`tour`]; displays as a Markdown table.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// One row for each tool.
+    /// One row per tool.
     pub rows: Vec<Row>,
 }
 
-/// Returns a call of every tool, in an order in which each has something to tell.
+/// Returns one call of every tool, ordered so that each has data to work with.
 pub fn tour() -> Vec<(&'static str, Value)> {
     let note = json!({"why": "the nightly run", "seen": [1, 2, 3]});
     vec![
@@ -55,11 +55,11 @@ pub fn tour() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Calls every tool on the tree below a folder, with the gate and without.
+/// Calls every tool on a source tree, with and without tidegate.
 ///
 /// # Errors
 ///
-/// Where there is no such folder, or a call fails.
+/// Fails if the folder does not exist, or if a call fails.
 pub async fn measure(root: &Path) -> io::Result<Measured> {
     let before = Visitor::to(plain(Tree::open(root)?)?).await.map_err(io::Error::other)?;
     let gated = server(Tree::open(root)?, &Artifacts::kept_in(Place::Memory))?.quiet();
@@ -79,13 +79,13 @@ pub async fn measure(root: &Path) -> io::Result<Measured> {
         let [before, after] = bytes;
         rows.push(Row { category, tool, before, after });
     }
-    // By category, as a budget is; a tour goes another way.
+    // The table is grouped by category, since budgets are per category.
     rows.sort_by_key(|row| (row.category.to_string(), row.tool));
     Ok(Measured { rows })
 }
 
 impl Measured {
-    /// Returns the bytes of all results without the gate and with it.
+    /// Returns the bytes of all results without and with tidegate.
     pub fn totals(&self) -> (u64, u64) {
         let sum = |of: fn(&Row) -> u64| self.rows.iter().map(of).sum();
         (sum(|row| row.before), sum(|row| row.after))

@@ -1,4 +1,4 @@
-//! What a scan looks for. Each rule says what is wrong with it and what to do instead.
+//! The rules of the scans: what each looks for, and what to do about a finding.
 
 mod bugfix;
 mod functions;
@@ -10,18 +10,18 @@ use tidegate_sdk::contract::Severity;
 use crate::finding::{Finding, Kind};
 use crate::source::{Language, lines};
 
-/// A line above so many characters is long.
-pub(crate) const LINE_CHARS: usize = 120;
-/// A function above so many lines is long.
-pub(crate) const FUNCTION_LINES: usize = 60;
-/// More braces inside one another than this are deep.
-pub(crate) const NESTING: usize = 5;
-/// A file above so many lines is large.
-pub(crate) const FILE_LINES: usize = 500;
-/// A function with more parameters than this has many.
-pub(crate) const PARAMETERS: usize = 6;
+/// Characters of a line; a longer line is a finding.
+pub(crate) const MAX_LINE_CHARS: usize = 120;
+/// Lines of a function; a longer function is a finding.
+pub(crate) const MAX_FUNCTION_LINES: usize = 60;
+/// Levels of nested braces in a function; deeper nesting is a finding.
+pub(crate) const MAX_NESTING: usize = 5;
+/// Lines of a file; a longer file is a finding.
+pub(crate) const MAX_FILE_LINES: usize = 500;
+/// Parameters of a function; more are a finding.
+pub(crate) const MAX_PARAMETERS: usize = 6;
 
-/// A rule.
+/// A rule of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Rule {
@@ -38,7 +38,7 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub(crate) const ALL: [Self; 10] = [
         Self::Unfinished,
         Self::Panic,
@@ -52,7 +52,7 @@ impl Rule {
         Self::ManyParameters,
     ];
 
-    /// Returns its name.
+    /// Returns the name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Unfinished => "unfinished",
@@ -68,7 +68,7 @@ impl Rule {
         }
     }
 
-    /// Returns which scan has it.
+    /// Returns the kind of scan that checks the rule.
     pub(crate) fn kind(self) -> Kind {
         match self {
             Self::LongFunction | Self::DeepNesting | Self::LargeFile | Self::ManyParameters => Kind::Refactor,
@@ -76,40 +76,40 @@ impl Rule {
         }
     }
 
-    /// Returns what to do about it.
+    /// Returns what to do about a finding.
     pub(crate) fn advice(self) -> &'static str {
         match self {
-            Self::Unfinished => "write what is missing, or return an error that says it is not supported",
-            Self::Panic => "return an error, unless an invariant makes it impossible; then say which",
-            Self::Fixme => "mend it, or open an issue and name it here",
-            Self::Todo => "do it, or open an issue and name it here",
-            Self::Unwrap => "pass the error on with `?`, or give a default",
-            Self::LongLine => "break the line where its meaning does",
-            Self::LongFunction => "give its parts a name each",
-            Self::DeepNesting => "return early, or give the inner part a name",
-            Self::LargeFile => "look for a seam and make two files of it",
-            Self::ManyParameters => "put what belongs together into a type",
+            Self::Unfinished => "implement it, or return an error that says it is not supported",
+            Self::Panic => "return an error, or state the invariant that makes it impossible",
+            Self::Fixme => "fix it, or open an issue and reference it here",
+            Self::Todo => "do it, or open an issue and reference it here",
+            Self::Unwrap => "propagate the error with `?`, or use a default",
+            Self::LongLine => "break the line",
+            Self::LongFunction => "extract parts of it into functions",
+            Self::DeepNesting => "return early, or extract the inner part into a function",
+            Self::LargeFile => "split it into several files",
+            Self::ManyParameters => "group related parameters into a type",
         }
     }
 
-    /// Returns what it looks for, in words.
-    pub(crate) fn looks_for(self) -> String {
+    /// Returns what the rule looks for.
+    pub(crate) fn description(self) -> String {
         match self {
             Self::Unfinished => "todo!, unimplemented!, NotImplementedError".into(),
             Self::Panic => "panic!, unreachable!, panic, fatalError".into(),
             Self::Fixme => "FIXME, XXX, HACK in comments".into(),
             Self::Todo => "TODO in comments".into(),
             Self::Unwrap => ".unwrap() and .expect(...)".into(),
-            Self::LongLine => format!("lines above {LINE_CHARS} characters"),
-            Self::LongFunction => format!("functions above {FUNCTION_LINES} lines"),
-            Self::DeepNesting => format!("more than {NESTING} braces inside one another"),
-            Self::LargeFile => format!("files above {FILE_LINES} lines"),
-            Self::ManyParameters => format!("functions with more than {PARAMETERS} parameters"),
+            Self::LongLine => format!("lines over {MAX_LINE_CHARS} characters"),
+            Self::LongFunction => format!("functions over {MAX_FUNCTION_LINES} lines"),
+            Self::DeepNesting => format!("more than {MAX_NESTING} levels of nested braces"),
+            Self::LargeFile => format!("files over {MAX_FILE_LINES} lines"),
+            Self::ManyParameters => format!("functions with more than {MAX_PARAMETERS} parameters"),
         }
     }
 }
 
-/// Returns what the rules of a kind find in a file.
+/// Returns the findings of a kind in a file.
 pub(crate) fn check(kind: Kind, path: &str, text: &str, language: Language) -> Vec<Finding> {
     let lines = lines(text, language, path);
     match kind {
@@ -118,7 +118,7 @@ pub(crate) fn check(kind: Kind, path: &str, text: &str, language: Language) -> V
     }
 }
 
-/// What a test may do is not as bad as elsewhere.
-fn eased(severity: Severity, in_test: bool) -> Severity {
+/// Returns the severity of a finding: low in tests.
+fn severity_in_tests(severity: Severity, in_test: bool) -> Severity {
     if in_test { Severity::Low } else { severity }
 }

@@ -1,4 +1,4 @@
-//! A real source tree inside the program: two crates of this repository, as they were when it was built.
+//! A source tree embedded in the program: two crates of this repository at build time.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ include!(concat!(env!("OUT_DIR"), "/sample.rs"));
 ///
 /// # Errors
 ///
-/// Where the folder cannot be written to.
+/// Fails if the folder cannot be written.
 pub fn sample(folder: &Path) -> io::Result<()> {
     for (name, text) in FILES {
         let path = folder.join(name);

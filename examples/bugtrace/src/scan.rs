@@ -1,51 +1,50 @@
-//! A scan: every source file of a place is read once, every rule of the kinds asked for is checked, and everything that
-//! happens is taken down.
+//! A scan: reads every source file below a path once, checks the rules of the requested kinds, and records a trace.
 
 use std::path::Path;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{Counts, Finding, Kind, arrange};
+use crate::finding::{Counts, Finding, Kind, assign_ids_and_sort};
 use crate::rules::check;
 use crate::trace::Recorder;
 use crate::tree::{Tree, read};
 
-/// The most findings of one scan; a tree that has more is not worth listing.
+/// The maximum number of findings of one scan.
 pub(crate) const MAX_FINDINGS: usize = 50_000;
 
-/// What a scan has found; kept as an artifact.
+/// The result of a scan, stored as an artifact.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Scan {
-    /// What was looked for.
+    /// The kind of scan.
     pub(crate) kind: Kind,
-    /// Where, below the root.
+    /// The scanned path, relative to the root.
     pub(crate) path: String,
-    /// How many findings of each severity.
+    /// The number of findings of each severity.
     pub(crate) counts: Counts,
-    /// All of them, the gravest first.
+    /// All findings, most severe first.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Scans a place for findings of some kinds.
-pub(crate) fn scan(tree: &Tree, place: &Path, kinds: &[Kind], recorder: &mut Recorder) -> Vec<Finding> {
-    let walk = tree.files(place);
-    for (path, why) in &walk.errors {
-        recorder.error(path, why);
+/// Scans the files at or below `target` for findings of some kinds.
+pub(crate) fn scan(tree: &Tree, target: &Path, kinds: &[Kind], recorder: &mut Recorder) -> Vec<Finding> {
+    let walk = tree.files(target);
+    for (path, reason) in &walk.errors {
+        recorder.error(path, reason);
     }
     let mut findings = Vec::new();
     for file in &walk.files {
-        let began = Instant::now();
+        let started = Instant::now();
         let (text, warning) = match read(file) {
             Ok(read) => read,
-            Err(why) => {
-                recorder.error(&file.path, &why);
+            Err(reason) => {
+                recorder.error(&file.path, &reason);
                 continue;
             }
         };
         let found: Vec<Finding> =
             kinds.iter().flat_map(|kind| check(*kind, &file.path, &text, file.language)).collect();
-        recorder.file(&file.path, text.len(), began);
+        recorder.file(&file.path, text.len(), started);
         if let Some(warning) = warning {
             recorder.error(&file.path, warning);
         }
@@ -55,10 +54,10 @@ pub(crate) fn scan(tree: &Tree, place: &Path, kinds: &[Kind], recorder: &mut Rec
         }
         if findings.len() >= MAX_FINDINGS {
             findings.truncate(MAX_FINDINGS);
-            recorder.error(&file.path, &format!("stopped at {MAX_FINDINGS} findings; scan a folder of it"));
+            recorder.error(&file.path, &format!("stopped at {MAX_FINDINGS} findings; scan a subfolder"));
             break;
         }
     }
-    arrange(&mut findings);
+    assign_ids_and_sort(&mut findings);
     findings
 }

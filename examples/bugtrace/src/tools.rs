@@ -1,4 +1,4 @@
-//! What the tools do: each takes its arguments and makes an answer or a refusal.
+//! The tools: each takes its arguments and returns an answer or a failure.
 
 mod memory;
 mod scans;
@@ -14,7 +14,7 @@ use serde_json::Value;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScanArguments {
-    /// A file or folder below the root, or all of it
+    /// A file or folder below the root; default: the root
     pub(crate) path: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct FindingArguments {
     pub(crate) rule: Option<String>,
     /// At most 10
     pub(crate) limit: Option<u64>,
-    /// nextCursor of the last page
+    /// nextCursor of the previous page
     pub(crate) cursor: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct FindingArguments {
 pub(crate) struct ListArguments {
     /// At most 10
     pub(crate) limit: Option<u64>,
-    /// nextCursor of the last page
+    /// nextCursor of the previous page
     pub(crate) cursor: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct ListArguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TraceArguments {
-    /// Name of a trace, such as t1; the latest if absent
+    /// Name of a trace, such as t1; default: the latest
     pub(crate) trace: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct TraceArguments {
 pub(crate) struct AgentArguments {
     /// A name from agent_list
     pub(crate) agent: String,
-    /// A file or folder below the root, or all of it
+    /// A file or folder below the root; default: the root
     pub(crate) path: Option<String>,
     /// For the explainer: the id of a finding
     pub(crate) finding: Option<String>,
@@ -68,7 +68,7 @@ pub(crate) struct AgentArguments {
 pub(crate) struct WorkflowArguments {
     /// A name from workflow_list
     pub(crate) workflow: String,
-    /// A file or folder below the root, or all of it
+    /// A file or folder below the root; default: the root
     pub(crate) path: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct WorkflowArguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionArguments {
-    /// A name from session_list; this one if absent
+    /// A name from session_list; default: this session
     pub(crate) session: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct SessionArguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoreArguments {
-    /// 1 to 64 of letters, digits and - _ . : /
+    /// 1 to 64 characters: letters, digits and - _ . : /
     pub(crate) key: String,
     /// Any JSON value
     pub(crate) value: Value,
@@ -102,11 +102,11 @@ pub(crate) struct KeyArguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchArguments {
-    /// A part of the key or the value, or everything
+    /// Part of a key or value; default: all
     pub(crate) query: Option<String>,
     /// At most 10
     pub(crate) limit: Option<u64>,
-    /// nextCursor of the last page
+    /// nextCursor of the previous page
     pub(crate) cursor: Option<String>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct SearchArguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConfigArguments {
-    /// One key of the configuration, or all of them
+    /// A key of the configuration; default: list the keys
     pub(crate) key: Option<String>,
 }
 
@@ -124,6 +124,6 @@ pub(crate) struct ConfigArguments {
 pub(crate) struct GuardArguments {
     /// release (the default), size or strict
     pub(crate) guard: Option<String>,
-    /// A file or folder below the root, or all of it
+    /// A file or folder below the root; default: the root
     pub(crate) path: Option<String>,
 }

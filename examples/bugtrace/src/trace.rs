@@ -1,7 +1,7 @@
-//! What happened during a scan or a run, event by event, with the time of each.
+//! Traces: the events of a scan or run, each with its time.
 //!
-//! A recorder takes the events; when it ends, the trace becomes an artifact and only its note stays in memory: the first
-//! and the last event, the errors in one line, and the metrics.
+//! A [`Recorder`] collects the events. When it finishes, the [`Trace`] becomes an artifact and only its [`TraceSummary`]
+//! stays in memory: the first and the last event, the errors in one line, and the metrics.
 
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -10,29 +10,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::Rule;
 
-/// One thing that happened.
+/// An event of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Event {
-    /// Microseconds since the beginning.
+    /// Microseconds since the start of the trace.
     pub(crate) at_us: u64,
-    /// What happened.
-    pub(crate) event: What,
-    /// In which file.
+    /// The kind of event.
+    pub(crate) event: EventKind,
+    /// The file, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) path: Option<String>,
     /// The details, in words.
     pub(crate) detail: String,
-    /// Microseconds that it took, where it took some.
+    /// The duration in microseconds, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) took_us: Option<u64>,
 }
 
-/// Kinds of events.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum What {
-    /// It began.
+pub(crate) enum EventKind {
+    /// The trace started.
     Start,
     /// A file was read and checked.
     FileRead,
@@ -42,22 +42,22 @@ pub(crate) enum What {
     Step,
     /// Something could not be read or done.
     Error,
-    /// It ended.
+    /// The trace ended.
     End,
 }
 
-/// How it went.
+/// The outcome of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
     /// Everything was done.
     Completed,
-    /// Some of it could not be done; the errors say what.
+    /// Some of it failed; the errors say what.
     Partial,
 }
 
 impl Status {
-    /// Returns its name.
+    /// Returns the name in lower case.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -66,65 +66,65 @@ impl Status {
     }
 }
 
-/// All that happened.
+/// All events of a scan or run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Trace {
-    /// Its name: `t1`, `t2`, ...
+    /// The id: `t1`, `t2`, ...
     pub(crate) trace_id: String,
     /// The tool, agent or workflow.
-    pub(crate) of: String,
-    /// How it went.
+    pub(crate) operation: String,
+    /// The outcome.
     pub(crate) status: Status,
-    /// Milliseconds since 1970.
+    /// The start, in milliseconds since 1970.
     pub(crate) started_at_ms: u64,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub(crate) duration_ms: u64,
-    /// What it comes to.
+    /// The metrics.
     pub(crate) metrics: Metrics,
-    /// Every event in order.
+    /// All events in order.
     pub(crate) events: Vec<Event>,
 }
 
-/// What the events of a trace come to.
+/// The metrics of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Metrics {
-    /// Files that were read.
+    /// Files read.
     pub(crate) files: u64,
-    /// Bytes of those.
+    /// Bytes of those files.
     pub(crate) bytes: u64,
     /// Findings.
     pub(crate) hits: u64,
-    /// What could not be read or done.
+    /// Errors.
     pub(crate) errors: u64,
     /// Findings by rule.
     pub(crate) by_rule: BTreeMap<Rule, u64>,
-    /// Microseconds inside files.
+    /// Microseconds spent on files.
     pub(crate) busy_us: u64,
-    /// The file that took longest.
+    /// The slowest file and its microseconds.
     pub(crate) slowest: Option<(String, u64)>,
 }
 
-/// What stays in memory of a trace.
+/// The summary of a trace that stays in memory.
 #[derive(Debug, Clone)]
-pub(crate) struct Note {
+pub(crate) struct TraceSummary {
     pub(crate) id: String,
-    pub(crate) of: String,
+    pub(crate) operation: String,
     pub(crate) status: Status,
     pub(crate) duration_ms: u64,
     pub(crate) events: usize,
     pub(crate) first: Option<Event>,
     pub(crate) last: Option<Event>,
-    /// The first error, and how many more.
+    /// The first error, and the number of others.
     pub(crate) errors: Option<String>,
     pub(crate) metrics: Metrics,
     pub(crate) reference: String,
 }
 
-/// Takes down what happens.
+/// Collects the events of a trace.
 pub(crate) struct Recorder {
-    of: String,
+    operation: String,
     started: Instant,
     started_at_ms: u64,
     metrics: Metrics,
@@ -132,52 +132,52 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn start(of: &str, detail: String) -> Self {
+    pub(crate) fn start(operation: &str, detail: String) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut recorder = Self {
-            of: of.to_owned(),
+            operation: operation.to_owned(),
             started: Instant::now(),
             started_at_ms: since.as_millis() as u64,
             metrics: Metrics::default(),
             events: Vec::new(),
         };
-        recorder.push(What::Start, None, detail, None);
+        recorder.push(EventKind::Start, None, detail, None);
         recorder
     }
 
-    fn push(&mut self, event: What, path: Option<&str>, detail: String, took_us: Option<u64>) {
+    fn push(&mut self, event: EventKind, path: Option<&str>, detail: String, took_us: Option<u64>) {
         let at_us = self.started.elapsed().as_micros() as u64;
         self.events.push(Event { at_us, event, path: path.map(str::to_owned), detail, took_us });
     }
 
-    /// A file was read and checked.
-    pub(crate) fn file(&mut self, path: &str, bytes: usize, began: Instant) {
-        let took = began.elapsed().as_micros() as u64;
+    /// Records that a file was read and checked.
+    pub(crate) fn file(&mut self, path: &str, bytes: usize, started: Instant) {
+        let took = started.elapsed().as_micros() as u64;
         self.metrics.files += 1;
         self.metrics.bytes += bytes as u64;
         self.metrics.busy_us += took;
         if self.metrics.slowest.as_ref().is_none_or(|(_, longest)| took > *longest) {
             self.metrics.slowest = Some((path.to_owned(), took));
         }
-        self.push(What::FileRead, Some(path), format!("{bytes} bytes"), Some(took));
+        self.push(EventKind::FileRead, Some(path), format!("{bytes} bytes"), Some(took));
     }
 
-    /// A rule found something.
+    /// Records that a rule found something.
     pub(crate) fn hit(&mut self, rule: Rule, path: &str, line: usize) {
         self.metrics.hits += 1;
         *self.metrics.by_rule.entry(rule).or_default() += 1;
-        self.push(What::RuleHit, Some(path), format!("{} at line {line}", rule.name()), None);
+        self.push(EventKind::RuleHit, Some(path), format!("{} at line {line}", rule.name()), None);
     }
 
-    /// A step of a run is done.
-    pub(crate) fn step(&mut self, detail: String, began: Instant) {
-        self.push(What::Step, None, detail, Some(began.elapsed().as_micros() as u64));
+    /// Records that a step of a run is done.
+    pub(crate) fn step(&mut self, detail: String, started: Instant) {
+        self.push(EventKind::Step, None, detail, Some(started.elapsed().as_micros() as u64));
     }
 
-    /// Something could not be read or done.
-    pub(crate) fn error(&mut self, path: &str, why: &str) {
+    /// Records an error.
+    pub(crate) fn error(&mut self, path: &str, reason: &str) {
         self.metrics.errors += 1;
-        self.push(What::Error, Some(path), why.to_owned(), None);
+        self.push(EventKind::Error, Some(path), reason.to_owned(), None);
     }
 
     /// Ends the trace.
@@ -185,41 +185,41 @@ impl Recorder {
         let status = if self.metrics.errors == 0 { Status::Completed } else { Status::Partial };
         let Metrics { files, hits, errors, .. } = &self.metrics;
         let detail = format!("{}: {files} files, {hits} hits, {errors} errors", status.name());
-        self.push(What::End, None, detail, None);
+        self.push(EventKind::End, None, detail, None);
         let duration_ms = self.started.elapsed().as_millis() as u64;
-        let Self { of, started_at_ms, metrics, events, .. } = self;
-        Trace { trace_id, of, status, started_at_ms, duration_ms, metrics, events }
+        let Self { operation, started_at_ms, metrics, events, .. } = self;
+        Trace { trace_id, operation, status, started_at_ms, duration_ms, metrics, events }
     }
 }
 
 impl Trace {
-    /// What stays in memory.
-    pub(crate) fn note(&self, reference: String) -> Note {
-        let mut errors = self.events.iter().filter(|event| event.event == What::Error);
-        let told = errors.next().map(|first| {
+    /// Returns the summary of the trace, which is stored under `reference`.
+    pub(crate) fn summarize(&self, reference: String) -> TraceSummary {
+        let mut errors = self.events.iter().filter(|event| event.event == EventKind::Error);
+        let error_line = errors.next().map(|first| {
             let (path, more) = (first.path.as_deref().unwrap_or("."), errors.count());
             let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
             format!("{path}: {}{more}", first.detail)
         });
-        Note {
+        TraceSummary {
             id: self.trace_id.clone(),
-            of: self.of.clone(),
+            operation: self.operation.clone(),
             status: self.status,
             duration_ms: self.duration_ms,
             events: self.events.len(),
             first: self.events.first().cloned(),
             last: self.events.last().cloned(),
-            errors: told,
+            errors: error_line,
             metrics: self.metrics.clone(),
             reference,
         }
     }
 }
 
-impl Note {
-    /// One line on it.
+impl TraceSummary {
+    /// Returns the trace in one line.
     pub(crate) fn summary(&self) -> String {
-        let Self { id, of, status, duration_ms, events, .. } = self;
-        format!("Trace {id}: {of} {} ({duration_ms} ms, {events} events)", status.name())
+        let Self { id, operation, status, duration_ms, events, .. } = self;
+        format!("Trace {id}: {operation} {} ({duration_ms} ms, {events} events)", status.name())
     }
 }

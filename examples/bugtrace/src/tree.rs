@@ -1,5 +1,7 @@
-//! The source tree that is scanned. Nothing outside of it is ever read: a path is relative, has no way up, and what it
-//! leads to through links is still below the root; a walk follows no links at all.
+//! The source tree to scan.
+//!
+//! Invariant: nothing outside the tree is read. A path is relative and does not leave the root, neither through `..` nor
+//! through symbolic links; a walk does not follow links at all.
 
 use std::fs;
 use std::io;
@@ -7,17 +9,18 @@ use std::path::{Component, Path, PathBuf};
 
 use tidegate_sdk::contract::Item;
 
-use crate::answer::{Refusal, shown};
+use crate::answer::{Failure, quote};
 use crate::source::Language;
 
-/// Folders that hold what was made and not what was written; hidden ones are left out as well.
-pub(crate) const SKIPPED: [&str; 6] = ["build", "dist", "node_modules", "target", "vendor", "__pycache__"];
-/// The most files of one scan.
+/// Folders with generated files, which are not scanned. Hidden folders are skipped as well.
+pub(crate) const SKIPPED_FOLDERS: [&str; 6] =
+    ["build", "dist", "node_modules", "target", "vendor", "__pycache__"];
+/// The maximum number of files of one scan.
 pub(crate) const MAX_FILES: usize = 20_000;
-/// The largest file that is read.
+/// The maximum size of a file.
 pub(crate) const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// A folder with everything below it.
+/// A folder with everything below it; nothing outside is read.
 #[derive(Debug, Clone)]
 pub struct Tree {
     root: PathBuf,
@@ -26,17 +29,17 @@ pub struct Tree {
 /// A file to scan.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
-    /// Below the root, with `/` between its parts.
+    /// The path relative to the root, with `/` as separator.
     pub(crate) path: String,
-    pub(crate) at: PathBuf,
+    pub(crate) absolute: PathBuf,
     pub(crate) language: Language,
 }
 
-/// What a walk has come to.
+/// The source files found by a walk.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) files: Vec<File>,
-    /// Paths that could not be read, and why.
+    /// Paths that could not be read, and the reasons.
     pub(crate) errors: Vec<(String, String)>,
 }
 
@@ -45,7 +48,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Where there is no such folder.
+    /// Fails if the folder does not exist.
     pub fn open(root: &Path) -> io::Result<Self> {
         let root = fs::canonicalize(root)?;
         if !root.is_dir() {
@@ -54,20 +57,20 @@ impl Tree {
         Ok(Self { root })
     }
 
-    /// Returns the folder itself.
+    /// Returns the root folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns what a path of a caller's stands for; none is the whole tree.
-    pub(crate) fn place(&self, path: Option<&str>) -> Result<PathBuf, Refusal> {
+    /// Returns the absolute path for a path given by a caller; `None` means the root.
+    pub(crate) fn resolve(&self, path: Option<&str>) -> Result<PathBuf, Failure> {
         let path = path.unwrap_or(".");
-        let refused = |why: &str| {
-            let words = format!("path {} {why}; give one below the root, such as:", shown(path));
-            Err(Refusal::new(words).accepting(self.examples()))
+        let invalid = |problem: &str| {
+            let summary = format!("path {} {problem}; use one below the root, such as:", quote(path));
+            Err(Failure::new(summary).with_accepted(self.examples()))
         };
         if path.contains('\0') {
-            return refused("has a NUL in it");
+            return invalid("contains NUL");
         }
         let mut depth = 0_usize;
         for part in Path::new(path).components() {
@@ -75,19 +78,19 @@ impl Tree {
                 Component::Normal(_) => depth += 1,
                 Component::CurDir => {}
                 Component::ParentDir if depth > 0 => depth -= 1,
-                Component::ParentDir => return refused("leads out of the tree"),
-                Component::RootDir | Component::Prefix(_) => return refused("is absolute"),
+                Component::ParentDir => return invalid("leads out of the tree"),
+                Component::RootDir | Component::Prefix(_) => return invalid("is absolute"),
             }
         }
         match fs::canonicalize(self.root.join(path)) {
-            Err(_) => refused("does not exist in the tree"),
-            Ok(place) if place.starts_with(&self.root) => Ok(place),
-            // Told like a path that is written that way: what lies outside is nobody's business.
-            Ok(_) => refused("leads out of the tree"),
+            Err(_) => invalid("does not exist in the tree"),
+            Ok(target) if target.starts_with(&self.root) => Ok(target),
+            // The same error as for `..`, which reveals nothing about what exists outside.
+            Ok(_) => invalid("leads out of the tree"),
         }
     }
 
-    /// The folders at the top, to choose from.
+    /// Returns top-level folders as suggestions.
     fn examples(&self) -> Vec<Item> {
         let Ok(entries) = fs::read_dir(&self.root) else { return Vec::new() };
         let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -96,7 +99,7 @@ impl Tree {
             .filter(|name| is_walked(name))
             .collect();
         names.sort();
-        // An id is shown whole, so one that is too long is none.
+        // An id is never truncated, so long names are left out.
         names
             .into_iter()
             .filter(|name| name.len() <= 50)
@@ -105,14 +108,14 @@ impl Tree {
             .collect()
     }
 
-    /// Returns the source files at a place, in the order of their paths.
-    pub(crate) fn files(&self, place: &Path) -> Walk {
+    /// Returns the source files at or below a path, sorted by path.
+    pub(crate) fn files(&self, target: &Path) -> Walk {
         let mut walk = Walk::default();
-        if place.is_file() {
-            walk.add(self, place);
+        if target.is_file() {
+            walk.add(self, target);
             return walk;
         }
-        let mut folders = vec![place.to_owned()];
+        let mut folders = vec![target.to_owned()];
         while let Some(folder) = folders.pop() {
             let mut entries: Vec<PathBuf> = match fs::read_dir(&folder) {
                 Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
@@ -122,10 +125,10 @@ impl Tree {
                 }
             };
             entries.sort();
-            let mut below = Vec::new();
+            let mut subfolders = Vec::new();
             for entry in entries.into_iter().filter(|entry| is_walked(&name(entry))) {
                 match fs::symlink_metadata(&entry).map(|found| found.file_type()) {
-                    Ok(kind) if kind.is_dir() => below.push(entry),
+                    Ok(kind) if kind.is_dir() => subfolders.push(entry),
                     Ok(kind) if kind.is_file() => walk.add(self, &entry),
                     Ok(_) => {}
                     Err(error) => walk.errors.push((self.relative(&entry), error.to_string())),
@@ -136,28 +139,24 @@ impl Tree {
                     return walk;
                 }
             }
-            folders.extend(below.into_iter().rev());
+            folders.extend(subfolders.into_iter().rev());
         }
         walk.files.sort_by(|one, other| one.path.cmp(&other.path));
         walk
     }
 
-    fn relative(&self, path: &Path) -> String {
-        let below = path.strip_prefix(&self.root).unwrap_or(path);
-        let parts: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    /// Returns a path relative to the root, with `/` as separator; the root itself is `.`.
+    pub(crate) fn relative(&self, path: &Path) -> String {
+        let relative = path.strip_prefix(&self.root).unwrap_or(path);
+        let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
         if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
-    }
-
-    /// Returns a place as it is told.
-    pub(crate) fn told(&self, place: &Path) -> String {
-        self.relative(place)
     }
 }
 
 impl Walk {
-    fn add(&mut self, tree: &Tree, at: &Path) {
-        if let Some(language) = Language::of(at) {
-            self.files.push(File { path: tree.relative(at), at: at.to_owned(), language });
+    fn add(&mut self, tree: &Tree, path: &Path) {
+        if let Some(language) = Language::of(path) {
+            self.files.push(File { path: tree.relative(path), absolute: path.to_owned(), language });
         }
     }
 }
@@ -167,24 +166,23 @@ fn name(path: &Path) -> String {
 }
 
 fn is_walked(name: &str) -> bool {
-    !name.starts_with('.') && !SKIPPED.contains(&name)
+    !name.starts_with('.') && !SKIPPED_FOLDERS.contains(&name)
 }
 
-/// Reads a file as text. What is no UTF-8 is replaced, and said.
+/// Reads a file as text. Invalid UTF-8 is replaced and reported as a warning.
 pub(crate) fn read(file: &File) -> Result<(String, Option<&'static str>), String> {
-    let size = fs::metadata(&file.at).map_err(|error| error.to_string())?.len();
+    let size = fs::metadata(&file.absolute).map_err(|error| error.to_string())?.len();
     if size > MAX_FILE_BYTES {
-        return Err(format!("{size} bytes are above the {MAX_FILE_BYTES} that are read"));
+        return Err(format!("{size} bytes are more than the limit of {MAX_FILE_BYTES}"));
     }
-    let bytes = fs::read(&file.at).map_err(|error| error.to_string())?;
+    let bytes = fs::read(&file.absolute).map_err(|error| error.to_string())?;
     if bytes.contains(&0) {
-        return Err("binary: it has NUL bytes".to_owned());
+        return Err("binary: contains NUL bytes".to_owned());
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok((text, None)),
-        Err(error) => Ok((
-            String::from_utf8_lossy(error.as_bytes()).into_owned(),
-            Some("not valid UTF-8, read with marks"),
-        )),
+        Err(error) => {
+            Ok((String::from_utf8_lossy(error.as_bytes()).into_owned(), Some("invalid UTF-8 was replaced")))
+        }
     }
 }

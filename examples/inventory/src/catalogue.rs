@@ -1,9 +1,9 @@
-//! What there is in a new database: the same on every machine.
+//! Generates the products and quantities of a new database: the same on every machine.
 
-/// How many products there are; every warehouse has a record for each.
+/// The number of products; every warehouse has a record of each.
 pub const PRODUCTS: u32 = 1_250;
 
-/// The warehouses: what they are called, and where they are.
+/// The ids and cities of the warehouses.
 pub const WAREHOUSES: [(&str, &str); 8] = [
     ("WH-01", "Bremen"),
     ("WH-02", "Porto"),
@@ -37,8 +37,8 @@ pub const CATEGORIES: [&str; 18] = [
     "packaging",
 ];
 
-/// Things of each category.
-const THINGS: [[&str; 3]; 18] = [
+/// The kinds of products in each category.
+const KINDS: [[&str; 3]; 18] = [
     ["ball valve", "drain pipe", "mixer tap"],
     ["junction box", "cable reel", "wall socket"],
     ["hex bolt", "wood screw", "wall anchor"],
@@ -60,7 +60,7 @@ const THINGS: [[&str; 3]; 18] = [
 ];
 const MATERIALS: [&str; 7] = ["Steel", "Brass", "Oak", "Nylon", "Copper", "Rubber", "Pine"];
 
-/// One product.
+/// A product.
 pub(crate) struct Product {
     pub(crate) sku: String,
     pub(crate) name: String,
@@ -68,20 +68,20 @@ pub(crate) struct Product {
     pub(crate) cents: u32,
 }
 
-/// Returns the product of a number, from 0.
+/// Returns the product with a number, from 0.
 pub(crate) fn product(number: u32) -> Product {
-    let kind = number as usize % CATEGORIES.len();
+    let category = number as usize % CATEGORIES.len();
     let round = number as usize / CATEGORIES.len();
-    let (material, thing) = (MATERIALS[round % MATERIALS.len()], THINGS[kind][round % 3]);
+    let (material, kind) = (MATERIALS[round % MATERIALS.len()], KINDS[category][round % 3]);
     Product {
         sku: format!("SKU-{:04}", number + 1),
-        name: format!("{material} {thing} {} mm", 10 + round * 5),
-        category: CATEGORIES[kind],
+        name: format!("{material} {kind} {} mm", 10 + round * 5),
+        category: CATEGORIES[category],
         cents: 150 + number * 7919 % 9000,
     }
 }
 
-/// Returns how many of a product a warehouse has at first.
+/// Returns the initial quantity of a product in a warehouse.
 pub(crate) fn quantity(product: u32, warehouse: usize) -> u32 {
     (product * 37 + warehouse as u32 * 101) % 240
 }

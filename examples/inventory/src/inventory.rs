@@ -1,4 +1,4 @@
-//! The tools. What is heavy says so, and what needs a tier says which; the functions return everything there is.
+//! The tools. `#[heavy]` marks large results and required tiers; the functions always return the full result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +13,11 @@ use tidegate_sdk::{Checked, ToolError, heavy};
 use crate::catalogue::CATEGORIES;
 use crate::stock::{Stock, StockError};
 
-/// The most that is added or taken at once.
-const LARGEST_CHANGE: i64 = 1_000_000;
-/// The longest reason that is written down.
-const LONGEST_REASON: usize = 200;
+/// The largest change of one call, in either direction.
+const MAX_CHANGE: i64 = 1_000_000;
+const MAX_REASON_CHARS: usize = 200;
 
-/// The server. A clone has the same stock.
+/// The server. Clones share the stock.
 #[derive(Debug, Clone)]
 pub struct Inventory {
     stock: Stock,
@@ -26,57 +25,57 @@ pub struct Inventory {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct InWarehouse {
+struct WarehouseArguments {
     /// Only this warehouse, WH-01 to WH-08
     warehouse: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Search {
-    /// What is in the name of a product
+struct SearchArguments {
+    /// Part of the name of a product
     query: String,
     /// Only this category, such as plumbing
     category: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Below {
-    /// Records of which fewer than this are there
+struct LowStockArguments {
+    /// Only records with a quantity below this
     quantity: u32,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Adjustment {
+struct AdjustArguments {
     /// The product, such as SKU-0001
     sku: String,
-    /// Where, WH-01 to WH-08
+    /// The warehouse, WH-01 to WH-08
     warehouse: String,
-    /// How many come; fewer than 0 if they go
+    /// How many to add; negative to remove
     change: i64,
-    /// Why, for the audit
+    /// The reason, for the audit
     reason: String,
 }
 
 #[tool_router]
 impl Inventory {
-    /// Returns a server of a stock.
+    /// Returns a server for a stock.
     pub fn new(stock: Stock) -> Self {
         Self { stock, runs: Arc::default() }
     }
 
-    /// Returns how often a tool was run.
+    /// Returns how often a tool ran.
     pub fn runs(&self) -> u64 {
         self.runs.load(Ordering::SeqCst)
     }
 
-    /// Asks the stock on a thread where waiting for the disk holds up nobody.
-    async fn ask(
+    /// Runs a query on a blocking thread, so that disk access does not hold up the async runtime.
+    async fn query(
         &self,
-        question: impl FnOnce(&Stock) -> Result<String, StockError> + Send + 'static,
+        query: impl FnOnce(&Stock) -> Result<String, StockError> + Send + 'static,
     ) -> Result<String, ToolError> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         let stock = self.stock.clone();
-        Ok(tokio::task::spawn_blocking(move || question(&stock)).await??)
+        Ok(tokio::task::spawn_blocking(move || query(&stock)).await??)
     }
 
     #[heavy(style = "probe")]
@@ -87,10 +86,10 @@ impl Inventory {
     )]
     async fn list_all(
         &self,
-        Parameters(asked): Parameters<Checked<InWarehouse>>,
+        Parameters(arguments): Parameters<Checked<WarehouseArguments>>,
     ) -> Result<String, ToolError> {
-        let warehouse = asked.arguments()?.warehouse;
-        self.ask(move |stock| stock.records(warehouse.as_deref())).await
+        let warehouse = arguments.arguments()?.warehouse;
+        self.query(move |stock| stock.records(warehouse.as_deref())).await
     }
 
     #[heavy(style = "probe", page_size = 25)]
@@ -99,57 +98,67 @@ impl Inventory {
         description = "Search products. Returns a probe on first call: use continuation_token and mode to fetch data",
         annotations(read_only_hint = true)
     )]
-    async fn search(&self, Parameters(asked): Parameters<Checked<Search>>) -> Result<String, ToolError> {
-        let Search { query, category } = asked.arguments()?;
+    async fn search(
+        &self,
+        Parameters(arguments): Parameters<Checked<SearchArguments>>,
+    ) -> Result<String, ToolError> {
+        let SearchArguments { query, category } = arguments.arguments()?;
         if let Some(unknown) = category.as_deref().filter(|category| !CATEGORIES.contains(category)) {
             let unknown: String = unknown.chars().take(60).collect();
-            let message = format!("there is no category {unknown:?}; there are {}", CATEGORIES.join(", "));
+            let message =
+                format!("unknown category {unknown:?}; the categories are {}", CATEGORIES.join(", "));
             return Err(ToolError::new(message));
         }
-        self.ask(move |stock| stock.products(&query, category.as_deref())).await
+        self.query(move |stock| stock.products(&query, category.as_deref())).await
     }
 
-    // Nobody marked it: what it returns was small when it was written.
+    // Not marked as heavy: its results were small when it was written.
     #[tool(
         name = "inventory.low_stock",
-        description = "List records of which few are left, fewest first",
+        description = "List records with low stock, lowest first",
         annotations(read_only_hint = true)
     )]
-    async fn low_stock(&self, Parameters(asked): Parameters<Checked<Below>>) -> Result<String, ToolError> {
-        let Below { quantity } = asked.arguments()?;
-        self.ask(move |stock| stock.below(quantity)).await
+    async fn low_stock(
+        &self,
+        Parameters(arguments): Parameters<Checked<LowStockArguments>>,
+    ) -> Result<String, ToolError> {
+        let LowStockArguments { quantity } = arguments.arguments()?;
+        self.query(move |stock| stock.below(quantity)).await
     }
 
     #[heavy(tier = "read_write")]
-    #[tool(
-        name = "inventory.adjust",
-        description = "Add to the stock of a product in a warehouse, or take from it"
-    )]
-    async fn adjust(&self, Parameters(asked): Parameters<Checked<Adjustment>>) -> Result<String, ToolError> {
-        let Adjustment { sku, warehouse, change, reason } = asked.arguments()?;
-        if change == 0 || !(-LARGEST_CHANGE..=LARGEST_CHANGE).contains(&change) {
+    #[tool(name = "inventory.adjust", description = "Change the stock of a product in a warehouse")]
+    async fn adjust(
+        &self,
+        Parameters(arguments): Parameters<Checked<AdjustArguments>>,
+    ) -> Result<String, ToolError> {
+        let AdjustArguments { sku, warehouse, change, reason } = arguments.arguments()?;
+        if change == 0 || !(-MAX_CHANGE..=MAX_CHANGE).contains(&change) {
             return Err(ToolError::new(format!(
-                "change should be a whole number from -{LARGEST_CHANGE} to {LARGEST_CHANGE} other than 0, not {change}"
+                "change must be a whole number from -{MAX_CHANGE} to {MAX_CHANGE} and not 0; it is {change}"
             )));
         }
         let length = reason.chars().count();
-        if reason.trim().is_empty() || length > LONGEST_REASON {
+        if reason.trim().is_empty() || length > MAX_REASON_CHARS {
             return Err(ToolError::new(format!(
-                "reason should have from 1 to {LONGEST_REASON} characters, not {length}"
+                "reason must have 1 to {MAX_REASON_CHARS} characters, not {length}"
             )));
         }
-        self.ask(move |stock| stock.adjust(&sku, &warehouse, change, &reason)).await
+        self.query(move |stock| stock.adjust(&sku, &warehouse, change, &reason)).await
     }
 
     #[heavy(style = "probe", tier = "admin")]
     #[tool(
         name = "inventory.audit",
-        description = "List every change of the stock, newest first. Returns a probe on first call",
+        description = "List all stock changes, newest first. Returns a probe on first call",
         annotations(read_only_hint = true)
     )]
-    async fn audit(&self, Parameters(asked): Parameters<Checked<InWarehouse>>) -> Result<String, ToolError> {
-        let warehouse = asked.arguments()?.warehouse;
-        self.ask(move |stock| stock.movements(warehouse.as_deref())).await
+    async fn audit(
+        &self,
+        Parameters(arguments): Parameters<Checked<WarehouseArguments>>,
+    ) -> Result<String, ToolError> {
+        let warehouse = arguments.arguments()?.warehouse;
+        self.query(move |stock| stock.movements(warehouse.as_deref())).await
     }
 }
 

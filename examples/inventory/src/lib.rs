@@ -1,9 +1,9 @@
-//! A server of 10,000 stock records whose heavy tools are asked twice: the first call runs the tool and answers with a
-//! probe, the second fetches as much of the result as is needed, and runs nothing.
+//! A server of 10,000 stock records that shows the probe style: the first call runs the tool and answers with a probe,
+//! further calls fetch parts of the stored result without running the tool again.
 //!
-//! - `inventory.list_all`, `products.search`: marked `#[heavy(style = "probe")]` ([`Inventory`])
-//! - `inventory.low_stock`: not marked; above 50 kB the backstop makes a probe of its result ([`server`])
-//! - `inventory.adjust` needs the tier `read_write`, `inventory.audit` the tier `admin` ([`Access`])
+//! - `inventory.list_all` and `products.search` are marked `#[heavy(style = "probe")]` ([`Inventory`])
+//! - `inventory.low_stock` is not marked; above 50 kB the backstop turns its result into a probe ([`server`])
+//! - `inventory.adjust` requires the tier `read_write`, `inventory.audit` the tier `admin` ([`Access`])
 
 mod access;
 mod catalogue;
@@ -19,10 +19,10 @@ pub use stock::{Stock, StockError};
 
 use tidegate_sdk::{Rules, Tidegate};
 
-/// Results of more bytes become a probe, marked or not.
+/// Any result above this size becomes a probe, whether the tool is marked or not.
 pub const BACKSTOP_BYTES: u64 = 50_000;
 
-/// Returns the server with the gate inside, for callers who may do what `access` says at the moment.
+/// Returns the server wrapped with tidegate; `access` decides the tier of its callers.
 pub fn server(inventory: Inventory, access: Access) -> Tidegate<Inventory> {
     let backstop = Rules { auto_negotiate_bytes: Some(BACKSTOP_BYTES), ..Rules::default() };
     Tidegate::wrap(inventory).defaults(backstop).permission(access)

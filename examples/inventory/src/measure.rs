@@ -1,4 +1,4 @@
-//! What the exchange costs, measured on the spot: the bare server, and the one with the gate inside, in this process.
+//! Measures what a probe and its fetches cost, with and without tidegate, for the table in the README.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -11,18 +11,18 @@ use crate::access::Access;
 use crate::inventory::Inventory;
 use crate::stock::Stock;
 
-/// The calls that are compared, each a column: of 10,000 records, of 1,250, and of 70.
+/// The calls to compare, one per column: results of 10,000, 1,250 and 70 records.
 const CALLS: [(&str, &str); 3] = [
     ("inventory.list_all", "{}"),
     ("inventory.list_all", r#"{"warehouse":"WH-01"}"#),
     ("products.search", r#"{"query":"","category":"plumbing"}"#),
 ];
 
-/// Returns the table of the README.
+/// Returns the table in the README.
 ///
 /// # Errors
 ///
-/// A server that cannot be visited, or does not answer.
+/// Fails if a server does not answer.
 pub async fn table(stock: &Stock) -> Result<String, Box<dyn Error + Send + Sync>> {
     let inventory = Inventory::new(stock.clone());
     let plain = Visitor::to(inventory.clone()).await?;
@@ -36,15 +36,15 @@ pub async fn table(stock: &Stock) -> Result<String, Box<dyn Error + Send + Sync>
     CALLS.iter().try_for_each(|(tool, arguments)| write!(table, " `{tool}` `{arguments}` |"))?;
     table.push_str("\n|---|---:|---:|---:|\n");
     let rows = ["the whole result", "probe", "summary", "paginated, 25 a page", "filtered, two keys", "full"];
-    for (at, row) in rows.into_iter().enumerate() {
+    for (index, row) in rows.into_iter().enumerate() {
         write!(table, "| {row} |")?;
-        columns.iter().try_for_each(|column| write!(table, " {} |", thousands(column[at])))?;
+        columns.iter().try_for_each(|column| write!(table, " {} |", thousands(column[index])))?;
         table.push('\n');
     }
     Ok(table)
 }
 
-/// What each step costs.
+/// Returns the tokens of the full result, of the probe, and of a fetch in each mode.
 async fn exchange(
     plain: &Visitor,
     gated: &Visitor,

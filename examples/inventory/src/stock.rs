@@ -1,5 +1,8 @@
-//! The stock in SQLite, in memory or in a file, which writes the JSON of its rows itself. What is changed is written down in
-//! the same transaction.
+//! The stock in SQLite, in memory or in a file.
+//!
+//! SQLite formats the rows as JSON, so results go from the database to the client without a detour through Rust types.
+//!
+//! Invariant: every change of a quantity and its row in `movements` are written in one transaction.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,54 +26,52 @@ const SCHEMA: &str = "
     ) strict;
     pragma user_version = 1;
 ";
-/// Rows of the stock as they are told.
-const RECORD: &str = "
+/// Selects stock records as JSON.
+const SELECT_RECORD: &str = "
     select json_object('id', stock.id, 'sku', sku, 'product', json_object('name', name, 'category', category),
         'warehouse', json_object('id', warehouse, 'city', city), 'quantity', quantity)
     from stock join products using (sku) join warehouses on warehouses.id = warehouse
 ";
 
-/// What is wrong with a request, or with the database.
+/// Why a query or a change failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StockError {
-    /// A warehouse that there is not.
-    #[error("there is no warehouse {0:?}; there are {all}", all = WAREHOUSES.map(|(id, _)| id).join(", "))]
+    /// The warehouse does not exist.
+    #[error("unknown warehouse {0:?}; the warehouses are {all}", all = WAREHOUSES.map(|(id, _)| id).join(", "))]
     Warehouse(String),
-    /// A product that there is not.
-    #[error("there is no product {0:?}; products.search finds the sku of a product")]
+    /// The product does not exist.
+    #[error("unknown product {0:?}; find the sku with products.search")]
     Product(String),
-    /// More is taken than is there.
-    #[error(
-        "{warehouse} has {quantity} of {sku}, so a change of {change} is not possible; the least is -{quantity}"
-    )]
+    /// The change would make the stock negative.
+    #[error("{warehouse} has {quantity} of {sku}, so change must be at least -{quantity}, not {change}")]
     TooFew {
-        /// Where.
+        /// The warehouse.
         warehouse: String,
-        /// Of what.
+        /// The product.
         sku: String,
-        /// What is there.
+        /// The quantity in stock.
         quantity: i64,
-        /// What was asked for.
+        /// The requested change.
         change: i64,
     },
-    /// The database fails.
-    #[error("the database cannot be used now; try again")]
+    /// The database failed.
+    #[error("the database is unavailable; try again")]
     Database(#[from] rusqlite::Error),
 }
 
-/// The stock of all warehouses. A clone is the same one.
+/// The stock of all warehouses. Clones share the connection.
 #[derive(Debug, Clone)]
 pub struct Stock {
     connection: Arc<Mutex<Connection>>,
 }
 
 impl Stock {
-    /// Opens a file, or a stock in memory. A new one is filled.
+    /// Opens a stock in a file or in memory, and fills a new one with records.
     ///
     /// # Errors
     ///
-    /// A file that cannot be opened, or that is no database.
+    /// Fails if the file cannot be opened or is not a database.
     pub fn open(file: Option<&Path>) -> Result<Self, rusqlite::Error> {
         let connection = open_database(file, SCHEMA, fill)?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)) })
@@ -80,69 +81,69 @@ impl Stock {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the rows of a statement, each of which is JSON already, as a list.
-    fn list(&self, statement: &str, bound: &[(&str, &dyn ToSql)]) -> Result<String, StockError> {
+    /// Returns the rows of a statement, which are JSON values, as a JSON array.
+    fn json_array(&self, statement: &str, parameters: &[(&str, &dyn ToSql)]) -> Result<String, StockError> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(statement)?;
-        let rows = statement.query_map(bound, |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+        let rows = statement.query_map(parameters, |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
         Ok(format!("[{}]", rows.join(",")))
     }
 
-    /// Returns the records of all warehouses, or of one, as JSON.
+    /// Returns the records of one warehouse or all, as JSON.
     ///
     /// # Errors
     ///
-    /// A warehouse that there is not, or a database that fails.
+    /// Fails if the warehouse does not exist, or if the database fails.
     pub fn records(&self, warehouse: Option<&str>) -> Result<String, StockError> {
-        known(warehouse)?;
+        check_warehouse(warehouse)?;
         let statement =
-            format!("{RECORD} where warehouse = coalesce(:warehouse, warehouse) order by stock.id");
-        self.list(&statement, named_params! {":warehouse": warehouse})
+            format!("{SELECT_RECORD} where warehouse = coalesce(:warehouse, warehouse) order by stock.id");
+        self.json_array(&statement, named_params! {":warehouse": warehouse})
     }
 
-    /// Returns the records of which fewer than so many are there, fewest first.
+    /// Returns the records with a quantity below a threshold, lowest first.
     ///
     /// # Errors
     ///
-    /// A database that fails.
+    /// Fails if the database fails.
     pub fn below(&self, quantity: u32) -> Result<String, StockError> {
-        let statement = format!("{RECORD} where quantity < :quantity order by quantity, stock.id");
-        self.list(&statement, named_params! {":quantity": quantity})
+        let statement = format!("{SELECT_RECORD} where quantity < :quantity order by quantity, stock.id");
+        self.json_array(&statement, named_params! {":quantity": quantity})
     }
 
-    /// Returns the products whose name has a text, of all categories or one, with what all warehouses have of them.
+    /// Returns the products whose name contains a text, of one category or all, with their total stock.
     ///
     /// # Errors
     ///
-    /// A database that fails.
+    /// Fails if the database fails.
     pub fn products(&self, query: &str, category: Option<&str>) -> Result<String, StockError> {
         let statement = "
             select json_object('sku', sku, 'name', name, 'category', category, 'price', cents / 100.0,
                 'in_stock', (select sum(quantity) from stock where stock.sku = products.sku))
             from products where instr(lower(name), lower(:query)) > 0 and category = coalesce(:category, category)
             order by sku";
-        self.list(statement, named_params! {":query": query, ":category": category})
+        self.json_array(statement, named_params! {":query": query, ":category": category})
     }
 
-    /// Returns every change there was, the newest first.
+    /// Returns all changes, newest first.
     ///
     /// # Errors
     ///
-    /// A warehouse that there is not, or a database that fails.
+    /// Fails if the warehouse does not exist, or if the database fails.
     pub fn movements(&self, warehouse: Option<&str>) -> Result<String, StockError> {
-        known(warehouse)?;
+        check_warehouse(warehouse)?;
         let statement = "
             select json_object('movement', movements.id, 'warehouse', warehouse, 'sku', sku, 'change', change, 'reason', reason)
             from movements join stock on stock.id = stock where warehouse = coalesce(:warehouse, warehouse)
             order by movements.id desc";
-        self.list(statement, named_params! {":warehouse": warehouse})
+        self.json_array(statement, named_params! {":warehouse": warehouse})
     }
 
-    /// Adds to what a warehouse has of a product, or takes from it, and returns the record.
+    /// Changes the stock of a product in a warehouse and returns the new record.
     ///
     /// # Errors
     ///
-    /// A product or a warehouse that there is not, or fewer than are taken.
+    /// Fails if the product or warehouse does not exist, or if the stock would become negative.
     pub fn adjust(
         &self,
         sku: &str,
@@ -150,10 +151,10 @@ impl Stock {
         change: i64,
         reason: &str,
     ) -> Result<String, StockError> {
-        known(Some(warehouse))?;
+        check_warehouse(Some(warehouse))?;
         let mut connection = self.connection();
-        let changing = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let found: Option<(i64, i64)> = changing
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found: Option<(i64, i64)> = transaction
             .prepare_cached("select id, quantity from stock where sku = ? and warehouse = ?")?
             .query_row([sku, warehouse], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
@@ -164,40 +165,41 @@ impl Stock {
             let (warehouse, sku) = (warehouse.to_owned(), sku.to_owned());
             return Err(StockError::TooFew { warehouse, sku, quantity, change });
         }
-        changing.execute("update stock set quantity = quantity + ? where id = ?", [change, id])?;
-        changing.execute(
+        transaction.execute("update stock set quantity = quantity + ? where id = ?", [change, id])?;
+        transaction.execute(
             "insert into movements (stock, change, reason) values (?, ?, ?)",
             params![id, change, reason],
         )?;
-        let record = changing.query_row(&format!("{RECORD} where stock.id = ?"), [id], |row| row.get(0))?;
-        changing.commit()?;
+        let record =
+            transaction.query_row(&format!("{SELECT_RECORD} where stock.id = ?"), [id], |row| row.get(0))?;
+        transaction.commit()?;
         Ok(record)
     }
 }
 
-fn known(warehouse: Option<&str>) -> Result<(), StockError> {
-    match warehouse.filter(|wanted| !WAREHOUSES.iter().any(|(id, _)| id == wanted)) {
+fn check_warehouse(warehouse: Option<&str>) -> Result<(), StockError> {
+    match warehouse.filter(|given| !WAREHOUSES.iter().any(|(id, _)| id == given)) {
         Some(unknown) => Err(StockError::Warehouse(unknown.chars().take(60).collect())),
         None => Ok(()),
     }
 }
 
-fn fill(filling: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+fn fill(transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     for (id, city) in WAREHOUSES {
-        filling.execute("insert into warehouses values (?, ?)", [id, city])?;
+        transaction.execute("insert into warehouses values (?, ?)", [id, city])?;
     }
-    let mut add = filling.prepare("insert into products values (?, ?, ?, ?)")?;
+    let mut insert = transaction.prepare("insert into products values (?, ?, ?, ?)")?;
     for number in 0..PRODUCTS {
         let product = product(number);
-        add.execute(params![product.sku, product.name, product.category, product.cents])?;
+        insert.execute(params![product.sku, product.name, product.category, product.cents])?;
     }
-    let mut add = filling.prepare("insert into stock (sku, warehouse, quantity) values (?, ?, ?)")?;
-    let mut count =
-        filling.prepare("insert into movements (stock, change, reason) values (?, ?, 'first count')")?;
-    for (at, (warehouse, _)) in WAREHOUSES.iter().enumerate() {
+    let mut insert = transaction.prepare("insert into stock (sku, warehouse, quantity) values (?, ?, ?)")?;
+    let mut insert_movement =
+        transaction.prepare("insert into movements (stock, change, reason) values (?, ?, 'first count')")?;
+    for (index, (warehouse, _)) in WAREHOUSES.iter().enumerate() {
         for number in 0..PRODUCTS {
-            add.execute(params![product(number).sku, warehouse, quantity(number, at)])?;
-            count.execute(params![filling.last_insert_rowid(), quantity(number, at)])?;
+            insert.execute(params![product(number).sku, warehouse, quantity(number, index)])?;
+            insert_movement.execute(params![transaction.last_insert_rowid(), quantity(number, index)])?;
         }
     }
     Ok(())

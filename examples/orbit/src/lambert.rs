@@ -1,57 +1,58 @@
-//! Lambert's problem: the orbit that leads from one place to another in a given time.
+//! Lambert's problem: finds the orbit from one position to another in a given time.
 //!
-//! Solved in universal variables, as in Bate, Mueller and White: one unknown `z`, positive for ellipses, zero for a
-//! parabola, negative for hyperbolas, in which the time of flight only grows. So bisection always finds it, and ends
-//! when no number lies between its two bounds. Only transfers of less than one revolution are looked for.
+//! Solved in universal variables, as in Bate, Mueller and White, with one unknown `z`: positive for ellipses, zero for a
+//! parabola, negative for hyperbolas. The time of flight grows monotonically with `z`, so bisection always finds it; it
+//! ends when no number lies between the bounds. Only transfers of less than one revolution are considered.
 
 use libm::{cos, cosh, sin, sinh, sqrt};
 
-/// A place in km or a velocity in km/s.
+/// A position in km or a velocity in km/s.
 pub type Vector = [f64; 3];
 
-/// The smallest `z` that is looked at; a transfer faster than that would need hundreds of times the escape velocity.
-const FASTEST: f64 = -1e5;
-/// The sine of the smallest angle between start, centre and end for which there is one plane through them.
-const COLLINEAR: f64 = 1e-6;
+/// The smallest `z` considered; a faster transfer would need hundreds of times the escape velocity.
+const MIN_Z: f64 = -1e5;
+/// The smallest sine of the angle between start, centre and end at which they still define a plane.
+const MIN_SINE: f64 = 1e-6;
 
 /// The velocities at both ends of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transfer {
-    /// The velocity with which it starts.
+    /// The velocity at the start.
     pub start: Vector,
-    /// The velocity with which it ends.
+    /// The velocity at the end.
     pub end: Vector,
-    /// Whether it goes by more than half a revolution.
+    /// Whether it covers more than half a revolution.
     pub long_way: bool,
 }
 
-/// Why there is no transfer.
+/// Why no transfer was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LambertError {
-    /// Start, centre and end are on one line, so that any plane would do.
+    /// Start, centre and end are on one line, so the plane is undefined.
     #[error("start, centre and end are on one line")]
     Collinear,
-    /// The time is no time in which one can get there.
-    #[error("no orbit gets there in that time")]
+    /// No orbit has that time of flight.
+    #[error("no orbit has that time of flight")]
     Time,
 }
 
-/// Returns the transfer between two places about a centre with the gravitational parameter `mu`, in km³/s²; it goes
-/// counterclockwise as seen from +z, as planets do as seen from the ecliptic's north.
+/// Returns the transfer between two positions around a centre with the gravitational parameter `mu`, in km³/s².
+///
+/// The transfer runs counterclockwise seen from +z, like the planets seen from the north of the ecliptic.
 ///
 /// # Errors
 ///
-/// Where both places and the centre are on one line, or the time of flight cannot be met.
+/// Fails if both positions and the centre are on one line, or if no orbit has that time of flight.
 pub fn transfer(mu: f64, from: Vector, to: Vector, seconds: f64) -> Result<Transfer, LambertError> {
     let (start, end) = (length(from), length(to));
     let normal = cross(from, to);
-    if length(normal) <= COLLINEAR * start * end {
+    if length(normal) <= MIN_SINE * start * end {
         return Err(LambertError::Collinear);
     }
     let geometry = Geometry {
         radii: start + end,
-        // Negative where the transfer goes the long way, by more than half a revolution.
+        // Negative if the transfer goes the long way, more than half a revolution.
         a: sqrt(start * end + dot(from, to)).copysign(normal[2]),
     };
     let z = geometry.solve(sqrt(mu) * seconds).ok_or(LambertError::Time)?;
@@ -64,7 +65,7 @@ pub fn transfer(mu: f64, from: Vector, to: Vector, seconds: f64) -> Result<Trans
     })
 }
 
-/// What is known of both places: the sum of their distances, and `A` of the textbooks.
+/// The geometry of both positions: the sum of their radii, and `A` of the textbooks.
 struct Geometry {
     radii: f64,
     a: f64,
@@ -76,7 +77,7 @@ impl Geometry {
         self.radii + self.a * (z * s - 1.0) / sqrt(c)
     }
 
-    /// The time of flight times the root of `mu`; nothing where `z` belongs to no orbit, as that is too fast for any.
+    /// Returns the time of flight times the root of `mu`; `None` if no orbit is that fast.
     fn time(&self, z: f64) -> Option<f64> {
         let y = self.y(z);
         let (c, s) = stumpff(z);
@@ -84,15 +85,15 @@ impl Geometry {
         (y > 0.0).then(|| x * x * x * s + self.a * sqrt(y))
     }
 
-    /// The `z` whose time of flight is this one.
+    /// Returns the `z` with this time of flight.
     fn solve(&self, time: f64) -> Option<f64> {
         let too_fast = |z: f64| self.time(z).is_none_or(|reached| reached < time);
-        // Above this there is more than one revolution, and the time goes to infinity on the way to it.
+        // The upper bound is one revolution, where the time of flight goes to infinity.
         let (mut low, mut high) = (-1.0, 4.0 * std::f64::consts::PI * std::f64::consts::PI);
         while !too_fast(low) {
             high = low;
             low *= 2.0;
-            if low < FASTEST {
+            if low < MIN_Z {
                 return None;
             }
         }
@@ -109,10 +110,10 @@ impl Geometry {
     }
 }
 
-/// The Stumpff functions C and S. Near zero their closed forms lose digits, so there the series is summed.
+/// Returns the Stumpff functions C and S. Near zero their closed forms lose digits, so the series is summed there.
 fn stumpff(z: f64) -> (f64, f64) {
     if z.abs() < 1.0 {
-        return series(z);
+        return stumpff_series(z);
     }
     let root = sqrt(z.abs());
     if z > 0.0 {
@@ -122,8 +123,8 @@ fn stumpff(z: f64) -> (f64, f64) {
     }
 }
 
-/// The sums of `(-z)^k / (2k + 2)!` and `(-z)^k / (2k + 3)!`.
-fn series(z: f64) -> (f64, f64) {
+/// Returns the sums of `(-z)^k / (2k + 2)!` and `(-z)^k / (2k + 3)!`.
+fn stumpff_series(z: f64) -> (f64, f64) {
     let (mut c, mut s) = (0.0, 0.0);
     let mut term = 0.5;
     for k in 0..10 {

@@ -1,4 +1,4 @@
-//! The table of before and after, measured in this process.
+//! Measures what both tools cost with and without tidegate, for the table in the README.
 
 use serde_json::{Value, json};
 use tidegate_sdk::visit::{Seen, VisitError, Visitor, thousands};
@@ -6,21 +6,21 @@ use tidegate_sdk::{Place, Rules};
 
 use crate::ISS;
 
-/// Enough for everything that is measured here.
-const RAISED: u64 = 1_000_000;
-/// The budget of an answer, in bytes and tokens.
-const BUDGET: (u64, u64) = (10_240, 2_000);
+/// A cap above every result measured here.
+const RAISED_CAP_TOKENS: u64 = 1_000_000;
+const BUDGET_BYTES: u64 = 10_240;
+const BUDGET_TOKENS: u64 = 2_000;
 
-/// Measures both tools, as they were and with tidegate, and returns the table of the README.
+/// Returns the table in the README: the cost of both tools with and without tidegate.
 ///
 /// # Errors
 ///
-/// Where a tool does not answer.
+/// Fails if a tool does not answer.
 pub async fn table() -> Result<String, VisitError> {
     let server = || crate::server().kept_in(Place::Memory).quiet();
     let plain = Visitor::to(crate::plain()).await?;
     let gated = Visitor::to(server()).await?;
-    let raised = Rules { full_cap_tokens: Some(RAISED), ..Rules::default() };
+    let raised = Rules { full_cap_tokens: Some(RAISED_CAP_TOKENS), ..Rules::default() };
     let raised = Visitor::to(server().tools("*", raised)).await?;
 
     let mut table = "| call | server | `output` | bytes | tokens |\n|---|---|---|---:|---:|\n".to_owned();
@@ -47,13 +47,14 @@ fn with_output(arguments: &Value, output: &str) -> Value {
     arguments
 }
 
-/// Bytes and tokens of an answer. Where something is attached, its name is random and a few bytes come and go with it, so
-/// the budget is told that it kept to.
+/// Returns the bytes and tokens of an answer.
+///
+/// An attached result has a random name, which changes the size by a few bytes; the budget is shown instead.
 fn size(seen: &Seen) -> (String, String) {
     let attached = seen.result.content.iter().any(|block| block.as_resource_link().is_some());
-    let told = |count: u64, budget: u64| match attached && count <= budget {
+    let format = |count: u64, budget: u64| match attached && count <= budget {
         true => format!("at most {}", thousands(budget)),
         false => thousands(count),
     };
-    (told(seen.bytes(), BUDGET.0), told(seen.tokens(), BUDGET.1))
+    (format(seen.bytes(), BUDGET_BYTES), format(seen.tokens(), BUDGET_TOKENS))
 }

@@ -1,14 +1,14 @@
-//! The tools as they were before: no `output`, no tidegate, every result whole.
+//! The same tools without `output` and without tidegate: every result in full.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{Json, ServerHandler, tool, tool_handler, tool_router};
 use tidegate_sdk::{Checked, ToolError};
 
-use crate::porkchop::Window;
-use crate::satellite::Span;
-use crate::tools::{AllCells, AllStates, apart};
+use crate::porkchop::TransferWindow;
+use crate::satellite::Propagation;
+use crate::tools::{AllCells, AllStates, compute};
 
-/// The server of before.
+/// The server without tidegate.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Plain;
 
@@ -17,19 +17,19 @@ impl Plain {
     #[tool(description = "Propagate a satellite with SGP4 from a TLE")]
     async fn sgp4_propagate(
         &self,
-        Parameters(given): Parameters<Checked<Span>>,
+        Parameters(arguments): Parameters<Checked<Propagation>>,
     ) -> Result<Json<AllStates>, ToolError> {
-        let span = given.arguments()?;
-        Ok(Json(AllStates::of(apart(move || span.states()).await?)))
+        let propagation = arguments.arguments()?;
+        Ok(Json(AllStates::new(compute(move || propagation.states()).await?)))
     }
 
     #[tool(description = "Porkchop plot of transfers from Earth to Mars")]
     async fn porkchop(
         &self,
-        Parameters(given): Parameters<Checked<Window>>,
+        Parameters(arguments): Parameters<Checked<TransferWindow>>,
     ) -> Result<Json<AllCells>, ToolError> {
-        let window = given.arguments()?;
-        Ok(Json(AllCells::of(&apart(move || window.grid()).await?)))
+        let window = arguments.arguments()?;
+        Ok(Json(AllCells::new(&compute(move || window.grid()).await?)))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Transfers from Earth to Mars by departure and arrival: every pair of dates is one cell of a grid.
+//! A porkchop plot: a grid of transfers from Earth to Mars, one cell per pair of departure and arrival dates.
 //!
-//! Both burns are instant: one leaves a circular orbit 300 km above Earth, the other ends in one 300 km above Mars.
+//! Both burns are instantaneous: one leaves a circular orbit 300 km above Earth, the other enters one 300 km above Mars.
 
 use chrono::{DateTime, NaiveTime, SecondsFormat, TimeDelta, Utc};
 use schemars::JsonSchema;
@@ -12,17 +12,16 @@ use crate::dates::{self, DateError};
 use crate::lambert::{distance, transfer};
 use crate::planets::{EARTH, MARS, Motion, Planet, SUN};
 
-/// The height of both parking orbits, in km.
-const PARKING: f64 = 300.0;
-/// How many dates an axis can have.
-const SAMPLES: std::ops::RangeInclusive<usize> = 2..=100;
-/// Seconds of a day.
-const DAY: f64 = 86_400.0;
+/// The altitude of both parking orbits, in km.
+const PARKING_ALTITUDE: f64 = 300.0;
+/// The accepted numbers of dates on an axis.
+const SAMPLES_PER_AXIS: std::ops::RangeInclusive<usize> = 2..=100;
+const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// Which transfers are looked at. What is not given is of the window of 2026.
+/// The arguments of `porkchop`; the defaults are the launch window of 2026.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Window {
+pub struct TransferWindow {
     /// First departure from Earth: a day (2026-10-31) or an RFC 3339 time.
     pub departure_start: String,
     /// Last departure.
@@ -35,8 +34,8 @@ pub struct Window {
     pub samples_per_axis: usize,
 }
 
-impl Default for Window {
-    /// Thirty dates on each axis are whole days, five and nine apart.
+impl Default for TransferWindow {
+    /// With 30 dates on each axis all dates are whole days, five and nine days apart.
     fn default() -> Self {
         Self {
             departure_start: "2026-08-22".into(),
@@ -50,54 +49,52 @@ impl Default for Window {
 
 /// One transfer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Cell {
-    /// When it leaves Earth.
+pub struct PorkchopCell {
+    /// The departure from Earth.
     pub departure: String,
-    /// When it reaches Mars.
+    /// The arrival at Mars.
     pub arrival: String,
     /// The time of flight, in days.
     pub tof_days: f64,
-    /// By less or by more than half a revolution about the Sun.
+    /// Whether the transfer covers less (I) or more (II) than half a revolution around the Sun.
     pub transfer_type: TransferType,
     /// The characteristic energy at departure, in km²/s².
     pub c3: f64,
-    /// The speed before Mars' pull, in km/s.
+    /// The hyperbolic excess speed at Mars, in km/s.
     pub v_inf_arrival: f64,
-    /// Both burns, in km/s.
+    /// The sum of both burns, in km/s.
     pub total_dv: f64,
 }
 
-/// How a transfer goes about the Sun, as mission designers say it.
+/// The type of a transfer, in the usual numbering of mission design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum TransferType {
-    /// By less than half a revolution.
+    /// Less than half a revolution around the Sun.
     I,
-    /// By more.
+    /// More than half a revolution.
     II,
 }
 
-/// Why there is no grid.
+/// Why a grid could not be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WindowError {
-    /// Something is no date.
+    /// A date is invalid.
     #[error(transparent)]
     Date(#[from] DateError),
-    /// An axis that does not go forward.
-    #[error(
-        "{axis}_start is {start}, which is not before {axis}_end, {end}; the start of an axis is before its end"
-    )]
+    /// An axis ends before it starts.
+    #[error("{axis}_start is {start}; it must be before {axis}_end, {end}")]
     Backwards {
-        /// Which axis.
+        /// The axis.
         axis: &'static str,
-        /// Its start.
+        /// The start of the axis.
         start: String,
-        /// Its end.
+        /// The end of the axis.
         end: String,
     },
-    /// Nobody arrives before they leave.
+    /// All arrivals are before all departures.
     #[error(
-        "the last arrival, arrival_end {arrival}, is not after the first departure, departure_start {departure}; a transfer to Mars takes 100 to 400 days, so give all four dates of the window"
+        "arrival_end is {arrival}; it must be after departure_start, {departure}; a transfer to Mars takes 100 to 400 days, so set all four dates of the window"
     )]
     Order {
         /// The last arrival.
@@ -105,23 +102,23 @@ pub enum WindowError {
         /// The first departure.
         departure: String,
     },
-    /// Too few or too many dates.
-    #[error("samples_per_axis is {0}; it takes 2 to 100, and 30 if it is left out")]
+    /// The number of dates per axis is out of range.
+    #[error("samples_per_axis is {0}; it must be from 2 to 100 (default 30)")]
     Samples(usize),
-    /// The cells do not make a grid.
+    /// The grid could not be built.
     #[error(transparent)]
     Grid(#[from] GridError),
 }
 
-impl Window {
+impl TransferWindow {
     /// Computes every transfer; departures are the rows.
     ///
     /// # Errors
     ///
-    /// Where the window is none.
-    pub fn grid(&self) -> Result<Grid<Cell>, WindowError> {
+    /// Fails if an argument is invalid.
+    pub fn grid(&self) -> Result<Grid<PorkchopCell>, WindowError> {
         let samples = self.samples_per_axis;
-        if !SAMPLES.contains(&samples) {
+        if !SAMPLES_PER_AXIS.contains(&samples) {
             return Err(WindowError::Samples(samples));
         }
         let departure = axis(
@@ -131,46 +128,50 @@ impl Window {
         let arrival =
             axis("arrival", [("arrival_start", &self.arrival_start), ("arrival_end", &self.arrival_end)])?;
         if arrival[1] <= departure[0] {
-            return Err(WindowError::Order { arrival: shown(arrival[1]), departure: shown(departure[0]) });
+            return Err(WindowError::Order {
+                arrival: format_date(arrival[1]),
+                departure: format_date(departure[0]),
+            });
         }
-        let (leaving, reaching) = (dated(EARTH, departure, samples), dated(MARS, arrival, samples));
-        let pairs = leaving.iter().flat_map(|from| reaching.iter().map(move |to| (from, to)));
+        let departures = motions(EARTH, departure, samples);
+        let arrivals = motions(MARS, arrival, samples);
+        let pairs = departures.iter().flat_map(|from| arrivals.iter().map(move |to| (from, to)));
         let cells = pairs.map(|(from, to)| cell(from, to)).collect();
-        Ok(Grid::new(samples, samples, cells, |cell: &Cell| cell.total_dv)?)
+        Ok(Grid::new(samples, samples, cells, |cell: &PorkchopCell| cell.total_dv)?)
     }
 }
 
-/// The first and the last date of an axis.
+/// Parses the first and the last date of an axis.
 fn axis(name: &'static str, ends: [(&'static str, &String); 2]) -> Result<[DateTime<Utc>; 2], WindowError> {
-    let start = dates::read(ends[0].0, ends[0].1)?;
-    let end = dates::read(ends[1].0, ends[1].1)?;
+    let start = dates::parse(ends[0].0, ends[0].1)?;
+    let end = dates::parse(ends[1].0, ends[1].1)?;
     if start >= end {
-        return Err(WindowError::Backwards { axis: name, start: shown(start), end: shown(end) });
+        return Err(WindowError::Backwards { axis: name, start: format_date(start), end: format_date(end) });
     }
     Ok([start, end])
 }
 
-/// Evenly spaced dates, to the second, and how a planet moves at each.
-fn dated(planet: Planet, [start, end]: [DateTime<Utc>; 2], samples: usize) -> Vec<(DateTime<Utc>, Motion)> {
+/// Returns evenly spaced dates, to the second, and the motion of a planet at each.
+fn motions(planet: Planet, [start, end]: [DateTime<Utc>; 2], samples: usize) -> Vec<(DateTime<Utc>, Motion)> {
     let seconds = (end - start).num_seconds();
     let gaps = samples as i64 - 1;
     let date = |index: i64| start + TimeDelta::seconds(seconds * index / gaps);
     (0..=gaps).map(date).map(|date| (date, planet.at(date))).collect()
 }
 
-/// The transfer between two dates, if there is one.
+/// Returns the transfer between two dates, if there is one.
 fn cell(
-    (leaving, earth): &(DateTime<Utc>, Motion),
-    (reaching, mars): &(DateTime<Utc>, Motion),
-) -> Option<Cell> {
-    let seconds = (*reaching - *leaving).num_seconds() as f64;
-    let found = transfer(SUN, earth.place, mars.place, seconds).ok()?;
+    (departure, earth): &(DateTime<Utc>, Motion),
+    (arrival, mars): &(DateTime<Utc>, Motion),
+) -> Option<PorkchopCell> {
+    let seconds = (*arrival - *departure).num_seconds() as f64;
+    let found = transfer(SUN, earth.position, mars.position, seconds).ok()?;
     let v_inf_departure = distance(found.start, earth.velocity);
     let v_inf_arrival = distance(found.end, mars.velocity);
-    Some(Cell {
-        departure: shown(*leaving),
-        arrival: shown(*reaching),
-        tof_days: seconds / DAY,
+    Some(PorkchopCell {
+        departure: format_date(*departure),
+        arrival: format_date(*arrival),
+        tof_days: seconds / SECONDS_PER_DAY,
         transfer_type: if found.long_way { TransferType::II } else { TransferType::I },
         c3: v_inf_departure * v_inf_departure,
         v_inf_arrival,
@@ -178,15 +179,15 @@ fn cell(
     })
 }
 
-/// What it takes to get from the parking orbit of a planet to a speed beyond its pull, or back.
+/// Returns the delta-v between the parking orbit of a planet and a hyperbolic excess speed.
 fn burn(planet: Planet, v_inf: f64) -> f64 {
-    let potential = planet.mu / (planet.radius + PARKING);
+    let potential = planet.mu / (planet.radius + PARKING_ALTITUDE);
     libm::sqrt(v_inf * v_inf + 2.0 * potential) - libm::sqrt(potential)
 }
 
-/// As a date is given: midnight as the day alone.
-fn shown(time: DateTime<Utc>) -> String {
-    let mut text = dates::write(time, SecondsFormat::Secs);
+/// Formats a date like the arguments: midnight as the day alone.
+fn format_date(time: DateTime<Utc>) -> String {
+    let mut text = dates::format(time, SecondsFormat::Secs);
     if time.time() == NaiveTime::MIN {
         text.truncate("2026-10-31".len());
     }

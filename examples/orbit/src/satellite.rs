@@ -1,7 +1,7 @@
-//! Where a satellite will be: SGP4 over a TLE, at evenly spaced epochs.
+//! Propagates a satellite with SGP4 from a TLE, at evenly spaced epochs.
 //!
-//! SGP4 runs as the US Space Force runs it, since that is how TLEs are made; so the published verification vectors hold,
-//! near Earth and in deep space.
+//! SGP4 runs in AFSPC compatibility mode, which is how TLEs are produced. The tests check the published verification
+//! vectors, near Earth and in deep space.
 
 use std::borrow::Cow;
 
@@ -15,23 +15,23 @@ use tidegate_sdk::Series;
 use crate::dates::{self, DateError};
 use crate::tle::{self, TleError};
 
-/// The most epochs of one call: two weeks, minute by minute.
-const EPOCHS: f64 = 20_161.0;
-/// How far from its epoch a TLE is taken, in minutes: a year. After some weeks SGP4 is of little use.
-const REACH: f64 = 366.0 * 1440.0;
+/// Epochs of one call: two weeks, minute by minute.
+const MAX_EPOCHS: f64 = 20_161.0;
+/// Minutes from the TLE epoch that can be propagated: a year. SGP4 is of little use after some weeks.
+const MAX_MINUTES_FROM_EPOCH: f64 = 366.0 * 1440.0;
 
-/// Which states are asked for.
+/// The arguments of `sgp4_propagate`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub struct Span {
-    /// The two lines of a TLE, each on a line of its own; a line with the name before them is allowed.
+pub struct Propagation {
+    /// The two lines of a TLE; a line with the name of the satellite may precede them.
     pub tle: String,
-    /// When to begin: minutes since the epoch of the TLE, or an RFC 3339 time. The epoch if left out.
+    /// The first epoch: minutes since the epoch of the TLE, or an RFC 3339 time. Default: the epoch of the TLE.
     #[serde(default)]
     pub start: Start,
-    /// How long to go on, in minutes. A day if left out.
+    /// The duration in minutes. Default: 1440, a day.
     #[serde(default = "day")]
     pub duration_minutes: f64,
-    /// Minutes between states. One if left out.
+    /// Minutes between states. Default: 1.
     #[serde(default = "minute")]
     pub step_minutes: f64,
 }
@@ -44,74 +44,74 @@ fn minute() -> f64 {
     1.0
 }
 
-/// When the first state is.
+/// The time of the first state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Start {
-    /// So many minutes after the epoch of the TLE.
+    /// Minutes since the epoch of the TLE.
     Minutes(f64),
-    /// A time, or what should be one.
+    /// A time as text, not yet parsed.
     Time(String),
 }
 
 /// Position and velocity at one epoch, in TEME (true equator, mean equinox).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct State {
-    /// The time, in UTC.
+pub struct StateVector {
+    /// The time in UTC.
     pub epoch: String,
     /// Minutes since the epoch of the TLE.
     pub minutes: f64,
-    /// Where it is, in km.
+    /// The position in km.
     pub position: [f64; 3],
-    /// How it moves, in km/s.
+    /// The velocity in km/s.
     pub velocity: [f64; 3],
 }
 
-/// Why there are no states.
+/// Why a propagation failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SpanError {
-    /// Something is no TLE.
+pub enum PropagationError {
+    /// The TLE is invalid.
     #[error(transparent)]
     Tle(#[from] TleError),
-    /// Something is no date.
+    /// The start time is invalid.
     #[error(transparent)]
     Date(#[from] DateError),
-    /// A number that is none of these.
-    #[error("{name} is {given}; it takes a number of minutes {accepted}")]
+    /// A number of minutes is out of range.
+    #[error("{name} is {given}; it must be {accepted}")]
     Minutes {
-        /// The argument.
+        /// The name of the argument.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         given: f64,
-        /// What would be right.
+        /// The accepted range, in words.
         accepted: &'static str,
     },
-    /// More than one answer should have.
+    /// There are too many epochs.
     #[error(
-        "duration_minutes {duration} by step_minutes {step} makes {epochs} epochs; at most {EPOCHS} are computed, so shorten the duration or lengthen the step"
+        "duration_minutes {duration} with step_minutes {step} makes {epochs} epochs, but at most {MAX_EPOCHS} are allowed; shorten the duration or lengthen the step"
     )]
-    Many {
+    TooManyEpochs {
         /// The duration.
         duration: f64,
         /// The step.
         step: f64,
-        /// How many epochs they make.
+        /// The number of epochs.
         epochs: f64,
     },
-    /// Too far from the epoch.
+    /// The requested times are too far from the epoch of the TLE.
     #[error(
-        "the states asked for are from {from} to {to} minutes from the epoch of the TLE, {epoch}; it takes 366 days (527040 minutes) before and after it"
+        "the requested states are {from} to {to} minutes from the epoch of the TLE, {epoch}; at most 366 days (527040 minutes) before or after it are allowed"
     )]
-    Far {
-        /// The first.
+    TooFarFromEpoch {
+        /// Minutes of the first state.
         from: f64,
-        /// The last.
+        /// Minutes of the last state.
         to: f64,
-        /// The epoch.
+        /// The epoch of the TLE.
         epoch: String,
     },
-    /// SGP4 has no answer.
-    #[error("SGP4 has no state for this TLE: {0}; take a TLE of this satellite from nearer to that time")]
+    /// SGP4 has no solution.
+    #[error("SGP4 has no state for this TLE: {0}; use a TLE of this satellite from closer to that time")]
     Diverged(String),
 }
 
@@ -127,7 +127,7 @@ impl<'de> Deserialize<'de> for Start {
             Value::Number(number) => Ok(Self::Minutes(number.as_f64().unwrap_or(f64::NAN))),
             Value::String(text) => Ok(Self::Time(text)),
             _ => Err(serde::de::Error::custom(
-                "takes minutes since the epoch of the TLE as a number, or an RFC 3339 time as a string",
+                "expected minutes since the epoch of the TLE as a number, or an RFC 3339 time as a string",
             )),
         }
     }
@@ -147,66 +147,72 @@ impl JsonSchema for Start {
     }
 }
 
-impl Span {
+impl Propagation {
     /// Computes every state.
     ///
     /// # Errors
     ///
-    /// Where the TLE or the times are none, or SGP4 has no answer.
-    pub fn states(&self) -> Result<Series<State>, SpanError> {
-        let elements = tle::read(&self.tle)?;
+    /// Fails if the TLE or the times are invalid, or if SGP4 has no solution.
+    pub fn states(&self) -> Result<Series<StateVector>, PropagationError> {
+        let elements = tle::parse(&self.tle)?;
         let start = self.start_minutes(&elements)?;
-        let last = self.last_index()?;
+        let last = self.step_count()?;
         let end = start + last * self.step_minutes;
-        if !(-REACH..=REACH).contains(&start) || end > REACH {
-            let epoch = dates::write(elements.datetime.and_utc(), SecondsFormat::Millis);
-            return Err(SpanError::Far { from: start, to: end, epoch });
+        if !(-MAX_MINUTES_FROM_EPOCH..=MAX_MINUTES_FROM_EPOCH).contains(&start)
+            || end > MAX_MINUTES_FROM_EPOCH
+        {
+            let epoch = dates::format(elements.datetime.and_utc(), SecondsFormat::Millis);
+            return Err(PropagationError::TooFarFromEpoch { from: start, to: end, epoch });
         }
         let constants = Constants::from_elements_afspc_compatibility_mode(&elements)
-            .map_err(|error| SpanError::Diverged(error.to_string()))?;
+            .map_err(|error| PropagationError::Diverged(error.to_string()))?;
         let minutes = (0..=last as u32).map(|index| start + f64::from(index) * self.step_minutes);
         let states = minutes.map(|minutes| state(&elements, &constants, minutes));
         states.collect::<Result<_, _>>().map(Series::new)
     }
 
-    fn start_minutes(&self, elements: &Elements) -> Result<f64, SpanError> {
+    fn start_minutes(&self, elements: &Elements) -> Result<f64, PropagationError> {
         let time = match &self.start {
             Start::Minutes(minutes) => return Ok(*minutes),
-            Start::Time(text) => dates::read("start", text)?,
+            Start::Time(text) => dates::parse("start", text)?,
         };
         Ok((time - elements.datetime.and_utc()).as_seconds_f64() / 60.0)
     }
 
-    /// How many steps there are.
-    fn last_index(&self) -> Result<f64, SpanError> {
+    /// Returns the number of steps, which is the index of the last state.
+    fn step_count(&self) -> Result<f64, PropagationError> {
         let (duration, step) = (self.duration_minutes, self.step_minutes);
         if step <= 0.0 {
-            return Err(SpanError::Minutes { name: "step_minutes", given: step, accepted: "above zero" });
+            return Err(PropagationError::Minutes {
+                name: "step_minutes",
+                given: step,
+                accepted: "more than 0",
+            });
         }
         if duration < 0.0 {
             let name = "duration_minutes";
-            return Err(SpanError::Minutes { name, given: duration, accepted: "from zero" });
+            return Err(PropagationError::Minutes { name, given: duration, accepted: "0 or more" });
         }
         let last = (duration / step).floor();
-        if last >= EPOCHS {
-            return Err(SpanError::Many { duration, step, epochs: last + 1.0 });
+        if last >= MAX_EPOCHS {
+            return Err(PropagationError::TooManyEpochs { duration, step, epochs: last + 1.0 });
         }
         Ok(last)
     }
 }
 
-fn state(elements: &Elements, constants: &Constants, minutes: f64) -> Result<State, SpanError> {
-    let diverged = |error: &dyn std::fmt::Display| SpanError::Diverged(error.to_string());
+fn state(elements: &Elements, constants: &Constants, minutes: f64) -> Result<StateVector, PropagationError> {
+    let diverged = |error: &dyn std::fmt::Display| PropagationError::Diverged(error.to_string());
     let since = MinutesSinceEpoch(minutes);
     let predicted = constants.propagate_afspc_compatibility_mode(since).map_err(|error| diverged(&error))?;
     let numbers = predicted.position.iter().chain(&predicted.velocity);
     if !numbers.into_iter().all(|number| number.is_finite()) {
-        return Err(diverged(&format!("it is at no place {minutes} minutes after epoch")));
+        return Err(diverged(&format!("the state {minutes} minutes after the epoch is not finite")));
     }
     let time = elements.minutes_since_epoch_to_datetime(&MinutesSinceEpoch(minutes));
     let time: DateTime<Utc> = time.map_err(|error| diverged(&error))?.and_utc();
-    let epoch = dates::write(time, SecondsFormat::Millis);
-    Ok(State { epoch, minutes, position: predicted.position, velocity: predicted.velocity })
+    let epoch = dates::format(time, SecondsFormat::Millis);
+    Ok(StateVector { epoch, minutes, position: predicted.position, velocity: predicted.velocity })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The two tools: what a caller asks for, computed once, and answered in one of two shapes.
+//! The two tools: each computes its result once and answers with a summary or all of it.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{Json, ServerHandler, tool, tool_handler, tool_router};
@@ -6,67 +6,67 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tidegate_sdk::{Checked, Grid, OutputMode, Series, SummaryOr, ToolError, heavy};
 
-use crate::porkchop::{Cell, Window};
-use crate::satellite::{Span, State};
+use crate::porkchop::{PorkchopCell, TransferWindow};
+use crate::satellite::{Propagation, StateVector};
 
-/// States of a summary.
-const STATES: usize = 12;
-/// Cells of a summary.
-const CELLS: usize = 5;
-/// Up to how many times the best a transfer is worth a look.
-const CEILING: f64 = 2.0;
-/// Characters of a line of the picture, and its lines.
-const PICTURE: (usize, usize) = (30, 30);
+/// States in a summary.
+const SUMMARY_STATES: usize = 12;
+/// Cells in a summary.
+const SUMMARY_CELLS: usize = 5;
+/// The heat map does not tell apart transfers above this multiple of the best.
+const HEAT_MAP_CEILING: f64 = 2.0;
+/// Columns and rows of the heat map.
+const HEAT_MAP_SIZE: (usize, usize) = (30, 30);
 
-/// The server. It keeps nothing: every answer follows from its arguments.
+/// The server. It is stateless: every answer follows from its arguments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Orbit;
 
-/// Arguments of a tool, and how much of the result to answer.
+/// The arguments of a tool together with the output mode.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Asked<T> {
+struct WithOutput<T> {
     #[serde(flatten)]
-    what: T,
-    /// summary: what answers most questions; full: everything.
+    request: T,
+    /// summary: enough for most questions; full: every number.
     #[serde(default)]
     output: OutputMode,
 }
 
 /// The summary of a propagation.
 #[derive(Debug, Serialize, JsonSchema)]
-struct SomeStates {
-    /// At most 12 of the states, evenly spaced, the first and the last among them.
-    states: Vec<State>,
-    /// How many were computed.
+struct StatesSummary {
+    /// At most 12 evenly spaced states, including the first and the last.
+    states: Vec<StateVector>,
+    /// The number of computed states.
     of_epochs: usize,
 }
 
-/// A whole propagation.
+/// A full propagation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AllStates {
-    /// One for each epoch.
-    states: Vec<State>,
+    /// One state per epoch.
+    states: Vec<StateVector>,
 }
 
 /// The summary of a grid.
 #[derive(Debug, Serialize, JsonSchema)]
-struct BestCells {
-    /// The cell with the least `total_dv`.
-    best: Option<Cell>,
+struct CellsSummary {
+    /// The cell with the lowest `total_dv`.
+    best: Option<PorkchopCell>,
     /// The best five, best first.
-    top_cells: Vec<Cell>,
-    /// A picture of the grid.
+    top_cells: Vec<PorkchopCell>,
+    /// A heat map of the grid.
     ascii_summary: String,
 }
 
-/// A whole grid.
+/// A full grid.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AllCells {
     /// Every feasible cell, row by row; departures are the rows.
-    grid: Vec<Cell>,
-    /// The cell with the least `total_dv`.
-    best: Option<Cell>,
-    /// A picture of the grid.
+    grid: Vec<PorkchopCell>,
+    /// The cell with the lowest `total_dv`.
+    best: Option<PorkchopCell>,
+    /// A heat map of the grid.
     ascii_summary: String,
 }
 
@@ -74,31 +74,31 @@ pub(crate) struct AllCells {
 impl Orbit {
     #[heavy(full_cap_tokens = 10_000)]
     #[tool(
-        description = "Propagate a satellite with SGP4 from a TLE. Answers `states`: epoch, position in km and velocity in km/s (TEME). A summary has 12 evenly spaced states, full has all."
+        description = "Propagate a satellite with SGP4 from a TLE. Returns `states`: epoch, position in km and velocity in km/s (TEME). A summary has 12 evenly spaced states, full has all."
     )]
     async fn sgp4_propagate(
         &self,
-        Parameters(given): Parameters<Checked<Asked<Span>>>,
-    ) -> Result<Json<SummaryOr<SomeStates, AllStates>>, ToolError> {
-        let Asked { what: span, output } = given.arguments()?;
-        let series = apart(move || span.states()).await?;
+        Parameters(arguments): Parameters<Checked<WithOutput<Propagation>>>,
+    ) -> Result<Json<SummaryOr<StatesSummary, AllStates>>, ToolError> {
+        let WithOutput { request: propagation, output } = arguments.arguments()?;
+        let series = compute(move || propagation.states()).await?;
         Ok(Json(match output {
-            OutputMode::Summary => SummaryOr::Summary(some_states(&series)),
-            OutputMode::Full => SummaryOr::Full(AllStates::of(series)),
+            OutputMode::Summary => SummaryOr::Summary(summarize_states(&series)),
+            OutputMode::Full => SummaryOr::Full(AllStates::new(series)),
         }))
     }
 
     #[heavy(full_cap_tokens = 10_000)]
     #[tool(
-        description = "Porkchop plot of transfers from Earth to Mars: for every departure and arrival the time of flight, transfer type, c3 (km2/s2), v_inf_arrival and total_dv (km/s). total_dv is both burns: from a circular orbit 300 km above Earth, and into one 300 km above Mars. A summary has the best cell, the top 5 and a picture; full has the whole grid, row by row."
+        description = "Porkchop plot of transfers from Earth to Mars: for every departure and arrival date the time of flight, transfer type, c3 (km2/s2), v_inf_arrival and total_dv (km/s). total_dv is the sum of both burns: out of a circular orbit 300 km above Earth and into one 300 km above Mars. A summary has the best cell, the top 5 and a heat map; full has the whole grid, row by row."
     )]
     async fn porkchop(
         &self,
-        Parameters(given): Parameters<Checked<Asked<Window>>>,
-    ) -> Result<Json<SummaryOr<BestCells, AllCells>>, ToolError> {
-        let Asked { what: window, output } = given.arguments()?;
-        let grid = apart(move || window.grid()).await?;
-        Ok(Json(SummaryOr::choose(output, || best_cells(&grid), || AllCells::of(&grid))))
+        Parameters(arguments): Parameters<Checked<WithOutput<TransferWindow>>>,
+    ) -> Result<Json<SummaryOr<CellsSummary, AllCells>>, ToolError> {
+        let WithOutput { request: window, output } = arguments.arguments()?;
+        let grid = compute(move || window.grid()).await?;
+        Ok(Json(SummaryOr::choose(output, || summarize_cells(&grid), || AllCells::new(&grid))))
     }
 }
 
@@ -108,52 +108,57 @@ impl Orbit {
 )]
 impl ServerHandler for Orbit {}
 
-/// Computes on a thread where that holds up nobody, and says in words why there is no result.
-pub(crate) async fn apart<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, ToolError>
+/// Computes on a blocking thread, so that the async runtime is not held up.
+pub(crate) async fn compute<T, E>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, ToolError>
 where
     T: Send + 'static,
     E: std::error::Error + Send + 'static,
 {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.map_err(|_| ToolError::new("the computation failed; nothing is known of its result"))??)
+    let result = tokio::task::spawn_blocking(work).await;
+    Ok(result.map_err(|_| ToolError::new("the computation panicked and has no result"))??)
 }
 
-fn some_states(series: &Series<State>) -> SomeStates {
-    let states = series.sample(STATES).into_iter().cloned().collect();
-    SomeStates { states, of_epochs: series.entries().len() }
+fn summarize_states(series: &Series<StateVector>) -> StatesSummary {
+    let states = series.sample(SUMMARY_STATES).into_iter().cloned().collect();
+    StatesSummary { states, of_epochs: series.entries().len() }
 }
 
-fn best_cells(grid: &Grid<Cell>) -> BestCells {
-    let top_cells: Vec<Cell> = grid.top(CELLS).into_iter().map(|cell| cell.value.clone()).collect();
-    BestCells { best: top_cells.first().cloned(), top_cells, ascii_summary: picture(grid) }
+fn summarize_cells(grid: &Grid<PorkchopCell>) -> CellsSummary {
+    let top_cells: Vec<PorkchopCell> =
+        grid.top(SUMMARY_CELLS).into_iter().map(|cell| cell.value.clone()).collect();
+    CellsSummary { best: top_cells.first().cloned(), top_cells, ascii_summary: heat_map(grid) }
 }
 
 impl AllStates {
-    pub(crate) fn of(series: Series<State>) -> Self {
+    pub(crate) fn new(series: Series<StateVector>) -> Self {
         Self { states: series.into_entries() }
     }
 }
 
 impl AllCells {
-    pub(crate) fn of(grid: &Grid<Cell>) -> Self {
+    pub(crate) fn new(grid: &Grid<PorkchopCell>) -> Self {
         Self {
             grid: grid.cells().map(|cell| cell.value.clone()).collect(),
             best: grid.best().map(|cell| cell.value.clone()),
-            ascii_summary: picture(grid),
+            ascii_summary: heat_map(grid),
         }
     }
 }
 
-/// A picture of the transfers worth a look. Some dates are so bad that, drawn to scale, all others would look the same;
-/// from [`CEILING`] times the best on, all are drawn alike.
-fn picture(grid: &Grid<Cell>) -> String {
+/// Draws the heat map of `total_dv`.
+///
+/// Some dates are so bad that, drawn to scale, all others would look the same. Values are therefore capped at
+/// [`HEAT_MAP_CEILING`] times the best.
+fn heat_map(grid: &Grid<PorkchopCell>) -> String {
     let Some(best) = grid.best() else { return "no feasible cell".to_owned() };
-    let ceiling = CEILING * best.objective;
+    let ceiling = HEAT_MAP_CEILING * best.objective;
     let mut capped = vec![None; grid.rows() * grid.columns()];
     for cell in grid.cells() {
         capped[cell.row * grid.columns() + cell.column] = Some(cell.objective.min(ceiling));
     }
     let capped = Grid::new(grid.rows(), grid.columns(), capped, |total_dv| *total_dv);
-    let drawn = capped.map(|capped| capped.ascii(PICTURE.0, PICTURE.1)).unwrap_or_default();
+    let drawn = capped.map(|capped| capped.ascii(HEAT_MAP_SIZE.0, HEAT_MAP_SIZE.1)).unwrap_or_default();
     format!("total_dv in km/s, cut at {ceiling:.3}; down: departure, right: arrival\n{drawn}")
 }

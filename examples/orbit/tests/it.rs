@@ -1,4 +1,4 @@
-//! The server as clients meet it, in both eras of the protocol: the numbers of its document, and what it refuses.
+//! The server seen by a client, in both protocol eras: token counts, summaries against full data, and errors.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
@@ -15,17 +15,17 @@ fn gated() -> Tidegate<Orbit> {
     server().kept_in(Place::Memory).quiet()
 }
 
-/// A full output is answered in line, however large.
+/// The server with a cap above every full output.
 fn raised() -> Tidegate<Orbit> {
     gated().tools("*", Rules { full_cap_tokens: Some(1_000_000), ..Rules::default() })
 }
 
-/// Clients of a server in both eras.
+/// Returns one client in each protocol era.
 async fn visitors<S: ServerHandler>(server: impl Fn() -> S) -> [Visitor; 2] {
     [Visitor::to(server()).await.unwrap(), Visitor::modern(server()).await.unwrap()]
 }
 
-async fn answered(visitor: &Visitor, tool: &str, arguments: Value) -> Seen {
+async fn call(visitor: &Visitor, tool: &str, arguments: Value) -> Seen {
     let seen = visitor.call(tool, &arguments).await.unwrap();
     assert!(!seen.failed(), "{}", seen.text());
     seen
@@ -35,17 +35,17 @@ fn fields(value: &Value) -> BTreeSet<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+fn array<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().unwrap()
 }
 
-/// Entries as they are written, so that equal ones are equal to the last digit.
-fn written(entries: &[Value]) -> Vec<String> {
+/// Returns entries as JSON text, so that equal ones are equal to the last digit.
+fn as_text(entries: &[Value]) -> Vec<String> {
     entries.iter().map(Value::to_string).collect()
 }
 
 #[tokio::test]
-async fn output_is_offered_and_both_shapes_are_told() {
+async fn tools_offer_output_and_declare_both_shapes() {
     for visitor in visitors(gated).await {
         let tools = visitor.tools().await.unwrap();
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
@@ -59,7 +59,7 @@ async fn output_is_offered_and_both_shapes_are_told() {
             assert!(tool.output_schema.is_some(), "{}", tool.name);
         }
         let required = tools[..2].iter().map(|tool| tool.input_schema.get("required"));
-        // A porkchop has a window of its own.
+        // A porkchop has a default window.
         assert_eq!(required.collect::<Vec<_>>(), [None, Some(&json!(["tle"]))]);
     }
 }
@@ -67,8 +67,8 @@ async fn output_is_offered_and_both_shapes_are_told() {
 #[tokio::test]
 async fn a_porkchop_costs_63_000_tokens_and_its_summary_less_than_2_000() {
     for visitor in visitors(raised).await {
-        let summary = answered(&visitor, "porkchop", json!({})).await;
-        let full = answered(&visitor, "porkchop", json!({"samples_per_axis": 30, "output": "full"})).await;
+        let summary = call(&visitor, "porkchop", json!({})).await;
+        let full = call(&visitor, "porkchop", json!({"samples_per_axis": 30, "output": "full"})).await;
         assert!(summary.tokens() < 2_000, "{} tokens", summary.tokens());
         assert!((57_000..=69_000).contains(&full.tokens()), "{} tokens", full.tokens());
 
@@ -77,7 +77,7 @@ async fn a_porkchop_costs_63_000_tokens_and_its_summary_less_than_2_000() {
         assert_eq!(fields(&full), BTreeSet::from(["grid", "best", "ascii_summary"]));
         assert_eq!((&full["best"], &full["ascii_summary"]), (&summary["best"], &summary["ascii_summary"]));
 
-        let (grid, top) = (list(&full, "grid"), list(&summary, "top_cells"));
+        let (grid, top) = (array(&full, "grid"), array(&summary, "top_cells"));
         assert_eq!((grid.len(), top.len()), (900, 5));
         assert_eq!(
             fields(&grid[0]),
@@ -94,59 +94,63 @@ async fn a_porkchop_costs_63_000_tokens_and_its_summary_less_than_2_000() {
         let date = |cell: &Value, name: &str| cell[name].as_str().unwrap().to_owned();
         assert!(grid.is_sorted_by_key(|cell| (date(cell, "departure"), date(cell, "arrival"))), "row by row");
         let total_dv = |cell: &Value| cell["total_dv"].as_f64().unwrap();
-        let mut least = grid.to_vec();
-        least.sort_by(|one, other| total_dv(one).total_cmp(&total_dv(other)));
-        assert_eq!(written(top), written(&least[..5]), "the least five, best first, to the last digit");
+        let mut ranked = grid.to_vec();
+        ranked.sort_by(|one, other| total_dv(one).total_cmp(&total_dv(other)));
+        assert_eq!(as_text(top), as_text(&ranked[..5]), "the best five, best first, to the last digit");
         assert_eq!(summary["best"], top[0]);
     }
 }
 
-/// The picture has a character for every cell, and the best is where it says.
+/// The heat map has a character for every cell, and the best cell is where the legend says.
 #[tokio::test]
-async fn the_picture_shows_the_grid() {
+async fn the_heat_map_shows_the_grid() {
     let visitor = Visitor::to(gated()).await.unwrap();
-    let summary = answered(&visitor, "porkchop", json!({})).await.json();
+    let summary = call(&visitor, "porkchop", json!({})).await.json();
     let best = summary["best"]["total_dv"].as_f64().unwrap();
-    let picture: Vec<&str> = summary["ascii_summary"].as_str().unwrap().lines().collect();
+    let lines: Vec<&str> = summary["ascii_summary"].as_str().unwrap().lines().collect();
     assert_eq!(
-        picture[0],
+        lines[0],
         format!("total_dv in km/s, cut at {:.3}; down: departure, right: arrival", 2.0 * best)
     );
-    assert_eq!(picture.len(), 32);
-    assert!(picture[1..31].iter().all(|line| line.len() == 30));
-    let (row, column) = (0..30).find_map(|row| Some((row, picture[row + 1].find('@')?))).unwrap();
+    assert_eq!(lines.len(), 32);
+    assert!(lines[1..31].iter().all(|line| line.len() == 30));
+    let (row, column) = (0..30).find_map(|row| Some((row, lines[row + 1].find('@')?))).unwrap();
     let legend = format!("@ min {best:.3} at row {row}, column {column}; ");
-    assert!(picture[31].starts_with(&legend), "{}", picture[31]);
+    assert!(lines[31].starts_with(&legend), "{}", lines[31]);
 }
 
 #[tokio::test]
 async fn a_day_of_states_keeps_twelve_to_the_last_digit() {
     for visitor in visitors(raised).await {
-        let summary = answered(&visitor, "sgp4_propagate", json!({"tle": ISS})).await;
+        let summary = call(&visitor, "sgp4_propagate", json!({"tle": ISS})).await;
         let asked = json!({"tle": ISS, "duration_minutes": 1440, "step_minutes": 1, "output": "full"});
-        let full = answered(&visitor, "sgp4_propagate", asked).await;
+        let full = call(&visitor, "sgp4_propagate", asked).await;
         assert!(summary.tokens() < 2_000, "{} tokens", summary.tokens());
         assert!(full.tokens() >= 16_000, "{} tokens", full.tokens());
 
         let (summary, full) = (summary.json(), full.json());
         assert_eq!(fields(&summary), BTreeSet::from(["states", "of_epochs"]));
         assert_eq!(fields(&full), BTreeSet::from(["states"]));
-        let (some, all) = (written(list(&summary, "states")), written(list(&full, "states")));
+        let (some, all) = (as_text(array(&summary, "states")), as_text(array(&full, "states")));
         assert_eq!((some.len(), all.len(), &summary["of_epochs"]), (12, 1441, &json!(1441)));
-        let place = |state: &String| all.iter().position(|one| one == state).unwrap();
-        let places: Vec<usize> = some.iter().map(place).collect();
-        assert_eq!(places, [0, 131, 262, 393, 524, 655, 785, 916, 1047, 1178, 1309, 1440], "evenly spaced");
+        let position = |state: &String| all.iter().position(|one| one == state).unwrap();
+        let positions: Vec<usize> = some.iter().map(position).collect();
+        assert_eq!(
+            positions,
+            [0, 131, 262, 393, 524, 655, 785, 916, 1047, 1178, 1309, 1440],
+            "evenly spaced"
+        );
     }
 }
 
 #[tokio::test]
-async fn few_states_are_all_in_the_summary() {
+async fn a_short_series_is_whole_in_the_summary() {
     let visitor = Visitor::to(gated()).await.unwrap();
     let asked = json!({
         "tle": VANGUARD, "start": "2000-06-28T00:50:19.733568Z", "duration_minutes": 10, "step_minutes": 5
     });
-    let summary = answered(&visitor, "sgp4_propagate", asked).await.json();
-    let epochs: Vec<&Value> = list(&summary, "states").iter().map(|state| &state["epoch"]).collect();
+    let summary = call(&visitor, "sgp4_propagate", asked).await.json();
+    let epochs: Vec<&Value> = array(&summary, "states").iter().map(|state| &state["epoch"]).collect();
     assert_eq!(epochs, ["2000-06-28T00:50:19.733Z", "2000-06-28T00:55:19.733Z", "2000-06-28T01:00:19.733Z"]);
     assert_eq!(summary["of_epochs"], 3);
 }
@@ -158,35 +162,35 @@ async fn a_full_output_that_does_not_fit_is_attached_and_every_part_can_be_read(
         ("porkchop", json!({"output": "full"}), "/grid/899"),
         ("sgp4_propagate", json!({"tle": ISS, "output": "full"}), "/states/1440"),
     ] {
-        let expected = answered(&whole, tool, asked.clone()).await.json().pointer(last).unwrap().clone();
+        let expected = call(&whole, tool, asked.clone()).await.json().pointer(last).unwrap().clone();
         for visitor in visitors(gated).await {
-            let seen = answered(&visitor, tool, asked.clone()).await;
+            let seen = call(&visitor, tool, asked.clone()).await;
             assert!(seen.tokens() <= 2_000 && seen.bytes() <= 10_240, "{} tokens", seen.tokens());
             let link = seen.result.content.iter().find_map(|block| block.as_resource_link()).unwrap();
             assert!(link.uri.starts_with(&format!("ax://{tool}/")), "{}", link.uri);
-            let part = answered(&visitor, "result_query", json!({"id": link.uri, "path": last})).await;
+            let part = call(&visitor, "result_query", json!({"id": link.uri, "path": last})).await;
             assert!(part.text().contains(&expected.to_string()), "{}", part.text());
         }
     }
 }
 
 #[tokio::test]
-async fn before_there_was_no_output_and_every_result_was_whole() {
-    let (before, after) = (Visitor::to(plain()).await.unwrap(), Visitor::to(raised()).await.unwrap());
-    for tool in before.tools().await.unwrap() {
+async fn the_plain_server_returns_every_result_in_full() {
+    let (plain, wrapped) = (Visitor::to(plain()).await.unwrap(), Visitor::to(raised()).await.unwrap());
+    for tool in plain.tools().await.unwrap() {
         assert_eq!(tool.input_schema["properties"].get("output"), None, "{}", tool.name);
     }
     for (tool, arguments) in [("porkchop", json!({})), ("sgp4_propagate", json!({"tle": ISS}))] {
         let mut full = arguments.clone();
         full["output"] = "full".into();
-        let (before, after) = (answered(&before, tool, arguments).await, answered(&after, tool, full).await);
-        assert_eq!(before.text(), after.text());
+        let (plain, wrapped) = (call(&plain, tool, arguments).await, call(&wrapped, tool, full).await);
+        assert_eq!(plain.text(), wrapped.text());
     }
 }
 
-/// What is refused is an error of the tool, says which argument it is about, and what would be right.
+/// Invalid arguments are tool errors that name the argument and what is accepted.
 #[tokio::test]
-async fn bad_input_is_told_with_what_is_accepted() {
+async fn invalid_arguments_are_tool_errors() {
     let satellite = |change: Value| {
         let mut arguments = json!({"tle": ISS});
         arguments.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
@@ -194,49 +198,52 @@ async fn bad_input_is_told_with_what_is_accepted() {
     };
     let transfers = |arguments: Value| ("porkchop", arguments);
     let cases = [
-        (("sgp4_propagate", json!({})), "missing field `tle`; accepted are duration_minutes ("),
-        (satellite(json!({"tle": "ISS"})), "tle: 1 lines are not enough. It takes the two lines of a TLE"),
+        (("sgp4_propagate", json!({})), "missing field `tle`; accepted arguments: duration_minutes ("),
+        (satellite(json!({"tle": "ISS"})), "tle: 1 lines are not enough; expected the two lines of a TLE"),
         (
             satellite(json!({"tle": ISS.replace("51.6416", "51.6417")})),
-            "tle: line 2 ends with the checksum \"7\", but the checksum of its characters is 8. It takes",
+            "tle: line 2 ends with the checksum \"7\", but the checksum of its characters is 8; expected",
         ),
-        (satellite(json!({"start": "yesterday"})), "start is \"yesterday\", which is no date"),
-        (satellite(json!({"start": [1]})), "start: takes minutes since the epoch of the TLE as a number"),
-        (satellite(json!({"step_minutes": 0})), "step_minutes is 0; it takes a number of minutes above zero"),
+        (satellite(json!({"start": "yesterday"})), "start is \"yesterday\", which is not a valid date"),
+        (satellite(json!({"start": [1]})), "start: expected minutes since the epoch of the TLE as a number"),
+        (satellite(json!({"step_minutes": 0})), "step_minutes is 0; it must be more than 0"),
         (
             satellite(json!({"step_minutes": 0.001})),
-            "duration_minutes 1440 by step_minutes 0.001 makes 1440001 epochs; at most 20161",
+            "duration_minutes 1440 with step_minutes 0.001 makes 1440001 epochs, but at most 20161",
         ),
         (satellite(json!({"output": "brief"})), "output: output must be \"summary\" or \"full\""),
-        (transfers(json!({"samples_per_axis": 1})), "samples_per_axis is 1; it takes 2 to 100"),
+        (transfers(json!({"samples_per_axis": 1})), "samples_per_axis is 1; it must be from 2 to 100"),
         (transfers(json!({"samples_per_axis": -3})), "samples_per_axis: invalid value: integer `-3`"),
-        (transfers(json!({"samples_per_axis": 101})), "samples_per_axis is 101; it takes 2 to 100"),
+        (transfers(json!({"samples_per_axis": 101})), "samples_per_axis is 101; it must be from 2 to 100"),
         (
             transfers(json!({"departure_start": "2026-02-30"})),
-            "departure_start is \"2026-02-30\", which is no date",
+            "departure_start is \"2026-02-30\", which is not a valid date",
         ),
         (
             transfers(json!({"arrival_end": "2026-01-01"})),
-            "arrival_start is 2027-05-03, which is not before arrival_end",
+            "arrival_start is 2027-05-03; it must be before arrival_end",
         ),
         (
             transfers(json!({"departure_start": "2029-01-01", "departure_end": "2029-02-01"})),
-            "the last arrival, arrival_end 2028-01-19, is not after the first departure",
+            "arrival_end is 2028-01-19; it must be after departure_start",
         ),
-        (transfers(json!({"samples": 20})), "there is no argument \"samples\"; accepted are arrival_end ("),
+        (
+            transfers(json!({"samples": 20})),
+            "unknown argument \"samples\"; accepted arguments: arrival_end (",
+        ),
     ];
     for visitor in visitors(gated).await {
         for ((tool, arguments), expected) in &cases {
             let seen = visitor.call(tool, arguments).await.unwrap();
             assert!(seen.failed(), "{arguments}");
-            assert!(seen.text().starts_with(expected), "{arguments} was told {}", seen.text());
+            assert!(seen.text().starts_with(expected), "{arguments} gave {}", seen.text());
             assert!(seen.tokens() < 200, "{} tokens", seen.tokens());
         }
     }
 }
 
 #[test]
-fn the_table_of_the_readme_is_what_is_measured() {
+fn the_readme_has_the_measured_table() {
     let measured = Command::new(env!("CARGO_BIN_EXE_orbit")).arg("--measure").output().unwrap();
     let table = String::from_utf8(measured.stdout).unwrap();
     assert_eq!(table.lines().count(), 10, "{}", String::from_utf8_lossy(&measured.stderr));

@@ -1,4 +1,4 @@
-//! A long list whose tools keep to a budget: chosen fields, pages that survive changes, links instead of contents.
+//! A long list within a token budget: projection, pages that survive changes, and links instead of contents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_sdk::{Keyset, Page, PageArguments, PageRules, Scope, heavy};
 
-/// A sort key that is unique: several articles may have been changed at one time.
+/// The sort key. The time alone is not unique: several articles may have changed at the same time.
 type Key = (u64, String);
 
 #[derive(Clone)]
@@ -61,7 +61,7 @@ impl Articles {
     }
 
     #[heavy(style = "error")]
-    #[tool(description = "Every article with everything: what not to do")]
+    #[tool(description = "All articles with all fields: what not to do")]
     async fn all_articles(&self) -> String {
         Value::Array(self.rows().values().cloned().collect()).to_string()
     }
@@ -78,7 +78,7 @@ impl Articles {
         let rows = self.rows();
         let total = rows.len() as u64;
         let later = rows.iter().filter(|(key, _)| after.as_ref().is_none_or(|after| *key > after));
-        // One row more than is shown tells whether there are more.
+        // One extra row shows whether there is a next page.
         let fetched: Vec<(Key, Value)> =
             later.take(request.limit + 1).map(|(key, row)| (key.clone(), row.clone())).collect();
         let page = self
@@ -92,13 +92,13 @@ impl Articles {
         serde_json::to_string(&page).map_err(invalid)
     }
 
-    #[tool(description = "Links to the first articles, to be opened one by one")]
+    #[tool(description = "Links to the first articles")]
     async fn link_articles(&self) -> CallToolResult {
         let rows = self.rows();
         CallToolResult::success(rows.values().take(20).map(link).collect())
     }
 
-    #[tool(description = "A short text about an article, with the link to it")]
+    #[tool(description = "A short description of an article, with a link to it")]
     async fn summarize_article(
         &self,
         Parameters(Slug { slug }): Parameters<Slug>,
@@ -113,7 +113,7 @@ impl Articles {
         Ok(CallToolResult::success(vec![ContentBlock::text(words), link(article)]))
     }
 
-    #[tool(description = "Adds an article among the others")]
+    #[tool(description = "Adds an article")]
     async fn insert_article(&self, Parameters(Slug { slug }): Parameters<Slug>) -> String {
         self.add(3, &slug);
         "added".into()

@@ -1,4 +1,4 @@
-//! Answers by contract: a summary, a few items, and a reference to the rest.
+//! The response contract: a summary, a few items, and a reference to the rest.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
@@ -46,7 +46,7 @@ impl Bugs {
         let counts: Vec<(&str, u64)> = SEVERITIES.iter().map(|severity| (*severity, of(severity))).collect();
         let summary = create_summary("Found bugs", count as u64, Some(&counts));
         let store =
-            |data: &Value| self.artifacts.store("bugfix", data).map(|kept| kept.reference().to_owned());
+            |data: &Value| self.artifacts.store("bugfix", data).map(|stored| stored.reference().to_owned());
         let answer = wrap_or_store(&json!({ "bugs": bugs }), &summary, ResponseLimits::default(), store);
         Ok(answer.map_err(failed)?.text())
     }
@@ -57,23 +57,23 @@ impl Bugs {
         serde_json::to_string(&list).map_err(failed)
     }
 
-    #[tool(description = "The beginning and the end of a trace")]
+    #[tool(description = "The first and last event of a trace")]
     async fn trace_get(&self, Parameters(Count { count }): Parameters<Count>) -> Result<String, ErrorData> {
         let events: Vec<Value> = (0..count).map(|n| json!({"at": n, "event": format!("step {n}")})).collect();
         let shown = json!({"traceId": "t1", "status": "done", "eventCount": count, "startEvent": events.first(), "endEvent": events.last(), "errorSummary": null});
         let summary = format!("Trace t1: done ({count} events)");
-        let kept = self.artifacts.store("trace", &events).map_err(failed)?;
-        Ok(Response::new(&summary, &shown).artifact(kept.reference()).wrap().map_err(failed)?.text())
+        let stored = self.artifacts.store("trace", &events).map_err(failed)?;
+        Ok(Response::new(&summary, &shown).artifact(stored.reference()).wrap().map_err(failed)?.text())
     }
 
-    #[tool(description = "The strict form")]
+    #[tool(description = "A status in the strict shape")]
     async fn status(&self) -> Result<String, ErrorData> {
         let contract =
             Contract::success(&create_summary("Checked", 3, None)).count(3).build().map_err(failed)?;
         serde_json::to_string(&contract).map_err(failed)
     }
 
-    #[tool(description = "What is kept under a reference")]
+    #[tool(description = "The artifact of a reference")]
     async fn artifact_get(
         &self,
         Parameters(Reference { reference }): Parameters<Reference>,

@@ -1,4 +1,5 @@
-//! The four conventions, each as one small server over stdio:
+//! The four conventions for large results, each as one small server over stdio.
+//!
 //! `cargo run -p tidegate-sdk --example conventions -- orbit` (or `shop`, `articles`, `bugs`).
 
 mod articles;

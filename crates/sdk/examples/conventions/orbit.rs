@@ -1,4 +1,4 @@
-//! Results that are a series or a grid: a summary unless `output` is `full`, from the same numbers.
+//! A series and a grid: a summary by default, all of it with `output: "full"`, from the same numbers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use tidegate_sdk::{Grid, OutputMode, Series, SummaryOr, heavy};
 
 #[derive(Clone, Default)]
 pub(crate) struct Orbit {
-    /// How often something was computed.
+    /// How often a tool ran.
     pub(crate) runs: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 pub(crate) struct Epochs {
-    /// How many minutes to propagate.
+    /// Minutes to propagate.
     minutes: u32,
     #[serde(default)]
     output: OutputMode,
@@ -41,7 +41,7 @@ pub(crate) struct States {
     states: Vec<State>,
 }
 
-/// All states have the same shape in both modes; what tells them apart is the count.
+/// The same fields as the summary: only the number of states differs.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct AllStates {
     states: Vec<State>,
@@ -100,13 +100,13 @@ impl Orbit {
         self.runs.fetch_add(1, Ordering::SeqCst);
         let size = axes.samples_per_axis;
         if !(2..=60).contains(&size) {
-            return Err(ErrorData::invalid_params("samples_per_axis should be from 2 to 60", None));
+            return Err(ErrorData::invalid_params("samples_per_axis must be from 2 to 60", None));
         }
-        let cell = |at: usize| {
-            let (departure, arrival) = (at / size, at % size);
+        let cell = |index: usize| {
+            let (departure, arrival) = (index / size, index % size);
             let (x, y) = (departure as f64 / size as f64 - 0.4, arrival as f64 / size as f64 - 0.6);
             let total_dv = 5.6 + 9.0 * (x * x + y * y) + 0.3 * (7.0 * x).sin();
-            // An arrival before the departure is no transfer.
+            // Infeasible: the arrival is too early.
             (arrival + 3 > departure).then_some(Transfer { departure, arrival, total_dv })
         };
         let grid = Grid::new(size, size, (0..size * size).map(cell).collect(), |transfer| transfer.total_dv)

@@ -1,21 +1,20 @@
-//! Nesting that is too deep, made flat: an object in an object becomes dotted keys of the outer one.
+//! Flattens nesting that is too deep: members of an inner object become dotted keys of the outer one.
 //!
-//! Only as many levels are joined as the depth demands, from the outside in. Either the whole fits afterwards, or
-//! nothing is changed: where an array stands in the way, two keys would become the same, or a key would be too long,
-//! the value is left to be cut.
+//! Only as many levels are joined as the depth limit requires, from the outside in. The result is all or nothing: if an
+//! array is in the way, two keys would collide or a key would get too long, the value is left for truncation.
 
 use serde_json::{Map, Value};
 
 use super::ResponseLimits;
 
-/// Returns the value with joined keys, if that alone brings it within the depth; `None` too where it needs nothing.
+/// Returns the value with joined keys if that brings it within the depth; `None` if it cannot or need not.
 ///
-/// Elements of arrays that will not be shown are neither looked at nor copied; null stands in their place.
+/// Array items beyond the limit are neither inspected nor copied; the result has null in their place.
 pub(super) fn flatten(value: &Value, limits: &ResponseLimits) -> Option<Value> {
     let flattening =
         Flattening { max_items: limits.max_array_items, max_key_chars: limits.max_string_length };
-    let room = limits.max_json_depth;
-    if flattening.fits(value, room) { None } else { flattening.within(value, room) }
+    let depth = limits.max_json_depth;
+    if flattening.fits(value, depth) { None } else { flattening.flatten(value, depth) }
 }
 
 struct Flattening {
@@ -24,9 +23,9 @@ struct Flattening {
 }
 
 impl Flattening {
-    /// Whether a value has no more levels below it than there is room.
-    fn fits(&self, value: &Value, room: usize) -> bool {
-        let fits_below = |child: &Value| room > 0 && self.fits(child, room - 1);
+    /// Returns whether a value has at most `depth` levels below it.
+    fn fits(&self, value: &Value, depth: usize) -> bool {
+        let fits_below = |child: &Value| depth > 0 && self.fits(child, depth - 1);
         match value {
             Value::Array(items) => items.iter().take(self.max_items).all(fits_below),
             Value::Object(members) => members.values().all(fits_below),
@@ -34,24 +33,24 @@ impl Flattening {
         }
     }
 
-    fn within(&self, value: &Value, room: usize) -> Option<Value> {
+    fn flatten(&self, value: &Value, depth: usize) -> Option<Value> {
         match value {
             Value::Array(items) => {
-                let below = room.checked_sub(1);
-                let shown = items.iter().take(self.max_items).map(|item| self.within(item, below?));
-                let unseen = items.iter().skip(self.max_items).map(|_| Some(Value::Null));
-                shown.chain(unseen).collect()
+                let below = depth.checked_sub(1);
+                let shown = items.iter().take(self.max_items).map(|item| self.flatten(item, below?));
+                let omitted = items.iter().skip(self.max_items).map(|_| Some(Value::Null));
+                shown.chain(omitted).collect()
             }
             Value::Object(members) if !members.is_empty() => {
                 let mut joined = Map::new();
-                self.join("", members, room.checked_sub(1)?, &mut joined)?;
+                self.join("", members, depth.checked_sub(1)?, &mut joined)?;
                 Some(Value::Object(joined))
             }
             _ => Some(value.clone()),
         }
     }
 
-    /// Moves members up into `joined`, under their path, until each has room.
+    /// Adds members to `joined` under their dotted path, descending until each fits the depth `below`.
     fn join(
         &self,
         prefix: &str,
@@ -63,14 +62,14 @@ impl Flattening {
             let path = format!("{prefix}{key}");
             match child {
                 Value::Object(inner) if !self.fits(child, below) => {
-                    // Also bounds the recursion: every level adds a character.
+                    // Every level adds a character, so this also bounds the recursion.
                     if path.chars().count() >= self.max_key_chars {
                         return None;
                     }
                     self.join(&format!("{path}."), inner, below, joined)?;
                 }
                 _ => {
-                    if joined.insert(path, self.within(child, below)?).is_some() {
+                    if joined.insert(path, self.flatten(child, below)?).is_some() {
                         return None;
                     }
                 }
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_too_deep_is_joined() {
+    fn only_levels_that_are_too_deep_are_joined() {
         assert_eq!(
             flat(json!({"a": {"b": {"c": {"d": {"e": 1}}}}, "x": {"y": 2}})),
             Some(json!({"a.b": {"c": {"d": {"e": 1}}}, "x": {"y": 2}}))
@@ -100,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn objects_inside_arrays_are_joined_in_their_place() {
+    fn objects_inside_arrays_are_joined_in_place() {
         assert_eq!(flat(json!([{"a": {"b": {"c": {"d": 1}}}}])), Some(json!([{"a.b": {"c": {"d": 1}}}])));
     }
 
     #[test]
-    fn elements_that_are_not_shown_do_not_count() {
+    fn items_beyond_the_limit_do_not_count() {
         let mut rows = vec![json!({"a": {"b": {"c": {"d": 1}}}}); 11];
         rows[10] = json!([[[[[1]]]]]);
         let flat = flat(json!(rows)).unwrap();
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_joined_is_left() {
+    fn a_value_that_cannot_be_joined_is_left() {
         assert_eq!(flat(json!([[[[[1]]]]])), None);
         assert_eq!(flat(json!({"a": {"b": {"c": {"d": {"e": 1}}}}, "a.b": 2})), None);
         let long = "k".repeat(500);

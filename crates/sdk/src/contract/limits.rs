@@ -1,13 +1,13 @@
-//! What a response may hold at the most.
+//! The limits of the response contract and their defaults.
 
 /// The hard limits of a response.
 ///
-/// A limit of zero is allowed and leaves nothing of its kind but the mark.
+/// A limit of zero is allowed: only the truncation mark remains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseLimits {
-    /// Bytes of the whole, as the result of a tool.
+    /// Bytes of the answer as a tool result.
     pub max_bytes: usize,
-    /// Elements of an array.
+    /// Items of an array.
     pub max_array_items: usize,
     /// Characters of a string.
     pub max_string_length: usize,
@@ -18,7 +18,7 @@ pub struct ResponseLimits {
 }
 
 impl ResponseLimits {
-    /// Returns the limits with another number of bytes.
+    /// Returns the limits with another byte limit.
     pub fn with_max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
     }

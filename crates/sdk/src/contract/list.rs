@@ -1,11 +1,11 @@
-//! The first rows of a list, each as an id and a label.
+//! The answer of a tool that lists things: the first rows, each as an id and a label.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Item, MAX_ITEMS, ResponseLimits, result_bytes};
 
-/// The answer of a tool that lists: what there is, the first of it, and whether there is more.
+/// The answer of a tool that lists things: a summary, the first items and the total count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct List {
@@ -15,40 +15,40 @@ pub struct List {
     has_more: bool,
 }
 
-/// Why rows could not be listed.
+/// Why a list could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
     /// The limit is zero or too high.
     #[error("limit must be a whole number from 1 to {MAX_ITEMS}, not {given}")]
     Limit {
-        /// What was asked for.
+        /// The given limit.
         given: usize,
     },
-    /// A row is no JSON object.
-    #[error("row {row} cannot be written as JSON")]
+    /// A row does not serialize.
+    #[error("row {row} does not serialize as JSON")]
     Row {
-        /// Its position from zero.
+        /// The position of the row, from zero.
         row: usize,
-        /// Why.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
-    /// A row cannot be told from others.
+    /// A row has no id.
     #[error("row {row} has no `id` that is a string or a number")]
     NoId {
-        /// Its position from zero.
+        /// The position of the row, from zero.
         row: usize,
     },
-    /// No row has the field that should be its label.
-    #[error("no row has a field {field:?} for its label; fields are {}", known.join(", "))]
+    /// No row has the label field.
+    #[error("no row has the label field {field:?}; fields are {}", known.join(", "))]
     NoLabel {
-        /// The field.
+        /// The label field.
         field: String,
-        /// What the first row has.
+        /// The fields of the first row.
         known: Vec<String>,
     },
-    /// The ids are too long.
+    /// The ids are too long for the byte limit.
     #[error(
         "the list has {bytes} bytes, but at most {max_bytes} are allowed; use shorter ids or a lower limit"
     )]
@@ -60,10 +60,10 @@ pub enum ListError {
     },
 }
 
-/// Returns the first rows as ids and labels: ten unless `limit` says fewer.
+/// Returns the first rows as ids and labels: ten, or fewer if `limit` is set.
 ///
-/// `label_field` names the field that becomes the label, cut at 50 characters; without it, and for a row in which it
-/// is absent or null, the id is the label. Only the rows that are shown are read.
+/// `label_field` names the field used as the label, truncated to 50 characters. The id is the label if there is no label
+/// field, or if a row lacks it. Only the rows in the answer are serialized.
 ///
 /// ```
 /// use serde_json::json;
@@ -80,7 +80,7 @@ pub enum ListError {
 ///
 /// # Errors
 ///
-/// A limit out of range, rows without an id, a label field that no shown row has, or ids that are too long.
+/// Fails if the limit is out of range, a row has no id, no row has the label field, or the ids are too long.
 pub fn paginated_list<T: Serialize>(
     items: &[T],
     domain: &str,
@@ -91,7 +91,7 @@ pub fn paginated_list<T: Serialize>(
     if !(1..=MAX_ITEMS).contains(&limit) {
         return Err(ListError::Limit { given: limit });
     }
-    let rows = items.iter().take(limit).enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    let rows = items.iter().take(limit).enumerate().map(to_value).collect::<Result<Vec<_>, _>>()?;
     if let Some(field) = label_field {
         check_label(&rows, field)?;
     }
@@ -105,11 +105,11 @@ pub fn paginated_list<T: Serialize>(
     if bytes > max_bytes { Err(ListError::TooLarge { bytes, max_bytes }) } else { Ok(list) }
 }
 
-fn read<T: Serialize>((row, item): (usize, &T)) -> Result<Value, ListError> {
+fn to_value<T: Serialize>((row, item): (usize, &T)) -> Result<Value, ListError> {
     serde_json::to_value(item).map_err(|source| ListError::Row { row, source })
 }
 
-/// A field that no row has is a mistake; one that some lack is not.
+/// Fails if no row has the field; a field that only some rows lack is fine.
 fn check_label(rows: &[Value], field: &str) -> Result<(), ListError> {
     let Some(Value::Object(first)) = rows.first() else { return Ok(()) };
     if rows.iter().any(|row| row.get(field).is_some()) {
@@ -160,16 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn bad_input_is_told() {
+    fn invalid_input_is_an_error() {
         for limit in [0, 11] {
             let error = paginated_list(&rows(3), "bug", Some(limit), None).unwrap_err();
             assert_eq!(error.to_string(), format!("limit must be a whole number from 1 to 10, not {limit}"));
         }
         let error = paginated_list(&rows(3), "bug", None, Some("titel")).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no row has a field \"titel\" for its label; fields are id, rank, title"
-        );
+        assert_eq!(error.to_string(), "no row has the label field \"titel\"; fields are id, rank, title");
         let error = paginated_list(&[json!({"id": "a"}), json!([1])], "bug", None, None).unwrap_err();
         assert!(matches!(error, ListError::NoId { row: 1 }));
         let error = paginated_list(&[json!({"id": "i".repeat(20_000)})], "bug", None, None).unwrap_err();

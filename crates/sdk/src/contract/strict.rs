@@ -1,14 +1,17 @@
-//! The strict shape of an answer. It can only be made by its builder, so every [`Contract`] is within the limits.
+//! The strict shape of an answer: a summary, a success flag, up to ten items, a reference and a cursor.
 //!
-//! Summary and labels are cut. An eleventh item is left out and `hasMore` says so. What identifies something (`id`,
-//! `artifactRef`, `nextCursor`) would be useless when cut, so an answer in which they are too long is an error.
+//! The builder truncates the summary and the labels. It drops items after the tenth and sets `hasMore`. Identifiers
+//! (`id`, `artifactRef`, `nextCursor`) are useless when truncated, so an answer in which they are too long is an error.
+//!
+//! Invariant: only the builder makes a [`Contract`], so every `Contract` is within the limits.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LABEL_CHARS, MAX_ITEMS, ResponseLimits, SUMMARY_CHARS, first_chars, result_bytes};
+use super::{LABEL_CHARS, MAX_ITEMS, ResponseLimits, SUMMARY_CHARS, result_bytes};
+use crate::text::{excerpt, first_chars};
 
 /// An answer in the strict shape.
 ///
@@ -43,7 +46,7 @@ pub struct Contract {
     next_cursor: Option<String>,
 }
 
-/// One item of an answer: enough to decide which one to look at.
+/// One item of an answer, with just enough to decide whether to look at it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Item {
     id: String,
@@ -52,33 +55,33 @@ pub struct Item {
     severity: Option<Severity>,
 }
 
-/// How bad something is; the gravest sorts first.
+/// The severity of an item; the most severe sorts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// To be looked at first.
+    /// The most severe.
     Critical,
-    /// Worse than most.
+    /// Less severe than critical.
     High,
-    /// Neither.
+    /// Less severe than high.
     Medium,
-    /// To be looked at last.
+    /// The least severe.
     Low,
 }
 
-/// A word that is no severity.
+/// The error for an unknown severity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("severity must be critical, high, medium or low, not {given:?}")]
 pub struct UnknownSeverity {
-    /// The beginning of what was given.
+    /// The beginning of the given text.
     pub given: String,
 }
 
 impl Severity {
-    /// All of them, gravest first.
+    /// All severities, most severe first.
     pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Medium, Self::Low];
 
-    /// Returns its name.
+    /// Returns the name in lower case.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -100,24 +103,24 @@ impl FromStr for Severity {
 
     fn from_str(text: &str) -> Result<Self, UnknownSeverity> {
         let found = Self::ALL.into_iter().find(|severity| severity.as_str() == text);
-        found.ok_or_else(|| UnknownSeverity { given: crate::shown(text).to_owned() })
+        found.ok_or_else(|| UnknownSeverity { given: excerpt(text).to_owned() })
     }
 }
 
-/// Why there is no answer in the strict shape.
+/// Why a [`Contract`] could not be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractError {
     /// The summary is empty.
     #[error("the summary is empty; say in one line what the tool did")]
     NoSummary,
-    /// A reference that nobody could follow.
-    #[error("{given:?} is no reference to an artifact; it must look like ax://domain/id")]
+    /// The artifact reference is malformed.
+    #[error("{given:?} is not an artifact reference; it must look like ax://domain/id")]
     Reference {
-        /// What was given.
+        /// The given reference.
         given: String,
     },
-    /// Ids, reference and cursor are too long.
+    /// Ids, reference or cursor are too long for the byte limit.
     #[error(
         "the answer has {bytes} bytes, but at most {max_bytes} are allowed; use shorter ids or fewer items"
     )]
@@ -130,12 +133,12 @@ pub enum ContractError {
 }
 
 impl Item {
-    /// Returns an item; of the label the first 50 characters are kept.
+    /// Returns an item; the label is truncated to 50 characters.
     pub fn new(id: impl Into<String>, label: &str) -> Self {
         Self { id: id.into(), label: first_chars(label, LABEL_CHARS).to_owned(), severity: None }
     }
 
-    /// Sets how bad it is.
+    /// Sets the severity.
     #[must_use]
     pub fn severity(self, severity: Severity) -> Self {
         Self { severity: Some(severity), ..self }
@@ -143,20 +146,20 @@ impl Item {
 }
 
 impl Contract {
-    /// Begins the answer of a tool that did what it should; of the summary the first 100 characters are kept.
+    /// Starts the answer of a tool that succeeded; the summary is truncated to 100 characters.
     pub fn success(summary: &str) -> ContractBuilder {
         ContractBuilder::new(summary, true)
     }
 
-    /// Begins the answer of a tool that failed; of the summary the first 100 characters are kept.
+    /// Starts the answer of a tool that failed; the summary is truncated to 100 characters.
     pub fn failure(summary: &str) -> ContractBuilder {
         ContractBuilder::new(summary, false)
     }
 }
 
-/// A [`Contract`] in the making.
+/// Builds a [`Contract`].
 #[derive(Debug, Clone)]
-#[must_use = "an answer is made by `build`"]
+#[must_use = "call `build` or `fit` to get the answer"]
 pub struct ContractBuilder {
     contract: Contract,
     max_bytes: usize,
@@ -176,13 +179,13 @@ impl ContractBuilder {
         Self { contract, max_bytes: ResponseLimits::default().max_bytes }
     }
 
-    /// Sets how many there are in all.
+    /// Sets the total count.
     pub fn count(mut self, count: u64) -> Self {
         self.contract.count = Some(count);
         self
     }
 
-    /// Adds an item; after the tenth it only says that there are more.
+    /// Adds an item; after the tenth it only sets `hasMore`.
     pub fn item(mut self, item: Item) -> Self {
         if self.contract.items.len() < MAX_ITEMS {
             self.contract.items.push(item);
@@ -192,30 +195,30 @@ impl ContractBuilder {
         self
     }
 
-    /// Adds items; after the tenth it only says that there are more.
+    /// Adds items; after the tenth it only sets `hasMore`.
     pub fn items(self, items: impl IntoIterator<Item = Item>) -> Self {
         items.into_iter().fold(self, Self::item)
     }
 
-    /// Sets the reference to the whole, `ax://domain/id`.
+    /// Sets the reference to the stored data, `ax://domain/id`, and `hasMore`.
     pub fn artifact_ref(mut self, reference: impl Into<String>) -> Self {
         self.contract.artifact_ref = Some(reference.into());
         self.has_more()
     }
 
-    /// Says that there is more than is shown.
+    /// Sets `hasMore`: there is more than the answer shows.
     pub fn has_more(mut self) -> Self {
         self.contract.has_more = Some(true);
         self
     }
 
-    /// Sets the cursor of the next page.
+    /// Sets the cursor of the next page, and `hasMore`.
     pub fn next_cursor(mut self, cursor: impl Into<String>) -> Self {
         self.contract.next_cursor = Some(cursor.into());
         self.has_more()
     }
 
-    /// Sets the most bytes of the answer, such as those of a [`super::Category`].
+    /// Sets the byte limit of the answer, such as that of a [`super::Category`].
     pub fn max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
     }
@@ -224,7 +227,7 @@ impl ContractBuilder {
     ///
     /// # Errors
     ///
-    /// An empty summary, a reference of another form, or ids so long that the bytes do not suffice.
+    /// Fails if the summary is empty, the reference is malformed, or the answer exceeds the byte limit.
     pub fn build(self) -> Result<Contract, ContractError> {
         let Self { contract, max_bytes } = self;
         if contract.summary.trim().is_empty() {
@@ -240,9 +243,9 @@ impl ContractBuilder {
         Ok(contract)
     }
 
-    /// Returns the answer with as many of its items as fit, so that long ones make fewer and not an error.
+    /// Returns the answer with as many items as fit the byte limit.
     ///
-    /// `cursor` says how to go on behind the first so many items, and `None` where nothing follows them.
+    /// `cursor` gets the number of items shown and returns the cursor of the next page, or `None` on the last page.
     ///
     /// ```
     /// use tidegate_sdk::contract::{Contract, Item};
@@ -258,13 +261,13 @@ impl ContractBuilder {
     ///
     /// # Errors
     ///
-    /// As [`Self::build`], and where not even one item fits.
+    /// Fails like [`Self::build`], and if not even one item fits.
     pub fn fit(mut self, cursor: impl Fn(usize) -> Option<String>) -> Result<Contract, ContractError> {
-        let given = self.contract.items.len();
+        let total = self.contract.items.len();
         loop {
             let shown = self.contract.items.len();
             self.contract.next_cursor = cursor(shown);
-            if shown < given || self.contract.next_cursor.is_some() {
+            if shown < total || self.contract.next_cursor.is_some() {
                 self.contract.has_more = Some(true);
             }
             match self.clone().build() {
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_set_is_absent() {
+    fn unset_fields_are_absent() {
         assert_eq!(
             value(Contract::failure("no such trace")),
             json!({"summary": "no such trace", "success": false})
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn summary_label_and_items_are_cut() {
+    fn summary_labels_and_items_are_truncated() {
         let items = (0..12).map(|id| Item::new(id.to_string(), &"é".repeat(60)));
         let answer = value(Contract::success(&"s".repeat(120)).items(items).count(12));
         assert_eq!(answer["summary"], "s".repeat(100));
@@ -309,13 +312,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_means_more() {
+    fn a_cursor_sets_has_more() {
         let answer = value(Contract::success("s").next_cursor("c"));
         assert_eq!(answer, json!({"summary": "s", "success": true, "hasMore": true, "nextCursor": "c"}));
     }
 
     #[test]
-    fn what_cannot_be_cut_is_an_error() {
+    fn invalid_answers_are_errors() {
         assert_eq!(Contract::success(" ").build(), Err(ContractError::NoSummary));
         for reference in ["", "ax://", "ax://x", "ax:///x", "ax://x/", "https://x/y"] {
             let error = Contract::success("s").artifact_ref(reference).build().unwrap_err();
@@ -344,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_severity_is_read_by_its_name() {
+    fn a_severity_parses_from_its_name() {
         for severity in Severity::ALL {
             assert_eq!(severity.to_string().parse(), Ok(severity));
             assert_eq!(json!(severity), severity.as_str());

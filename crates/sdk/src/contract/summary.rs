@@ -1,9 +1,8 @@
-//! One line that says what was found.
+//! The one-line summary at the top of an answer.
 
-/// Returns a summary of what an action found: `Found bugs: 15 total (3 critical, 12 high)`, or `Found bugs: 15 items`
-/// where nothing is known about severities.
+/// Returns a summary line such as `Found bugs: 15 total (3 critical, 12 high)`.
 ///
-/// Counts of zero are left out; where all are zero, so are the parentheses.
+/// Severities with a count of zero are omitted. Without severities the line is `Found bugs: 15 items`.
 ///
 /// ```
 /// use tidegate_sdk::contract::create_summary;
@@ -28,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn severities_are_told_in_order_without_zeros() {
+    fn severities_keep_their_order_without_zeros() {
         let counts = [("critical", 3), ("high", 5), ("medium", 7), ("low", 0)];
         assert_eq!(
             create_summary("Found bugs", 15, Some(&counts)),

@@ -1,23 +1,23 @@
-//! Any data as an answer within the limits: a summary, the data cut down, and a reference to the whole.
+//! Wraps any data as an answer within the limits: a summary, the truncated data and a reference to the whole.
 //!
-//! The members of an object stand beside `summary`. An array becomes `items`, `totalCount` and `showing`, whether or
-//! not it was cut; a string, number or boolean becomes `value`; null becomes nothing. A member of the data that has
-//! a name this file needs (`summary` always, `artifactRef` and `hasMore` where there is a reference) is renamed to
-//! `data.summary` and so on, so that neither is lost.
+//! The members of an object go beside `summary`. An array becomes `items`, `totalCount` and `showing`, truncated or not;
+//! a string, number or boolean becomes `value`; null adds nothing. A member whose name is reserved (`summary`, and with
+//! a reference also `artifactRef` and `hasMore`) is renamed to `data.summary` and so on, so that nothing is lost.
 //!
-//! Invariant: the result of a tool that holds the answer as its one text never has more than `max_bytes` bytes. If
-//! the limits alone do not achieve that, all of them are made smaller until it fits.
+//! Invariant: a tool result with the answer as its only text never exceeds `max_bytes`. If the limits alone do not
+//! achieve that, all of them shrink until it fits.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::cut::{Cut, free_key};
 use super::flatten::flatten;
-use super::{ResponseLimits, SUMMARY_CHARS, first_chars, result_bytes};
+use super::truncate::{Truncator, free_key};
+use super::{ResponseLimits, SUMMARY_CHARS, result_bytes};
+use crate::text::first_chars;
 
 /// An answer within its limits.
 ///
-/// Serializes as an object: `summary`, the data, then `artifactRef` and `hasMore` if there is a reference.
+/// Serializes as an object with `summary`, the data, and with a reference also `artifactRef` and `hasMore`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wrapped {
     summary: String,
@@ -25,7 +25,7 @@ pub struct Wrapped {
     artifact_ref: Option<String>,
 }
 
-/// Not even an answer without data fits.
+/// The error for a byte limit that even an answer without data exceeds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the answer needs {needed} bytes without any data, but max_bytes is {max_bytes}; raise it, or shorten the summary or the reference"
@@ -33,32 +33,32 @@ pub struct Wrapped {
 pub struct NoRoom {
     /// Bytes of the answer without data.
     pub needed: usize,
-    /// The limit.
+    /// The byte limit.
     pub max_bytes: usize,
 }
 
-/// Why data could not be wrapped and kept.
+/// Why [`wrap_or_store`] failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError<E: std::error::Error + 'static> {
     /// The data could not be stored.
     #[error("the data could not be stored")]
     Store(#[source] E),
-    /// The answer does not fit.
+    /// The answer does not fit the byte limit.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
 }
 
-/// Wraps data without keeping it anywhere.
+/// Wraps data without storing it.
 ///
 /// # Errors
 ///
-/// Where the limit on bytes leaves no room for the summary.
+/// Fails if the byte limit is too small for the summary.
 pub fn wrap_response(data: &Value, summary: &str, limits: ResponseLimits) -> Result<Wrapped, NoRoom> {
     Response::new(summary, data).limits(limits).wrap()
 }
 
-/// Wraps data, and stores them if they have more bytes than the limit; `store` returns the reference.
+/// Wraps data, and stores it if it exceeds the byte limit; `store` returns the reference.
 ///
 /// ```
 /// use serde_json::json;
@@ -73,7 +73,7 @@ pub fn wrap_response(data: &Value, summary: &str, limits: ResponseLimits) -> Res
 ///
 /// # Errors
 ///
-/// Where the store fails, or the limit on bytes leaves no room for the summary and the reference.
+/// Fails if the store fails, or if the byte limit is too small for the summary and the reference.
 pub fn wrap_or_store<E: std::error::Error + 'static>(
     data: &Value,
     summary: &str,
@@ -87,7 +87,7 @@ pub fn wrap_or_store<E: std::error::Error + 'static>(
     Ok(response.wrap()?)
 }
 
-/// An answer in the making, step by step: for a store that has to be awaited.
+/// Builds a [`Wrapped`] answer step by step, for stores that [`wrap_or_store`] cannot call, such as async ones.
 #[derive(Debug, Clone)]
 pub struct Response<'a> {
     summary: &'a str,
@@ -97,7 +97,7 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Returns an answer with the default limits; of the summary the first 100 characters are kept.
+    /// Returns a builder with the default limits; the summary is truncated to 100 characters.
     pub fn new(summary: &'a str, data: &'a Value) -> Self {
         let summary = first_chars(summary, SUMMARY_CHARS);
         Self { summary, data, limits: ResponseLimits::default(), artifact_ref: None }
@@ -115,45 +115,45 @@ impl<'a> Response<'a> {
         Self { artifact_ref: Some(reference.into()), ..self }
     }
 
-    /// Returns whether the data as compact JSON have more bytes than the limit, so that they should be stored.
+    /// Returns whether the data as compact JSON exceeds the byte limit and should be stored.
     pub fn needs_artifact(&self) -> bool {
-        let mut counted = Counted(0);
+        let mut counter = ByteCounter(0);
         // Counting cannot fail, and a `Value` has only string keys.
-        let _ = serde_json::to_writer(&mut counted, self.data);
-        counted.0 > self.limits.max_bytes
+        let _ = serde_json::to_writer(&mut counter, self.data);
+        counter.0 > self.limits.max_bytes
     }
 
     /// Returns the answer.
     ///
     /// # Errors
     ///
-    /// Where the limit on bytes leaves no room for summary and reference.
+    /// Fails if the byte limit is too small for the summary and the reference.
     pub fn wrap(&self) -> Result<Wrapped, NoRoom> {
         let flat = flatten(self.data, &self.limits);
         let data = flat.as_ref().unwrap_or(self.data);
         let mut step = 0;
-        // Ends, since every limit is zero after finitely many steps.
+        // This loop ends because every limit reaches zero after finitely many steps.
         loop {
-            let cut = Cut::step(&self.limits, step);
-            let wrapped = self.cut(data, &cut);
+            let truncator = Truncator::step(&self.limits, step);
+            let wrapped = self.truncated(data, &truncator);
             let needed = result_bytes(&wrapped);
             if needed <= self.limits.max_bytes {
                 return Ok(wrapped);
             }
-            if cut.is_least() {
+            if truncator.is_exhausted() {
                 return Err(NoRoom { needed, max_bytes: self.limits.max_bytes });
             }
             step += 1;
         }
     }
 
-    fn cut(&self, data: &Value, cut: &Cut) -> Wrapped {
-        let mut members = spread(data, cut);
-        let needed: &[&str] = match self.artifact_ref {
+    fn truncated(&self, data: &Value, truncator: &Truncator) -> Wrapped {
+        let mut members = members(data, truncator);
+        let reserved: &[&str] = match self.artifact_ref {
             Some(_) => &["summary", "artifactRef", "hasMore"],
             None => &["summary"],
         };
-        for name in needed {
+        for name in reserved {
             if let Some(value) = members.remove(*name) {
                 members.insert(free_key(&format!("data.{name}"), "data.", &members), value);
             }
@@ -162,17 +162,17 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Data as members of the answer.
-fn spread(data: &Value, cut: &Cut) -> Map<String, Value> {
+/// Returns the truncated data as members of the answer.
+fn members(data: &Value, truncator: &Truncator) -> Map<String, Value> {
     let members = match data {
         Value::Null => return Map::new(),
-        Value::Object(members) => return cut.object(members, 0),
+        Value::Object(members) => return truncator.object(members, 0),
         Value::Array(items) => {
-            let shown = cut.items(items, 0);
+            let shown = truncator.items(items, 0);
             let showing = shown.len();
             json!({"items": shown, "totalCount": items.len(), "showing": showing})
         }
-        scalar => json!({"value": cut.value(scalar, 0)}),
+        scalar => json!({"value": truncator.value(scalar, 0)}),
     };
     match members {
         Value::Object(members) => members,
@@ -181,17 +181,17 @@ fn spread(data: &Value, cut: &Cut) -> Map<String, Value> {
 }
 
 impl Wrapped {
-    /// Returns the answer as the text of a result: JSON with an indent of two.
+    /// Returns the answer as pretty JSON, for the text of a tool result.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Returns the answer as JSON without white space.
+    /// Returns the answer as compact JSON.
     pub fn compact(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the answer as a value.
+    /// Returns the answer as a JSON value.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -212,10 +212,10 @@ impl Serialize for Wrapped {
     }
 }
 
-/// Counts bytes and keeps none.
-struct Counted(usize);
+/// A writer that only counts bytes.
+struct ByteCounter(usize);
 
-impl std::io::Write for Counted {
+impl std::io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())

@@ -1,19 +1,23 @@
-//! A grid as a heat map of plain characters: the heavier the better.
+//! Draws a grid as an ASCII heat map: the denser the character, the better the cell.
+//!
+//! Shades run from the worst to the best finite objective. A larger grid is scaled down; each character then shows the
+//! best of the cells it covers.
 
 use super::{Cell, Grid};
 
-/// From worst to best.
+/// Characters from the worst to the best objective.
 const SHADES: &[u8] = b".:-=+*#%";
-/// The place of the best cell.
+/// Marks the best cell.
 const BEST: u8 = b'@';
-/// A place without a feasible cell.
-const NOTHING: u8 = b' ';
+/// Marks a spot without a feasible cell.
+const INFEASIBLE: u8 = b' ';
 
 pub(super) fn draw<T>(grid: &Grid<T>, width: usize, height: usize) -> String {
     let Some(best) = grid.best() else { return "no feasible cell".to_owned() };
     let worst = grid.cells().map(|cell| cell.objective).fold(best.objective, f64::max);
-    let mut picture = if width == 0 || height == 0 { String::new() } else { map(grid, &best, width, height) };
-    picture.push_str(&format!(
+    let mut drawing =
+        if width == 0 || height == 0 { String::new() } else { heat_map(grid, &best, width, height) };
+    drawing.push_str(&format!(
         "{} min {} at row {}, column {}; {} max {}; blank: infeasible",
         char::from(BEST),
         short(best.objective),
@@ -22,27 +26,27 @@ pub(super) fn draw<T>(grid: &Grid<T>, width: usize, height: usize) -> String {
         char::from(SHADES[0]),
         short(worst)
     ));
-    picture
+    drawing
 }
 
-fn map<T>(grid: &Grid<T>, best: &Cell<'_, T>, width: usize, height: usize) -> String {
+fn heat_map<T>(grid: &Grid<T>, best: &Cell<'_, T>, width: usize, height: usize) -> String {
     let (columns, rows) = (grid.columns.min(width), grid.rows.min(height));
-    let place =
+    let position =
         |row: usize, column: usize| (scaled(row, grid.rows, rows), scaled(column, grid.columns, columns));
     let mut smallest: Vec<Vec<Option<f64>>> = vec![vec![None; columns]; rows];
     for cell in grid.cells() {
-        let (row, column) = place(cell.row, cell.column);
+        let (row, column) = position(cell.row, cell.column);
         let slot = &mut smallest[row][column];
-        *slot = Some(slot.map_or(cell.objective, |known| known.min(cell.objective)));
+        *slot = Some(slot.map_or(cell.objective, |smallest| smallest.min(cell.objective)));
     }
     let range = finite_range(grid);
-    let best = place(best.row, best.column);
+    let best = position(best.row, best.column);
     let mut text = String::new();
     for (row, slots) in smallest.iter().enumerate() {
         let drawn = slots.iter().enumerate().map(|(column, slot)| match slot {
             _ if (row, column) == best => BEST,
             Some(objective) => shade(*objective, range),
-            None => NOTHING,
+            None => INFEASIBLE,
         });
         text.extend(drawn.map(char::from));
         text.push('\n');
@@ -50,7 +54,7 @@ fn map<T>(grid: &Grid<T>, best: &Cell<'_, T>, width: usize, height: usize) -> St
     text
 }
 
-/// Where a row or column of the grid is in a picture that is no larger.
+/// Returns the position in the map of a row or column of the grid; `to` is at most `from`.
 fn scaled(index: usize, from: usize, to: usize) -> usize {
     usize::try_from(index as u128 * to as u128 / from as u128).unwrap_or_default()
 }
@@ -61,16 +65,16 @@ fn finite_range<T>(grid: &Grid<T>) -> (f64, f64) {
 }
 
 fn shade(objective: f64, (low, high): (f64, f64)) -> u8 {
-    // Halved, so that the difference of two finite numbers is finite.
-    let part = (high / 2.0 - objective / 2.0) / (high / 2.0 - low / 2.0);
-    let most = SHADES.len() - 1;
-    // Equal objectives make no part of anything: all of them are best. Infinite ones are beyond either end.
-    let part = if part.is_nan() { 1.0 } else { part.clamp(0.0, 1.0) };
-    let index = (part * most as f64).round() as usize;
-    SHADES[index.min(most)]
+    // Halving first keeps the difference of two finite numbers finite.
+    let quality = (high / 2.0 - objective / 2.0) / (high / 2.0 - low / 2.0);
+    // NaN means that all objectives are equal, so all are best. Infinite objectives are clamped.
+    let quality = if quality.is_nan() { 1.0 } else { quality.clamp(0.0, 1.0) };
+    let best = SHADES.len() - 1;
+    let index = (quality * best as f64).round() as usize;
+    SHADES[index.min(best)]
 }
 
-/// A number in few characters, whatever its size.
+/// Formats a number in few characters, whatever its magnitude.
 fn short(number: f64) -> String {
     let size = number.abs();
     if size == 0.0 || (1e-3..1e9).contains(&size) { format!("{number:.3}") } else { format!("{number:.3e}") }
@@ -95,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_a_large_grid_is_seen() {
+    fn the_best_cell_of_a_large_grid_is_visible() {
         let far = grid(900, 700, |row, column| Some((row as f64 - 800.0).hypot(column as f64 - 20.0)));
         let picture = far.ascii(30, 10);
         let lines: Vec<&str> = picture.lines().collect();

@@ -1,4 +1,4 @@
-//! A cursor comes back as it was made or not at all; pages neither repeat nor skip a row that stays.
+//! A cursor decodes to the encoded key or to an error; pages neither repeat nor skip a row that is not deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -20,7 +20,7 @@ fn scope() -> Scope {
 }
 
 #[test]
-fn every_wrong_cursor_is_the_same_error() {
+fn every_invalid_cursor_is_the_same_error() {
     let cursor = keyset().encode(&scope(), &(1, 2)).unwrap();
     assert_eq!(keyset().decode(&scope(), &cursor), Ok((1, 2)));
     let others = [Scope::of_tool("list_articles"), Scope::of_tool("list_articlessite")];
@@ -44,7 +44,7 @@ fn a_cursor_is_url_safe_and_bounded() {
 }
 
 #[test]
-fn the_row_too_many_makes_the_cursor() {
+fn the_extra_row_makes_a_cursor() {
     let page = keyset().page(&scope(), vec![(1, 1), (1, 2), (1, 3)], 2, 9, |row| *row).unwrap();
     assert_eq!((page.items.as_slice(), page.total), ([(1, 1), (1, 2)].as_slice(), 9));
     assert_eq!(keyset().decode(&scope(), &page.next_cursor.unwrap()), Ok((1, 2)));
@@ -59,7 +59,7 @@ enum Change {
     Delete(Key),
 }
 
-/// Few different keys, so that rows share a time and changes hit what is there.
+/// A key from a small range, so that rows share a time and changes hit existing rows.
 fn key() -> impl Strategy<Value = Key> {
     (0u8..6, 0u8..20)
 }
@@ -69,7 +69,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(change, 0..6)
 }
 
-/// What a database does for `where (updated_at, slug) > (?, ?) order by updated_at, slug limit ?`.
+/// Does what a database does for `where (updated_at, slug) > (?, ?) order by updated_at, slug limit ?`.
 fn fetch(table: &BTreeMap<Key, u32>, after: Option<Key>, count: usize) -> Vec<(Key, u32)> {
     let start = after.map_or(Bound::Unbounded, Bound::Excluded);
     table.range((start, Bound::Unbounded)).take(count).map(|(key, row)| (*key, *row)).collect()
@@ -79,7 +79,7 @@ proptest! {
     #![proptest_config(tidegate_testkit::cases(500))]
 
     #[test]
-    fn rows_that_stay_are_seen_exactly_once(
+    fn rows_that_are_not_deleted_are_seen_exactly_once(
         start in prop::collection::btree_set(key(), 0..60),
         between in prop::collection::vec(changes(), 0..40),
         limit in 1usize..8,
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_cursor_is_refused(key in any::<Key>(), at in any::<prop::sample::Index>(), with in "[A-Za-z0-9_-]") {
+    fn a_modified_cursor_is_rejected(key in any::<Key>(), at in any::<prop::sample::Index>(), with in "[A-Za-z0-9_-]") {
         let cursor = keyset().encode(&scope(), &key).unwrap();
         let at = at.index(cursor.len());
         let changed = format!("{}{with}{}", &cursor[..at], &cursor[at + 1..]);
@@ -120,12 +120,12 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_without_a_panic(text in ".{0,200}") {
+    fn any_text_decodes_without_a_panic(text in ".{0,200}") {
         prop_assert_eq!(keyset().decode(&scope(), &text), Err(InvalidCursor));
     }
 
     #[test]
-    fn a_key_comes_back_exactly(number in prop::num::f64::NORMAL, text in ".{0,50}", id in any::<u64>()) {
+    fn a_key_round_trips_exactly(number in prop::num::f64::NORMAL, text in ".{0,50}", id in any::<u64>()) {
         let keys = Keyset::with_secret([1; 32]);
         let key = (number, text, id);
         let cursor = keys.encode(&scope(), &key).unwrap();

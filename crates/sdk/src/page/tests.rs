@@ -1,4 +1,4 @@
-//! Every mistake is told with the valid choices; what is allowed is read as it was written.
+//! Valid arguments are read as sent; every error lists the valid choices.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn error(arguments: Value) -> String {
 }
 
 #[test]
-fn nothing_written_means_the_defaults() {
+fn absent_arguments_mean_the_defaults() {
     let expected = PageRequest { limit: 20, cursor: None, fields: None, max_tokens: Tokens(2000) };
     for arguments in [json!(null), json!({}), json!({"limit": null, "fields": [], "site": "harbour"})] {
         assert_eq!(rules().read(&arguments), Ok(expected.clone()));
@@ -22,7 +22,7 @@ fn nothing_written_means_the_defaults() {
 }
 
 #[test]
-fn what_is_allowed_is_read() {
+fn valid_arguments_are_read() {
     let request =
         rules().read(&json!({"limit": 1, "cursor": "c", "fields": ["author"], "maxTokens": 10_000})).unwrap();
     assert_eq!((request.limit, request.cursor.as_deref()), (1, Some("c")));
@@ -33,13 +33,13 @@ fn what_is_allowed_is_read() {
 }
 
 #[test]
-fn every_mistake_names_the_choices() {
-    for (limit, shown) in
+fn every_error_names_the_choices() {
+    for (limit, quoted) in
         [(json!(0), "0"), (json!(21), "21"), (json!(-1), "-1"), (json!(1.5), "1.5"), (json!("5"), "\"5\"")]
     {
         assert_eq!(
             error(json!({"limit": limit})),
-            format!("limit must be a whole number from 1 to 20, not {shown}")
+            format!("limit must be a whole number from 1 to 20, not {quoted}")
         );
     }
     assert_eq!(error(json!({"max_tokens": 0})), "max_tokens must be a whole number from 1 to 10000, not 0");
@@ -48,19 +48,19 @@ fn every_mistake_names_the_choices() {
         "unknown field \"titel\"; valid names are slug, title, author.name"
     );
     for fields in [json!("slug"), json!([1])] {
-        let told = error(json!({"fields": fields}));
+        let message = error(json!({"fields": fields}));
         assert!(
-            told.starts_with("fields must be a list") && told.ends_with("slug, title, author.name"),
-            "{told}"
+            message.starts_with("fields must be a list") && message.ends_with("slug, title, author.name"),
+            "{message}"
         );
     }
-    assert!(error(json!({"cursor": 5})).contains("nextCursor, not 5"));
+    assert!(error(json!({"cursor": 5})).contains("nextCursor of the previous page, a string, not 5"));
     assert!(error(json!([1])).starts_with("arguments must be an object"));
     assert!(error(json!({"limit": "x".repeat(9000)})).len() < 300);
 }
 
 #[test]
-fn arguments_are_part_of_those_of_a_tool() {
+fn a_tool_can_flatten_the_arguments_into_its_own() {
     #[derive(Deserialize)]
     struct Listing {
         site: String,
@@ -82,7 +82,7 @@ fn a_page_has_a_cursor_only_if_there_is_more() {
 }
 
 #[test]
-fn the_schema_says_what_is_allowed() {
+fn the_schema_has_limits_and_field_names() {
     let properties = rules().properties();
     assert_eq!(properties["limit"], json!({"type": "integer", "minimum": 1, "maximum": 20, "default": 20}));
     assert_eq!(properties["fields"]["items"]["enum"], json!(["slug", "title", "author.name"]));

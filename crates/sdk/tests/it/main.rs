@@ -1,5 +1,6 @@
-//! Servers built with the SDK, driven by a real client of rmcp, in both protocol eras. The servers are those of the example
-//! `conventions`, which the official Python client visits too (tests/interop/conventions.py).
+//! Servers built with the SDK, called by a real rmcp client in both protocol eras.
+//!
+//! The servers are those of the example `conventions`, which tests/interop/conventions.py calls with the official Python client.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
@@ -22,24 +23,24 @@ use rmcp::service::{ClientLifecycleMode, RunningService, Service, serve_client_w
 use rmcp::{RoleClient, RoleServer, ServiceExt};
 use serde_json::Value;
 
-/// The protocol eras: sessions that are greeted, and requests that carry everything.
+/// The protocol eras: `initialize` sessions, and stateless requests.
 pub(crate) const ERAS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-/// A client of a server in this process.
+/// A client connected to a server in this process.
 pub(crate) struct Client {
     client: RunningService<RoleClient, ()>,
 }
 
 impl Client {
-    /// Connects in one era.
+    /// Connects with the protocol of an era.
     pub(crate) async fn connect<S: Service<RoleServer>>(server: S, era: &str) -> Self {
-        let (near, far) = tokio::io::duplex(1 << 16);
-        tokio::spawn(async move { server.serve(far).await.unwrap().waiting().await });
+        let (client_end, server_end) = tokio::io::duplex(1 << 16);
+        tokio::spawn(async move { server.serve(server_end).await.unwrap().waiting().await });
         let lifecycle = match era {
             "2025-11-25" => ClientLifecycleMode::Initialize,
             _ => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },
         };
-        Self { client: serve_client_with_lifecycle((), near, lifecycle).await.unwrap() }
+        Self { client: serve_client_with_lifecycle((), client_end, lifecycle).await.unwrap() }
     }
 
     pub(crate) async fn tools(&self) -> Vec<Tool> {
@@ -59,27 +60,27 @@ impl Client {
     }
 
     /// Calls a tool and returns its text as JSON.
-    pub(crate) async fn told(&self, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn json(&self, tool: &str, arguments: Value) -> Value {
         let text = self.text(tool, arguments).await;
         assert!(text.len() <= 10_240, "{} bytes", text.len());
-        serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}"))
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text}"))
     }
 
-    /// Calls a tool that refuses, and returns what it says.
-    pub(crate) async fn refused(&self, tool: &str, arguments: Value) -> String {
+    /// Calls a tool that fails, and returns the message of the tool error.
+    pub(crate) async fn tool_error(&self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments).await;
         assert_eq!(result.is_error, Some(true), "{result:?}");
         let text = serde_json::to_value(&result).unwrap()["content"][0]["text"].as_str().unwrap().to_owned();
         match serde_json::from_str::<Value>(&text) {
-            Ok(told) => told["error"].as_str().unwrap().to_owned(),
+            Ok(error) => error["error"].as_str().unwrap().to_owned(),
             Err(_) => text,
         }
     }
 }
 
 impl Client {
-    /// Makes a call that fails, as an error of the tool or of the protocol, and returns what it says.
-    pub(crate) async fn failed(&self, tool: &str, arguments: Value) -> String {
+    /// Makes a call that fails, and returns the message of the tool or protocol error.
+    pub(crate) async fn any_error(&self, tool: &str, arguments: Value) -> String {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments.as_object().cloned();
         match self.client.call_tool(params).await {
@@ -92,8 +93,8 @@ impl Client {
     }
 }
 
-/// Attributes that make no sense are told where they stand.
+/// Invalid `#[heavy]` attributes are compile errors at the attribute.
 #[test]
-fn misuse_is_told() {
+fn invalid_attributes_do_not_compile() {
     trybuild::TestCases::new().compile_fail("tests/misuse/*.rs");
 }

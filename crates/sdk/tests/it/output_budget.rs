@@ -1,4 +1,4 @@
-//! The document of the output budget: chosen fields, pages, links, and an error that says what to do.
+//! The output budget convention: projection, pages, links, and an error with a hint.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ async fn the_arguments_are_in_the_schema() {
 }
 
 #[tokio::test]
-async fn a_page_costs_little_and_says_how_many_there_are() {
+async fn a_page_is_small_and_states_the_total() {
     for era in ERAS {
         let client = connect(era).await;
         let text = client.text("list_articles", json!({"site": "harbour"})).await;
@@ -41,7 +41,7 @@ async fn a_page_costs_little_and_says_how_many_there_are() {
         assert_eq!((page["items"].as_array().unwrap().len(), &page["total"]), (20, &json!(820)));
         assert_eq!(page["items"][0], json!({"slug": "article-0000", "title": "About article-0000"}));
         let tags =
-            client.told("list_articles", json!({"site": "harbour", "limit": 2, "fields": ["tags"]})).await;
+            client.json("list_articles", json!({"site": "harbour", "limit": 2, "fields": ["tags"]})).await;
         assert_eq!(
             tags["items"],
             json!([{"tags": ["one", "two", "three"]}, {"tags": ["one", "two", "three"]}])
@@ -50,12 +50,12 @@ async fn a_page_costs_little_and_says_how_many_there_are() {
 }
 
 #[tokio::test]
-async fn pages_survive_what_comes_and_goes() {
+async fn pages_survive_inserts_and_deletes() {
     for era in ERAS {
         let client = connect(era).await;
         let (mut seen, mut cursor, mut round) = (Vec::new(), Value::Null, 0);
         loop {
-            let page = client.told("list_articles", json!({"site": "harbour", "cursor": cursor})).await;
+            let page = client.json("list_articles", json!({"site": "harbour", "cursor": cursor})).await;
             seen.extend(
                 page["items"].as_array().unwrap().iter().map(|row| row["slug"].as_str().unwrap().to_owned()),
             );
@@ -69,13 +69,14 @@ async fn pages_survive_what_comes_and_goes() {
         }
         let unique: HashSet<&String> = seen.iter().collect();
         assert_eq!(unique.len(), seen.len(), "nothing twice");
-        let stayed = (0..820).filter(|number| number % 20 != 5).map(|number| format!("article-{number:04}"));
-        stayed.for_each(|slug| assert!(unique.contains(&slug), "{slug}"));
+        let not_deleted =
+            (0..820).filter(|number| number % 20 != 5).map(|number| format!("article-{number:04}"));
+        not_deleted.for_each(|slug| assert!(unique.contains(&slug), "{slug}"));
     }
 }
 
 #[tokio::test]
-async fn links_stand_for_contents() {
+async fn links_replace_contents() {
     for era in ERAS {
         let client = connect(era).await;
         let links = serde_json::to_value(client.call("link_articles", json!({})).await).unwrap();
@@ -89,14 +90,14 @@ async fn links_stand_for_contents() {
 }
 
 #[tokio::test]
-async fn what_is_over_budget_says_so_and_is_kept() {
+async fn an_answer_over_budget_is_an_error_and_is_stored() {
     for era in ERAS {
         let client = connect(era).await;
         for (tool, arguments) in [
             ("all_articles", json!({})),
             ("list_articles", json!({"site": "harbour", "fields": ["slug", "excerpt"]})),
         ] {
-            let error = client.told(tool, arguments).await;
+            let error = client.json(tool, arguments).await;
             assert_eq!((&error["error"], &error["tool"]), (&json!("OUTPUT_BUDGET_EXCEEDED"), &json!(tool)));
             assert_eq!(error["budget"], 2000);
             assert!(error["tokens"].as_u64().unwrap() > 2000);
@@ -114,7 +115,7 @@ async fn what_is_over_budget_says_so_and_is_kept() {
 }
 
 #[tokio::test]
-async fn mistakes_name_the_valid_choices() {
+async fn errors_name_the_valid_choices() {
     for era in ERAS {
         let client = connect(era).await;
         for (arguments, words) in [
@@ -128,7 +129,7 @@ async fn mistakes_name_the_valid_choices() {
         ] {
             let mut asked = arguments.clone();
             asked["site"] = json!("harbour");
-            let error = client.failed("list_articles", asked).await;
+            let error = client.any_error("list_articles", asked).await;
             assert!(error.contains(words), "{arguments}: {error}");
         }
     }

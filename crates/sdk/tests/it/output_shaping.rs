@@ -1,4 +1,4 @@
-//! The document of `output`: a summary unless everything is asked for, from the same numbers, computed once.
+//! The `output` convention: a summary by default, the full data on request, computed once from the same numbers.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -9,14 +9,14 @@ use tidegate_sdk::{Place, Rules, Tidegate};
 use crate::orbit::Orbit;
 use crate::{Client, ERAS};
 
-const RAISED: u64 = 1_000_000;
+const RAISED_CAP_TOKENS: u64 = 1_000_000;
 
 fn gated(orbit: &Orbit) -> Tidegate<Orbit> {
     Tidegate::wrap(orbit.clone()).kept_in(Place::Memory).quiet()
 }
 
 fn inline(orbit: &Orbit) -> Tidegate<Orbit> {
-    gated(orbit).tools("*", Rules { full_cap_tokens: Some(RAISED), ..Rules::default() })
+    gated(orbit).tools("*", Rules { full_cap_tokens: Some(RAISED_CAP_TOKENS), ..Rules::default() })
 }
 
 fn fields(value: &Value) -> HashSet<&str> {
@@ -48,7 +48,7 @@ async fn a_porkchop_has_two_shapes() {
     for era in ERAS {
         let orbit = Orbit::default();
         let client = Client::connect(inline(&orbit), era).await;
-        let summary = client.told("porkchop", json!({"samples_per_axis": 30})).await;
+        let summary = client.json("porkchop", json!({"samples_per_axis": 30})).await;
         assert_eq!(fields(&summary), HashSet::from(["best", "top_cells", "ascii_summary"]));
         let top = summary["top_cells"].as_array().unwrap();
         assert_eq!((top.len(), &top[0]), (5, &summary["best"]));
@@ -72,7 +72,7 @@ async fn a_porkchop_has_two_shapes() {
 async fn a_series_keeps_twelve_of_its_states() {
     for era in ERAS {
         let client = Client::connect(inline(&Orbit::default()), era).await;
-        let summary = client.told("propagate", json!({"minutes": 1440, "output": "summary"})).await;
+        let summary = client.json("propagate", json!({"minutes": 1440, "output": "summary"})).await;
         let full: Value =
             serde_json::from_str(&client.text("propagate", json!({"minutes": 1440, "output": "full"})).await)
                 .unwrap();
@@ -80,7 +80,7 @@ async fn a_series_keeps_twelve_of_its_states() {
         assert_eq!((some.len(), all.len()), (12, 1441));
         assert_eq!((&some[0], &some[11]), (&all[0], &all[1440]));
         assert!(some.iter().all(|state| all.contains(state)), "bit for bit");
-        let few = client.told("propagate", json!({"minutes": 3})).await;
+        let few = client.json("propagate", json!({"minutes": 3})).await;
         assert_eq!(few["states"].as_array().unwrap().len(), 4);
     }
 }
@@ -104,11 +104,11 @@ async fn a_full_output_above_its_cap_is_attached() {
 }
 
 #[tokio::test]
-async fn another_mode_is_refused_with_the_choices() {
+async fn an_unknown_mode_is_an_error_with_the_choices() {
     for era in ERAS {
         let orbit = Orbit::default();
         let client = Client::connect(gated(&orbit), era).await;
-        let error = client.failed("porkchop", json!({"samples_per_axis": 9, "output": "brief"})).await;
+        let error = client.any_error("porkchop", json!({"samples_per_axis": 9, "output": "brief"})).await;
         assert!(error.contains("output must be \"summary\" or \"full\", not \"brief\""), "{error}");
         assert_eq!(orbit.runs.load(Ordering::SeqCst), 0);
     }

@@ -1,4 +1,4 @@
-//! The document of the probe: two calls, four modes, the end of a token, the backstop, tiers.
+//! The probe convention: two calls, four modes, expiry, the backstop for unmarked tools, and tiers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use tidegate_sdk::{Dispatcher, Place, Rules, Tidegate, Tier};
 use crate::shop::Shop;
 use crate::{Client, ERAS};
 
-const GONE: &str = "Continuation token expired or not found. Re-invoke without continuation_token to start a new negotiation.";
+const EXPIRED: &str = "Continuation token expired or not found. Re-invoke without continuation_token to start a new negotiation.";
 
 fn gated(shop: &Shop) -> Tidegate<Shop> {
     Tidegate::wrap(shop.clone()).kept_in(Place::Memory).quiet()
@@ -21,7 +21,7 @@ async fn the_exchange_in_every_mode() {
     for era in ERAS {
         let shop = Shop::new();
         let client = Client::connect(gated(&shop), era).await;
-        let probe = client.told("inventory.list_all", json!({"warehouse": "WH-01"})).await;
+        let probe = client.json("inventory.list_all", json!({"warehouse": "WH-01"})).await;
         assert_eq!(probe.as_object().unwrap().len(), 4, "{probe}");
         assert_eq!(probe["preview"].as_str().unwrap().chars().count(), 200);
         assert!(probe["total_size"].as_u64().unwrap() > 50_000);
@@ -29,30 +29,30 @@ async fn the_exchange_in_every_mode() {
         let token = &probe["continuation_token"];
         let tool = "inventory.list_all";
 
-        let summary = client.told(tool, json!({"continuation_token": token})).await;
+        let summary = client.json(tool, json!({"continuation_token": token})).await;
         assert_eq!(summary["summary"].as_array().unwrap().len(), 5, "first 5 items, mode absent");
-        assert_eq!(summary, client.told(tool, json!({"continuation_token": token, "mode": "summary"})).await);
+        assert_eq!(summary, client.json(tool, json!({"continuation_token": token, "mode": "summary"})).await);
 
         let page = client
-            .told(tool, json!({"continuation_token": token, "mode": "paginated", "page": 2, "page_size": 25}))
+            .json(tool, json!({"continuation_token": token, "mode": "paginated", "page": 2, "page_size": 25}))
             .await;
         assert_eq!(page["items"][0]["id"], 26);
         assert_eq!([&page["page"], &page["page_size"], &page["total"]], [&json!(2), &json!(25), &json!(430)]);
         assert_eq!(page["has_more"], true);
-        let usual = client.told(tool, json!({"continuation_token": token, "mode": "paginated"})).await;
+        let usual = client.json(tool, json!({"continuation_token": token, "mode": "paginated"})).await;
         assert_eq!([&usual["page"], &usual["page_size"]], [&json!(1), &json!(20)]);
 
         let keys =
             json!({"continuation_token": token, "mode": "filtered", "filter_keys": ["id", "product.name"]});
-        let filtered = client.told(tool, keys).await;
+        let filtered = client.json(tool, keys).await;
         assert_eq!(filtered["items"][0], json!({"id": 1, "product.name": "Widget 1"}));
 
-        let full = client.told(tool, json!({"continuation_token": token, "mode": "full"})).await;
+        let full = client.json(tool, json!({"continuation_token": token, "mode": "full"})).await;
         assert!(full["note"].as_str().unwrap().contains("above the cap"), "{full}");
         assert_eq!(shop.runs.load(Ordering::SeqCst), 1, "nothing is run twice");
 
-        let small = client.told(tool, json!({"items": 2})).await;
-        assert_eq!(small.as_array().unwrap().len(), 2, "what fits is answered as it is");
+        let small = client.json(tool, json!({"items": 2})).await;
+        assert_eq!(small.as_array().unwrap().len(), 2, "a result that fits is returned unchanged");
     }
 }
 
@@ -74,23 +74,23 @@ async fn the_five_fields_are_in_the_schema_and_the_marks_are_not() {
                 .all(|tool| tool.meta.as_ref().is_none_or(|meta| !meta.0.contains_key("tidegate/heavy")))
         );
         assert!(tools.iter().any(|tool| tool.name == "result_query"));
-        // Our arguments do not reach a tool that refuses what it does not know.
+        // The tool rejects unknown arguments, so ours must not reach it.
         let first =
-            client.told("inventory.list_all", json!({"items": 1, "mode": "summary", "page": 3})).await;
+            client.json("inventory.list_all", json!({"items": 1, "mode": "summary", "page": 3})).await;
         assert_eq!(first[0]["id"], 1);
     }
 }
 
 #[tokio::test]
-async fn tokens_end_and_belong_to_their_tool() {
+async fn tokens_expire_and_belong_to_their_tool() {
     for era in ERAS {
         let shop = Shop::new();
         let client = Client::connect(gated(&shop), era).await;
-        let probe = client.told("products.search", json!({"items": 30})).await;
+        let probe = client.json("products.search", json!({"items": 30})).await;
         let token = probe["continuation_token"].as_str().unwrap().to_owned();
         let page =
-            client.told("products.search", json!({"continuation_token": token, "mode": "paginated"})).await;
-        assert_eq!(page["page_size"], 7, "as the tool says");
+            client.json("products.search", json!({"continuation_token": token, "mode": "paginated"})).await;
+        assert_eq!(page["page_size"], 7, "as set by #[heavy]");
         let mut changed = token.clone();
         changed.replace_range(14..15, if &token[14..15] == "A" { "B" } else { "A" });
         for (tool, token) in [
@@ -98,42 +98,42 @@ async fn tokens_end_and_belong_to_their_tool() {
             ("products.search", &changed),
             ("products.search", &"x".to_owned()),
         ] {
-            assert_eq!(client.refused(tool, json!({"continuation_token": token})).await, GONE);
+            assert_eq!(client.tool_error(tool, json!({"continuation_token": token})).await, EXPIRED);
         }
         tokio::time::sleep(Duration::from_millis(1100)).await;
-        assert_eq!(client.refused("products.search", json!({"continuation_token": token})).await, GONE);
+        assert_eq!(client.tool_error("products.search", json!({"continuation_token": token})).await, EXPIRED);
         assert_eq!(shop.runs.load(Ordering::SeqCst), 1);
     }
 }
 
 #[tokio::test]
-async fn tiers_are_asked_at_the_call_and_when_a_token_is_redeemed() {
+async fn tiers_are_checked_on_calls_and_on_tokens() {
     for era in ERAS {
         let shop = Shop::new();
         let trusted = Arc::new(AtomicBool::new(true));
         let now = Arc::clone(&trusted);
         let tiers = move |_: &str| if now.load(Ordering::SeqCst) { Tier::Admin } else { Tier::Read };
         let client = Client::connect(gated(&shop).permission(tiers), era).await;
-        let probe = client.told("inventory.audit", json!({})).await;
+        let probe = client.json("inventory.audit", json!({})).await;
         let token = &probe["continuation_token"];
         assert!(
-            client.told("inventory.audit", json!({"continuation_token": token})).await["summary"].is_array()
+            client.json("inventory.audit", json!({"continuation_token": token})).await["summary"].is_array()
         );
         trusted.store(false, Ordering::SeqCst);
-        assert_eq!(client.refused("inventory.audit", json!({"continuation_token": token})).await, GONE);
-        let refused = client.refused("inventory.audit", json!({})).await;
+        assert_eq!(client.tool_error("inventory.audit", json!({"continuation_token": token})).await, EXPIRED);
+        let refused = client.tool_error("inventory.audit", json!({})).await;
         assert_eq!(
             refused,
             "inventory.audit needs the tier admin, and this caller has read. Nothing was run. Use a tool from tools/list, \
              or ask whoever runs the server for the tier."
         );
-        assert!(client.told("inventory.list_all", json!({})).await["continuation_token"].is_string());
+        assert!(client.json("inventory.list_all", json!({})).await["continuation_token"].is_string());
         assert_eq!(shop.runs.load(Ordering::SeqCst), 2);
     }
 }
 
 #[tokio::test]
-async fn a_caller_sees_the_tools_of_its_tier() {
+async fn a_caller_sees_only_the_tools_of_its_tier() {
     for era in ERAS {
         let shop = Shop::new();
         let trusted = Arc::new(AtomicBool::new(true));
@@ -153,14 +153,15 @@ async fn a_caller_sees_the_tools_of_its_tier() {
             let fronted = dispatch.input_schema["properties"]["tool"]["enum"].as_array().unwrap();
             assert_eq!(fronted.contains(&json!("inventory.audit")), admin);
         }
-        let through = client.refused("dispatch", json!({"tool": "inventory.audit", "arguments": {}})).await;
+        let through =
+            client.tool_error("dispatch", json!({"tool": "inventory.audit", "arguments": {}})).await;
         assert!(through.starts_with("inventory.audit needs the tier admin"), "{through}");
         assert_eq!(shop.runs.load(Ordering::SeqCst), 0);
     }
 }
 
 #[tokio::test]
-async fn another_caller_finds_nothing() {
+async fn another_caller_cannot_use_a_token() {
     for era in ERAS {
         let folder = tempfile::tempdir().unwrap();
         let shop = Shop::new();
@@ -170,41 +171,43 @@ async fn another_caller_finds_nothing() {
         };
         let ada = Client::connect(of("ada"), era).await;
         let bob = Client::connect(of("bob"), era).await;
-        let probe = ada.told("inventory.list_all", json!({})).await;
+        let probe = ada.json("inventory.list_all", json!({})).await;
         let token = json!({"continuation_token": probe["continuation_token"]});
-        assert_eq!(bob.refused("inventory.list_all", token.clone()).await, GONE);
-        assert!(ada.told("inventory.list_all", token).await["summary"].is_array());
+        assert_eq!(bob.tool_error("inventory.list_all", token.clone()).await, EXPIRED);
+        assert!(ada.json("inventory.list_all", token).await["summary"].is_array());
         assert_eq!(shop.runs.load(Ordering::SeqCst), 1);
     }
 }
 
 #[tokio::test]
-async fn the_backstop_takes_tools_nobody_marked() {
+async fn the_backstop_applies_to_unmarked_tools() {
     for era in ERAS {
         let shop = Shop::new();
         let rules = Rules { auto_negotiate_bytes: Some(1000), ..Rules::default() };
         let client = Client::connect(gated(&shop).defaults(rules), era).await;
-        assert!(client.told("plain", json!({"items": 1})).await.is_array());
-        let probe = client.told("plain", json!({"items": 9})).await;
+        assert!(client.json("plain", json!({"items": 1})).await.is_array());
+        let probe = client.json("plain", json!({"items": 9})).await;
         let page = json!({"continuation_token": probe["continuation_token"], "mode": "paginated", "page": 1});
-        assert_eq!(client.told("plain", page).await["total"], 9);
+        assert_eq!(client.json("plain", page).await["total"], 9);
     }
 }
 
 #[tokio::test]
-async fn a_dispatcher_keeps_the_negotiation() {
+async fn a_dispatcher_supports_the_negotiation() {
     for era in ERAS {
         let shop = Shop::new();
         let dispatcher = Dispatcher::new("dispatch", "Calls any tool of the shop");
         let client = Client::connect(gated(&shop).dispatcher(dispatcher), era).await;
         assert!(client.tools().await.iter().any(|tool| tool.name == "dispatch"));
         let call = json!({"tool": "inventory.list_all", "arguments": {"warehouse": "WH-09"}});
-        let probe = client.told("dispatch", call).await;
+        let probe = client.json("dispatch", call).await;
         let fetch = json!({"continuation_token": probe["continuation_token"], "mode": "paginated"});
-        let page = client.told("dispatch", json!({"tool": "inventory.list_all", "arguments": fetch})).await;
+        let page = client.json("dispatch", json!({"tool": "inventory.list_all", "arguments": fetch})).await;
         assert_eq!(page["items"][0]["warehouse"], "WH-09");
-        assert!(client.refused("dispatch", json!({})).await.contains("tool is a name from tools/list"));
-        assert!(client.refused("dispatch", json!({"tool": "dispatch"})).await.contains("cannot call itself"));
+        assert!(client.tool_error("dispatch", json!({})).await.contains("tool is a name from tools/list"));
+        assert!(
+            client.tool_error("dispatch", json!({"tool": "dispatch"})).await.contains("cannot call itself")
+        );
         assert_eq!(shop.runs.load(Ordering::SeqCst), 1);
     }
 }

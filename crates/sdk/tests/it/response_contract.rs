@@ -1,4 +1,4 @@
-//! The document of the response contract: summaries, limits, lists, artifacts.
+//! The response contract convention: summaries, limits, lists and artifacts.
 
 use serde_json::{Value, json};
 use tidegate_sdk::{Artifacts, Place, Tidegate};
@@ -20,8 +20,8 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The six invariants of the document, for every answer.
-fn hold(answer: &Value) {
+/// Checks the invariants of the contract.
+fn assert_contract(answer: &Value) {
     assert!(serde_json::to_string_pretty(answer).unwrap().len() < 10_240);
     assert!(answer["summary"].as_str().is_some_and(|summary| summary.chars().count() <= 100), "{answer}");
     assert!(depth(answer) <= 5, "{answer}");
@@ -40,11 +40,11 @@ fn hold(answer: &Value) {
 }
 
 #[tokio::test]
-async fn a_scan_is_summed_up_and_its_whole_is_kept() {
+async fn a_scan_is_summarized_and_stored_whole() {
     for era in ERAS {
         let client = connect(era).await;
-        let scan = client.told("bugfix_scan", json!({"count": 150})).await;
-        hold(&scan);
+        let scan = client.json("bugfix_scan", json!({"count": 150})).await;
+        assert_contract(&scan);
         assert_eq!(scan["summary"], "Found bugs: 150 total (38 critical, 38 high, 37 medium, 37 low)");
         assert_eq!((&scan["hasMore"], &scan["bugs"]["totalCount"]), (&json!(true), &json!(150)));
         let reference = scan["artifactRef"].as_str().unwrap();
@@ -52,8 +52,8 @@ async fn a_scan_is_summed_up_and_its_whole_is_kept() {
         let read =
             client.text("result_query", json!({"id": reference, "jq": null, "path": "/bugs/149/id"})).await;
         assert!(read.contains("bug-149"), "{read}");
-        let small = client.told("bugfix_scan", json!({"count": 2})).await;
-        hold(&small);
+        let small = client.json("bugfix_scan", json!({"count": 2})).await;
+        assert_contract(&small);
         assert!(small.get("artifactRef").is_none() && small.get("hasMore").is_none(), "{small}");
     }
 }
@@ -62,13 +62,13 @@ async fn a_scan_is_summed_up_and_its_whole_is_kept() {
 async fn lists_are_paginated() {
     for era in ERAS {
         let client = connect(era).await;
-        let list = client.told("bugfix_list", json!({"count": 34})).await;
-        hold(&list);
+        let list = client.json("bugfix_list", json!({"count": 34})).await;
+        assert_contract(&list);
         assert_eq!((&list["summary"], &list["totalCount"]), (&json!("34 bug(s)"), &json!(34)));
         assert_eq!(list["items"].as_array().unwrap().len(), 10);
         assert_eq!(list["items"][3], json!({"id": "bug-3", "label": "Something is wrong in part 3"}));
         assert_eq!(list["hasMore"], true);
-        assert_eq!(client.told("bugfix_list", json!({"count": 3})).await["hasMore"], false);
+        assert_eq!(client.json("bugfix_list", json!({"count": 3})).await["hasMore"], false);
     }
 }
 
@@ -76,14 +76,14 @@ async fn lists_are_paginated() {
 async fn a_trace_shows_its_ends() {
     for era in ERAS {
         let client = connect(era).await;
-        let trace = client.told("trace_get", json!({"count": 900})).await;
-        hold(&trace);
+        let trace = client.json("trace_get", json!({"count": 900})).await;
+        assert_contract(&trace);
         assert_eq!(trace["summary"], "Trace t1: done (900 events)");
         assert_eq!((&trace["startEvent"]["at"], &trace["endEvent"]["at"]), (&json!(0), &json!(899)));
         let events =
             client.text("result_query", json!({"id": trace["artifactRef"], "page": 1, "page_size": 2})).await;
         assert!(events.contains("step 0"), "{events}");
-        let strict = client.told("status", json!({})).await;
+        let strict = client.json("status", json!({})).await;
         assert_eq!(strict, json!({"summary": "Checked: 3 items", "success": true, "count": 3}));
     }
 }
@@ -92,10 +92,10 @@ async fn a_trace_shows_its_ends() {
 async fn references_are_checked() {
     for era in ERAS {
         let client = connect(era).await;
-        let kept = client.told("trace_get", json!({"count": 2})).await["artifactRef"].clone();
-        let got = client.told("artifact_get", json!({"reference": kept})).await;
+        let kept = client.json("trace_get", json!({"count": 2})).await["artifactRef"].clone();
+        let got = client.json("artifact_get", json!({"reference": kept})).await;
         assert_eq!(got[1]["event"], "step 1");
-        let error = client.failed("artifact_get", json!({"reference": "trace/t1"})).await;
+        let error = client.any_error("artifact_get", json!({"reference": "trace/t1"})).await;
         assert!(error.contains("Invalid artifact ref: trace/t1"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is around a tool: the overview and its follow-ups, the contract, totals and the ceiling of a session.
+//! What the gate adds to a tool: overview and follow-ups, the contract, totals and the byte limit of a session.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::shop::Shop;
 use crate::{Client, ERAS};
 
 #[tokio::test]
-async fn a_large_result_is_kept_and_read_on() {
+async fn a_large_result_is_stored_and_read_in_pages() {
     for era in ERAS {
         let shop = Shop::new();
         let client = Client::connect(Tidegate::wrap(shop.clone()).kept_in(Place::Memory).quiet(), era).await;
@@ -29,10 +29,10 @@ async fn a_large_result_is_kept_and_read_on() {
 }
 
 #[tokio::test]
-async fn a_contract_names_its_domain() {
+async fn a_contract_uses_the_domain_of_the_tool() {
     for era in ERAS {
         let client = Client::connect(Tidegate::wrap(Shop::new()).kept_in(Place::Memory).quiet(), era).await;
-        let contract = client.told("stock_list", json!({})).await;
+        let contract = client.json("stock_list", json!({})).await;
         assert_eq!(contract["summary"], "stock_list: 430 items");
         assert_eq!((&contract["success"], &contract["count"]), (&json!(true), &json!(430)));
         assert_eq!(contract["items"].as_array().unwrap().len(), 10);
@@ -44,7 +44,7 @@ async fn a_contract_names_its_domain() {
 }
 
 #[tokio::test]
-async fn totals_are_counted_and_the_ceiling_holds() {
+async fn totals_are_counted_and_the_session_limit_applies() {
     for era in ERAS {
         let server = Tidegate::wrap(Shop::new()).kept_in(Place::Memory).session_max_bytes(4000).quiet();
         let totals = server.totals();
@@ -61,7 +61,7 @@ async fn totals_are_counted_and_the_ceiling_holds() {
 }
 
 #[tokio::test]
-async fn what_a_tool_kept_is_read_only_by_those_who_may_call_it() {
+async fn a_stored_result_needs_the_tier_of_its_tool() {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use tidegate_sdk::Tier;
@@ -77,21 +77,25 @@ async fn what_a_tool_kept_is_read_only_by_those_who_may_call_it() {
         let id = text.split('"').nth(1).unwrap().to_owned();
         assert!(client.text("result_query", json!({"id": id, "page": 1})).await.contains("Widget"));
         trusted.store(false, Ordering::SeqCst);
-        let refused = client.refused("result_query", json!({"id": id, "page": 1})).await;
-        let unknown = client.refused("result_query", json!({"id": "inventory-audit-000000000000"})).await;
-        assert_eq!(refused, unknown.replace("inventory-audit-000000000000", &id), "as if it were not there");
+        let refused = client.tool_error("result_query", json!({"id": id, "page": 1})).await;
+        let unknown = client.tool_error("result_query", json!({"id": "inventory-audit-000000000000"})).await;
+        assert_eq!(
+            refused,
+            unknown.replace("inventory-audit-000000000000", &id),
+            "same error as for an unknown id"
+        );
         assert!(refused.contains("or call the tool for a new one. Nothing was run."), "{refused}");
     }
 }
 
 #[tokio::test]
-async fn what_the_server_keeps_is_there_for_every_caller() {
+async fn every_caller_can_read_the_artifacts_of_the_server() {
     use tidegate_sdk::Artifacts;
     for era in ERAS {
         let artifacts = Artifacts::kept_in(Place::Memory);
         let server = Tidegate::wrap(crate::bugs::Bugs::new(&artifacts)).artifacts(&artifacts);
         let client = Client::connect(server.callers(|_| "ada".to_owned()).quiet(), era).await;
-        let trace = client.told("trace_get", json!({"count": 50})).await;
+        let trace = client.json("trace_get", json!({"count": 50})).await;
         let events = client.text("result_query", json!({"id": trace["artifactRef"], "path": "/49"})).await;
         assert!(events.contains("step 49"), "{events}");
     }

@@ -1,63 +1,64 @@
-//! The functions of a file: how long, how deep, how many parameters. For languages that have braces and a word before
-//! the name of a function.
+//! Finds the functions of a file with their length, nesting depth and number of parameters.
 //!
-//! One pass with a stack, whatever the file looks like: an unclosed brace or a thousand of them cost no more.
+//! Works for languages with braces and a keyword before the name of a function. It is a single pass with a stack, so
+//! malformed files, such as thousands of unclosed braces, cost no more than others.
 
 use crate::source::{Language, Line, is_word};
 
-/// A function that was found.
+/// A function in a source file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Function {
     pub(crate) name: String,
-    /// The line of its name.
+    /// The line of the keyword.
     pub(crate) line: usize,
     pub(crate) lines: usize,
     pub(crate) parameters: usize,
-    /// Braces inside its body, at the deepest; those of a function inside it are that one's.
+    /// The deepest nesting of braces in the body, without those of inner functions.
     pub(crate) depth: usize,
 }
 
-/// A function whose body is not reached yet.
+/// The signature of a function, up to its body.
 struct Head {
     name: String,
     line: usize,
     part: Part,
-    /// Open brackets of any kind inside the part.
+    /// Open brackets of any kind inside the current part.
     level: usize,
     parameters: usize,
-    /// The last word of the parameter that is being read.
+    /// The last word of the current parameter.
     parameter: Option<String>,
 }
 
+/// The part of a signature being read.
 #[derive(PartialEq)]
 enum Part {
     Name,
     Generics,
     Parameters,
-    Result,
+    ReturnType,
 }
 
 /// A function whose body is open.
 struct Body {
     function: Function,
-    /// Braces that are open outside.
+    /// Braces open outside the function.
     outside: usize,
 }
 
 #[derive(Default)]
-struct Finder {
+struct FunctionFinder {
     depth: usize,
     head: Option<Head>,
     bodies: Vec<Body>,
     found: Vec<Function>,
 }
 
-/// Returns the functions of a file in the order in which they end.
+/// Returns the functions of a file, ordered by where they end.
 pub(crate) fn functions(lines: &[Line<'_>], language: Language) -> Vec<Function> {
     if language == Language::Hash {
         return Vec::new();
     }
-    let mut finder = Finder::default();
+    let mut finder = FunctionFinder::default();
     for line in lines {
         let mut word = String::new();
         let mut last = ' ';
@@ -69,7 +70,7 @@ pub(crate) fn functions(lines: &[Line<'_>], language: Language) -> Vec<Function>
                     finder.word(&word, line.number, language);
                     word.clear();
                 }
-                finder.sign(next, last, line.number);
+                finder.punctuation(next, last, line.number);
             }
             last = next;
         }
@@ -77,9 +78,9 @@ pub(crate) fn functions(lines: &[Line<'_>], language: Language) -> Vec<Function>
     finder.found
 }
 
-impl Finder {
+impl FunctionFinder {
     fn word(&mut self, word: &str, line: usize, language: Language) {
-        let announces = match language {
+        let is_keyword = match language {
             Language::Rust => word == "fn",
             Language::Script => word == "function",
             _ => matches!(word, "func" | "fun"),
@@ -89,7 +90,7 @@ impl Finder {
                 head.name = word.to_owned();
             }
             Some(head) if head.part == Part::Parameters => head.parameter = Some(word.to_owned()),
-            _ if announces => {
+            _ if is_keyword => {
                 self.head = Some(Head {
                     name: String::new(),
                     line,
@@ -103,11 +104,11 @@ impl Finder {
         }
     }
 
-    fn sign(&mut self, next: char, last: char, line: usize) {
+    fn punctuation(&mut self, next: char, last: char, line: usize) {
         if let Some(mut head) = self.head.take() {
-            match head.sign(next, last) {
-                Step::On => self.head = Some(head),
-                Step::Drop => {}
+            match head.punctuation(next, last) {
+                Step::Continue => self.head = Some(head),
+                Step::Discard => {}
                 Step::Body => self.open(head),
             }
         }
@@ -139,15 +140,18 @@ impl Finder {
     }
 }
 
-/// What a character makes of the head of a function.
+/// What follows a character of a signature.
 enum Step {
-    On,
-    Drop,
+    /// The signature continues.
+    Continue,
+    /// It is not a function with a body.
+    Discard,
+    /// The body starts.
     Body,
 }
 
 impl Head {
-    fn sign(&mut self, next: char, last: char) -> Step {
+    fn punctuation(&mut self, next: char, last: char) -> Step {
         match self.part {
             Part::Name => self.in_name(next),
             Part::Generics => {
@@ -155,20 +159,20 @@ impl Head {
                 if self.level == 0 {
                     self.part = Part::Name;
                 }
-                Step::On
+                Step::Continue
             }
             Part::Parameters => self.in_parameters(next, last),
-            Part::Result => match next {
+            Part::ReturnType => match next {
                 '{' if self.level == 0 => Step::Body,
-                ';' | '}' if self.level == 0 => Step::Drop,
+                ';' | '}' if self.level == 0 => Step::Discard,
                 _ => {
-                    // Arrows and comparisons make `<` and `>` useless here; only what could hide a `;` counts.
+                    // Arrows and comparisons make `<` and `>` ambiguous here; only brackets that can hide a `;` count.
                     match next {
                         '(' | '[' => self.level += 1,
                         ')' | ']' => self.level = self.level.saturating_sub(1),
                         _ => {}
                     }
-                    Step::On
+                    Step::Continue
                 }
             },
         }
@@ -176,7 +180,7 @@ impl Head {
 
     fn in_name(&mut self, next: char) -> Step {
         match next {
-            // The receiver of a method in Go stands before the name.
+            // In Go the receiver of a method precedes the name.
             ')' if self.level > 0 => self.level -= 1,
             _ if self.level > 0 => {}
             '(' if self.name.is_empty() => self.level = 1,
@@ -185,22 +189,22 @@ impl Head {
                 self.part = Part::Generics;
                 self.level = 1;
             }
-            '{' | '}' | ';' | ',' | '=' => return Step::Drop,
+            '{' | '}' | ';' | ',' | '=' => return Step::Discard,
             _ => {}
         }
-        Step::On
+        Step::Continue
     }
 
     fn in_parameters(&mut self, next: char, last: char) -> Step {
         match next {
             ')' if self.level == 0 => {
                 self.end_parameter();
-                self.part = Part::Result;
+                self.part = Part::ReturnType;
             }
             ',' if self.level == 0 => self.end_parameter(),
             _ => self.nest(next, last),
         }
-        Step::On
+        Step::Continue
     }
 
     fn nest(&mut self, next: char, last: char) {
@@ -212,7 +216,7 @@ impl Head {
         }
     }
 
-    /// What a method is called on is no parameter.
+    /// Counts the current parameter, unless it is `self`.
     fn end_parameter(&mut self) {
         if self.parameter.take().is_some_and(|word| word != "self") {
             self.parameters += 1;
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_ends() {
+    fn malformed_files_are_handled() {
         let open = "fn a( {".repeat(20_000);
         assert!(found(&open, Language::Rust).is_empty());
         assert!(found(&"}".repeat(20_000), Language::Rust).is_empty());

@@ -1,48 +1,48 @@
-//! What is hard to read: whole functions and files.
+//! Rules for functions and files that are hard to read.
 
 use tidegate_sdk::contract::Severity;
 
 use super::functions::{Function, functions};
-use super::{FILE_LINES, FUNCTION_LINES, NESTING, PARAMETERS, Rule, eased};
+use super::{MAX_FILE_LINES, MAX_FUNCTION_LINES, MAX_NESTING, MAX_PARAMETERS, Rule, severity_in_tests};
 use crate::finding::Finding;
 use crate::source::{Language, Line};
 
 pub(super) fn check(path: &str, lines: &[Line<'_>], language: Language) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(first) = lines.first()
-        && let Some(severity) = graded(lines.len(), FILE_LINES)
+        && let Some(severity) = severity_above(lines.len(), MAX_FILE_LINES)
     {
         let message = format!("{} lines", lines.len());
-        let severity = eased(severity, first.in_test);
+        let severity = severity_in_tests(severity, first.in_test);
         found.push(Finding::new(Rule::LargeFile, severity, path, 1, message, first.text));
     }
     for function in functions(lines, language) {
-        found.extend(of_function(path, &lines[function.line - 1], &function));
+        found.extend(check_function(path, &lines[function.line - 1], &function));
     }
     found
 }
 
-fn of_function(path: &str, line: &Line<'_>, function: &Function) -> Vec<Finding> {
+fn check_function(path: &str, line: &Line<'_>, function: &Function) -> Vec<Finding> {
     let Function { name, lines, parameters, depth, .. } = function;
     let measured = [
-        (Rule::LongFunction, *lines, FUNCTION_LINES, "lines"),
-        (Rule::DeepNesting, *depth, NESTING, "levels"),
-        (Rule::ManyParameters, *parameters, PARAMETERS, "parameters"),
+        (Rule::LongFunction, *lines, MAX_FUNCTION_LINES, "lines"),
+        (Rule::DeepNesting, *depth, MAX_NESTING, "levels"),
+        (Rule::ManyParameters, *parameters, MAX_PARAMETERS, "parameters"),
     ];
-    let over = measured.into_iter().filter_map(|(rule, size, most, unit)| {
-        let severity = eased(graded(size, most)?, line.in_test);
-        let message = format!("{name}: {size} {unit}, at most {most}");
+    let over = measured.into_iter().filter_map(|(rule, size, max, unit)| {
+        let severity = severity_in_tests(severity_above(size, max)?, line.in_test);
+        let message = format!("{name}: {size} {unit}, at most {max}");
         Some(Finding::new(rule, severity, path, line.number, message, line.text))
     });
     over.collect()
 }
 
-/// How bad it is to be larger: twice is worse, and five times is as bad as it gets.
-fn graded(size: usize, most: usize) -> Option<Severity> {
+/// Returns the severity of exceeding a maximum: high above twice, critical above five times.
+fn severity_above(size: usize, max: usize) -> Option<Severity> {
     match size {
-        _ if size <= most => None,
-        _ if size > most * 5 => Some(Severity::Critical),
-        _ if size > most * 2 => Some(Severity::High),
+        _ if size <= max => None,
+        _ if size > max * 5 => Some(Severity::Critical),
+        _ if size > max * 2 => Some(Severity::High),
         _ => Some(Severity::Medium),
     }
 }

@@ -1,4 +1,4 @@
-//! Textbook cases, and the orbit that was found, flown again by a method that knows nothing of Lambert.
+//! Textbook cases, and solutions checked by numerical integration, which is independent of the solver.
 
 use super::*;
 
@@ -9,18 +9,18 @@ fn assert_near(found: Vector, expected: Vector, tolerance: f64) {
     assert!(distance(found, expected) <= tolerance, "{found:?} is not {expected:?}");
 }
 
-/// Flies two-body motion with steps of a Runge-Kutta method of fourth order.
-fn fly(mu: f64, place: Vector, velocity: Vector, seconds: f64, steps: u32) -> (Vector, Vector) {
+/// Integrates two-body motion with the classical Runge-Kutta method.
+fn integrate(mu: f64, position: Vector, velocity: Vector, seconds: f64, steps: u32) -> (Vector, Vector) {
     type Motion = [Vector; 2];
-    let rate = |[place, velocity]: Motion| -> Motion {
-        let cube = length(place).powi(3);
-        [velocity, place.map(|at| -mu * at / cube)]
+    let rate = |[position, velocity]: Motion| -> Motion {
+        let cube = length(position).powi(3);
+        [velocity, position.map(|along| -mu * along / cube)]
     };
     let along = |from: Motion, rate: Motion, time: f64| -> Motion {
         std::array::from_fn(|part| std::array::from_fn(|axis| from[part][axis] + time * rate[part][axis]))
     };
     let step = seconds / f64::from(steps);
-    let mut motion = [place, velocity];
+    let mut motion = [position, velocity];
     for _ in 0..steps {
         let first = rate(motion);
         let second = rate(along(motion, first, step / 2.0));
@@ -33,8 +33,8 @@ fn fly(mu: f64, place: Vector, velocity: Vector, seconds: f64, steps: u32) -> (V
     (motion[0], motion[1])
 }
 
-/// Vallado, "Fundamentals of Astrodynamics and Applications", example 7-5: 76 minutes from one place to
-/// another, both some radii of Earth away. All six published digits.
+/// Vallado, "Fundamentals of Astrodynamics and Applications", example 7-5: 76 minutes from one position
+/// to another, both some Earth radii away. All six published digits.
 #[test]
 fn vallado_example_7_5() {
     let (from, to) = ([15_945.34, 0.0, 0.0], [12_214.838_99, 10_249.467_31, 0.0]);
@@ -50,12 +50,12 @@ fn curtis_example_5_2() {
     let found = transfer(398_600.0, from, to, 3_600.0).unwrap();
     assert_near(found.start, [-5.9925, 1.9254, 3.2456], 1e-4);
     assert_near(found.end, [-3.3125, -4.1966, -0.385_29], 1e-4);
-    let (place, velocity) = fly(398_600.0, from, found.start, 3_600.0, 20_000);
-    assert_near(place, to, 1e-6);
+    let (position, velocity) = integrate(398_600.0, from, found.start, 3_600.0, 20_000);
+    assert_near(position, to, 1e-6);
     assert_near(velocity, found.end, 1e-9);
 }
 
-/// Whatever the way and the speed, the orbit gets there: short and long way, ellipse and hyperbola.
+/// Every solution arrives: short and long way, ellipse and hyperbola.
 #[test]
 fn every_transfer_arrives() {
     let astronomical_unit = 1.495_978_707e8;
@@ -66,8 +66,8 @@ fn every_transfer_arrives() {
             let to = [1.5 * astronomical_unit * cos, 1.5 * astronomical_unit * sin, 0.03 * astronomical_unit];
             let seconds = days * 86_400.0;
             let found = transfer(SUN, from, to, seconds).unwrap();
-            let (place, velocity) = fly(SUN, from, found.start, seconds, 20_000);
-            let missed = distance(place, to) / length(to);
+            let (position, velocity) = integrate(SUN, from, found.start, seconds, 20_000);
+            let missed = distance(position, to) / length(to);
             assert!(missed < 1e-6, "{degrees} degrees in {days} days misses by {missed}");
             assert!(distance(velocity, found.end) < 1e-5, "{degrees} degrees in {days} days");
             assert!(cross(from, found.start)[2] > 0.0, "counterclockwise");
@@ -77,7 +77,7 @@ fn every_transfer_arrives() {
 }
 
 #[test]
-fn what_has_no_answer_is_told() {
+fn unsolvable_cases_are_errors() {
     let from = [7_000.0, 0.0, 0.0];
     assert_eq!(transfer(EARTH, from, [-7_000.0, 0.0, 0.0], 3_000.0), Err(LambertError::Collinear));
     assert_eq!(transfer(EARTH, from, [14_000.0, 0.0, 0.0], 3_000.0), Err(LambertError::Collinear));
@@ -87,9 +87,9 @@ fn what_has_no_answer_is_told() {
 }
 
 #[test]
-fn the_series_meets_the_closed_forms() {
+fn the_series_agrees_with_the_closed_forms() {
     for z in [-1.0_f64, 1.0] {
-        let (inside, outside) = (series(z), stumpff(z));
+        let (inside, outside) = (stumpff_series(z), stumpff(z));
         assert!((inside.0 - outside.0).abs() < 1e-15 && (inside.1 - outside.1).abs() < 1e-15, "{z}");
     }
     assert_eq!(stumpff(0.0), (0.5, 1.0 / 6.0));

@@ -1,32 +1,32 @@
-//! Published transfers, and what is refused.
+//! Published transfers, and invalid windows.
 
 use super::*;
 
-fn window(departure: [&str; 2], arrival: [&str; 2], samples_per_axis: usize) -> Window {
+fn window(departure: [&str; 2], arrival: [&str; 2], samples_per_axis: usize) -> TransferWindow {
     let [departure_start, departure_end] = departure.map(str::to_owned);
     let [arrival_start, arrival_end] = arrival.map(str::to_owned);
-    Window { departure_start, departure_end, arrival_start, arrival_end, samples_per_axis }
+    TransferWindow { departure_start, departure_end, arrival_start, arrival_end, samples_per_axis }
 }
 
-fn least_c3(window: &Window) -> Cell {
+fn lowest_c3(window: &TransferWindow) -> PorkchopCell {
     let grid = window.grid().unwrap();
     grid.cells().min_by(|one, other| one.value.c3.total_cmp(&other.value.c3)).unwrap().value.clone()
 }
 
 /// Burke, Falck and McGuire, "Interplanetary Mission Design Handbook: Earth-to-Mars Mission Opportunities 2026 to 2045"
-/// (NASA/TM-2010-216764): the least energy of 2026 is 9.144 km²/s², from October 31 to August 19, 2027, of type II.
+/// (NASA/TM-2010-216764): the lowest energy of 2026 is 9.144 km²/s², from October 31 to August 19, 2027, of type II.
 #[test]
-fn the_least_energy_of_2026() {
-    let best = least_c3(&window(["2026-10-01", "2026-11-30"], ["2027-07-20", "2027-09-18"], 61));
+fn the_lowest_energy_of_2026() {
+    let best = lowest_c3(&window(["2026-10-01", "2026-11-30"], ["2027-07-20", "2027-09-18"], 61));
     assert!((best.c3 / 9.144 - 1.0).abs() < 0.01, "{best:?}");
-    // The minimum is flat: a day beside it costs less than a thousandth.
+    // The minimum is flat: a day earlier or later costs less than a thousandth.
     assert!(("2026-10-30"..="2026-11-01").contains(&best.departure.as_str()), "{best:?}");
     assert!(("2027-08-18"..="2027-08-20").contains(&best.arrival.as_str()), "{best:?}");
     assert_eq!(best.transfer_type, TransferType::II);
 }
 
-/// The energy minima of the same handbook for two opportunities, with the speed at arrival. What is left between it and
-/// us is the Moon, which swings Earth by 12 m/s: from the barycentre of both, C3 agrees to a thousandth.
+/// The energy minima of the same handbook for two opportunities, with the speed at arrival. The remaining
+/// difference is the Moon, which moves Earth by 12 m/s: from the barycentre of both, C3 agrees to a thousandth.
 #[test]
 fn the_minima_of_the_handbook() {
     for (departure, arrival, transfer_type, c3, v_inf_arrival) in [
@@ -47,7 +47,7 @@ fn the_minima_of_the_handbook() {
 /// A burn from 300 km above Earth that just escapes takes 0.414 of the orbital speed, which is 7.726 km/s.
 #[test]
 fn total_dv_is_both_burns() {
-    let cell = least_c3(&Window { samples_per_axis: 5, ..Window::default() });
+    let cell = lowest_c3(&TransferWindow { samples_per_axis: 5, ..TransferWindow::default() });
     assert!((burn(EARTH, 0.0) - 7.725_76 * (2.0_f64.sqrt() - 1.0)).abs() < 1e-4, "{}", burn(EARTH, 0.0));
     let both = burn(EARTH, cell.c3.sqrt()) + burn(MARS, cell.v_inf_arrival);
     assert!((cell.total_dv - both).abs() < 1e-12, "{cell:?}");
@@ -55,7 +55,7 @@ fn total_dv_is_both_burns() {
 
 #[test]
 fn departures_are_rows_and_both_ends_are_kept() {
-    let grid = Window { samples_per_axis: 3, ..Window::default() }.grid().unwrap();
+    let grid = TransferWindow { samples_per_axis: 3, ..TransferWindow::default() }.grid().unwrap();
     let dates: Vec<(&str, &str)> =
         grid.cells().map(|cell| (cell.value.departure.as_str(), cell.value.arrival.as_str())).collect();
     assert_eq!(dates.len(), 9);
@@ -65,31 +65,30 @@ fn departures_are_rows_and_both_ends_are_kept() {
 }
 
 #[test]
-fn nobody_arrives_before_they_leave() {
+fn arrivals_before_departures_are_infeasible() {
     let grid = window(["2026-10-01", "2026-12-01"], ["2026-10-31", "2026-11-30"], 10).grid().unwrap();
     assert!(grid.cells().count() < 100);
     assert!(grid.cells().all(|cell| cell.value.tof_days > 0.0 && cell.value.total_dv.is_finite()));
 }
 
 #[test]
-fn windows_that_are_none_are_told() {
-    let refused = |window: Window| window.grid().unwrap_err().to_string();
+fn invalid_windows_are_errors() {
+    let error = |window: TransferWindow| window.grid().unwrap_err().to_string();
     for samples in [0, 1, 101] {
         assert_eq!(
-            refused(Window { samples_per_axis: samples, ..Window::default() }),
-            format!("samples_per_axis is {samples}; it takes 2 to 100, and 30 if it is left out")
+            error(TransferWindow { samples_per_axis: samples, ..TransferWindow::default() }),
+            format!("samples_per_axis is {samples}; it must be from 2 to 100 (default 30)")
         );
     }
     assert_eq!(
-        refused(window(["2026-10-01", "2026-10-01"], ["2027-05-01", "2027-06-01"], 9)),
-        "departure_start is 2026-10-01, which is not before departure_end, 2026-10-01; the start \
-         of an axis is before its end"
+        error(window(["2026-10-01", "2026-10-01"], ["2027-05-01", "2027-06-01"], 9)),
+        "departure_start is 2026-10-01; it must be before departure_end, 2026-10-01"
     );
     assert_eq!(
-        refused(window(["2026-10-01", "2026-11-01"], ["2026-05-01", "2026-09-01"], 9)),
-        "the last arrival, arrival_end 2026-09-01, is not after the first departure, departure_start \
-         2026-10-01; a transfer to Mars takes 100 to 400 days, so give all four dates of the window"
+        error(window(["2026-10-01", "2026-11-01"], ["2026-05-01", "2026-09-01"], 9)),
+        "arrival_end is 2026-09-01; it must be after departure_start, 2026-10-01; a transfer to Mars takes \
+         100 to 400 days, so set all four dates of the window"
     );
-    let error = refused(window(["2026-02-30", "2026-11-01"], ["2027-05-01", "2027-09-01"], 9));
-    assert!(error.starts_with("departure_start is \"2026-02-30\", which is no date"), "{error}");
+    let message = error(window(["2026-02-30", "2026-11-01"], ["2027-05-01", "2027-09-01"], 9));
+    assert!(message.starts_with("departure_start is \"2026-02-30\", which is not a valid date"), "{message}");
 }

@@ -11,16 +11,21 @@ const REPORT: &str = "1 11801U          80230.29629788  .01431103  00000-0  1431
 const DECAYING: &str = "1 28350U 04020A   06167.21788666  .16154492  76267-5  18678-3 0  8894
 2 28350  64.9977 345.6130 0024870 260.7578  99.9590 16.47856722116490";
 
-fn span(tle: &str) -> Span {
-    Span { tle: tle.to_owned(), start: Start::default(), duration_minutes: day(), step_minutes: minute() }
+fn propagation(tle: &str) -> Propagation {
+    Propagation {
+        tle: tle.to_owned(),
+        start: Start::default(),
+        duration_minutes: day(),
+        step_minutes: minute(),
+    }
 }
 
-fn refused(span: &Span) -> String {
-    span.states().unwrap_err().to_string()
+fn error(propagation: &Propagation) -> String {
+    propagation.states().unwrap_err().to_string()
 }
 
 #[test]
-fn published_states_to_the_metre() {
+fn published_states_are_matched_to_the_millimetre() {
     let published = [
         (VANGUARD, 0.0, [7022.46529266, -1400.08296755, 0.03995155], [1.893841015, 6.405893759, 4.534807250]),
         (
@@ -44,59 +49,62 @@ fn published_states_to_the_metre() {
         ),
     ];
     for (tle, minutes, position, velocity) in published {
-        let states = Span { duration_minutes: 4320.0, step_minutes: 60.0, ..span(tle) }.states().unwrap();
+        let states = Propagation { duration_minutes: 4320.0, step_minutes: 60.0, ..propagation(tle) }
+            .states()
+            .unwrap();
         let state = states.entries().iter().find(|state| state.minutes == minutes).unwrap();
-        assert!(distance(state.position, position) < 1e-6, "not to the millimetre: {state:?}");
+        assert!(distance(state.position, position) < 1e-6, "{state:?}");
         assert!(distance(state.velocity, velocity) < 1e-8, "{state:?}");
     }
 }
 
 #[test]
 fn epochs_are_evenly_spaced_from_the_start() {
-    let states = span(ISS).states().unwrap();
+    let states = propagation(ISS).states().unwrap();
     assert_eq!(states.entries().len(), 1441);
     let (first, last) = (&states.entries()[0], &states.entries()[1440]);
     assert_eq!((first.epoch.as_str(), first.minutes), ("2008-09-20T12:25:40.104Z", 0.0));
     assert_eq!((last.epoch.as_str(), last.minutes), ("2008-09-21T12:25:40.104Z", 1440.0));
     let start = Start::Time("2008-09-20T13:25:40.104192Z".into());
-    let later = Span { start, duration_minutes: 7.0, step_minutes: 2.5, ..span(ISS) }.states().unwrap();
+    let later =
+        Propagation { start, duration_minutes: 7.0, step_minutes: 2.5, ..propagation(ISS) }.states().unwrap();
     let epochs: Vec<&str> = later.entries().iter().map(|state| state.epoch.as_str()).collect();
     assert_eq!(epochs, ["2008-09-20T13:25:40.104Z", "2008-09-20T13:28:10.104Z", "2008-09-20T13:30:40.104Z"]);
     let moved = distance(later.entries()[0].position, states.entries()[60].position);
-    assert!(moved < 1e-6, "{moved} km, for a time that is given to the microsecond");
+    assert!(moved < 1e-6, "{moved} km");
 }
 
 #[test]
-fn spans_that_are_none_are_told() {
+fn invalid_arguments_are_errors() {
     assert_eq!(
-        refused(&Span { step_minutes: 0.0, ..span(ISS) }),
-        "step_minutes is 0; it takes a number of minutes above zero"
+        error(&Propagation { step_minutes: 0.0, ..propagation(ISS) }),
+        "step_minutes is 0; it must be more than 0"
     );
     assert_eq!(
-        refused(&Span { duration_minutes: -1.0, ..span(ISS) }),
-        "duration_minutes is -1; it takes a number of minutes from zero"
+        error(&Propagation { duration_minutes: -1.0, ..propagation(ISS) }),
+        "duration_minutes is -1; it must be 0 or more"
     );
     assert_eq!(
-        refused(&Span { step_minutes: 0.01, ..span(ISS) }),
-        "duration_minutes 1440 by step_minutes 0.01 makes 144001 epochs; at most 20161 are computed, so shorten the \
+        error(&Propagation { step_minutes: 0.01, ..propagation(ISS) }),
+        "duration_minutes 1440 with step_minutes 0.01 makes 144001 epochs, but at most 20161 are allowed; shorten the \
          duration or lengthen the step"
     );
     assert_eq!(
-        refused(&Span { start: Start::Time("2008-13-01".into()), ..span(ISS) }),
-        "start is \"2008-13-01\", which is no date that can be used; it takes a day such as 2026-10-31 or a time such as \
-         2026-10-31T12:00:00Z, from the year 1950 to 2099"
+        error(&Propagation { start: Start::Time("2008-13-01".into()), ..propagation(ISS) }),
+        "start is \"2008-13-01\", which is not a valid date; use a day such as 2026-10-31 or a time such as \
+         2026-10-31T12:00:00Z, in the years 1950 to 2099"
     );
     assert_eq!(
-        refused(&Span { start: Start::Minutes(1e9), ..span(ISS) }),
-        "the states asked for are from 1000000000 to 1000001440 minutes from the epoch of the TLE, \
-         2008-09-20T12:25:40.104Z; it takes 366 days (527040 minutes) before and after it"
+        error(&Propagation { start: Start::Minutes(1e9), ..propagation(ISS) }),
+        "the requested states are 1000000000 to 1000001440 minutes from the epoch of the TLE, \
+         2008-09-20T12:25:40.104Z; at most 366 days (527040 minutes) before or after it are allowed"
     );
 }
 
 #[test]
-fn an_orbit_that_decays_is_told() {
-    assert_eq!(span(DECAYING).states().unwrap().entries().len(), 1441);
-    let error = refused(&Span { duration_minutes: 14_400.0, ..span(DECAYING) });
-    assert!(error.starts_with("SGP4 has no state for this TLE: The propagated eccentricity"), "{error}");
-    assert!(error.ends_with("take a TLE of this satellite from nearer to that time"), "{error}");
+fn a_decayed_orbit_is_an_error() {
+    assert_eq!(propagation(DECAYING).states().unwrap().entries().len(), 1441);
+    let message = error(&Propagation { duration_minutes: 14_400.0, ..propagation(DECAYING) });
+    assert!(message.starts_with("SGP4 has no state for this TLE: The propagated eccentricity"), "{message}");
+    assert!(message.ends_with("use a TLE of this satellite from closer to that time"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! Whatever the data, the answer is JSON within its bytes that says what is missing.
+//! For any data the answer is JSON within its byte limit and marks what is missing.
 
 use proptest::prelude::*;
 
@@ -20,13 +20,13 @@ fn assert_bounded(wrapped: &Wrapped, max_bytes: usize) {
 }
 
 #[test]
-fn the_summary_is_first_and_cut() {
+fn the_summary_comes_first_and_is_truncated() {
     let wrapped = wrap_response(&json!({"a": 1}), &"é".repeat(101), ResponseLimits::default()).unwrap();
     assert_eq!(wrapped.compact(), format!(r#"{{"summary":"{}","a":1}}"#, "é".repeat(100)));
 }
 
 #[test]
-fn every_kind_of_data_has_its_place() {
+fn every_kind_of_data_is_wrapped() {
     for (data, expected) in [
         (json!({"a": [1]}), json!({"summary": "a summary", "a": [1]})),
         (json!([1, 2]), json!({"summary": "a summary", "items": [1, 2], "totalCount": 2, "showing": 2})),
@@ -38,7 +38,7 @@ fn every_kind_of_data_has_its_place() {
 }
 
 #[test]
-fn names_that_are_taken_are_moved() {
+fn members_with_reserved_names_are_renamed() {
     let data = json!({"summary": 1, "data.summary": 2, "hasMore": false});
     assert_eq!(
         wrap(&data).to_value(),
@@ -49,7 +49,7 @@ fn names_that_are_taken_are_moved() {
 }
 
 #[test]
-fn only_large_data_are_stored() {
+fn only_large_data_is_stored() {
     let store = |_: &Value| Ok::<_, std::io::Error>("ax://x/1".to_owned());
     let small = json!(vec![1; 50]);
     let limits = ResponseLimits::default();
@@ -76,7 +76,7 @@ fn wide_objects_and_huge_keys_are_bounded() {
 }
 
 #[test]
-fn much_of_the_room_is_used() {
+fn most_of_the_byte_limit_is_used() {
     let rows: Vec<Value> = (0..200).map(|n| json!({"id": n, "text": "y".repeat(2000)})).collect();
     let text = wrap(&json!(rows)).text();
     assert!(text.len() > 4000 && text.contains("\"showing\": 10"), "{}", text.len());
@@ -86,7 +86,7 @@ fn much_of_the_room_is_used() {
 }
 
 #[test]
-fn no_room_is_an_error() {
+fn a_byte_limit_too_small_is_an_error() {
     let limits = ResponseLimits::default().with_max_bytes(60);
     let error = wrap_response(&json!([1]), "a summary", limits).unwrap_err();
     assert!(error.needed > 60 && error.to_string().contains("max_bytes is 60"), "{error}");
@@ -123,7 +123,7 @@ fn is_within(value: &Value, limits: &ResponseLimits) -> bool {
         Value::Object(members) => members.values().all(|member| is_within(member, limits)),
         Value::String(text) => {
             let unmarked = text.strip_suffix("...").unwrap_or(text);
-            // The line that says how many are missing comes on top of those that are shown.
+            // The mark for omitted lines is a line of its own.
             unmarked.chars().count() <= limits.max_string_length
                 && text.lines().count() <= limits.max_log_lines + 1
         }
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn what_fits_is_only_truncated(data in any_json()) {
+    fn data_that_fits_is_only_truncated(data in any_json()) {
         let truncated = truncate(&data, &ResponseLimits::default());
         let wrapped = wrap(&data);
         if let Value::Object(members) = &truncated && data.is_object() && result_bytes(&truncated) < 10_000 {

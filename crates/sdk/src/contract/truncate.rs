@@ -1,20 +1,20 @@
-//! Any JSON value cut down to the limits, with a mark wherever something is missing.
+//! Truncates any JSON value to the limits, with a mark wherever something is missing.
 //!
-//! A long array becomes `{"items": [first], "totalCount": n, "showing": k}`, which counts as no level of its own; a
-//! long string ends with `...`; a long log keeps its head and tail with the number of lines between; what is nested
-//! too deep is `"[truncated]"` unless dotted keys make room for it.
+//! A long array becomes `{"items": [first], "totalCount": n, "showing": k}`, which does not count as a level of its own.
+//! A long string ends with `...`. A long log keeps its head and tail with the number of omitted lines between them. A
+//! value nested too deep becomes `"[truncated]"`, unless [`flatten`] can bring it within the depth.
 //!
-//! [`Cut`] has two limits more, for members and keys of objects. They are without effect at first and come down with
-//! all others when the bytes of the whole demand it: scaled to nothing, every value is a few bytes long, which is
-//! why some scale always fits.
+//! [`Truncator`] adds limits on the members and keys of objects. They start out without effect and shrink with the other
+//! limits until the whole fits its bytes. With all limits at zero every value takes a few bytes, so some step fits.
 
 use serde_json::{Map, Value, json};
 
-use super::{ResponseLimits, first_chars, flatten::flatten};
+use super::{ResponseLimits, flatten::flatten};
+use crate::text::first_chars;
 
-/// Returns a value cut down to the limits on arrays, strings, lines and depth.
+/// Truncates a value to the limits on array items, string length, log lines and depth.
 ///
-/// Keys and the number of members are left as they are; [`super::wrap_response`] bounds the bytes of the whole.
+/// Keys and the number of members are not limited; [`super::wrap_response`] also limits the bytes of the whole.
 ///
 /// ```
 /// use serde_json::json;
@@ -25,12 +25,12 @@ use super::{ResponseLimits, first_chars, flatten::flatten};
 /// ```
 pub fn truncate(value: &Value, limits: &ResponseLimits) -> Value {
     let flat = flatten(value, limits);
-    Cut::of(limits).value(flat.as_ref().unwrap_or(value), 0)
+    Truncator::new(limits).value(flat.as_ref().unwrap_or(value), 0)
 }
 
-/// The limits in force while a value is cut.
+/// Truncates values to a set of limits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cut {
+pub(super) struct Truncator {
     depth: usize,
     items: usize,
     chars: usize,
@@ -39,8 +39,8 @@ pub(super) struct Cut {
     key_chars: usize,
 }
 
-impl Cut {
-    fn of(limits: &ResponseLimits) -> Self {
+impl Truncator {
+    fn new(limits: &ResponseLimits) -> Self {
         Self {
             depth: limits.max_json_depth,
             items: limits.max_array_items,
@@ -51,10 +51,10 @@ impl Cut {
         }
     }
 
-    /// Returns the limits made smaller, by quarters; the first step changes nothing that could fit.
+    /// Returns the truncator of a step: each step reduces the limits by quarters, step 0 changes nothing that could fit.
     ///
-    /// Members and keys of objects come down fastest and elements of arrays slowest: a few more rows tell more than
-    /// the thousandth key of a map.
+    /// Limits on members and keys shrink fastest and the one on array items slowest: a few more rows are worth more
+    /// than the thousandth key of a map.
     pub(super) fn step(limits: &ResponseLimits, step: u32) -> Self {
         let quarters =
             |limit: usize, times: u32| (0..times).fold(limit, |limit, _| limit - limit.div_ceil(4));
@@ -63,14 +63,14 @@ impl Cut {
             items: quarters(limits.max_array_items, step / 2),
             chars: quarters(limits.max_string_length, step),
             lines: quarters(limits.max_log_lines, step),
-            // A member takes at least these bytes: two quotes escaped, a colon, a space and a value.
+            // A member takes at least 7 bytes: two escaped quotes, a colon, a space and a value.
             members: quarters(limits.max_bytes / 7, step * 2),
             key_chars: quarters(limits.max_bytes, step * 2),
         }
     }
 
-    /// Whether nothing is left that could be made smaller.
-    pub(super) fn is_least(&self) -> bool {
+    /// Returns whether all limits are zero.
+    pub(super) fn is_exhausted(&self) -> bool {
         self.items == 0 && self.chars == 0 && self.lines == 0 && self.members == 0 && self.key_chars == 0
     }
 
@@ -86,7 +86,7 @@ impl Cut {
         }
     }
 
-    /// Returns the elements that are shown.
+    /// Returns the leading items of an array, each truncated.
     pub(super) fn items(&self, items: &[Value], depth: usize) -> Vec<Value> {
         items.iter().take(self.items).map(|item| self.value(item, depth + 1)).collect()
     }
@@ -101,26 +101,28 @@ impl Cut {
     }
 
     pub(super) fn object(&self, members: &Map<String, Value>, depth: usize) -> Map<String, Value> {
-        let mut cut = Map::new();
+        let mut shown = Map::new();
         for (key, child) in members.iter().take(self.members) {
-            let key = marked(key, self.key_chars);
-            // Two keys may begin alike; the first one stays and the other is counted as missing.
-            if !cut.contains_key(&key) {
-                cut.insert(key, self.value(child, depth + 1));
+            let key = shortened(key, self.key_chars);
+            // Two shortened keys may be equal; the first stays and the other counts as missing.
+            if !shown.contains_key(&key) {
+                shown.insert(key, self.value(child, depth + 1));
             }
         }
-        let missing = members.len() - cut.len();
+        let missing = members.len() - shown.len();
         if missing > 0 {
-            cut.insert(free_key("...", ".", &cut), format!("{missing} more keys").into());
+            shown.insert(free_key("...", ".", &shown), format!("{missing} more keys").into());
         }
-        cut
+        shown
     }
 
     fn text(&self, text: &str) -> String {
-        self.log(text).unwrap_or_else(|| marked(text, self.chars))
+        self.log(text).unwrap_or_else(|| shortened(text, self.chars))
     }
 
-    /// Head and tail of a text of too many lines, each line with its share of the characters.
+    /// Returns head and tail of a text with too many lines, each line shortened to its share of the characters.
+    ///
+    /// `None` means that the text has few enough lines, or that the shares would be too short to be useful.
     fn log(&self, text: &str) -> Option<String> {
         let total = text.lines().count();
         if total <= self.lines || self.lines < 2 {
@@ -128,31 +130,31 @@ impl Cut {
         }
         let (head, tail) = (self.lines.div_ceil(2), self.lines / 2);
         let mark = format!("... {} lines omitted ...", total - head - tail);
-        let whole = |keep: &dyn Fn(&str) -> String| {
-            let mut kept: Vec<String> = text.lines().take(head).map(keep).collect();
-            kept.push(mark.clone());
-            kept.extend(text.lines().skip(total - tail).map(keep));
-            kept.join("\n")
+        let join = |shorten: &dyn Fn(&str) -> String| {
+            let mut lines: Vec<String> = text.lines().take(head).map(shorten).collect();
+            lines.push(mark.clone());
+            lines.extend(text.lines().skip(total - tail).map(shorten));
+            lines.join("\n")
         };
-        let joined = whole(&str::to_owned);
+        let joined = join(&str::to_owned);
         if joined.chars().count() <= self.chars {
             return Some(joined);
         }
         let share = self.chars.saturating_sub(mark.len() + self.lines) / self.lines;
-        (share >= LEAST_SHARE).then(|| whole(&|line| marked(line, share - "...".len())))
+        (share >= MIN_LINE_CHARS).then(|| join(&|line| shortened(line, share - "...".len())))
     }
 }
 
-/// Characters of a line below which head and tail say less than the beginning does.
-const LEAST_SHARE: usize = 12;
+/// Characters per line below which head and tail are less useful than the beginning of the text.
+const MIN_LINE_CHARS: usize = 12;
 
-/// The first characters of a text, with `...` behind where some are missing.
-fn marked(text: &str, count: usize) -> String {
+/// Returns the first characters of a text, followed by `...` if some are missing.
+fn shortened(text: &str, count: usize) -> String {
     let first = first_chars(text, count);
     if first.len() == text.len() { text.to_owned() } else { format!("{first}...") }
 }
 
-/// A key that is not taken yet.
+/// Returns a key that is not taken, by prefixing it as often as needed.
 pub(super) fn free_key(key: &str, prefix: &str, taken: &Map<String, Value>) -> String {
     let mut key = key.to_owned();
     while taken.contains_key(&key) {
@@ -165,57 +167,60 @@ pub(super) fn free_key(key: &str, prefix: &str, taken: &Map<String, Value>) -> S
 mod tests {
     use super::*;
 
-    fn cut(value: Value) -> Value {
+    fn truncated(value: Value) -> Value {
         truncate(&value, &ResponseLimits::default())
     }
 
     #[test]
-    fn what_is_within_the_limits_stays() {
+    fn a_value_within_the_limits_is_unchanged() {
         let value = json!({"a": [1.0, null, true], "b": {"c": {"d": {"e": "x".repeat(500)}}}, "": {}});
         let numbers: Vec<u64> = (0..10).collect();
-        assert_eq!(cut(value.clone()), value);
-        assert_eq!(cut(json!(numbers)), json!(numbers));
+        assert_eq!(truncated(value.clone()), value);
+        assert_eq!(truncated(json!(numbers)), json!(numbers));
     }
 
     #[test]
-    fn a_long_array_says_how_long_it_is() {
+    fn a_long_array_states_its_length() {
         let numbers: Vec<u64> = (0..25).collect();
         assert_eq!(
-            cut(json!({"n": numbers})),
+            truncated(json!({"n": numbers})),
             json!({"n": {"items": numbers[..10], "totalCount": 25, "showing": 10}})
         );
     }
 
     #[test]
-    fn a_long_string_is_cut_between_characters() {
-        assert_eq!(cut(json!("é𝄞".repeat(251))), json!("é𝄞".repeat(250) + "..."));
+    fn a_long_string_is_truncated_between_characters() {
+        assert_eq!(truncated(json!("é𝄞".repeat(251))), json!("é𝄞".repeat(250) + "..."));
     }
 
     #[test]
-    fn what_is_too_deep_is_marked_or_flattened() {
-        assert_eq!(cut(json!([[[[[1]]]]])), json!([[[[["[truncated]"]]]]]));
-        assert_eq!(cut(json!({"a": {"b": {"c": {"d": {"e": 1}}}}})), json!({"a.b": {"c": {"d": {"e": 1}}}}));
+    fn deep_values_are_marked_or_flattened() {
+        assert_eq!(truncated(json!([[[[[1]]]]])), json!([[[[["[truncated]"]]]]]));
+        assert_eq!(
+            truncated(json!({"a": {"b": {"c": {"d": {"e": 1}}}}})),
+            json!({"a.b": {"c": {"d": {"e": 1}}}})
+        );
     }
 
     #[test]
     fn a_log_keeps_head_and_tail() {
         let log: Vec<String> = (0..100).map(|line| format!("line {line}")).collect();
-        let short = cut(json!(log.join("\n")));
+        let short = truncated(json!(log.join("\n")));
         let short = short.as_str().unwrap();
         assert!(short.starts_with("line 0\n") && short.ends_with("\nline 99"), "{short}");
         assert!(short.contains("line 9\n... 80 lines omitted ...\nline 90"), "{short}");
 
         let wide: Vec<String> = (0..100).map(|line| format!("{line} {}", "x".repeat(90))).collect();
-        let wide = cut(json!(wide.join("\n")));
+        let wide = truncated(json!(wide.join("\n")));
         let wide = wide.as_str().unwrap();
         assert!(wide.chars().count() <= 500 && wide.lines().count() == 21, "{wide}");
         assert!(wide.contains("... 80 lines omitted ...\n90 xxx"), "{wide}");
     }
 
     #[test]
-    fn keys_that_begin_alike_are_counted() {
+    fn equal_shortened_keys_count_as_missing() {
         let limits = ResponseLimits { max_bytes: 3, ..ResponseLimits::default() };
-        let step = Cut { members: 5, ..Cut::step(&limits, 0) };
+        let step = Truncator { members: 5, ..Truncator::step(&limits, 0) };
         let value = json!({"...": 0, "abcde": 1, "abcxy": 2});
         assert_eq!(step.value(&value, 0), json!({"...": 0, "abc...": 1, "....": "1 more keys"}));
     }

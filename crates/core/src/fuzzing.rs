@@ -1,4 +1,6 @@
-//! Private functions opened to the fuzzers, behind a feature. Not part of the interface.
+//! Private functions opened to the fuzzers.
+//!
+//! Behind a feature, and not part of the interface.
 
 use crate::json::string;
 

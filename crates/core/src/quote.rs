@@ -73,7 +73,7 @@ pub fn closing(bytes: &[u8], from: usize, quote: u8, escapes: &mut bool) -> Insi
         if doubled != 0 {
             match one_by_one(&bytes[..at + WORD_BYTES], at, escaped != 0, quote, escapes) {
                 Inside::GoesOn(next) => {
-                    (at, escaped) = (at + WORD_BYTES, if next > at + WORD_BYTES { 0x80 } else { 0 })
+                    (at, escaped) = (at + WORD_BYTES, if next > at + WORD_BYTES { 0x80 } else { 0 });
                 }
                 ends => return ends,
             }

@@ -1,4 +1,6 @@
 //! Writes quantities for a reader: grouped digits in sentences, plain digits in tables, short forms for estimates.
+//!
+//! All text of overviews, frames and views uses these functions, so that a quantity looks the same everywhere.
 
 /// Writes a count with thousands separators: `512,340`.
 pub(crate) fn grouped(value: u64) -> String {
@@ -36,6 +38,11 @@ pub(crate) fn size(bytes: u64) -> String {
         Some(number) => format!("{number} {}B", &short[number.len()..]),
         None => format!("{short} B"),
     }
+}
+
+/// Returns the mark before a number: `~` for an estimate, nothing for an exact one.
+pub(crate) fn estimate_mark(exact: bool) -> &'static str {
+    if exact { "" } else { "~" }
 }
 
 /// Writes an integer that was multiplied by ten to the power of `digits`, without trailing zeros.

@@ -1,7 +1,8 @@
 //! Several files in one text, as `read_multiple_files` tools return them: a line with the path and a colon, the
 //! content, a line of dashes.
 //!
-//! A file that is JSON is data like any other under `content`; every other is a text.
+//! Each file is a record with its path, its size and its content. Content that is JSON is read as data; any other is a
+//! string.
 
 use crate::json::value::{ReadLimits, Value};
 use crate::json::{Dialect, Event, Scanner, StringToken, compact, string};

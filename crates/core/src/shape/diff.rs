@@ -1,5 +1,7 @@
 //! The strategy for unified diffs: an overview shows every file with its added and removed lines, then changed lines as
 //! far as they fit.
+//!
+//! Added and removed lines are counted over the whole diff, whatever is shown of it.
 
 use std::io;
 

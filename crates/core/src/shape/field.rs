@@ -1,4 +1,7 @@
 //! The fields of records: what kind of field each is, and how useful its statistics are.
+//!
+//! The kind decides which statistics are shown, the score in which order; both follow from the profile alone, so that
+//! the same data always gives the same overview.
 
 use crate::profile::node::PathNode;
 use crate::profile::number::NumberStats;

@@ -1,5 +1,8 @@
 //! The part of an overview for what a result has beside its main text: images, audio, resources, links, unknown
 //! blocks, and structured content or texts that the main text does not repeat.
+//!
+//! It is composed before the main text. An image is passed on if it leaves space for text; everything else is
+//! described in a line.
 
 use std::io;
 

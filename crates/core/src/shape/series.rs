@@ -77,15 +77,14 @@ fn write_numbers(
     };
     let (sum, exact) = numbers.sum();
     let (median, exact_median) = numbers.median();
-    let about = |exact: bool| if exact { "" } else { "~" };
     let measures = format!(
         "min {}, max {}, mean {}, median {}{}, sum {}{sum}",
         at(numbers.min_at)?,
         at(numbers.max_at)?,
         write::float(numbers.mean()),
-        about(exact_median),
+        write::estimate_mark(exact_median),
         write::float(median),
-        about(exact)
+        write::estimate_mark(exact)
     );
     writer.push(section, measures);
     match Grid::of(table) {

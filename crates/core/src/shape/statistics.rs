@@ -100,7 +100,7 @@ impl FieldStatistics<'_, '_> {
                 return Ok(groups);
             }
             let (sum, exact) = numbers.sum();
-            let about = if exact { "" } else { "~" };
+            let about = write::estimate_mark(exact);
             return Ok(format!("sum {about}{sum}{}; {groups}", self.label("max: ", numbers.max_at)?));
         }
         let (min, max) =
@@ -120,11 +120,11 @@ impl FieldStatistics<'_, '_> {
         let mut out = format!(", mean {}", write::float(numbers.mean()));
         if self.cap >= 80 {
             let (median, exact) = numbers.median();
-            out.push_str(&format!(", median {}{}", if exact { "" } else { "~" }, write::float(median)));
+            out.push_str(&format!(", median {}{}", write::estimate_mark(exact), write::float(median)));
         }
         if is_additive(&field.name()) {
             let (sum, exact) = numbers.sum();
-            out.push_str(&format!(", sum {}{sum}", if exact { "" } else { "~" }));
+            out.push_str(&format!(", sum {}{sum}", write::estimate_mark(exact)));
         }
         out
     }
@@ -208,7 +208,7 @@ impl FieldStatistics<'_, '_> {
     fn map(&self, field: &Field, node: &PathNode) -> io::Result<String> {
         let (distinct, exact) = node.keys.distinct();
         let sizes = node.members.as_ref().map_or((0, 0), |members| (members.min, members.max));
-        let about = if exact { "" } else { "~" };
+        let about = write::estimate_mark(exact);
         let mut out = format!("map, {about}{distinct} keys");
         if node.types.objects > 1 {
             out.push_str(&format!(" ({} to {} each)", sizes.0, sizes.1));

@@ -74,7 +74,7 @@ pub(crate) fn group_counts(
 ) -> io::Result<String> {
     let mut ranked = counts.ranked();
     let (distinct, exact) = counts.distinct();
-    let about = if exact { "" } else { "~" };
+    let about = write::estimate_mark(exact);
     // Where most values occur once, only those that repeat are worth showing.
     if distinct > 12 && distinct * 2 > counts.total() {
         ranked.retain(|entry| entry.count > 1);

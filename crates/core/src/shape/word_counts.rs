@@ -1,5 +1,7 @@
 //! Counts the words of a text that stand out: words in capitals, which logs and reports use for states, codes such as
 //! `CVE-2022-35737`, and the most frequent words.
+//!
+//! The strategies for texts count while they read lines, in bounded memory.
 
 use crate::profile::value_counts::ValueCounts;
 

@@ -1,19 +1,21 @@
-//! The values a tool was called with, to find the records they speak of.
+//! The values of a call's arguments.
+//!
+//! An overview prefers rows that contain one of these values: they are likely what the caller is looking for.
 
 use crate::json::{Dialect, Event, Scanner, string};
 use crate::source::Span;
 use crate::text::Text;
 
-/// The most values looked at.
-const MOST: usize = 16;
+/// The maximum number of values taken from the arguments of a call.
+const MAX_ARGUMENT_VALUES: usize = 16;
 
-/// Returns the scalars of a call's arguments that are long enough to mean something.
+/// Returns the scalars of a call's arguments that are long enough to be specific.
 pub(crate) fn values(arguments: Option<&str>) -> Vec<String> {
     let Some(source) = arguments.map(str::as_bytes) else { return Vec::new() };
     let text = Text::plain(&source, Span::whole(&source));
     let mut scanner = Scanner::new(&text, Dialect::Json);
     let mut values = Vec::new();
-    while values.len() < MOST {
+    while values.len() < MAX_ARGUMENT_VALUES {
         let value = match scanner.next() {
             Ok(Event::String(token)) => string::decode_text(token.raw),
             Ok(Event::Number(raw)) => String::from_utf8_lossy(raw).into_owned(),

@@ -1,24 +1,26 @@
-//! How much an answer may cost.
+//! The budget of an answer: how many tokens and bytes it may cost.
+//!
+//! No answer that the engine writes ever exceeds its budget; the strategies and views take what they may use from it.
 
 use crate::quantity::{Bytes, Tokens};
 
-/// The most tokens and bytes of one answer.
+/// The maximum number of tokens and bytes of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Tokens of what the model reads.
     pub tokens: Tokens,
-    /// Bytes of the serialized result, less the base64 data of pictures.
+    /// Bytes of the serialized result, without the base64 data of images.
     pub bytes: Bytes,
 }
 
 impl Budget {
-    /// Tokens of an answer unless something else was asked for.
+    /// The default number of tokens.
     pub const DEFAULT_TOKENS: Tokens = Tokens(2000);
-    /// Bytes of an answer unless something else was asked for; below the smallest cut of any client.
+    /// The default number of bytes, below the limit at which any known client truncates.
     pub const DEFAULT_BYTES: Bytes = Bytes(10_240);
-    /// The smallest budget in which a frame, a handle and the next step can stand.
+    /// The smallest token budget that has space for a frame, a handle and the next step.
     pub const LEAST_TOKENS: Tokens = Tokens(250);
-    /// The smallest byte limit in which a frame, a handle and the next step can stand.
+    /// The smallest byte limit that has space for a frame, a handle and the next step.
     pub const LEAST_BYTES: Bytes = Bytes(1_536);
 
     /// Returns a budget in tokens with the byte limit that goes with it: five bytes a token, at least 10,240.

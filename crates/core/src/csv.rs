@@ -1,15 +1,15 @@
-//! Separated values: recognising them, reading their rows, and feeding a profile.
+//! Separated values: recognises them, reads their rows and feeds them to a profile.
 //!
-//! Rows are read here rather than by a library because every record's offset is needed, to read it again.
+//! Rows are read here rather than by a library because the engine needs the offset of every record to read it again.
 
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::value::{Elements, Text as ValueText, Value};
+use crate::json::value::Value;
 use crate::json::{StringToken, string};
 use crate::lines::Lines;
-use crate::profile::Builder;
+use crate::profile::ProfileBuilder;
 use crate::text::Text;
 
 /// A delimiter and the names of the columns.
@@ -19,14 +19,14 @@ pub(crate) struct Format {
     pub(crate) names: Vec<String>,
 }
 
-/// Rows of cells.
+/// Reads rows of cells.
 pub(crate) struct Rows<'a> {
     lines: Lines<'a>,
     delimiter: u8,
 }
 
-/// The most lines that one row may span, so that a stray quote does not swallow the text.
-const ROW_LINES: usize = 200;
+/// The maximum number of lines of one row, so that a stray quote does not swallow the rest of the text.
+const MAX_ROW_LINES: usize = 200;
 
 impl<'a> Rows<'a> {
     pub(crate) fn new(lines: Lines<'a>, delimiter: u8) -> Self {
@@ -48,7 +48,7 @@ impl<'a> Rows<'a> {
             if row.trim().is_empty() {
                 continue;
             }
-            for _ in 0..ROW_LINES {
+            for _ in 0..MAX_ROW_LINES {
                 if row.bytes().filter(|&byte| byte == b'"').count() % 2 == 0 {
                     break;
                 }
@@ -61,7 +61,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Splits one row into its cells; a cell in quotes may hold the delimiter, and quotes as pairs.
+/// Splits one row into its cells; a quoted cell may contain the delimiter, and doubled quotes.
 pub(crate) fn cells(row: &str, delimiter: u8) -> Vec<String> {
     let mut cells = Vec::new();
     let mut rest = row;
@@ -109,17 +109,19 @@ fn quoted_cell(quoted: &str, delimiter: u8) -> (String, Option<&str>) {
     }
 }
 
-/// How many rows a text must show before it counts as a table, and how many are looked at.
-const SAMPLE_ROWS: usize = 3;
-const SAMPLE: usize = 64;
+/// The minimum number of rows of a text of separated values, its header row included.
+const MIN_SAMPLE_ROWS: usize = 3;
+/// The maximum number of rows examined.
+const MAX_SAMPLE_ROWS: usize = 64;
 
 /// Recognises separated values from the beginning of a text.
 pub(crate) fn recognise(head: &str, whole: bool) -> Option<Format> {
-    let mut lines: Vec<&str> = head.lines().filter(|line| !line.trim().is_empty()).take(SAMPLE).collect();
+    let mut lines: Vec<&str> =
+        head.lines().filter(|line| !line.trim().is_empty()).take(MAX_SAMPLE_ROWS).collect();
     if !whole {
         lines.pop();
     }
-    if lines.len() < SAMPLE_ROWS {
+    if lines.len() < MIN_SAMPLE_ROWS {
         return None;
     }
     [b',', b'\t', b';', b'|'].into_iter().find_map(|delimiter| {
@@ -131,14 +133,14 @@ pub(crate) fn recognise(head: &str, whole: bool) -> Option<Format> {
     })
 }
 
-/// Whether the cells of a first row can be names: short, distinct, no numbers, none empty but a first one.
+/// Returns whether cells can be a header row: short, distinct, no numbers, none empty except the first.
 fn is_header(cells: &[String]) -> bool {
     let named = cells.iter().skip(1).all(|cell| !cell.trim().is_empty());
     let short = cells.iter().all(|cell| cell.len() <= 60 && !cell.contains(['{', '}', '=']));
     let words =
         cells.iter().all(|cell| crate::profile::number::Number::parse(cell.trim().as_bytes()).is_none());
     let distinct = cells.iter().enumerate().all(|(at, cell)| !cells[..at].contains(cell));
-    // Commas also stand in sentences.
+    // Sentences contain commas, too.
     let sentence = cells.iter().filter(|cell| cell.split_whitespace().count() > 5).count() * 3 > cells.len();
     named && short && words && distinct && !sentence
 }
@@ -147,13 +149,7 @@ impl Format {
     /// Returns a row as an object.
     pub(crate) fn object(&self, cells: &[String]) -> Value {
         let members = self.names.iter().zip(cells);
-        let read: Vec<(Box<str>, Value)> = members
-            .map(|(name, cell)| {
-                let text = ValueText { text: cell.as_str().into(), left_out: 0 };
-                (name.as_str().into(), Value::String(text))
-            })
-            .collect();
-        Value::Object(Elements { total: read.len() as u64, read })
+        Value::object(members.map(|(name, cell)| (name.as_str().into(), Value::string(cell))).collect())
     }
 
     /// Returns a row as JSON.
@@ -163,7 +159,7 @@ impl Format {
     }
 
     /// Feeds all rows to a profile and returns the offset after the last.
-    pub(crate) fn profile(&self, text: &Text<'_>, builder: &mut Builder) -> io::Result<u64> {
+    pub(crate) fn profile(&self, text: &Text<'_>, builder: &mut ProfileBuilder) -> io::Result<u64> {
         let mut rows = Rows::new(Lines::new(text), self.delimiter);
         rows.next()?;
         builder.open(false, rows.position());
@@ -180,7 +176,7 @@ impl Format {
     }
 }
 
-/// Returns an object of strings as JSON; an empty one is null, as it counts in statistics.
+/// Returns an object of strings as JSON; an empty string becomes null, as in the statistics.
 pub(crate) fn json_object<'m>(members: impl Iterator<Item = (&'m str, &'m str)>) -> String {
     let mut out = String::from("{");
     for (at, (name, value)) in members.enumerate() {
@@ -198,14 +194,13 @@ pub(crate) fn json_object<'m>(members: impl Iterator<Item = (&'m str, &'m str)>)
     out
 }
 
-/// Feeds one cell; an empty one counts as a null.
-pub(crate) fn feed_cell(builder: &mut Builder, name: &str, cell: &str, at: u64) {
-    let token = |text: &str| -> u64 { text.len() as u64 };
-    builder.key(&StringToken { raw: name.as_bytes(), length: token(name), escapes: false }, at);
+/// Feeds one cell to a profile; an empty cell counts as null.
+pub(crate) fn feed_cell(builder: &mut ProfileBuilder, name: &str, cell: &str, at: u64) {
+    builder.key(&StringToken::unescaped(name), at);
     if cell.is_empty() {
         builder.null(at);
     } else {
-        builder.string(&StringToken { raw: cell.as_bytes(), length: token(cell), escapes: false }, at);
+        builder.string(&StringToken::unescaped(cell), at);
     }
 }
 
@@ -220,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_told_from_prose() {
+    fn separated_values_and_prose_are_distinguished() {
         let table = recognise("date,rain,wind\n2012-01-01,0.0,4.7\n2012-01-02,10.9,4.5\n", true).unwrap();
         assert_eq!(table.names, ["date", "rain", "wind"]);
         assert!(

@@ -1,5 +1,7 @@
-//! A text that is data: JSON in one of its notations, separated values, or lines in a pattern. One pass makes its
-//! profile; afterwards single records and values are read again where they stand.
+//! A text that is data: JSON in one of its notations, separated values, or records formed by a pattern of lines.
+//!
+//! One pass over the text builds its profile; afterwards single records and values are read again at their offsets.
+//! [`Data`] has one constructor per notation, and everything behind it works on any notation.
 
 use std::io;
 use std::ops::Range;
@@ -8,12 +10,12 @@ use crate::csv;
 use crate::hints::Hints;
 use crate::json::value::Value;
 use crate::json::{Dialect, Event, ScanError, Scanner};
-use crate::pattern::{Others, Pattern};
-use crate::profile::{Builder, NodeId, Profile};
+use crate::pattern::{OtherLines, Pattern};
+use crate::profile::{DataProfile, NodeId, ProfileBuilder};
 use crate::records::{Notation, Records, scalar_at};
 use crate::text::Text;
 
-/// Where and why a text stopped being valid.
+/// Where and why a text stops being valid data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Break {
     pub(crate) offset: u64,
@@ -24,25 +26,36 @@ pub(crate) struct Break {
 pub(crate) struct Data<'t> {
     pub(crate) text: &'t Text<'t>,
     pub(crate) notation: Notation,
-    pub(crate) profile: Profile,
-    /// Where in the text the data stands; what is before and after is words about it.
+    pub(crate) profile: DataProfile,
+    /// The range of the data in the text; there may be other text before and after it.
     pub(crate) range: Range<u64>,
-    /// Lines that belong to no record, where records are lines.
-    pub(crate) others: Others,
-    /// Set where the text breaks off inside the data.
+    /// Lines that belong to no record, where records are formed by lines.
+    pub(crate) others: OtherLines,
+    /// Set if the text breaks off inside the data.
     pub(crate) broken: Option<Break>,
-    /// What is said about it from outside.
+    /// What the tool's policy says about the data.
     pub(crate) hints: Hints,
 }
 
 impl<'t> Data<'t> {
-    /// Reads JSON that begins at `start`; `None` where that is no JSON.
+    fn new(text: &'t Text<'t>, notation: Notation, builder: ProfileBuilder, range: Range<u64>) -> Self {
+        Self {
+            text,
+            notation,
+            profile: builder.finish(range.end),
+            range,
+            others: OtherLines::default(),
+            broken: None,
+            hints: Hints::default(),
+        }
+    }
+
+    /// Reads JSON that begins at `start`; `None` if that is not JSON.
     ///
-    /// Data that breaks off is still data if most of it could be read: a server that cuts its own output is
-    /// common.
+    /// Data that breaks off is still data if most of it can be read: servers often truncate their own output.
     pub(crate) fn json(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
         let mut scanner = Scanner::at(text, start, dialect)?;
-        let mut builder = Builder::new();
+        let mut builder = ProfileBuilder::new();
         match builder.scan_value(&mut scanner) {
             Ok(()) => {}
             Err(ScanError::Source(error)) => return Err(error),
@@ -51,18 +64,9 @@ impl<'t> Data<'t> {
                 if !enough {
                     return Ok(None);
                 }
-                let profile = builder.finish(offset);
                 let broken = Some(Break { offset, reason });
-                let range = start..offset;
-                return Ok(Some(Self {
-                    text,
-                    notation: Notation::Json(dialect),
-                    profile,
-                    range,
-                    others: Others::default(),
-                    broken,
-                    hints: Hints::default(),
-                }));
+                let data = Self::new(text, Notation::Json(dialect), builder, start..offset);
+                return Ok(Some(Self { broken, ..data }));
             }
         }
         let end = scanner.position();
@@ -72,23 +76,14 @@ impl<'t> Data<'t> {
         {
             return Ok(Some(lines));
         }
-        let profile = builder.finish(end);
-        Ok(Some(Self {
-            text,
-            notation: Notation::Json(dialect),
-            profile,
-            range: start..end,
-            others: Others::default(),
-            broken: None,
-            hints: Hints::default(),
-        }))
+        Ok(Some(Self::new(text, Notation::Json(dialect), builder, start..end)))
     }
 
-    /// Reads one JSON value after another, as the elements of one list; `None` unless there are several and they
+    /// Reads one JSON value after another as the elements of one list; `None` unless there are at least two and they
     /// reach the end of the text.
     fn json_lines(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
         let mut scanner = Scanner::at(text, start, dialect)?;
-        let mut builder = Builder::new();
+        let mut builder = ProfileBuilder::new();
         builder.open(false, start);
         let mut broken = None;
         let mut count = 0u64;
@@ -120,51 +115,26 @@ impl<'t> Data<'t> {
             return Ok(None);
         }
         let end = scanner.position();
-        let profile = builder.finish(end);
-        Ok(Some(Self {
-            text,
-            notation: Notation::JsonLines(dialect),
-            profile,
-            range: start..end,
-            others: Others::default(),
-            broken,
-            hints: Hints::default(),
-        }))
+        let data = Self::new(text, Notation::JsonLines(dialect), builder, start..end);
+        Ok(Some(Self { broken, ..data }))
     }
 
     /// Reads separated values.
-    pub(crate) fn table(text: &'t Text<'t>, format: csv::Format) -> io::Result<Self> {
-        let mut builder = Builder::new();
+    pub(crate) fn csv(text: &'t Text<'t>, format: csv::Format) -> io::Result<Self> {
+        let mut builder = ProfileBuilder::new();
         let end = format.profile(text, &mut builder)?;
-        let profile = builder.finish(end);
-        Ok(Self {
-            text,
-            notation: Notation::Table(format),
-            profile,
-            range: 0..end,
-            others: Others::default(),
-            broken: None,
-            hints: Hints::default(),
-        })
+        Ok(Self::new(text, Notation::Table(format), builder, 0..end))
     }
 
-    /// Reads records in a pattern of the text's own.
+    /// Reads records formed by a pattern of lines.
     pub(crate) fn pattern(text: &'t Text<'t>, pattern: Pattern) -> io::Result<Self> {
-        let mut builder = Builder::new();
+        let mut builder = ProfileBuilder::new();
         let (end, others) = pattern.profile(text, &mut builder)?;
-        let profile = builder.finish(end);
-        Ok(Self {
-            text,
-            notation: Notation::Pattern(pattern),
-            profile,
-            range: 0..end,
-            others,
-            broken: None,
-            hints: Hints::default(),
-        })
+        let data = Self::new(text, Notation::Pattern(pattern), builder, 0..end);
+        Ok(Self { others, ..data })
     }
 
-    /// Returns the name of the notation, where it is one of its own.
+    /// Returns the name of the notation, if it differs from the kind the text was recognised as.
     pub(crate) fn kind(&self) -> Option<&'static str> {
         match self.notation {
             Notation::JsonLines(_) => Some("json lines"),
@@ -172,7 +142,7 @@ impl<'t> Data<'t> {
         }
     }
 
-    /// Returns access to the elements of a container that stands alone at its path.
+    /// Returns access to the elements of a container that is the only one at its path.
     pub(crate) fn records(&self, container: NodeId) -> Option<Records<'_>> {
         let node = self.profile.node(container);
         let index = node.index.as_deref()?;
@@ -180,7 +150,7 @@ impl<'t> Data<'t> {
         Some(Records { text: self.text, notation: &self.notation, index, keyed })
     }
 
-    /// Returns the scalar at an offset; `None` where values do not stand by themselves (rows of a table).
+    /// Returns the scalar at an offset; `None` in notations whose values have no offset of their own.
     pub(crate) fn scalar(&self, offset: u64) -> io::Result<Option<Value>> {
         match self.notation {
             Notation::Json(dialect) | Notation::JsonLines(dialect) => scalar_at(self.text, offset, dialect),

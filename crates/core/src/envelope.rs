@@ -1,34 +1,33 @@
-//! What the model reads instead of a result that would not fit: a frame in our words around a fenced body of data.
+//! What the model reads instead of a result that does not fit: a frame in our words around a fenced body of data.
 //!
-//! The first line is prose and names what came back, how much it was and where all of it is kept; the last line
-//! is the exact call that reads on. Everything that comes from the upstream stands between two fence lines, and
-//! the fence is proven not to occur in it, so that no result can end its own fence and speak in the frame's
-//! voice.
+//! The first line is prose and says what came back, how large it is and the handle of the complete result; the last
+//! line is the exact call that reads on. Everything that comes from the upstream is between two fence lines, and the
+//! fence is proven not to occur in it, so that no result can end its own fence and speak in the frame's voice.
 
 use crate::json::string;
 use crate::payload::{Member, Payload};
 use crate::source::Span;
 use crate::{visible, write};
 
-/// What the frame has to say.
+/// The content of the frame.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Frame {
     /// What came back: `430 rows`.
     pub(crate) what: String,
-    /// What of it stands below: `all 430 thinned to 3 of 31 fields`.
+    /// What part of it the body shows: `all 430 thinned to 3 of 31 fields`.
     pub(crate) below: String,
     /// What is not shown, and how much of it.
     pub(crate) left_out: Vec<String>,
-    /// Arguments of `result_query` that read on, best first, such as `"page":2`. None where all is shown.
+    /// Arguments of `result_query` that read on, best first, such as `"page":2`; empty if everything is shown.
     pub(crate) next: Vec<String>,
-    /// Further sentences, such as that colours were left out.
+    /// Further sentences, such as that colour codes were left out.
     pub(crate) notes: Vec<String>,
 }
 
-/// The name of a result, and what became of it.
+/// The name of a result, and whether it is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Handle<'h> {
-    /// `<tool>-<id>`, as it stands in text.
+    /// `<tool>-<id>`, as written in text.
     pub name: &'h str,
     /// Whether it is kept.
     pub state: State<'h>,
@@ -36,20 +35,20 @@ pub struct Handle<'h> {
     pub reader: &'h str,
 }
 
-/// What became of a complete result.
+/// Whether a complete result is kept.
 #[derive(Debug, Clone, Copy)]
 pub enum State<'h> {
-    /// It is kept; for how long, in words: `kept 24 h`.
+    /// It is kept; the words say for how long: `kept 24 h`.
     Kept(&'h str),
-    /// It could not be kept; why.
+    /// It could not be kept; the words say why.
     Lost(&'h str),
 }
 
 impl<'h> Handle<'h> {
-    /// The name of the tool that reads kept results, unless an upstream has one of that name.
+    /// The default name of the tool that reads kept results; another is used if an upstream has a tool of this name.
     pub const READER: &'static str = "result_query";
 
-    /// Returns the handle of a result that is kept, such as `kept 24 h`.
+    /// Returns the handle of a result that is kept; `words` say for how long, such as `kept 24 h`.
     pub fn kept(name: &'h str, words: &'h str) -> Self {
         Self { name, state: State::Kept(words), reader: Self::READER }
     }
@@ -65,7 +64,7 @@ impl<'h> Handle<'h> {
     }
 }
 
-/// Returns the name of a kept result in text: `<tool>-<id>`, whatever characters the tool's name has.
+/// Returns the name of a kept result: `<tool>-<id>`, with other than plain characters of the tool's name replaced.
 pub fn handle_name(tool: &str, id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') { c } else { '_' };
     let tool: String = tool.chars().take(48).map(plain).collect();
@@ -73,27 +72,27 @@ pub fn handle_name(tool: &str, id: &str) -> String {
     format!("{tool}-{id}")
 }
 
-/// Characters shown of a tool's name.
-const TOOL: usize = 64;
+/// The maximum number of characters shown of a tool's name.
+const MAX_TOOL_NAME_CHARACTERS: usize = 64;
 
-/// Returns a tool's name as it may stand in a sentence.
+/// Returns a tool's name as shown in a sentence.
 pub(crate) fn tool_name(tool: &str) -> String {
-    let name = visible::cut(tool, TOOL);
+    let name = visible::cut(tool, MAX_TOOL_NAME_CHARACTERS);
     if name.is_empty() { "the tool".into() } else { name }
 }
 
-/// What the frame says of the call.
-pub(crate) struct Call<'c> {
+/// What the frame says about the call.
+pub(crate) struct CallFacts<'c> {
     pub(crate) tool: &'c str,
     pub(crate) handle: Handle<'c>,
-    /// How much came back: `512,340 bytes, ~128k tokens`.
+    /// The size of the result: `512,340 bytes, ~128k tokens`.
     pub(crate) size: String,
     /// Whether the tool reported an error.
     pub(crate) failed: bool,
 }
 
 /// Writes the whole text: frame, fenced body, next step.
-pub(crate) fn text(call: &Call<'_>, frame: &Frame, body: &str) -> String {
+pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
     let tool = tool_name(call.tool);
     let verb = if call.failed { "failed and returned" } else { "returned" };
     let Handle { name, state, reader } = call.handle;
@@ -155,7 +154,7 @@ pub(crate) fn part_text(
     out
 }
 
-/// A mark that does not occur in the body: the end of the handle, made longer until it is absent.
+/// Returns a fence that does not occur in the body: the end of the handle, repeated until it is absent.
 fn fence(handle: &str, body: &str) -> String {
     let id: Vec<char> = handle.chars().rev().filter(char::is_ascii_alphanumeric).take(12).collect();
     for length in 4.. {
@@ -165,10 +164,10 @@ fn fence(handle: &str, body: &str) -> String {
             return fence;
         }
     }
-    unreachable!("a body of finite length lacks some mark");
+    unreachable!("a fence longer than the body cannot occur in it");
 }
 
-/// Writes how much a result is: `512,340 bytes, ~128k tokens`.
+/// Writes the size of a result: `512,340 bytes, ~128k tokens`.
 pub(crate) fn size(cost: &crate::measure::Cost) -> String {
     let tokens = match cost.estimated {
         true => format!("~{}", write::short(cost.tokens.0)),
@@ -177,12 +176,12 @@ pub(crate) fn size(cost: &crate::measure::Cost) -> String {
     format!("{} bytes, {tokens} tokens", cost.bytes)
 }
 
-/// Other members of a result are kept up to this many bytes in all.
-const MEMBERS: u64 = 512;
+/// The maximum number of bytes of other members, in total, that a shaped result carries.
+const MAX_MEMBER_BYTES: u64 = 512;
 
-/// Returns the other members of a result that are small enough to be kept, or those that are not.
+/// Returns the other members that a shaped result carries, or, if not `kept`, those that it does not.
 fn members<'p>(payload: &'p Payload<'_>, kept: bool) -> Vec<&'p Member> {
-    let mut left = MEMBERS;
+    let mut left = MAX_MEMBER_BYTES;
     let mut out = Vec::new();
     for member in &payload.others {
         let length = member.value.len() + member.key.len() as u64 + 4;
@@ -202,7 +201,7 @@ pub(crate) fn dropped_members<'p>(payload: &'p Payload<'_>) -> Vec<&'p Member> {
     members(payload, false)
 }
 
-/// Writes the `CallToolResult`: one text, the blocks that are handed on, and the small members as they came.
+/// Writes the `CallToolResult`: one text, the blocks that are passed on, and the small members as they are.
 pub(crate) fn result(payload: &Payload<'_>, text: &str, blocks: &[Span]) -> std::io::Result<Vec<u8>> {
     let mut out = String::with_capacity(text.len() + 128);
     out.push_str("{\"content\":[{\"type\":\"text\",\"text\":");
@@ -250,7 +249,7 @@ mod tests {
             next: vec!["\"page\":2".into(), "\"grep\":\"timeout\"".into()],
             notes: vec![],
         };
-        let call = Call { tool: "list", handle, size: "9 bytes, 3 tokens".into(), failed: false };
+        let call = CallFacts { tool: "list", handle, size: "9 bytes, 3 tokens".into(), failed: false };
         let text = text(&call, &frame, "a,b\n1,2");
         assert!(text.starts_with(
             "list returned 430 rows (9 bytes, 3 tokens). Complete result: \"list-3f9c2kq7m0xw\""

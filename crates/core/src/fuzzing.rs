@@ -1,12 +1,14 @@
-//! What is private here and fuzzed all the same. Behind a feature, and no part of the interface.
+//! Private functions opened to the fuzzers.
+//!
+//! Behind a feature, and not part of the interface.
 
 use crate::json::string;
 
-/// Decodes the inside of a JSON string as a feed does: block by block, of which each begins where the last one stopped.
+/// Decodes the inside of a JSON string as a feed does: block by block, each starting where the last one stopped.
 ///
 /// # Panics
 ///
-/// Where a block is taken that holds something and gives nothing.
+/// Panics if a block that is not empty makes no progress.
 pub fn unescape(raw: &[u8], block: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let mut used = 0;

@@ -1,5 +1,7 @@
 //! JSON without a document tree: a pull scanner over any [`Text`](crate::text::Text), string escapes, and a
 //! small value type for the few records that are shown.
+//!
+//! Nothing here parses a whole payload into memory; what is read is read exactly as it was written.
 
 pub(crate) mod compact;
 pub(crate) mod fingerprint;

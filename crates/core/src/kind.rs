@@ -1,17 +1,16 @@
-//! Recognising what a text is: cheap, deterministic, from its first bytes and a sample of its lines.
+//! Recognises what a text is from its first bytes and a sample of its lines: cheap and deterministic.
 //!
-//! A wrong guess costs usefulness, never correctness: every kind is shown with line numbers and can be read on in
-//! the same ways.
+//! A wrong guess costs usefulness, never correctness: a text of any kind can be read in the same ways.
 
 use crate::csv;
 
 /// What a text is.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum TextKind {
     Empty,
-    /// Begins like JSON (or a Python literal); scanning it will tell.
+    /// Begins like JSON or a Python literal; only scanning it shows whether it is.
     Json,
-    Table(csv::Format),
+    Csv(csv::Format),
     Diff,
     Html,
     /// An accessibility tree: indented lines of role, name and reference.
@@ -25,13 +24,13 @@ pub(crate) enum Kind {
     Prose,
 }
 
-impl Kind {
+impl TextKind {
     /// Returns the name that reports use.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Empty => "empty",
             Self::Json => "json",
-            Self::Table(_) => "csv",
+            Self::Csv(_) => "csv",
             Self::Diff => "diff",
             Self::Html => "html",
             Self::Snapshot => "snapshot",
@@ -45,70 +44,70 @@ impl Kind {
     }
 }
 
-/// Returns the kind that a name stands for; `None` where the text cannot be read as that.
-pub(crate) fn named(name: &str, head: &str, whole: bool) -> Option<Kind> {
+/// Returns the kind of a given name; `None` if the text cannot be read as that kind.
+pub(crate) fn named(name: &str, head: &str, whole: bool) -> Option<TextKind> {
     Some(match name {
-        "json" => Kind::Json,
-        "csv" => Kind::Table(csv::recognise(head, whole)?),
-        "log" => Kind::Log,
-        "diff" => Kind::Diff,
-        "html" => Kind::Html,
-        "snapshot" => Kind::Snapshot,
-        "markdown" => Kind::Markdown,
-        "code" => Kind::Code,
-        "text" => Kind::Prose,
+        "json" => TextKind::Json,
+        "csv" => TextKind::Csv(csv::recognise(head, whole)?),
+        "log" => TextKind::Log,
+        "diff" => TextKind::Diff,
+        "html" => TextKind::Html,
+        "snapshot" => TextKind::Snapshot,
+        "markdown" => TextKind::Markdown,
+        "code" => TextKind::Code,
+        "text" => TextKind::Prose,
         _ => return None,
     })
 }
 
-/// How much of a text is looked at.
-pub(crate) const SAMPLE: u64 = 32 * 1024;
+/// How many bytes of a text are examined.
+pub(crate) const SAMPLE_BYTES: u64 = 32 * 1024;
 
-/// Recognises a text from its beginning; `whole` says that the sample is all of it.
-pub(crate) fn recognise(head: &str, whole: bool) -> Kind {
+/// Recognises a text from its beginning; `whole` says that `head` is the whole text.
+pub(crate) fn recognise(head: &str, whole: bool) -> TextKind {
     let trimmed = head.trim_start_matches('\u{feff}').trim_start();
     if trimmed.is_empty() && whole {
-        return Kind::Empty;
+        return TextKind::Empty;
     }
     if trimmed.starts_with(['{', '[', '(']) && looks_like_data(trimmed) {
-        return Kind::Json;
+        return TextKind::Json;
     }
     let sample = Sample::new(head, whole);
     if sample.is_diff() {
-        return Kind::Diff;
+        return TextKind::Diff;
     }
     if is_html(trimmed) {
-        return Kind::Html;
+        return TextKind::Html;
     }
     if sample.share(is_snapshot_line) > 0.5 {
-        return Kind::Snapshot;
+        return TextKind::Snapshot;
     }
     if sample.is_files() {
-        return Kind::Files;
+        return TextKind::Files;
     }
     if is_base64(trimmed) {
-        return Kind::Base64;
+        return TextKind::Base64;
     }
     if let Some(format) = csv::recognise(head, whole) {
-        return Kind::Table(format);
+        return TextKind::Csv(format);
     }
     if sample.share(is_log_line) > 0.3 {
-        return Kind::Log;
+        return TextKind::Log;
     }
     let (code, markdown) = (sample.code(), sample.markdown());
     if code > 0.25 && code >= markdown {
-        return Kind::Code;
+        return TextKind::Code;
     }
     if markdown > 0.08 {
-        return Kind::Markdown;
+        return TextKind::Markdown;
     }
-    if sample.is_even() || crate::pattern::Fields::recognise(head, whole).is_some() {
-        return Kind::Log;
+    if sample.is_even() || crate::pattern::LineFields::recognise(head, whole).is_some() {
+        return TextKind::Log;
     }
-    Kind::Prose
+    TextKind::Prose
 }
 
-/// Whether a bracket at the beginning opens data rather than `[INFO] starting`.
+/// Returns whether a bracket at the beginning opens data rather than a line such as `[INFO] starting`.
 fn looks_like_data(trimmed: &str) -> bool {
     let inside = trimmed[1..].trim_start();
     match trimmed.as_bytes()[0] {
@@ -123,6 +122,7 @@ fn looks_like_data(trimmed: &str) -> bool {
     }
 }
 
+/// The lines at the beginning of a text that are not blank.
 struct Sample<'h> {
     lines: Vec<&'h str>,
 }
@@ -146,7 +146,7 @@ impl<'h> Sample<'h> {
         starts("diff --git ") || (starts("--- ") && starts("+++ ") && starts("@@ "))
     }
 
-    /// A path and a colon on a line of its own, at the beginning and after each `---`.
+    /// Returns whether a line with a path and a colon comes first and after a `---`.
     fn is_files(&self) -> bool {
         self.lines.first().is_some_and(|line| is_file_header(line))
             && self.lines.windows(2).any(|pair| pair[0].trim() == "---" && is_file_header(pair[1]))
@@ -194,16 +194,15 @@ impl<'h> Sample<'h> {
         })
     }
 
-    /// Lines of one field each, or of the same number of fields: a list.
+    /// Returns whether most lines have the same number of words, as in a listing.
     fn is_even(&self) -> bool {
         if self.lines.len() < 8 {
             return false;
         }
         let fields = |line: &str| line.split_whitespace().count();
-        let most =
-            (1..=12).max_by_key(|&count| self.lines.iter().filter(|line| fields(line) == count).count());
-        let most = most.unwrap_or(1);
-        self.share(|line| fields(line) == most) > 0.7 && most <= 12
+        let lines_with = |count: usize| self.lines.iter().filter(|line| fields(line) == count).count();
+        let usual = (1..=12).max_by_key(|&count| lines_with(count)).unwrap_or(1);
+        self.share(|line| fields(line) == usual) > 0.7
     }
 }
 
@@ -229,8 +228,8 @@ pub(crate) fn is_snapshot_line(line: &str) -> bool {
         return line.trim_start().starts_with("uid=");
     };
     let role: &str = rest.split([' ', ':', '"', '[']).next().unwrap_or("");
-    let known = !role.is_empty() && role.chars().all(|c| c.is_ascii_lowercase() || c == '/');
-    known
+    let is_role = !role.is_empty() && role.chars().all(|c| c.is_ascii_lowercase() || c == '/');
+    is_role
         && (rest.contains("[ref=")
             || rest.contains(" \"")
             || rest.contains(": ")
@@ -238,8 +237,8 @@ pub(crate) fn is_snapshot_line(line: &str) -> bool {
             || rest == role)
 }
 
-/// Words that mark a line of a log.
-const LEVELS: &[&str] = &[
+/// Words that occur in lines of a log.
+const LOG_WORDS: &[&str] = &[
     "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "FATAL", "error:", "error[", "warning:", "PASSED", "FAILED",
     "SKIPPED", "note: ", "[error]", "[warn]", "[info]",
 ];
@@ -247,20 +246,20 @@ const LEVELS: &[&str] = &[
 fn is_log_line(line: &str) -> bool {
     let line = crate::visible::strip_colours(line);
     let line = line.trim_start();
-    // The margins of compiler messages.
+    // The left margin of compiler messages.
     let margin = line.starts_with("--> ")
         || line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with("| ")
         || line == "|"
         || line.starts_with("= note");
     margin
         || starts_with_time(line)
-        || LEVELS.iter().any(|level| line.contains(level))
+        || LOG_WORDS.iter().any(|level| line.contains(level))
         || line.contains("] \"GET ")
         || line.contains("] \"HEAD ")
         || line.contains("] \"POST ")
 }
 
-/// A date, a time of day, or either in brackets at the beginning.
+/// Returns whether a line begins with a date or a time of day, perhaps in brackets.
 fn starts_with_time(line: &str) -> bool {
     let line = line.trim_start_matches(['[', '(', '<']).as_bytes();
     let digits = |range: std::ops::Range<usize>| {
@@ -286,7 +285,7 @@ pub(crate) fn heading_level(line: &str) -> Option<u8> {
     ((1..=6).contains(&level) && line.as_bytes().get(level) == Some(&b' ')).then_some(level as u8)
 }
 
-/// A long run of base64 without spaces.
+/// Returns whether a text begins with a long run of base64 without spaces.
 fn is_base64(trimmed: &str) -> bool {
     let body = trimmed
         .strip_prefix("data:")

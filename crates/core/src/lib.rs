@@ -27,8 +27,8 @@
 //! ```
 //!
 //! The library is pure: it reads bytes through a [`source::Source`] and returns values. It does no I/O of its own,
-//! has no clock and no environment, and holds no tree of a whole payload, so that a result of any size takes the
-//! same small memory.
+//! uses no clock and no environment, and never holds a tree of a whole payload, so that a result of any size takes the
+//! same small amount of memory.
 
 mod arguments;
 pub mod budget;

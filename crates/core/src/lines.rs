@@ -1,18 +1,20 @@
-//! A text line by line, in bounded memory: a long line is handed out by its beginning and its length.
+//! Reads a text line by line, in bounded memory: of a long line only the beginning and the length are returned.
+//!
+//! Every notation and strategy that works on lines uses it, so a line has the same number and offset everywhere.
 
 use std::io;
 
 use crate::text::{Feed, Text};
 
-/// How much of one line is handed out.
-pub(crate) const LINE_BYTES: usize = 64 * 1024;
+/// The maximum number of bytes returned of one line.
+pub(crate) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// One line, without its line feed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'b> {
-    /// Where it begins, as an offset of the decoded text.
+    /// Its offset in the decoded text.
     pub(crate) at: u64,
-    /// Its bytes; only the beginning where `length` says so.
+    /// Its bytes; only the beginning if shorter than `length`.
     pub(crate) bytes: &'b [u8],
     /// Its length in bytes.
     pub(crate) length: u64,
@@ -56,13 +58,13 @@ impl<'a> Lines<'a> {
         self.base + self.at as u64
     }
 
-    /// Goes back to a line that was just read.
+    /// Returns to the beginning of the line that was just read.
     pub(crate) fn back_to(&mut self, offset: u64) {
         let distance = self.position().saturating_sub(offset) as usize;
         self.at = self.at.saturating_sub(distance);
     }
 
-    /// Returns the next line; a line feed at the very end begins no further line.
+    /// Returns the next line; a line feed at the end of the text does not start another line.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         let mut searched = self.at;
         loop {
@@ -72,7 +74,7 @@ impl<'a> Lines<'a> {
                 return Ok(Some(self.line(start, end)));
             }
             searched = self.buffer.len();
-            if searched - self.at > 2 * LINE_BYTES {
+            if searched - self.at > 2 * MAX_LINE_BYTES {
                 return self.long_line();
             }
             if self.ended {
@@ -96,7 +98,7 @@ impl<'a> Lines<'a> {
     fn line(&self, start: usize, end: usize) -> Line<'_> {
         let whole = &self.buffer[start..end];
         let whole = whole.strip_suffix(b"\r").unwrap_or(whole);
-        let bytes = &whole[..whole.len().min(LINE_BYTES)];
+        let bytes = &whole[..whole.len().min(MAX_LINE_BYTES)];
         Line {
             at: self.base + start as u64,
             bytes,
@@ -105,10 +107,10 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A line too long to hold: its beginning is kept, the rest is counted.
+    /// Reads a line that is too long to hold: keeps its beginning and counts the rest.
     fn long_line(&mut self) -> io::Result<Option<Line<'_>>> {
         let at = self.position();
-        let head = self.buffer[self.at..self.at + LINE_BYTES].to_vec();
+        let head = self.buffer[self.at..self.at + MAX_LINE_BYTES].to_vec();
         let mut count = characters(&self.buffer[self.at..]);
         self.at = self.buffer.len();
         let end = loop {
@@ -126,13 +128,13 @@ impl<'a> Lines<'a> {
             }
         };
         let length = self.base + end as u64 - at;
-        // What follows stays in the buffer, behind the head.
+        // The bytes after the line stay in the buffer, behind its head.
         let rest = self.buffer.split_off(end.min(self.buffer.len()));
         self.base = self.base + end as u64 - head.len() as u64;
         self.buffer = head;
         self.buffer.extend_from_slice(&rest);
-        self.at = LINE_BYTES + usize::from(!rest.is_empty());
-        Ok(Some(Line { at, bytes: &self.buffer[..LINE_BYTES], length, characters: count }))
+        self.at = MAX_LINE_BYTES + usize::from(!rest.is_empty());
+        Ok(Some(Line { at, bytes: &self.buffer[..MAX_LINE_BYTES], length, characters: count }))
     }
 }
 
@@ -171,7 +173,7 @@ mod tests {
         let text = format!("first\n{}\nlast\nend", "x".repeat(500_000));
         let lines = lines(&text);
         assert_eq!(lines.len(), 4);
-        assert_eq!((lines[1].0, lines[1].1.len(), lines[1].2), (6, LINE_BYTES, 500_000));
+        assert_eq!((lines[1].0, lines[1].1.len(), lines[1].2), (6, MAX_LINE_BYTES, 500_000));
         assert_eq!(lines[2], (500_007, "last".into(), 4));
         let endless = "y".repeat(400_000);
         assert_eq!(tests::lines(&endless)[0].2, 400_000);

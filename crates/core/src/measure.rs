@@ -1,7 +1,7 @@
-//! How much a result costs: tokens as a model's tokenizer counts them, and bytes on the wire.
+//! Measures what a result costs: tokens as a model's tokenizer counts them, and bytes on the wire.
 //!
 //! The question on the hot path is "does it fit?". The byte bounds answer it for most results without reading
-//! them: a token is at least one byte, so a result of no more bytes than the budget has tokens fits; and one with
+//! them: a token is at least one byte, so a result with no more bytes than the budget has tokens fits; a result with
 //! more bytes than the byte limit does not. Only in between is the text counted, and only up to the budget.
 //!
 //! Counts are never too low. Where a model's tokenizer is not public, the count of a public one is multiplied by
@@ -25,7 +25,7 @@ use crate::quantity::{Bytes, Tokens};
 use crate::source::{Source, Span};
 use crate::text::Text;
 
-/// By how much a count is raised, in percent, where the model's own tokenizer is not public.
+/// The factor by which a count is raised, in percent, where the model's own tokenizer is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Factor(u32);
 
@@ -58,7 +58,7 @@ impl Meter {
         Self { encoding, factor }
     }
 
-    /// Returns the name of the vocabulary that is counted with.
+    /// Returns the name of the vocabulary used for counting.
     pub fn vocabulary(&self) -> &'static str {
         self.encoding.name()
     }
@@ -93,35 +93,36 @@ impl Meter {
     }
 }
 
-/// What a result costs, as far as it had to be counted.
+/// Whether a result fits its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// It fits; the tokens where they were counted.
+    /// It fits; its tokens if they were counted.
     Fits(Option<Tokens>),
-    /// It is over in tokens, bytes or both.
+    /// It exceeds the tokens, the bytes or both.
     Over,
 }
 
 /// Decides whether a result fits by its length alone, without reading it: a token is at least one byte.
 ///
-/// `None` means that it must be read. The bound does not hold for pictures, which are charged by their pixels.
+/// `None` means that it must be read. The bound does not hold for images, which are charged by their pixels.
 pub fn fits_unread(result: &[u8], budget: &Budget, meter: &Meter) -> Option<Fit> {
-    (is_short(result.len() as u64, budget, meter) && IMAGE.find(result).is_none()).then_some(Fit::Fits(None))
+    (is_short(result.len() as u64, budget, meter) && IMAGE_FINDER.find(result).is_none())
+        .then_some(Fit::Fits(None))
 }
 
 fn is_short(length: u64, budget: &Budget, meter: &Meter) -> bool {
     length <= budget.bytes.0 && length * u64::from(meter.factor.0) <= budget.tokens.0 * 100
 }
 
-/// Looked for in every result, so made once.
-static IMAGE: LazyLock<memchr::memmem::Finder<'static>> =
+/// Searched for in every result, so built once.
+static IMAGE_FINDER: LazyLock<memchr::memmem::Finder<'static>> =
     LazyLock::new(|| memchr::memmem::Finder::new(b"image"));
 
 /// Decides whether a result fits its budget.
 ///
 /// # Errors
 ///
-/// Where the source cannot be read.
+/// Returns an error if the source cannot be read.
 pub fn fits(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> io::Result<Fit> {
     let pictures = payload.blocks.iter().any(|block| picture_of(block).is_some());
     if !pictures && is_short(payload.span.len(), budget, meter) {
@@ -134,13 +135,13 @@ pub fn fits(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> io::Result
     Ok(counted.map_or(Fit::Over, |tokens| Fit::Fits(Some(tokens))))
 }
 
-/// Returns the bytes of a result as the budget counts them: serialized, less the base64 data of pictures.
+/// Returns the bytes of a result as the budget counts them: serialized, without the base64 data of images.
 pub fn bytes(payload: &Payload<'_>) -> Bytes {
     let pictures = payload.blocks.iter().filter_map(picture_of).map(Span::len);
     Bytes(payload.span.len() - pictures.sum::<u64>())
 }
 
-/// Where the data of a picture stands, if the block is one.
+/// Returns the span of the data of an image block.
 fn picture_of(block: &Block) -> Option<Span> {
     match block.kind {
         BlockKind::Media { kind: MediaKind::Image, data, .. } => Some(data),
@@ -148,11 +149,11 @@ fn picture_of(block: &Block) -> Option<Span> {
     }
 }
 
-/// Counts the tokens of a result exactly, or `None` as soon as they are more than `limit`.
+/// Counts the tokens of a result exactly; returns `None` as soon as there are more than `limit`.
 ///
 /// # Errors
 ///
-/// Where the source cannot be read.
+/// Returns an error if the source cannot be read.
 pub fn count_up_to(payload: &Payload<'_>, limit: Tokens, meter: &Meter) -> io::Result<Option<Tokens>> {
     let mut total = Tokens(0);
     for block in &payload.blocks {
@@ -184,7 +185,7 @@ fn block_up_to(
     meter: &Meter,
 ) -> io::Result<Option<Tokens>> {
     if let Some(text) = payload.text_of(block) {
-        // A text that cannot fit by its length is not even decoded; six raw bytes make at least one.
+        // A text that is too long to fit is not even decoded; six raw bytes decode to at least one.
         if text.max_len() / (6 * LONGEST_TOKEN_BYTES as u64) > limit.0 {
             return Ok(None);
         }
@@ -201,25 +202,25 @@ fn block_up_to(
     Ok(meter.count_up_to(&String::from_utf8_lossy(&raw), limit))
 }
 
-/// A count of a whole result, exact or estimated.
+/// The cost of a whole result, exact or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// The tokens.
     pub tokens: Tokens,
-    /// Whether they are an estimate.
+    /// Whether the tokens are an estimate.
     pub estimated: bool,
     /// The bytes, as the budget counts them.
     pub bytes: Bytes,
 }
 
-/// Bytes of a text above which its tokens are estimated from samples.
-pub const SAMPLED_ABOVE: u64 = estimate::EXACT;
+/// The number of bytes above which the tokens of a text are estimated from samples.
+pub const SAMPLED_ABOVE: u64 = estimate::MAX_EXACT_BYTES;
 
-/// Returns what a whole result costs; a long one is estimated from samples spread over it.
+/// Returns what a whole result costs; a long result is estimated from samples spread over it.
 ///
 /// # Errors
 ///
-/// Where the source cannot be read.
+/// Returns an error if the source cannot be read.
 pub fn cost(payload: &Payload<'_>, meter: &Meter) -> io::Result<Cost> {
     let mut tokens = Tokens(0);
     let mut estimated = meter.is_estimate();
@@ -242,7 +243,7 @@ pub fn cost(payload: &Payload<'_>, meter: &Meter) -> io::Result<Cost> {
     Ok(Cost { tokens, estimated, bytes: bytes(payload) })
 }
 
-/// Returns the JSON at a span without white space between its parts; broken JSON comes back as it is.
+/// Returns the JSON at a span without white space between its parts; invalid JSON is returned as it is.
 pub(crate) fn minified(source: &dyn Source, span: Span) -> io::Result<String> {
     let text = Text::plain(source, span);
     match minify(&text, Dialect::Json) {

@@ -1,40 +1,44 @@
-//! Records that a text forms by a pattern of its own: several files joined, blocks of `Key: value` lines, or lines
-//! with the same fields.
+//! Records formed by a pattern of lines: several files joined, blocks of `Key: value` lines, or lines with the same
+//! fields.
 //!
-//! A pattern says where a record begins and how to read one; the records then go through the same statistics and
-//! the same rows as any others.
+//! A pattern says where a record begins and how to read one; the records then get the same statistics and the same
+//! rows as those of any other notation.
 
-mod blocks;
-mod fields;
 mod files;
+mod keyed_blocks;
+mod line_fields;
 
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::value::{Elements, Text as ValueText, Value};
+use crate::json::value::Value;
 use crate::lines::Lines;
-use crate::profile::Builder;
+use crate::profile::ProfileBuilder;
 use crate::text::Text;
 
-pub(crate) use blocks::Blocks;
-pub(crate) use fields::Fields;
+pub(crate) use keyed_blocks::KeyedBlocks;
+pub(crate) use line_fields::LineFields;
 
-/// A pattern of records.
+/// A pattern of lines that forms records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Pattern {
     /// Several files, each under a line with its path.
     Files,
     /// Blocks of `Key: value` lines.
-    Blocks(Blocks),
+    Blocks(KeyedBlocks),
     /// Lines with the same fields.
-    Fields(Fields),
+    Fields(LineFields),
 }
 
 impl Pattern {
-    /// Feeds all records to a profile, as elements of one list, and returns where they end and the lines that
-    /// belong to none.
-    pub(crate) fn profile(&self, text: &Text<'_>, builder: &mut Builder) -> io::Result<(u64, Others)> {
+    /// Feeds all records to a profile as elements of one list; returns the offset of their end and the lines that
+    /// belong to no record.
+    pub(crate) fn profile(
+        &self,
+        text: &Text<'_>,
+        builder: &mut ProfileBuilder,
+    ) -> io::Result<(u64, OtherLines)> {
         let mut reader = self.reader(Lines::new(text));
         builder.open(false, 0);
         while let Some((at, raw)) = reader.next()? {
@@ -45,7 +49,7 @@ impl Pattern {
         Ok((end, reader.others))
     }
 
-    fn feed(&self, raw: &Raw, at: u64, builder: &mut Builder) {
+    fn feed(&self, raw: &RecordLines, at: u64, builder: &mut ProfileBuilder) {
         match self {
             Self::Files => files::feed(raw, at, builder),
             Self::Blocks(blocks) => blocks.feed(raw, at, builder),
@@ -53,7 +57,7 @@ impl Pattern {
         }
     }
 
-    fn json(&self, raw: &Raw) -> String {
+    fn json(&self, raw: &RecordLines) -> String {
         match self {
             Self::Files => files::json(raw),
             Self::Blocks(blocks) => blocks.json(raw),
@@ -61,7 +65,7 @@ impl Pattern {
         }
     }
 
-    fn object(&self, raw: &Raw) -> Value {
+    fn object(&self, raw: &RecordLines) -> Value {
         match self {
             Self::Files => files::object(raw),
             Self::Blocks(blocks) => blocks.object(raw),
@@ -69,9 +73,9 @@ impl Pattern {
         }
     }
 
-    /// Starts to read records.
-    pub(crate) fn reader<'a>(&'a self, lines: Lines<'a>) -> Reader<'a> {
-        Reader { pattern: self, lines, line: 0, others: Others::default() }
+    /// Returns a reader of the records.
+    pub(crate) fn reader<'a>(&'a self, lines: Lines<'a>) -> PatternReader<'a> {
+        PatternReader { pattern: self, lines, line: 0, others: OtherLines::default() }
     }
 
     /// Returns what a record is called.
@@ -86,59 +90,60 @@ impl Pattern {
 
 /// The lines of one record.
 #[derive(Debug, Default)]
-pub(crate) struct Raw {
+pub(crate) struct RecordLines {
     pub(crate) lines: Vec<String>,
-    /// Bytes of all its lines, also those that were too many to keep.
+    /// The bytes of all its lines, including those over [`MAX_RECORD_BYTES`], which are not kept.
     pub(crate) bytes: u64,
     pub(crate) line_count: u64,
 }
 
-/// Bytes kept of one record.
-const RECORD_BYTES: u64 = 4 * 1024 * 1024;
+/// The maximum number of bytes kept of one record.
+const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Reads record after record.
-pub(crate) struct Reader<'a> {
+/// Reads the records of a pattern one after another.
+pub(crate) struct PatternReader<'a> {
     pattern: &'a Pattern,
     lines: Lines<'a>,
+    /// The number of the last line read, from 1.
     line: u64,
-    others: Others,
+    others: OtherLines,
 }
 
-/// Lines that belong to no record: headings, totals, odd ones out.
+/// Lines that belong to no record, such as headings and totals.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Others {
-    /// Their numbers from 1 and their texts, at most [`OTHERS`] of them.
+pub(crate) struct OtherLines {
+    /// Their numbers from 1 and their texts, at most [`MAX_OTHER_LINES`] of them.
     pub(crate) lines: Vec<(u64, String)>,
     pub(crate) count: u64,
 }
 
-/// Lines without a record that are kept.
-const OTHERS: usize = 60;
+/// The maximum number of lines kept that belong to no record.
+const MAX_OTHER_LINES: usize = 60;
 
-impl Others {
+impl OtherLines {
     fn push(&mut self, line: u64, text: &str) {
         if text.trim().is_empty() {
             return;
         }
         self.count += 1;
-        // The end of a listing holds its totals: the last ones push out the middle.
-        if self.lines.len() == OTHERS {
-            self.lines.remove(OTHERS / 2);
+        // A listing often ends with its totals, so the middle is dropped rather than the end.
+        if self.lines.len() == MAX_OTHER_LINES {
+            self.lines.remove(MAX_OTHER_LINES / 2);
         }
         self.lines.push((line, crate::visible::cut(text, 200)));
     }
 }
 
-impl Reader<'_> {
+impl PatternReader<'_> {
     /// Returns the offset after the last record.
     pub(crate) fn position(&self) -> u64 {
         self.lines.position()
     }
 
-    /// Returns the next record as JSON, and whether it is all of it.
+    /// Returns the next record as JSON, and whether that is the whole record.
     pub(crate) fn next_json(&mut self) -> io::Result<Option<(String, bool)>> {
         let Some((_, raw)) = self.next()? else { return Ok(None) };
-        Ok(Some((self.pattern.json(&raw), raw.bytes <= RECORD_BYTES)))
+        Ok(Some((self.pattern.json(&raw), raw.bytes <= MAX_RECORD_BYTES)))
     }
 
     /// Returns the next record as a value.
@@ -146,15 +151,16 @@ impl Reader<'_> {
         Ok(self.next()?.map(|(_, raw)| self.pattern.object(&raw)))
     }
 
-    /// The next record with its offset. Lines that belong to none are passed over.
-    fn next(&mut self) -> io::Result<Option<(u64, Raw)>> {
+    /// Returns the next record with its offset; skips and collects lines that belong to no record.
+    fn next(&mut self) -> io::Result<Option<(u64, RecordLines)>> {
         match self.pattern {
             Pattern::Fields(fields) => loop {
                 let Some(line) = self.lines.next()? else { return Ok(None) };
                 self.line += 1;
                 let text = line.text();
                 if fields.matches(&text) {
-                    let raw = Raw { bytes: line.length, line_count: 1, lines: vec![text.into_owned()] };
+                    let raw =
+                        RecordLines { bytes: line.length, line_count: 1, lines: vec![text.into_owned()] };
                     return Ok(Some((line.at, raw)));
                 }
                 self.others.push(self.line, &text);
@@ -167,13 +173,13 @@ impl Reader<'_> {
         }
     }
 
-    /// A group of lines: up to the next line that begins (or, for files, separates) one.
+    /// Reads a group of lines, up to the next line that begins or, if `separated`, separates groups.
     fn next_group(
         &mut self,
         begins: impl Fn(&str) -> bool,
         separated: bool,
-    ) -> io::Result<Option<(u64, Raw)>> {
-        let mut raw = Raw::default();
+    ) -> io::Result<Option<(u64, RecordLines)>> {
+        let mut raw = RecordLines::default();
         let mut start = None;
         loop {
             let before = self.lines.position();
@@ -199,21 +205,11 @@ impl Reader<'_> {
             start.get_or_insert(line.at);
             raw.line_count += 1;
             raw.bytes += line.length + 1;
-            if raw.bytes <= RECORD_BYTES {
+            if raw.bytes <= MAX_RECORD_BYTES {
                 let text = text.into_owned();
                 raw.lines.push(text);
             }
         }
         Ok(start.map(|at| (at, raw)))
     }
-}
-
-/// A string as a value.
-pub(crate) fn string_value(text: &str) -> Value {
-    Value::String(ValueText { text: text.into(), left_out: 0 })
-}
-
-/// An object as a value.
-pub(crate) fn object_value(members: Vec<(Box<str>, Value)>) -> Value {
-    Value::Object(Elements { total: members.len() as u64, read: members })
 }

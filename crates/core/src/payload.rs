@@ -1,10 +1,10 @@
-//! One whole tool result, read once: which blocks it has and where their contents stand in the source.
+//! One whole tool result, read once: its blocks and the spans of their contents in the source.
 //!
-//! Nothing is copied but names and media types; a text is a [`Span`] that is decoded when it is needed. Blocks
-//! of unknown kind are kept as they are, since a later protocol revision may send them.
+//! Only names and media types are copied; a text is a [`Span`] that is decoded when it is needed. Blocks of unknown
+//! kind are kept as they are, since a later protocol revision may send them.
 //!
-//! The input may be a `CallToolResult`, a JSON-RPC response around one, or any plain text or JSON, which then
-//! counts as a result with one text block.
+//! The input may be a `CallToolResult`, a JSON-RPC response with one, or any other text or JSON, which counts as a
+//! result with one text block.
 
 mod block;
 mod read;
@@ -19,42 +19,42 @@ use crate::json::{Dialect, ScanError, Scanner};
 use crate::source::{Source, Span};
 use crate::text::Text;
 
-/// What the bytes were.
+/// What the bytes of a payload are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A `CallToolResult`.
     Result,
     /// A JSON-RPC response whose `result` is a `CallToolResult`.
     Response,
-    /// Anything else: one text.
+    /// Anything else, read as one text.
     Plain,
 }
 
-/// A member of the result other than its content, kept as it came.
+/// A member of the result other than its content, kept as it is.
 #[derive(Debug, Clone)]
 pub struct Member {
     /// The member's name.
     pub key: String,
-    /// Where its value stands.
+    /// The span of its value.
     pub value: Span,
 }
 
 /// One whole tool result.
 pub struct Payload<'a> {
     source: &'a dyn Source,
-    /// What the bytes were.
+    /// What the bytes are.
     pub form: Form,
-    /// Where the result stands in the source.
+    /// The span of the result in the source.
     pub span: Span,
     /// The content blocks, at most [`Payload::MAX_BLOCKS`] of them.
     pub blocks: Vec<Block>,
     /// How many content blocks there are.
     pub block_count: u64,
-    /// Where the list of blocks stands.
+    /// The span of the list of blocks.
     content: Option<Span>,
-    /// Where `structuredContent` stands, if there is one.
+    /// The span of `structuredContent`, if there is one.
     pub structured: Option<Span>,
-    /// Whether `structuredContent` says what the first text block says.
+    /// Whether `structuredContent` carries the same data as the first text block or the list of blocks.
     pub structured_repeats_text: bool,
     /// `isError`, if the result has it.
     pub is_error: Option<bool>,
@@ -63,26 +63,25 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Blocks beyond this many are counted but not described.
+    /// The maximum number of blocks that are described; more are only counted.
     pub const MAX_BLOCKS: usize = 10_000;
 
-    /// Reads the outline of a result.
+    /// Reads the blocks and members of a result.
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read, or the bytes claim to be a protocol message but are not a result.
+    /// Returns an error if the source cannot be read, or if the bytes are a protocol message without a result.
     pub fn read(source: &'a dyn Source) -> Result<Self, PayloadError> {
         let mut payload = read::read(source)?;
         payload.structured_repeats_text = payload.compare_channels()?;
         Ok(payload)
     }
 
-    /// Reads the outline of bytes that are known to be the result of a call: what does not look like one counts as one
-    /// text, so that nothing is passed over.
+    /// Reads bytes that are known to be the result of a call: if they do not look like one, they count as one text.
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// Returns an error if the source cannot be read.
     pub fn read_result(source: &'a dyn Source) -> Result<Self, PayloadError> {
         let mut payload = read::read_as_result(source)?;
         payload.structured_repeats_text = payload.compare_channels()?;
@@ -103,15 +102,15 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// Returns whether `structuredContent` is what the result is about, and the text only a word on it.
+    /// Returns whether `structuredContent` is the main part of the result, at least twice as long as all texts.
     pub fn is_structured(&self) -> bool {
         let texts: u64 = self.blocks.iter().filter_map(Block::text_span).map(Span::len).sum();
-        let own = self.structured.filter(|_| !self.structured_repeats_text);
-        own.is_some_and(|span| span.len() >= texts * 2)
+        let distinct = self.structured.filter(|_| !self.structured_repeats_text);
+        distinct.is_some_and(|span| span.len() >= texts * 2)
     }
 
-    /// Returns what the result is about as one text: all its texts, in order, or `structuredContent` where that is
-    /// most of it.
+    /// Returns the main part of the result as one text: all its texts in order, or `structuredContent` if that is the
+    /// main part.
     pub fn joined_text(&self) -> Option<Text<'a>> {
         if self.is_structured() {
             return self.structured_text();
@@ -129,7 +128,7 @@ impl<'a> Payload<'a> {
         self.structured.map(|span| Text::plain(self.source, span))
     }
 
-    /// Whether `structuredContent` says what the first text says, or is the list of blocks once more.
+    /// Returns whether `structuredContent` repeats the first text or the list of blocks.
     fn compare_channels(&self) -> Result<bool, PayloadError> {
         let Some(structured) = self.structured_text() else { return Ok(false) };
         let Some(theirs) = fingerprint(&structured)? else { return Ok(false) };
@@ -154,7 +153,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Whether the only member of `structuredContent` is a string equal to the text.
+    /// Returns whether the only member of `structuredContent` is a string equal to the text.
     fn same_string(&self, text: &Text<'_>) -> Result<bool, PayloadError> {
         let Some(span) = self.structured.map(|span| only_string(self.source, span)).transpose()?.flatten()
         else {
@@ -179,7 +178,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The fingerprint of a text that is JSON.
+/// Returns the fingerprint of a text, if it is JSON.
 fn fingerprint(text: &Text<'_>) -> Result<Option<Fingerprint>, PayloadError> {
     match fingerprint::of(&mut Scanner::new(text, Dialect::Json)) {
         Ok(fingerprint) => Ok(Some(fingerprint)),
@@ -188,12 +187,11 @@ fn fingerprint(text: &Text<'_>) -> Result<Option<Fingerprint>, PayloadError> {
     }
 }
 
-/// The inside of the string that is the only member of the object at `span`.
+/// Returns the inside of the string that is the only member of the object at `span`.
 fn only_string(source: &dyn Source, span: Span) -> Result<Option<Span>, io::Error> {
     let text = Text::plain(source, span);
     let mut scanner = Scanner::new(&text, Dialect::Json);
-    let found = read::only_string(&mut scanner);
-    match found {
+    match read::only_string(&mut scanner) {
         Ok(found) => {
             Ok(found.map(|inside| Span { start: span.start + inside.start, end: span.start + inside.end }))
         }

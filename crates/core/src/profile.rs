@@ -1,60 +1,66 @@
-//! What a body of data consists of, learnt in one pass and held in bounded memory.
+//! The statistics of a body of data, gathered in one pass and held in bounded memory.
 //!
-//! A profile is a tree of [`Node`]s, one per path with array positions left aside (`.features[].properties.mag`):
-//! how many values of which type, group counts, extremes and where they stand, sums, lengths, points in time.
-//! Every reader feeds it the same events, whether the data is JSON, CSV, a log or blocks of `key: value` lines,
-//! so that there is one engine of statistics for all of them.
+//! A profile is a tree of [`PathNode`]s, one per path with array positions ignored (`.features[].properties.mag`):
+//! counts by type, counts of values, extremes and their offsets, sums, lengths, points in time. Every notation
+//! (JSON, CSV, log lines, blocks of `key: value` lines) feeds the same events to a [`ProfileBuilder`], so that one
+//! engine computes the statistics of all of them.
 //!
-//! Bounded: at most [`MAX_NODES`] paths and [`MAX_DISTINCT`] distinct values over all fields. An object with very
-//! many keys is a map and its values share one node; a key that repeats below itself is a recursion and shares
-//! the node further up; beyond the bound, members are told apart by name alone.
+//! Bounded: a profile has about [`MAX_NODES`] paths and [`MAX_DISTINCT_VALUES`] distinct values over all fields. An
+//! object with very many keys is a map, whose values share one node; a key that repeats below itself is a recursion,
+//! which shares the node further up; beyond the bound, members share one node per name, wherever they occur.
 
 mod build;
-pub(crate) mod names;
+mod distinct_sketch;
+pub(crate) mod name_parts;
 pub(crate) mod node;
 pub(crate) mod number;
-pub(crate) mod tally;
+mod sparse_index;
+pub(crate) mod stats;
 pub(crate) mod time;
+pub(crate) mod value_counts;
 
-pub(crate) use build::Builder;
-pub(crate) use node::{Node, NodeId, Step};
+pub(crate) use build::ProfileBuilder;
+pub(crate) use node::{NodeId, PathNode, PathStep};
 
-/// The most paths told apart.
+/// The maximum number of paths with a node of their own; paths near the top may exceed it.
 pub(crate) const MAX_NODES: usize = 4096;
-/// The most distinct values held over all fields.
-pub(crate) const MAX_DISTINCT: usize = 65_536;
+/// The maximum number of distinct values held over all fields.
+pub(crate) const MAX_DISTINCT_VALUES: usize = 65_536;
+
+/// The maximum number of names that [`DataProfile::by_name`] tells apart.
+const MAX_MERGED_NAMES: usize = 256;
 
 /// The statistics of a body of data.
 #[derive(Debug)]
-pub(crate) struct Profile {
-    nodes: Vec<Node>,
-    /// The deepest nesting.
+pub(crate) struct DataProfile {
+    nodes: Vec<PathNode>,
+    /// The number of levels of nesting.
     pub(crate) depth: usize,
-    /// Where the deepest scalar stands.
+    /// The offset of the most deeply nested scalar.
     pub(crate) deepest_at: u64,
     /// Whether some key repeats below itself.
     pub(crate) recursive: bool,
 }
 
-impl Profile {
-    /// Returns the node of the whole.
+impl DataProfile {
+    /// Returns the node of the top-level value.
     pub(crate) fn root(&self) -> NodeId {
         NodeId(0)
     }
 
     /// Returns a node.
-    pub(crate) fn node(&self, id: NodeId) -> &Node {
+    pub(crate) fn node(&self, id: NodeId) -> &PathNode {
         &self.nodes[id.0 as usize]
     }
 
-    /// Returns all living nodes with their ids.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
-        let living = self.nodes.iter().enumerate().filter(|(_, node)| !node.gone);
-        living.map(|(index, node)| (NodeId(index as u32), node))
+    /// Returns all nodes that have not been merged into others, with their ids.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &PathNode)> {
+        let current = self.nodes.iter().enumerate().filter(|(_, node)| !node.gone);
+        current.map(|(index, node)| (NodeId(index as u32), node))
     }
 
-    /// Returns the children of a node that belong to it alone (a recursion points further up), in order.
-    pub(crate) fn children(&self, id: NodeId) -> impl Iterator<Item = (NodeId, &Node)> {
+    /// Returns the children of a node in order, without those that a recursion shares with a node further up.
+    pub(crate) fn children(&self, id: NodeId) -> impl Iterator<Item = (NodeId, &PathNode)> {
         let node = self.node(id);
         let keyed = node.children.iter().map(|child| child.node);
         keyed
@@ -64,7 +70,7 @@ impl Profile {
             .map(|child| (child, self.node(child)))
     }
 
-    /// Returns the path from one node down to another: `a.b[].c`, `[]`, or nothing for the node itself.
+    /// Returns the path from one node down to another: `a.b[].c`, `[]`, or empty for the node itself.
     pub(crate) fn path(&self, from: NodeId, to: NodeId) -> String {
         let mut steps = Vec::new();
         let mut at = to;
@@ -79,36 +85,36 @@ impl Profile {
         let mut path = String::new();
         for step in steps.into_iter().rev() {
             match step {
-                Step::Root => {}
-                Step::Key(key) => {
+                PathStep::Root => {}
+                PathStep::Key(key) => {
                     if !path.is_empty() {
                         path.push('.');
                     }
                     path.push_str(&crate::visible::key(key));
                 }
-                Step::Items => path.push_str("[]"),
-                Step::Values => path.push_str(if path.is_empty() { "*" } else { ".*" }),
-                Step::Anywhere(key) => path = format!("**.{}", crate::visible::key(key)),
+                PathStep::Items => path.push_str("[]"),
+                PathStep::Values => path.push_str(if path.is_empty() { "*" } else { ".*" }),
+                PathStep::Anywhere(key) => path = format!("**.{}", crate::visible::key(key)),
             }
         }
         path
     }
 
-    /// Returns the members by name alone, wherever they stand, most frequent first.
-    pub(crate) fn by_name(&self) -> Vec<(String, Node)> {
-        let mut merged: Vec<(String, Node)> = Vec::new();
-        let mut room = MAX_DISTINCT;
+    /// Returns the members merged by name, wherever they occur, most frequent first.
+    pub(crate) fn by_name(&self) -> Vec<(String, PathNode)> {
+        let mut merged: Vec<(String, PathNode)> = Vec::new();
+        let mut capacity = MAX_DISTINCT_VALUES;
         for (_, node) in self.nodes() {
-            let (Step::Key(name) | Step::Anywhere(name)) = &node.step else { continue };
+            let (PathStep::Key(name) | PathStep::Anywhere(name)) = &node.step else { continue };
             let at = match merged.iter().position(|(known, _)| **known == **name) {
                 Some(at) => at,
-                None if merged.len() < 256 => {
-                    merged.push((name.to_string(), Node::new(None, Step::Anywhere(name.clone()))));
+                None if merged.len() < MAX_MERGED_NAMES => {
+                    merged.push((name.to_string(), PathNode::new(None, PathStep::Anywhere(name.clone()))));
                     merged.len() - 1
                 }
                 None => continue,
             };
-            merged[at].1.merge(node, &mut room);
+            merged[at].1.merge(node, &mut capacity);
         }
         merged.sort_by_key(|(_, node)| std::cmp::Reverse(node.seen()));
         merged

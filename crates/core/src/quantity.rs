@@ -1,5 +1,6 @@
-//! The two quantities everything is measured in. Newtypes, so that a budget in tokens is never compared with a
-//! size in bytes.
+//! The two quantities everything is measured in: tokens and bytes.
+//!
+//! They are newtypes, so that a budget in tokens is never compared with a size in bytes.
 
 use std::fmt;
 use std::iter::Sum;

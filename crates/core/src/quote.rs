@@ -1,59 +1,59 @@
-//! The end of a JSON string.
+//! Finds the end of a JSON string.
 //!
-//! JSON inside a JSON string has an escape every few bytes, where a search that stops at each costs more than what it
-//! searches. So many bytes are looked at together, and passed without a branch as long as every quote among them comes
-//! behind a backslash and no backslash behind another: first in chunks, each byte beside the one before it, which the
-//! compiler turns into vectors, and where one has something to stop at, in words of sixteen. Where words have neither
-//! quotes nor backslashes, a search is quicker.
+//! JSON inside a JSON string has an escape every few bytes, where one search per escape costs more than it saves. So
+//! many bytes are examined together, and skipped without a branch as long as every quote among them follows a
+//! backslash and no backslash follows another. This is done first in chunks, comparing each byte with the one before
+//! it, which the compiler vectorizes; a chunk that has something to stop at is examined in words of sixteen bytes.
+//! After words without quotes and backslashes, a plain search is faster.
 
-/// How many bytes are looked at together.
-pub(crate) const WORD: usize = 16;
-/// How many bytes make a chunk: the compiler makes vectors of 64 but not of 32.
-const CHUNK: usize = 64;
-const ONES: u128 = u128::from_ne_bytes([1; WORD]);
-/// After how many words without quotes and backslashes the next of them is searched for.
-const PLAIN: u32 = 2;
+/// How many bytes are examined together as one word.
+pub(crate) const WORD_BYTES: usize = 16;
+/// The number of bytes of a chunk: the compiler vectorizes 64 but not 32.
+const CHUNK_BYTES: usize = 64;
+const ONES: u128 = u128::from_ne_bytes([1; WORD_BYTES]);
+/// After this many words without quotes and backslashes, the next of them is searched for.
+const PLAIN_WORDS_BEFORE_SEARCH: u32 = 2;
 /// The high bit of every byte.
-const HIGH: u128 = ONES << 7;
+const HIGH_BITS: u128 = ONES << 7;
 
-/// The inside of a string, as far as it was looked at.
+/// How far the inside of a string reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inside {
-    /// The closing quote stands at this index.
+    /// The closing quote is at this index.
     Ends(usize),
-    /// All bytes are inside; in what follows them, looking goes on at this index, counted from the same beginning. It is
-    /// one further than the end where that cuts an escape.
+    /// All bytes are inside; continue at this index once more bytes follow. It is one past the end if the end cuts an
+    /// escape.
     GoesOn(usize),
 }
 
-/// Finds the quote that closes the string in which the byte at `from` stands; sets `escapes` where there is a backslash.
+/// Finds the quote that closes the string that contains the byte at `from`; sets `escapes` if there is a backslash.
 #[inline]
 pub fn closing(bytes: &[u8], from: usize, quote: u8, escapes: &mut bool) -> Inside {
     let mut at = from;
     // Whether the byte at `at` is escaped, as the high bit of the first byte of a word.
     let mut escaped = 0;
-    // Words in a row with neither.
+    // The number of words in a row with neither quotes nor backslashes.
     let mut plain = 0;
     loop {
-        // What the first byte of a chunk means is told by the one before it, if that means what it looks like.
+        // A chunk can be tested only if the byte before it shows correctly whether its first byte is escaped.
         if at > from && (escaped != 0) == (bytes[at - 1] == b'\\') {
             let start = at;
-            while let Some(chunk) = bytes.get(at - 1..at + CHUNK)
+            while let Some(chunk) = bytes.get(at - 1..at + CHUNK_BYTES)
                 && passes(chunk, quote)
             {
-                at += CHUNK;
+                at += CHUNK_BYTES;
             }
             if at > start {
                 (*escapes, plain) = (true, 0);
                 escaped = if bytes[at - 1] == b'\\' { 0x80 } else { 0 };
             }
         }
-        let Some(window) = bytes.get(at..at + WORD) else { break };
+        let Some(window) = bytes.get(at..at + WORD_BYTES) else { break };
         let word = word(window);
         let (quotes, slashes) = (equal(word, quote), equal(word, b'\\'));
         if quotes | slashes == 0 {
-            (at, escaped, plain) = (at + WORD, 0, plain + 1);
-            if plain == PLAIN {
+            (at, escaped, plain) = (at + WORD_BYTES, 0, plain + 1);
+            if plain == PLAIN_WORDS_BEFORE_SEARCH {
                 plain = 0;
                 match memchr::memchr2(quote, b'\\', &bytes[at..]) {
                     Some(next) => at += next,
@@ -71,23 +71,26 @@ pub fn closing(bytes: &[u8], from: usize, quote: u8, escapes: &mut bool) -> Insi
             return Inside::Ends(at + end as usize / 8);
         }
         if doubled != 0 {
-            match one_by_one(&bytes[..at + WORD], at, escaped != 0, quote, escapes) {
-                Inside::GoesOn(next) => (at, escaped) = (at + WORD, if next > at + WORD { 0x80 } else { 0 }),
+            match one_by_one(&bytes[..at + WORD_BYTES], at, escaped != 0, quote, escapes) {
+                Inside::GoesOn(next) => {
+                    (at, escaped) = (at + WORD_BYTES, if next > at + WORD_BYTES { 0x80 } else { 0 });
+                }
                 ends => return ends,
             }
             continue;
         }
         *escapes |= slashes != 0;
-        escaped = slashes >> (8 * (WORD - 1));
-        at += WORD;
+        escaped = slashes >> (8 * (WORD_BYTES - 1));
+        at += WORD_BYTES;
     }
     one_by_one(bytes, at, escaped != 0, quote, escapes)
 }
 
-/// Whether a chunk, behind the byte before it, has escapes, but no quote that is not escaped nor an escaped backslash.
+/// Returns whether a chunk, preceded by one byte, has escapes but neither an unescaped quote nor an escaped backslash.
 #[inline]
 fn passes(chunk: &[u8], quote: u8) -> bool {
-    let (Some(before), Some(chunk)) = (chunk.first_chunk::<CHUNK>(), chunk.last_chunk::<CHUNK>()) else {
+    let (Some(before), Some(chunk)) = (chunk.first_chunk::<CHUNK_BYTES>(), chunk.last_chunk::<CHUNK_BYTES>())
+    else {
         return false;
     };
     let (mut stops, mut slashes) = (false, false);
@@ -111,17 +114,17 @@ fn one_by_one(bytes: &[u8], from: usize, escaped: bool, quote: u8, escapes: &mut
     Inside::GoesOn(at)
 }
 
-/// The first bytes as one word.
+/// Returns the first bytes as one word.
 #[inline]
 pub(crate) fn word(bytes: &[u8]) -> u128 {
     bytes.first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes))
 }
 
-/// The high bit of each byte of a word that equals `byte`.
+/// Returns a word with the high bit set in each byte that equals `byte`.
 #[inline]
 pub(crate) fn equal(word: u128, byte: u8) -> u128 {
     let other = word ^ (ONES * u128::from(byte));
-    !(((other & !HIGH) + !HIGH) | other | !HIGH)
+    !(((other & !HIGH_BITS) + !HIGH_BITS) | other | !HIGH_BITS)
 }
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
-//! Reading single records again, by number or by an offset inside them, once a pass has noted where they stand.
+//! Reads single records again, by number or by an offset inside them.
+//!
+//! The pass that built the profile left a sparse index of record offsets; a record is found by a short scan from the
+//! nearest indexed one. Works on every [`Notation`], and on stored results as well as on those just read.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -13,16 +16,16 @@ use crate::pattern::{self, Pattern};
 use crate::profile::node::SparseIndex;
 use crate::text::Text;
 
-/// How records stand in a text.
+/// The notation in which a text holds its records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Notation {
     /// Elements of a JSON array or values of a JSON object.
     Json(Dialect),
     /// One JSON value after another.
     JsonLines(Dialect),
-    /// Rows of separated values under a line of names.
+    /// Rows of separated values under a header row.
     Table(csv::Format),
-    /// Lines or groups of lines in a pattern of their own.
+    /// Lines or groups of lines that follow a pattern.
     Pattern(Pattern),
 }
 
@@ -44,9 +47,9 @@ pub(crate) struct JsonRecord {
     /// Its key, where the container is an object.
     pub(crate) key: Option<String>,
     pub(crate) json: String,
-    /// Whether `json` is all of it.
+    /// Whether `json` is the whole record.
     pub(crate) whole: bool,
-    /// Where its value stands, where that is known.
+    /// The offset of its value, if known.
     pub(crate) at: Option<u64>,
 }
 
@@ -77,7 +80,7 @@ impl Records<'_> {
         }
     }
 
-    /// Reads the record that holds `offset`.
+    /// Reads the record that contains `offset`.
     pub(crate) fn holding(&self, offset: u64) -> io::Result<Option<Record>> {
         match self.index.at_or_before(offset) {
             Some((start, from)) => self.walk(start, from)?.find(|_, end| end > offset),
@@ -85,12 +88,11 @@ impl Records<'_> {
         }
     }
 
-    /// Reads records as JSON from number `from` on, until `visit` breaks. Of one record at most about `most` bytes
-    /// are kept.
+    /// Reads records as JSON from number `from` on, until `visit` breaks; keeps at most about `max_bytes` of each.
     pub(crate) fn each_json(
         &self,
         from: u64,
-        most: usize,
+        max_bytes: usize,
         mut visit: impl FnMut(JsonRecord) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let Some((start, offset)) = self.index.before(from).filter(|_| from < self.index.count) else {
@@ -98,7 +100,7 @@ impl Records<'_> {
         };
         let mut walk = self.walk(start, offset)?;
         loop {
-            match walk.next_json(most) {
+            match walk.next_json(max_bytes) {
                 Ok(Some(record)) if record.number < from => {}
                 Ok(Some(record)) => {
                     if visit(record).is_break() {
@@ -121,86 +123,89 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Starts to walk at a record that has been noted.
-    fn walk(&self, number: u64, offset: u64) -> io::Result<Walk<'_>> {
+    /// Starts to walk at an indexed record.
+    fn walk(&self, number: u64, offset: u64) -> io::Result<RecordWalk<'_>> {
         let reader = match self.notation {
             Notation::Json(dialect) => {
                 let scanner = Scanner::inside(self.text, offset, self.keyed, *dialect)?;
-                Reader::Elements { scanner, keyed: self.keyed, dialect: *dialect }
+                RecordReader::Elements { scanner, keyed: self.keyed, dialect: *dialect }
             }
             Notation::JsonLines(dialect) => {
-                Reader::Values(Scanner::at(self.text, offset, *dialect)?, *dialect)
+                RecordReader::Values(Scanner::at(self.text, offset, *dialect)?, *dialect)
             }
             Notation::Table(format) => {
-                Reader::Rows(csv::Rows::new(Lines::from(self.text, offset)?, format.delimiter), format)
+                RecordReader::Rows(csv::Rows::new(Lines::from(self.text, offset)?, format.delimiter), format)
             }
-            Notation::Pattern(pattern) => Reader::Pattern(pattern.reader(Lines::from(self.text, offset)?)),
+            Notation::Pattern(pattern) => {
+                RecordReader::Pattern(pattern.reader(Lines::from(self.text, offset)?))
+            }
         };
-        Ok(Walk { number, unread_before: 0, reader })
+        Ok(RecordWalk { number, unread_before: 0, reader })
     }
 }
 
-/// A walk over records, in whatever notation they stand.
-struct Walk<'t> {
+/// The maximum number of bytes of the key of a record that is read as JSON.
+const MAX_JSON_KEY_BYTES: usize = 4096;
+/// The maximum number of bytes of the key of a record that is read as a value.
+const MAX_VALUE_KEY_BYTES: usize = 256;
+
+/// A walk over records of any notation.
+struct RecordWalk<'t> {
     number: u64,
-    /// Records before this one are only passed.
+    /// Records before this one are skipped without reading their values.
     unread_before: u64,
-    reader: Reader<'t>,
+    reader: RecordReader<'t>,
 }
 
-enum Reader<'t> {
+enum RecordReader<'t> {
     Elements { scanner: Scanner<'t>, keyed: bool, dialect: Dialect },
     Values(Scanner<'t>, Dialect),
     Rows(csv::Rows<'t>, &'t csv::Format),
-    Pattern(pattern::Reader<'t>),
+    Pattern(pattern::PatternReader<'t>),
 }
 
-impl Walk<'_> {
-    /// Reads on until `found(record, end offset)`.
+impl RecordWalk<'_> {
+    /// Reads on until `found(record, end offset)` is true.
     fn find(mut self, mut found: impl FnMut(&Record, u64) -> bool) -> io::Result<Option<Record>> {
         loop {
             match self.next() {
                 Ok(Some((record, end))) if found(&record, end) => return Ok(Some(record)),
                 Ok(Some(_)) => {}
-                // Behind the place where a text breaks off there are no records.
+                // There are no records after the point where a text breaks off.
                 Ok(None) | Err(ScanError::Syntax { .. }) => return Ok(None),
                 Err(ScanError::Source(error)) => return Err(error),
             }
         }
     }
 
-    fn next_json(&mut self, most: usize) -> Result<Option<JsonRecord>, ScanError> {
+    fn next_json(&mut self, max_bytes: usize) -> Result<Option<JsonRecord>, ScanError> {
         let number = self.number;
         self.number += 1;
         let mut key = None;
         let mut at = None;
         let (json, whole) = match &mut self.reader {
-            Reader::Elements { scanner, keyed, dialect } => {
-                if *keyed {
-                    match scanner.next()? {
-                        Event::Key(token) => key = Some(read_text(&token, 4096).text.into()),
-                        _ => return Ok(None),
-                    }
-                } else if scanner.has_element()? != Some(true) {
-                    return Ok(None);
+            RecordReader::Elements { scanner, keyed, dialect } => {
+                match begin_element(scanner, *keyed, MAX_JSON_KEY_BYTES)? {
+                    Some(found) => key = found,
+                    None => return Ok(None),
                 }
                 at = Some(scanner.value_start()?);
-                let compact = compact::value(scanner, *dialect, most)?;
+                let compact = compact::value(scanner, *dialect, max_bytes)?;
                 (compact.text, compact.whole)
             }
-            Reader::Values(scanner, dialect) => {
+            RecordReader::Values(scanner, dialect) => {
                 if !scanner.begin_next()? {
                     return Ok(None);
                 }
                 at = Some(scanner.value_start()?);
-                let compact = compact::value(scanner, *dialect, most)?;
+                let compact = compact::value(scanner, *dialect, max_bytes)?;
                 (compact.text, compact.whole)
             }
-            Reader::Rows(rows, format) => match rows.next()? {
+            RecordReader::Rows(rows, format) => match rows.next()? {
                 Some((_, cells)) => (format.json(&cells), true),
                 None => return Ok(None),
             },
-            Reader::Pattern(reader) => match reader.next_json()? {
+            RecordReader::Pattern(reader) => match reader.next_json()? {
                 Some(json) => json,
                 None => return Ok(None),
             },
@@ -214,28 +219,24 @@ impl Walk<'_> {
         let mut key = None;
         let limits = if number < self.unread_before { ReadLimits::NOTHING } else { ReadLimits::RECORD };
         let (value, end) = match &mut self.reader {
-            Reader::Elements { scanner, keyed, .. } => {
-                if *keyed {
-                    match scanner.next()? {
-                        Event::Key(token) => key = Some(read_text(&token, 256).text.into()),
-                        _ => return Ok(None),
-                    }
-                } else if scanner.has_element()? != Some(true) {
-                    return Ok(None);
+            RecordReader::Elements { scanner, keyed, .. } => {
+                match begin_element(scanner, *keyed, MAX_VALUE_KEY_BYTES)? {
+                    Some(found) => key = found,
+                    None => return Ok(None),
                 }
                 (Value::read(scanner, limits)?, scanner.position())
             }
-            Reader::Values(scanner, _) => {
+            RecordReader::Values(scanner, _) => {
                 if !scanner.begin_next()? {
                     return Ok(None);
                 }
                 (Value::read(scanner, limits)?, scanner.position())
             }
-            Reader::Rows(rows, format) => match rows.next()? {
+            RecordReader::Rows(rows, format) => match rows.next()? {
                 Some((_, cells)) => (format.object(&cells), rows.position()),
                 None => return Ok(None),
             },
-            Reader::Pattern(reader) => match reader.next_value()? {
+            RecordReader::Pattern(reader) => match reader.next_value()? {
                 Some(value) => (value, reader.position()),
                 None => return Ok(None),
             },
@@ -244,7 +245,22 @@ impl Walk<'_> {
     }
 }
 
-/// Reads the scalar that stands at an offset of a JSON text, as written.
+/// Begins the next element of a container and returns its key, if the container is an object; `None` after the last.
+fn begin_element(
+    scanner: &mut Scanner<'_>,
+    keyed: bool,
+    max_key_bytes: usize,
+) -> Result<Option<Option<String>>, ScanError> {
+    if !keyed {
+        return Ok((scanner.has_element()? == Some(true)).then_some(None));
+    }
+    Ok(match scanner.next()? {
+        Event::Key(token) => Some(Some(read_text(&token, max_key_bytes).text.into())),
+        _ => None,
+    })
+}
+
+/// Reads the scalar at an offset of a JSON text.
 pub(crate) fn scalar_at(text: &Text<'_>, offset: u64, dialect: Dialect) -> io::Result<Option<Value>> {
     let mut scanner = Scanner::at(text, offset, dialect)?;
     match Value::read(&mut scanner, ReadLimits { depth: 0, elements: 0, string_bytes: 4096, values: 1 }) {

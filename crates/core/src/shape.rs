@@ -1,36 +1,40 @@
 //! From a payload to the answer that fits: as it is, all of it in less space, or an overview.
 //!
 //! The steps are tried cheapest first. An overview is composed by one strategy per kind of content; each writes
-//! into a `Room` what answers most questions first, and the frame is put around it at the end. The
-//! composition is repeated in a smaller room until the whole fits, so that the budget holds exactly: what the
-//! frame says depends on what found a place, so its cost is known only afterwards.
+//! into a `SectionWriter` what answers most questions first, and the frame is put around it at the end. The
+//! composition is repeated with a smaller budget until the whole fits, so that the budget holds exactly: what the
+//! frame says depends on what is shown, so its cost is known only afterwards.
 //!
 //! Everything here is a function of the payload and the request: the same input gives the same bytes.
 
 mod blob;
-mod content;
+mod data;
 mod diff;
 mod document;
 mod draft;
 mod field;
 mod grid;
+mod html;
+mod key_lines;
 mod layout;
-mod lined;
+mod line_facts;
+mod line_writer;
 mod log;
 mod lossless;
-mod markup;
 mod mixed;
-mod outline;
-mod room;
+mod pick_rows;
+mod recognised;
 mod rows;
+mod section_writer;
 mod series;
-mod skeleton;
+mod severity;
 mod snapshot;
-mod statistic;
-mod structured;
+mod statistics;
+mod strategy;
 mod table;
-mod telling;
-mod words;
+mod tree;
+mod value_list;
+mod word_counts;
 
 use std::io;
 
@@ -39,7 +43,7 @@ pub use draft::LeftOut;
 use crate::arguments;
 use crate::budget::Budget;
 use crate::data::Data;
-use crate::envelope::{self, Call, Frame, Handle};
+use crate::envelope::{self, CallFacts, Frame, Handle};
 use crate::hints::Hints;
 use crate::measure::{self, Cost, Fit, Meter};
 use crate::outline::Outline;
@@ -47,11 +51,12 @@ use crate::payload::{Form, Payload};
 use crate::quantity::{Bytes, Tokens};
 use crate::source::Span;
 use crate::text::Text;
-use content::Reading;
+pub(crate) use data::overview_of;
 use draft::Draft;
 pub(crate) use lossless::{cell as quoted_cell, exact_cell};
-pub(crate) use room::Room;
-pub(crate) use structured::overview_of;
+use recognised::RecognisedText;
+use section_writer::SectionWriter;
+pub(crate) use section_writer::SectionWriter as Room;
 pub(crate) use table::{Table, field_value};
 
 /// What is asked for.
@@ -118,7 +123,7 @@ pub fn shape(payload: &Payload<'_>, request: &Request<'_>) -> io::Result<Shaped>
 pub struct Prepared<'p> {
     payload: &'p Payload<'p>,
     text: Option<&'p Text<'p>>,
-    reading: Option<Reading<'p>>,
+    recognised: Option<RecognisedText<'p>>,
 }
 
 impl<'p> Prepared<'p> {
@@ -146,8 +151,8 @@ impl<'p> Prepared<'p> {
         text: Option<&'p Text<'p>>,
         hints: &Hints,
     ) -> io::Result<Self> {
-        let reading = text.map(|text| Reading::read(text, hints)).transpose()?;
-        Ok(Self { payload, text, reading })
+        let recognised = text.map(|text| RecognisedText::read(text, hints)).transpose()?;
+        Ok(Self { payload, text, recognised })
     }
 
     /// Makes the outline that is kept beside the result.
@@ -157,7 +162,7 @@ impl<'p> Prepared<'p> {
     /// Where the source cannot be read.
     pub fn outline(&self) -> io::Result<Outline> {
         let (kind, data) =
-            self.reading.as_ref().map_or(("", None), |reading| (reading.kind(), reading.data()));
+            self.recognised.as_ref().map_or(("", None), |recognised| (recognised.kind(), recognised.data()));
         Outline::new(kind, self.text, data)
     }
 
@@ -219,7 +224,7 @@ const FRAME_BYTES: u64 = 640;
 const BLOCK_BYTES: u64 = 64;
 
 /// Budgets below this get the shortest frame.
-const SMALL: Tokens = Tokens(700);
+const SHORT_FRAME_BELOW: Tokens = Tokens(700);
 
 /// One result on its way to an answer.
 struct Shaper<'s> {
@@ -256,18 +261,18 @@ impl Shaper<'_> {
 
     fn overview(&self) -> io::Result<Shaped> {
         let budget = &self.request.budget;
-        let reading = self.prepared.reading.as_ref();
+        let recognised = self.prepared.recognised.as_ref();
         let arguments = arguments::values(self.request.arguments);
         let mut tokens = budget.tokens.0.saturating_sub(FRAME_TOKENS);
         let mut bytes = budget.bytes.0.saturating_sub(FRAME_BYTES);
         loop {
-            let mut draft = Draft::new(Room::new(&self.request.meter, tokens, bytes));
+            let mut draft = Draft::new(SectionWriter::new(&self.request.meter, tokens, bytes));
             mixed::compose(self.payload, budget, &mut draft)?;
-            match reading {
-                Some(reading) => reading.compose(&arguments, &mut draft)?,
+            match recognised {
+                Some(recognised) => recognised.compose(&arguments, &mut draft)?,
                 None => describe_blocks(self.payload, &mut draft),
             }
-            let shaped = self.finish_draft(reading, draft)?;
+            let shaped = self.finish_draft(recognised, draft)?;
             if self.over(&shaped) == 0 || (tokens == 0 && bytes == 0) {
                 return Ok(shaped);
             }
@@ -276,8 +281,8 @@ impl Shaper<'_> {
         }
     }
 
-    fn finish_draft(&self, reading: Option<&Reading<'_>>, draft: Draft<'_>) -> io::Result<Shaped> {
-        let Draft { room, mut frame, mut left_out, blocks, .. } = draft;
+    fn finish_draft(&self, recognised: Option<&RecognisedText<'_>>, draft: Draft<'_>) -> io::Result<Shaped> {
+        let Draft { writer, mut frame, mut left_out, blocks, .. } = draft;
         for member in envelope::dropped_members(self.payload) {
             left_out.push(LeftOut::new(&member.key, "bytes", 0, member.value.len()));
         }
@@ -290,13 +295,14 @@ impl Shaper<'_> {
             left_out.push(LeftOut::new("", "bytes", 0, self.raw.bytes.0));
         }
         frame.left_out = left_out.iter().take(4).map(LeftOut::text).collect();
-        if self.request.budget.tokens < SMALL {
+        if self.request.budget.tokens < SHORT_FRAME_BELOW {
             // A small budget is for the data, not for words about it.
             frame.next.truncate(2);
             frame.below.clear();
         }
-        let names = reading.map_or(("blob", "blob"), |reading| (reading.kind(), reading.strategy()));
-        self.finish(Step::Overview, names, left_out, &blocks, &frame, &room.into_text())
+        let names =
+            recognised.map_or(("blob", "blob"), |recognised| (recognised.kind(), recognised.strategy()));
+        self.finish(Step::Overview, names, left_out, &blocks, &frame, &writer.into_text())
     }
 
     fn finish(
@@ -309,7 +315,7 @@ impl Shaper<'_> {
         body: &str,
     ) -> io::Result<Shaped> {
         let Self { payload, request, raw, .. } = self;
-        let call = Call {
+        let call = CallFacts {
             tool: request.tool,
             handle: request.handle,
             size: envelope::size(raw),

@@ -1,7 +1,7 @@
-//! Where the bytes of a result are: in memory, or in a file that was spooled while it arrived.
+//! The bytes of a result, in memory or in a file that was spooled while the result arrived.
 //!
-//! Everything in this crate reads a result through [`Source`], front to back in blocks or by a jump to a known
-//! offset, so that no part needs the whole result in memory.
+//! Everything in this crate reads a result through [`Source`], front to back in blocks or from a known offset, so
+//! that nothing needs the whole result in memory.
 
 use std::io;
 
@@ -12,19 +12,19 @@ pub trait Source {
     /// Returns the number of bytes.
     fn len(&self) -> u64;
 
-    /// Reads bytes at `offset` into `buffer` and returns how many; fewer than asked only at the end.
+    /// Reads bytes at `offset` into `buffer` and returns how many; zero only at the end.
     ///
     /// # Errors
     ///
-    /// Whatever the medium reports. The engine passes it on and gives no partial answer.
+    /// Returns whatever the medium reports. The engine passes it on and gives no partial answer.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns the bytes themselves where they are in memory anyway, which spares a copy.
+    /// Returns the bytes if they are in memory, which saves a copy.
     fn as_slice(&self) -> Option<&[u8]> {
         None
     }
 
-    /// Returns whether there are no bytes at all.
+    /// Returns whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -83,7 +83,7 @@ pub struct Part<S> {
 }
 
 impl<S: Source> Part<S> {
-    /// Returns the part at a span, cut at the end of the source.
+    /// Returns the part of a source at a span, cut at the end of the source.
     pub fn new(source: S, span: Span) -> Self {
         let end = span.end.min(source.len());
         Self { source, span: Span { start: span.start.min(end), end } }
@@ -136,18 +136,18 @@ impl Span {
     ///
     /// # Errors
     ///
-    /// Whatever the source reports.
+    /// Returns an error if the source cannot be read.
     pub fn read(self, source: &dyn Source) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read_into(source, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Reads the bytes of this span in place of those in `bytes`.
+    /// Reads the bytes of this span into `bytes`, replacing its content.
     ///
     /// # Errors
     ///
-    /// Whatever the source reports.
+    /// Returns an error if the source cannot be read.
     pub fn read_into(self, source: &dyn Source, bytes: &mut Vec<u8>) -> io::Result<()> {
         bytes.resize(usize::try_from(self.len()).unwrap_or(0), 0);
         let mut filled = 0;

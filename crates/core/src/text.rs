@@ -1,28 +1,26 @@
 //! A text inside a result: spans of the source that are plain bytes or the insides of JSON strings, read as one.
 //!
 //! MCP delivers most data as JSON inside a JSON string, so the text that matters is escaped once more; and some
-//! servers send one block per entry. A [`Text`] hides both: it is read as decoded bytes with a line feed between
-//! blocks, front to back through a `Feed`, and every position in the engine is an offset in this decoded text.
-//! While a feed runs it leaves checkpoints (decoded offset, raw offset) behind, so that any decoded range can be
-//! read again at the cost of one block.
+//! servers send one block per entry. A [`Text`] hides both: callers read decoded bytes with a line feed between
+//! blocks, front to back through a `Feed`, and every offset in the engine is an offset in this decoded text. A feed
+//! leaves checkpoints behind (decoded offset, raw offset), so that any decoded range can be read again at the cost of
+//! one block.
 //!
 //! Decoding loses nothing that can be shown: a lone surrogate has no UTF-8 form and stays as its escape.
+
+mod feed;
+mod index;
 
 use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+pub(crate) use feed::Feed;
+pub(crate) use index::{Checkpoint, TextIndex};
 
 use crate::json::string;
 use crate::source::{Source, Span};
-
-/// Raw bytes decoded per step. Also the least distance of checkpoints, hence what a jump costs.
-const BLOCK: usize = 8 * 1024;
-/// More checkpoints than this are thinned out: what is kept of a text must not grow with it.
-const CHECKPOINTS: usize = 8 * 1024;
-/// Raw bytes read ahead of a pass over a source that is not in memory.
-const AHEAD: u64 = 64 * 1024;
+use feed::{BLOCK_BYTES, DecodedBlock};
 
 /// A text inside a source.
 pub struct Text<'a> {
@@ -30,63 +28,17 @@ pub struct Text<'a> {
     parts: Vec<Span>,
     escaped: bool,
     index: RefCell<TextIndex>,
-    /// The block that was last jumped into: records that are looked up one after the other are often in one.
-    last: RefCell<Option<Block>>,
-}
-
-/// A decoded block, and where it begins and ends.
-#[derive(Debug)]
-struct Block {
-    from: Checkpoint,
-    to: Checkpoint,
-    bytes: Vec<u8>,
-}
-
-/// A place that is known both in the decoded text and in the source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Checkpoint {
-    pub(crate) decoded: u64,
-    part: u32,
-    raw: u64,
-    /// Line feeds before it.
-    pub(crate) lines: u64,
-}
-
-/// What a pass over a text leaves behind, to be kept with the result.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TextIndex {
-    pub(crate) checkpoints: Vec<Checkpoint>,
-    /// The least distance of the next checkpoint.
-    #[serde(skip)]
-    distance: u64,
-    /// The decoded length, once the whole text has been read.
-    pub(crate) length: Option<u64>,
-    /// Line feeds in the whole text.
-    pub(crate) lines: u64,
-}
-
-impl TextIndex {
-    /// Notes a place, unless one close before it is known.
-    fn note(&mut self, at: Checkpoint) {
-        self.distance = self.distance.max(BLOCK as u64 / 2);
-        if self.checkpoints.last().is_some_and(|last| at.decoded < last.decoded + self.distance) {
-            return;
-        }
-        if self.checkpoints.len() == CHECKPOINTS {
-            self.checkpoints = self.checkpoints.iter().copied().step_by(2).collect();
-            self.distance *= 2;
-        }
-        self.checkpoints.push(at);
-    }
+    /// The block of the last jump: records that are read one after the other are often in the same block.
+    last: RefCell<Option<DecodedBlock>>,
 }
 
 impl<'a> Text<'a> {
-    /// A text whose bytes stand in the source as they are.
+    /// Returns a text whose bytes are in the source as they are.
     pub fn plain(source: &'a dyn Source, span: Span) -> Self {
         Self::new(source, vec![span], false, TextIndex::default())
     }
 
-    /// The insides of JSON strings, without their quotes, as one text with a line feed between them.
+    /// Returns the insides of JSON strings, without their quotes, as one text with a line feed between them.
     pub fn escaped(source: &'a dyn Source, parts: Vec<Span>) -> Self {
         let plain = parts.len() == 1
             && source.as_slice().is_some_and(|bytes| {
@@ -100,12 +52,12 @@ impl<'a> Text<'a> {
         Self { source, parts, escaped, index: RefCell::new(index), last: RefCell::default() }
     }
 
-    /// Returns the text that was kept with its index.
+    /// Returns a text whose index was kept.
     pub(crate) fn indexed(source: &'a dyn Source, parts: Vec<Span>, escaped: bool, index: TextIndex) -> Self {
         Self::new(source, parts, escaped, index)
     }
 
-    /// Returns where the text stands, whether it is escaped there, and the index of the whole of it.
+    /// Returns the spans of the text, whether they are escaped, and the complete index; reads the text where needed.
     pub(crate) fn index(&self) -> io::Result<(Vec<Span>, bool, TextIndex)> {
         if self.index.borrow().length.is_none() {
             let mut feed = self.feed();
@@ -117,7 +69,7 @@ impl<'a> Text<'a> {
         Ok((self.parts.clone(), self.escaped, self.index.borrow().clone()))
     }
 
-    /// Returns the decoded length; reads the text where it is not known yet.
+    /// Returns the decoded length; reads the text if it is not known yet.
     pub(crate) fn length(&self) -> io::Result<u64> {
         match self.index.borrow().length {
             Some(length) => return Ok(length),
@@ -127,7 +79,7 @@ impl<'a> Text<'a> {
         Ok(self.index()?.2.length.unwrap_or_default())
     }
 
-    /// Returns the last known place at or before the beginning of line `line` (from 0).
+    /// Returns the last checkpoint at or before the beginning of line `line` (from 0).
     pub(crate) fn before_line(&self, line: u64) -> Option<Checkpoint> {
         let index = self.index.borrow();
         let after = index
@@ -156,8 +108,7 @@ impl<'a> Text<'a> {
         let begin = self.begin();
         if !self.escaped {
             let raw = self.parts.first().map_or(0, |part| (part.start + start).min(part.end));
-            // How many lines come before is not known here, so that no checkpoint may be left from this feed.
-            return Ok(Feed { notes: false, ..Feed::at(self, Checkpoint { decoded: start, raw, ..begin }) });
+            return Ok(Feed::at(self, Checkpoint { decoded: start, raw, ..begin }).without_checkpoints());
         }
         let nearest = {
             let checkpoints = &self.index.borrow().checkpoints;
@@ -173,7 +124,7 @@ impl<'a> Text<'a> {
     pub(crate) fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let want = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
         let mut feed = self.feed_from(range.start)?;
-        let mut bytes = Vec::with_capacity(want.min(4 * BLOCK));
+        let mut bytes = Vec::with_capacity(want.min(4 * BLOCK_BYTES));
         while bytes.len() < want && feed.fill(&mut bytes)? {}
         bytes.truncate(want);
         Ok(bytes)
@@ -183,7 +134,7 @@ impl<'a> Text<'a> {
     ///
     /// # Errors
     ///
-    /// Whatever the source reports.
+    /// Returns an error if the source cannot be read.
     pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
         self.read_all()
     }
@@ -193,7 +144,7 @@ impl<'a> Text<'a> {
         self.read(0..self.max_len())
     }
 
-    /// Reads raw bytes at a distance from the beginning and decodes them by themselves, as a sample.
+    /// Reads raw bytes at a raw distance from the beginning and decodes them by themselves, as a sample.
     pub(crate) fn sample(&self, mut distance: u64, length: u64) -> io::Result<Vec<u8>> {
         for part in &self.parts {
             if distance < part.len() {
@@ -216,144 +167,12 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Decoded bytes of a text, block by block.
-pub(crate) struct Feed<'a> {
-    text: &'a Text<'a>,
-    at: Checkpoint,
-    /// Raw bytes, where the source is not in memory, and where they begin.
-    scratch: Vec<u8>,
-    scratch_at: u64,
-    /// Decoded bytes that come first: the rest of an escape that a jump landed in, or the end of a block.
-    pending: Vec<u8>,
-    /// Whether checkpoints are left behind.
-    notes: bool,
-}
-
-impl<'a> Feed<'a> {
-    fn at(text: &'a Text<'a>, at: Checkpoint) -> Self {
-        Self { text, at, scratch: Vec::new(), scratch_at: 0, pending: Vec::new(), notes: true }
-    }
-
-    /// Returns the decoded offset of the next byte.
-    pub(crate) fn position(&self) -> u64 {
-        self.at.decoded
-    }
-
-    /// Returns whether all has been handed out.
-    pub(crate) fn is_done(&self) -> bool {
-        let last_part = self.at.part as usize + 1 >= self.text.parts.len();
-        self.pending.is_empty()
-            && last_part
-            && self.text.parts.last().is_none_or(|part| self.at.raw >= part.end)
-    }
-
-    /// Appends the next block to `out`; false when the text has ended.
-    pub(crate) fn fill(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
-        if !self.pending.is_empty() {
-            self.at.decoded += self.pending.len() as u64;
-            out.append(&mut self.pending);
-            return Ok(true);
-        }
-        if self.is_done() {
-            self.note_end();
-            return Ok(false);
-        }
-        let part = self.text.parts[self.at.part as usize];
-        if self.at.raw >= part.end {
-            out.push(b'\n');
-            self.at.decoded += 1;
-            self.at.lines += 1;
-            self.at.part += 1;
-            self.at.raw = self.text.parts[self.at.part as usize].start;
-            return Ok(true);
-        }
-        self.note();
-        let before = out.len();
-        let used = self.decode_block(part.end, out)?;
-        self.at.raw += used as u64;
-        self.at.decoded += (out.len() - before) as u64;
-        self.at.lines += memchr::memchr_iter(b'\n', &out[before..]).count() as u64;
-        if self.is_done() {
-            self.note_end();
-        }
-        Ok(true)
-    }
-
-    /// Leaves a checkpoint here, unless there is one already.
-    fn note(&self) {
-        if self.notes {
-            self.text.index.borrow_mut().note(self.at);
-        }
-    }
-
-    /// Notes how long the text turned out to be.
-    fn note_end(&self) {
-        if self.notes {
-            let mut index = self.text.index.borrow_mut();
-            index.length = Some(self.at.decoded);
-            index.lines = self.at.lines;
-        }
-    }
-
-    fn decode_block(&mut self, end: u64, out: &mut Vec<u8>) -> io::Result<usize> {
-        let want = (end - self.at.raw).min(BLOCK as u64) as usize;
-        let last = self.at.raw + want as u64 == end;
-        if let Some(bytes) = self.text.source.as_slice() {
-            let start = self.at.raw as usize;
-            return Ok(decode(&bytes[start..start + want], self.text.escaped, last, out));
-        }
-        let known = self.scratch_at..self.scratch_at + self.scratch.len() as u64;
-        if !known.contains(&self.at.raw) || known.end < self.at.raw + want as u64 {
-            // A jump wants one block; who reads on after it is likely to want more.
-            let ahead = if self.scratch.is_empty() { want as u64 } else { AHEAD };
-            let span = Span { start: self.at.raw, end: end.min(self.at.raw + ahead) };
-            span.read_into(self.text.source, &mut self.scratch)?;
-            self.scratch_at = self.at.raw;
-        }
-        let start = (self.at.raw - self.scratch_at) as usize;
-        Ok(decode(&self.scratch[start..start + want], self.text.escaped, last, out))
-    }
-
-    fn skip_to(&mut self, start: u64) -> io::Result<()> {
-        if self.at.decoded == start {
-            return Ok(());
-        }
-        let mut last = self.text.last.borrow_mut();
-        let known = last.take().filter(|last| last.from.decoded <= start && start <= last.to.decoded);
-        let mut block = known.unwrap_or_else(|| Block { from: self.at, to: self.at, bytes: Vec::new() });
-        self.at = block.to;
-        while self.at.decoded < start {
-            block.from = self.at;
-            block.bytes.clear();
-            if !self.fill(&mut block.bytes)? {
-                return Ok(());
-            }
-        }
-        block.to = self.at;
-        // What was read too far comes first when the feed goes on; its lines are counted already.
-        let over = (self.at.decoded - start) as usize;
-        self.pending = block.bytes[block.bytes.len() - over..].to_vec();
-        self.at.decoded = start;
-        self.notes = false;
-        *last = Some(block);
-        Ok(())
-    }
-}
-
-/// Decodes a block and returns how many raw bytes were used.
-fn decode(raw: &[u8], escaped: bool, last: bool, out: &mut Vec<u8>) -> usize {
-    if escaped {
-        return string::decode_into(raw, last, out);
-    }
-    out.extend_from_slice(raw);
-    raw.len()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::index::MAX_CHECKPOINTS;
     use super::*;
 
-    /// A source that is not in memory, to take the other path.
+    /// A source that is not in memory.
     struct Elsewhere(Vec<u8>);
 
     impl Source for Elsewhere {
@@ -387,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_from_the_beginning_leaves_checkpoints() {
+    fn a_pass_from_the_beginning_adds_checkpoints() {
         let raw = r"a line\n".repeat(50_000).into_bytes();
         let source = raw.as_slice();
         let text = Text::escaped(&source, vec![Span::whole(&source)]);
@@ -395,17 +214,17 @@ mod tests {
         let mut block = Vec::new();
         while feed.fill(&mut block).unwrap() {}
         let index = text.index.borrow();
-        assert!(index.checkpoints.len() >= raw.len() / BLOCK / 2, "{}", index.checkpoints.len());
+        assert!(index.checkpoints.len() >= raw.len() / BLOCK_BYTES / 2, "{}", index.checkpoints.len());
         assert_eq!((index.length, index.lines), (Some(50_000 * 7), 50_000));
     }
 
     #[test]
-    fn a_long_text_has_no_more_checkpoints_than_any() {
+    fn the_number_of_checkpoints_is_bounded() {
         let line = r"a line of some length, so that there are fewer of them\n";
-        let raw = line.repeat(2 * CHECKPOINTS * BLOCK / line.len()).into_bytes();
+        let raw = line.repeat(2 * MAX_CHECKPOINTS * BLOCK_BYTES / line.len()).into_bytes();
         let text = Text::escaped(&raw, vec![Span::whole(&raw)]);
         let (_, _, index) = text.index().unwrap();
-        assert!(index.checkpoints.len() <= CHECKPOINTS, "{}", index.checkpoints.len());
+        assert!(index.checkpoints.len() <= MAX_CHECKPOINTS, "{}", index.checkpoints.len());
         let decoded = line.len() as u64 - 1;
         for row in (0..index.lines).step_by(100_003) {
             let read = text.read(row * decoded..row * decoded + decoded).unwrap();

@@ -1,10 +1,10 @@
-//! Making upstream text safe to show: one line, no control, direction or invisible characters.
+//! Makes upstream text safe to show: no control, direction or invisible characters.
 //!
-//! What a model or a terminal would not show, or would obey, is written as `\u{202e}`; the stored bytes stay
-//! exact. Terminal colours are the one thing left out without a trace in place, since they carry no data: the
-//! caller says in the frame that there were some.
+//! Characters that a model or a terminal would not show, or would obey, are written as `\u{202e}`; the stored bytes stay
+//! exact. Only terminal colour codes are removed without a mark in place, since they carry no data: the frame says that
+//! there were some.
 
-/// Returns whether a character must be shown escaped.
+/// Returns whether a character must be escaped to be shown.
 pub(crate) fn is_hidden(character: char) -> bool {
     matches!(character,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
@@ -33,15 +33,15 @@ pub fn text(text: &str) -> String {
     out
 }
 
-/// Returns a text on one line: white space folded, hidden characters escaped.
+/// Returns a text on one line: runs of white space become one space, hidden characters are escaped.
 pub fn line(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     self::text(&folded)
 }
 
-/// Returns a text on one line of at most `limit` characters; what is cut is marked with `…`.
+/// Returns a text on one line of at most `limit` characters, with `…` where it was cut.
 pub fn cut(text: &str, limit: usize) -> String {
-    // The beginning is enough: folding only ever shortens.
+    // The beginning is enough, since folding only shortens.
     let head: String = text.chars().take(limit * 4 + 64).collect();
     let shown = line(&head);
     match shown.char_indices().nth(limit) {
@@ -51,7 +51,7 @@ pub fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// Returns a text on one line of at most `limit` characters; of a path that is too long the end is kept.
+/// Returns a text on one line of at most `limit` characters; a path that is too long keeps its end.
 pub(crate) fn cut_name(text: &str, limit: usize) -> String {
     let shown = line(&text.chars().take(limit * 8 + 64).collect::<String>());
     let count = shown.chars().count();
@@ -62,7 +62,7 @@ pub(crate) fn cut_name(text: &str, limit: usize) -> String {
     format!("…{}", shown.chars().skip(count - limit).collect::<String>())
 }
 
-/// Returns a key as it stands in a path: quoted where its characters would read as part of the path.
+/// Returns a key as written in a path: quoted if it contains characters that have a meaning in paths.
 pub(crate) fn key(key: &str) -> String {
     let plain = !key.is_empty()
         && key.len() <= 120
@@ -71,12 +71,12 @@ pub(crate) fn key(key: &str) -> String {
     if plain { key.to_owned() } else { format!("\"{}\"", cut(key, 120).replace('"', "\\\"")) }
 }
 
-/// Returns whether the text holds terminal colour codes.
+/// Returns whether the text contains terminal colour codes.
 pub(crate) fn has_colours(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"\x1b[").is_some()
 }
 
-/// Returns the text without terminal colour codes (`ESC [ … m`); other sequences stay, to be shown escaped.
+/// Returns the text without terminal colour codes (`ESC [ … m`); other sequences stay and are shown escaped.
 pub(crate) fn strip_colours(text: &str) -> std::borrow::Cow<'_, str> {
     if !has_colours(text.as_bytes()) {
         return text.into();

@@ -1,5 +1,6 @@
-//! How quantities are written for a reader: grouped digits in sentences, plain ones in tables, short forms for
-//! estimates.
+//! Writes quantities for a reader: grouped digits in sentences, plain digits in tables, short forms for estimates.
+//!
+//! All text of overviews, frames and views uses these functions, so that a quantity looks the same everywhere.
 
 /// Writes a count with thousands separators: `512,340`.
 pub(crate) fn grouped(value: u64) -> String {
@@ -39,7 +40,12 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Writes an integer that was scaled by ten to the `digits`, without trailing zeros.
+/// Returns the mark before a number: `~` for an estimate, nothing for an exact one.
+pub(crate) fn estimate_mark(exact: bool) -> &'static str {
+    if exact { "" } else { "~" }
+}
+
+/// Writes an integer that was multiplied by ten to the power of `digits`, without trailing zeros.
 pub(crate) fn scaled(value: i128, digits: usize) -> String {
     let sign = if value < 0 { "-" } else { "" };
     let text = format!("{:0width$}", value.unsigned_abs(), width = digits + 1);
@@ -50,7 +56,7 @@ pub(crate) fn scaled(value: i128, digits: usize) -> String {
     }
 }
 
-/// Writes a computed float to six significant digits, more where the whole part has more.
+/// Writes a computed float to six significant digits, or more if its integer part has more.
 pub(crate) fn float(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}").replace("-0", "0");

@@ -1,30 +1,34 @@
-//! One value without white space between its parts, everything else as written.
+//! Writes one value without white space between its parts, everything else as written.
 //!
-//! What a reader would not see or would obey (control, direction and invisible characters inside strings) becomes
-//! its JSON escape, so the text is safe to show and still says the same. A Python literal becomes the JSON value it
-//! stands for; what has no JSON form, such as `Decimal('1.5')`, stays as a string.
+//! Control, direction and invisible characters inside strings become JSON escapes, so the text is safe to show and
+//! still means the same. A Python literal becomes the corresponding JSON value; what has none, such as
+//! `Decimal('1.5')`, becomes a string.
 
 use super::{Dialect, Event, ScanError, Scanner, StringToken, string};
 use crate::visible;
 
-/// A value as text.
+/// A value as JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Compact {
+pub(crate) struct CompactJson {
     pub(crate) text: String,
-    /// Whether it is all of the value, rather than its beginning.
+    /// Whether the text is the whole value rather than its beginning.
     pub(crate) whole: bool,
 }
 
-/// Writes the value the scanner stands before; more than about `most` bytes of it are not kept.
-pub(crate) fn value(scanner: &mut Scanner<'_>, dialect: Dialect, most: usize) -> Result<Compact, ScanError> {
-    scanner.keep_strings(most);
+/// Writes the next value of a scanner; no more than about `max_bytes` bytes of it are kept.
+pub(crate) fn value(
+    scanner: &mut Scanner<'_>,
+    dialect: Dialect,
+    max_bytes: usize,
+) -> Result<CompactJson, ScanError> {
+    scanner.keep_strings(max_bytes);
     let outside = scanner.depth();
-    let mut compact = Compact { text: String::new(), whole: true };
-    // Whether a comma is due before the next key or value.
+    let mut compact = CompactJson { text: String::new(), whole: true };
+    // Whether the next key or value needs a comma before it.
     let mut due = false;
     loop {
         let event = scanner.next()?;
-        if compact.text.len() > most {
+        if compact.text.len() > max_bytes {
             compact.whole = false;
         }
         if compact.whole {
@@ -37,7 +41,7 @@ pub(crate) fn value(scanner: &mut Scanner<'_>, dialect: Dialect, most: usize) ->
     }
 }
 
-impl Compact {
+impl CompactJson {
     fn push(&mut self, event: &Event<'_>, due: bool, dialect: Dialect) -> bool {
         let out = &mut self.text;
         if due && !matches!(event, Event::EndObject | Event::EndArray | Event::End) {
@@ -62,11 +66,10 @@ impl Compact {
     }
 }
 
-/// Writes a string with its quotes; false where only its beginning is known.
+/// Writes a string with its quotes; returns false if only its beginning is known.
 fn push_string(token: &StringToken<'_>, dialect: Dialect, out: &mut String) -> bool {
     let text = String::from_utf8_lossy(token.raw);
-    let foreign = dialect == Dialect::Python;
-    if foreign {
+    if dialect == Dialect::Python {
         string::write_visible(&string::decode_text(token.raw), out);
     } else if text.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
         out.push('"');

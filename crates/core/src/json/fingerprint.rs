@@ -1,11 +1,13 @@
-//! One number for what a value says, whatever its notation: key order, white space, escapes and the spelling of
-//! numbers make no difference. Used to notice that a text repeats `structuredContent`.
+//! A hash of what a JSON value means: key order, white space, escapes and the spelling of numbers make no difference.
+//!
+//! The payload reader compares fingerprints to notice that a text repeats `structuredContent`, so that the same data
+//! is counted and shown once.
 
 use super::{Event, ScanError, Scanner, StringToken, string};
 use crate::hash;
 use crate::profile::number::Number;
 
-/// The fingerprint of a value, and where it is an object with one member, that of the member.
+/// The fingerprint of a value and, if it is an object with one member, that of the member.
 ///
 /// Several SDKs wrap what a tool returns as `{"result": ...}` or `{"content": ...}`, so either may equal the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +16,8 @@ pub(crate) struct Fingerprint {
     pub(crate) only_member: Option<u64>,
 }
 
-struct Frame {
+/// The hash of an open container so far.
+struct ContainerHash {
     object: bool,
     state: u64,
     key: u64,
@@ -22,30 +25,32 @@ struct Frame {
     last: u64,
 }
 
-/// Computes the fingerprint of the value the scanner stands before.
+/// Computes the fingerprint of the next value of a scanner.
 pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
-    let mut stack: Vec<Frame> = Vec::new();
+    let mut stack: Vec<ContainerHash> = Vec::new();
     loop {
         let value = match scanner.next()? {
             Event::StartObject => {
-                stack.push(Frame { object: true, state: 1, key: 0, members: 0, last: 0 });
+                stack.push(ContainerHash { object: true, state: 1, key: 0, members: 0, last: 0 });
                 continue;
             }
             Event::StartArray => {
-                stack.push(Frame { object: false, state: 2, key: 0, members: 0, last: 0 });
+                stack.push(ContainerHash { object: false, state: 2, key: 0, members: 0, last: 0 });
                 continue;
             }
             Event::Key(token) => {
-                if let Some(frame) = stack.last_mut() {
-                    frame.key = of_string(&token);
+                if let Some(container) = stack.last_mut() {
+                    container.key = of_string(&token);
                 }
                 continue;
             }
             Event::EndObject | Event::EndArray => {
-                let Some(frame) = stack.pop() else { return Ok(Fingerprint { whole: 0, only_member: None }) };
-                let whole = hash::mix(frame.state ^ frame.members);
+                let Some(container) = stack.pop() else {
+                    return Ok(Fingerprint { whole: 0, only_member: None });
+                };
+                let whole = hash::mix(container.state ^ container.members);
                 if stack.is_empty() {
-                    let only_member = (frame.object && frame.members == 1).then_some(frame.last);
+                    let only_member = (container.object && container.members == 1).then_some(container.last);
                     return Ok(Fingerprint { whole, only_member });
                 }
                 whole
@@ -57,21 +62,21 @@ pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
         };
         match stack.last_mut() {
             None => return Ok(Fingerprint { whole: value, only_member: None }),
-            Some(frame) => {
-                frame.members += 1;
-                frame.last = value;
-                frame.state = if frame.object {
+            Some(container) => {
+                container.members += 1;
+                container.last = value;
+                container.state = if container.object {
                     // Addition makes the order of members irrelevant.
-                    frame.state.wrapping_add(hash::mix(frame.key ^ value.rotate_left(23)))
+                    container.state.wrapping_add(hash::mix(container.key ^ value.rotate_left(23)))
                 } else {
-                    hash::mix(frame.state ^ value)
+                    hash::mix(container.state ^ value)
                 };
             }
         }
     }
 }
 
-/// The fingerprint of a text that is one string.
+/// Returns the fingerprint of a string.
 pub(crate) fn of_text(decoded: &[u8]) -> u64 {
     hash::mix(hash::bytes(decoded) ^ 17)
 }

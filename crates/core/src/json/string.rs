@@ -1,46 +1,47 @@
-//! JSON strings: undoing escapes and writing them.
+//! Decodes and writes JSON strings.
 //!
-//! Decoding is lenient where a strict parser would refuse: an unknown escape stays as it is, and a lone
-//! surrogate, which UTF-8 cannot hold, stays as its six characters. The same code reads Python's string
-//! literals, whose escapes are a superset.
+//! Decoding accepts what a strict parser would refuse: an unknown escape stays as it is, and a lone surrogate, which
+//! UTF-8 cannot represent, stays as its six characters. The same code decodes Python's string literals.
 
 use crate::quote;
 
-/// The longest escape: a surrogate pair. (Python's `\Uxxxxxxxx` is shorter.)
-pub(crate) const LONGEST_ESCAPE: usize = 12;
+/// The length of the longest escape, a surrogate pair. (Python's `\Uxxxxxxxx` is shorter.)
+pub(crate) const MAX_ESCAPE_BYTES: usize = 12;
 
-/// Decodes the inside of a string literal, appends it to `out` and returns how many raw bytes were used: all of
-/// them, except that an escape which the end may have cut is left for the next block, unless this is the `last`.
+/// Decodes the inside of a string literal, appends it to `out` and returns how many raw bytes it used.
 ///
-/// JSON inside a JSON string has an escape every few bytes, where the call of a search costs more than what it
-/// searches; so the backslashes of sixteen bytes are found together, and the bytes before each are copied sixteen at a
-/// time. A decoded text is never longer than its escapes, so room is made once.
+/// It uses all of them, except that unless this is the `last` block, an escape that the end of the block may cut is
+/// left for the next one.
+///
+/// JSON inside a JSON string has an escape every few bytes, where one search per escape costs more than it saves. So
+/// the backslashes of sixteen bytes are found together, and the bytes between them are copied sixteen at a time.
+/// Decoded text is never longer than the raw text, so `out` grows only once.
 pub(crate) fn decode_into(raw: &[u8], last: bool, out: &mut Vec<u8>) -> usize {
     let begin = out.len();
-    out.resize(begin + raw.len() + WORD, 0);
-    let room = &mut out[begin..];
+    out.resize(begin + raw.len() + WORD_BYTES, 0);
+    let decoded = &mut out[begin..];
     let (mut used, mut made) = (0, 0);
     while used < raw.len() {
-        (used, made) = decode_simple(raw, room, used, made);
-        let run = raw[used..].iter().take(WORD).position(|&byte| byte == b'\\');
-        let run = run.unwrap_or(WORD.min(raw.len() - used));
-        room[made..made + run].copy_from_slice(&raw[used..used + run]);
+        (used, made) = decode_simple(raw, decoded, used, made);
+        let run = raw[used..].iter().take(WORD_BYTES).position(|&byte| byte == b'\\');
+        let run = run.unwrap_or(WORD_BYTES.min(raw.len() - used));
+        decoded[made..made + run].copy_from_slice(&raw[used..used + run]);
         (used, made) = (used + run, made + run);
         if raw.get(used) != Some(&b'\\') {
             continue;
         }
         let rest = &raw[used..];
-        if !last && rest.len() < LONGEST_ESCAPE {
+        if !last && rest.len() < MAX_ESCAPE_BYTES {
             break;
         }
-        let length = match rest.get(1).map_or(0, |&kind| SIMPLE[kind as usize]) {
+        let length = match rest.get(1).map_or(0, |&kind| ONE_BYTE_ESCAPES[kind as usize]) {
             0 => {
-                let (length, written) = decode_rare(rest, &mut room[made..]);
+                let (length, written) = decode_rare(rest, &mut decoded[made..]);
                 made += written;
                 length
             }
             simple => {
-                room[made] = simple;
+                decoded[made] = simple;
                 made += 1;
                 2
             }
@@ -51,43 +52,44 @@ pub(crate) fn decode_into(raw: &[u8], last: bool, out: &mut Vec<u8>) -> usize {
     used
 }
 
-/// How many bytes are looked at together.
-const WORD: usize = quote::WORD;
+/// How many bytes are examined together.
+const WORD_BYTES: usize = quote::WORD_BYTES;
 
-/// Decodes from `used` on, up to an escape that is not one character, or close to the end; returns how far it came.
-fn decode_simple(raw: &[u8], room: &mut [u8], mut used: usize, mut made: usize) -> (usize, usize) {
-    // Each step copies a word from where the last escape ended, which may be just behind the word it looks at.
-    while let Some(window) = raw.get(used..used + 2 * WORD + 2) {
+/// Decodes from `used` on, up to an escape that is not one of [`ONE_BYTE_ESCAPES`] or to near the end; returns the new
+/// `used` and `made`.
+fn decode_simple(raw: &[u8], decoded: &mut [u8], mut used: usize, mut made: usize) -> (usize, usize) {
+    // Each step copies a whole word from where the last escape ended, which may reach past the word examined.
+    while let Some(window) = raw.get(used..used + 2 * WORD_BYTES + 2) {
         let mut backslashes = quote::equal(quote::word(window), b'\\');
         let mut from = 0;
         while backslashes != 0 {
             let at = backslashes.trailing_zeros() as usize / 8;
             backslashes &= backslashes - 1;
             if at < from {
-                // The second of two.
+                // The second of two backslashes.
                 continue;
             }
-            room[made..made + WORD].copy_from_slice(&window[from..from + WORD]);
+            decoded[made..made + WORD_BYTES].copy_from_slice(&window[from..from + WORD_BYTES]);
             made += at - from;
-            let simple = SIMPLE[window[at + 1] as usize];
+            let simple = ONE_BYTE_ESCAPES[window[at + 1] as usize];
             if simple == 0 {
                 return (used + at, made);
             }
-            room[made] = simple;
+            decoded[made] = simple;
             made += 1;
             from = at + 2;
         }
-        if from < WORD {
-            room[made..made + WORD].copy_from_slice(&window[from..from + WORD]);
-            made += WORD - from;
+        if from < WORD_BYTES {
+            decoded[made..made + WORD_BYTES].copy_from_slice(&window[from..from + WORD_BYTES]);
+            made += WORD_BYTES - from;
         }
-        used += from.max(WORD);
+        used += from.max(WORD_BYTES);
     }
     (used, made)
 }
 
-/// What the character after a backslash stands for, where that is one byte; 0 elsewhere.
-const SIMPLE: [u8; 256] = {
+/// The byte that the character after a backslash decodes to; 0 where that is not a single byte.
+const ONE_BYTE_ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     let pairs = *b"\"\"\\\\//''n\nt\tr\rb\x08f\x0c";
     let mut at = 0;
@@ -98,7 +100,7 @@ const SIMPLE: [u8; 256] = {
     table
 };
 
-/// Decodes an escape that is not a [`SIMPLE`] one; returns its length and how many bytes it made.
+/// Decodes an escape that is not one of [`ONE_BYTE_ESCAPES`]; returns its length and how many bytes it decoded to.
 fn decode_rare(rest: &[u8], to: &mut [u8]) -> (usize, usize) {
     let mut stays = |length: usize| {
         to[..length].copy_from_slice(&rest[..length]);
@@ -131,7 +133,7 @@ pub(crate) fn decode(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Decodes the inside of a string literal to text; bytes that are no UTF-8 become U+FFFD.
+/// Decodes the inside of a string literal to text; invalid UTF-8 becomes U+FFFD.
 pub(crate) fn decode_text(raw: &[u8]) -> String {
     match String::from_utf8(decode(raw)) {
         Ok(text) => text,
@@ -141,8 +143,7 @@ pub(crate) fn decode_text(raw: &[u8]) -> String {
 
 /// Appends a text as a JSON string with its quotes.
 ///
-/// Non-ASCII characters stay as they are, except U+2028, U+2029 and U+0085, which some clients take for the end
-/// of a line.
+/// Non-ASCII characters stay as they are, except U+2028, U+2029 and U+0085, which some clients treat as line breaks.
 pub(crate) fn write(text: &str, out: &mut String) {
     out.push('"');
     write_inside(text, out);
@@ -179,7 +180,7 @@ pub(crate) fn write_inside(text: &str, out: &mut String) {
     out.push_str(&text[plain_from..]);
 }
 
-/// Appends a text as a JSON string with its quotes; characters a reader would not see become escapes.
+/// Appends a text as a JSON string with its quotes; invisible characters become escapes.
 pub(crate) fn write_visible(text: &str, out: &mut String) {
     let mut plain = String::new();
     out.push('"');
@@ -196,7 +197,7 @@ pub(crate) fn write_visible(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Appends a character as `\uXXXX`, beyond the basic plane as two of them.
+/// Appends a character as `\uXXXX`, or as a surrogate pair beyond the basic plane.
 pub(crate) fn push_escape(character: char, out: &mut String) {
     for unit in character.encode_utf16(&mut [0; 2]) {
         out.push_str(&format!("\\u{unit:04x}"));

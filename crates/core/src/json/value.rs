@@ -5,20 +5,20 @@
 
 use super::{Event, ScanError, Scanner, StringToken, string};
 
-/// How much of a value is read into memory.
+/// Limits on how much of a value is read into memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadLimits {
     pub(crate) depth: usize,
-    /// Elements of one array, members of one object.
+    /// The maximum number of elements of one array or members of one object.
     pub(crate) elements: usize,
-    /// Raw bytes of one string.
+    /// The maximum number of raw bytes of one string.
     pub(crate) string_bytes: usize,
-    /// Values in all.
+    /// The maximum number of values in total.
     pub(crate) values: usize,
 }
 
 impl ReadLimits {
-    /// Reads past a value.
+    /// Skips a value.
     pub(crate) const NOTHING: Self = Self { depth: 0, elements: 0, string_bytes: 0, values: 0 };
     /// Enough for any record worth showing.
     pub(crate) const RECORD: Self = Self { depth: 64, elements: 256, string_bytes: 4096, values: 4096 };
@@ -34,19 +34,19 @@ pub(crate) enum Value {
     String(Text),
     Array(Elements<Value>),
     Object(Elements<(Box<str>, Value)>),
-    /// A container that was not read because a limit was reached; its size in bytes.
+    /// A container that was not read because a limit was reached, with its size in bytes.
     Unread(u64),
 }
 
-/// A string, perhaps only its beginning.
+/// A string, or the beginning of a long one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Text {
     pub(crate) text: Box<str>,
-    /// Raw bytes that were left out.
+    /// The number of raw bytes left out.
     pub(crate) left_out: u64,
 }
 
-/// The elements that were read, and how many there are.
+/// The elements or members that were read, and how many there are.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Elements<T> {
     pub(crate) read: Vec<T>,
@@ -54,13 +54,23 @@ pub(crate) struct Elements<T> {
 }
 
 impl Value {
-    /// Reads one value; the scanner must stand before it.
+    /// Returns a whole string as a value.
+    pub(crate) fn string(text: &str) -> Self {
+        Self::String(Text { text: text.into(), left_out: 0 })
+    }
+
+    /// Returns an object with all its members as a value.
+    pub(crate) fn object(members: Vec<(Box<str>, Self)>) -> Self {
+        Self::Object(Elements { total: members.len() as u64, read: members })
+    }
+
+    /// Reads the next value of a scanner.
     pub(crate) fn read(scanner: &mut Scanner<'_>, limits: ReadLimits) -> Result<Self, ScanError> {
-        let mut reader = Reader { limits, left: limits.values };
+        let mut reader = ValueReader { limits, left: limits.values };
         reader.value(scanner, 0)
     }
 
-    /// Returns the value as JSON without white space; what was not read is left out.
+    /// Returns the value as JSON without white space; what was not read is missing.
     pub(crate) fn to_json(&self) -> String {
         let mut out = String::new();
         self.write(&mut out);
@@ -94,7 +104,7 @@ impl Value {
         }
     }
 
-    /// Returns the member of an object; of duplicates the last, as most parsers do.
+    /// Returns a member of an object; the last one if the key is duplicated, as most parsers do.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Object(members) => {
@@ -105,12 +115,13 @@ impl Value {
     }
 }
 
-struct Reader {
+struct ValueReader {
     limits: ReadLimits,
+    /// How many more values may be read.
     left: usize,
 }
 
-impl Reader {
+impl ValueReader {
     fn value(&mut self, scanner: &mut Scanner<'_>, depth: usize) -> Result<Value, ScanError> {
         self.left = self.left.saturating_sub(1);
         let limit = self.limits.string_bytes;
@@ -137,7 +148,7 @@ impl Reader {
         let mut elements = Elements { read: Vec::new(), total: 0 };
         loop {
             if scanner.has_element()? != Some(true) {
-                // The closing bracket, or the error that stands here.
+                // Reads the closing bracket, or returns the error.
                 scanner.next()?;
                 break;
             }
@@ -167,7 +178,7 @@ impl Reader {
     }
 }
 
-/// Reads past one value inside the container at depth `open`.
+/// Skips one value inside the container at depth `open`.
 fn skip_value(scanner: &mut Scanner<'_>, open: usize) -> Result<(), ScanError> {
     scanner.next()?;
     scanner.skip_to_depth(open)
@@ -177,11 +188,11 @@ fn skip_value(scanner: &mut Scanner<'_>, open: usize) -> Result<(), ScanError> {
 pub(crate) fn read_text(token: &StringToken<'_>, limit: usize) -> Text {
     let mut end = token.raw.len().min(limit);
     if end < token.raw.len() {
-        // Not inside a character, nor inside an escape.
+        // Cuts neither inside a character nor inside an escape.
         while end > 0 && token.raw[end] & 0xc0 == 0x80 {
             end -= 1;
         }
-        let window = end.saturating_sub(string::LONGEST_ESCAPE);
+        let window = end.saturating_sub(string::MAX_ESCAPE_BYTES);
         if let Some(slash) = memchr::memrchr(b'\\', &token.raw[window..end]) {
             end = window + slash;
             while end > 0 && token.raw[end - 1] == b'\\' {

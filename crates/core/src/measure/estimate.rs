@@ -1,6 +1,7 @@
-//! The token count of a long text, from windows spread evenly over it.
+//! Estimates the tokens of a long text from windows spread evenly over it.
 //!
-//! For the frame only ("128k tokens"); no decision rests on it. Texts up to [`EXACT`] bytes are counted whole.
+//! The estimate is only shown in the frame ("128k tokens"); no decision depends on it. Texts up to [`MAX_EXACT_BYTES`]
+//! are counted whole.
 
 use std::io;
 
@@ -8,23 +9,24 @@ use super::Meter;
 use crate::quantity::Tokens;
 use crate::text::Text;
 
-pub(super) const EXACT: u64 = 64 * 1024;
+/// Texts up to this many bytes are counted whole.
+pub(super) const MAX_EXACT_BYTES: u64 = 64 * 1024;
 const WINDOWS: u64 = 16;
-const WINDOW: u64 = 2048;
+const WINDOW_BYTES: u64 = 2048;
 
 /// Returns the tokens of a text, and whether they are an estimate.
 pub(super) fn text(text: &Text<'_>, meter: &Meter) -> io::Result<(Tokens, bool)> {
     let length = text.max_len();
-    if length <= EXACT {
+    if length <= MAX_EXACT_BYTES {
         let decoded = text.read_all()?;
         return Ok((meter.count(&String::from_utf8_lossy(&decoded)), false));
     }
-    // Raw windows, decoded by themselves: what a window's edge cuts is one token in hundreds.
+    // Each window is decoded by itself; the tokens its edges cut are too few to matter.
     let (mut tokens, mut bytes) = (0, 0);
     for window in 0..WINDOWS {
-        let start = (length - WINDOW) * window / (WINDOWS - 1);
-        let raw = text.sample(start, WINDOW)?;
-        bytes += WINDOW;
+        let start = (length - WINDOW_BYTES) * window / (WINDOWS - 1);
+        let raw = text.sample(start, WINDOW_BYTES)?;
+        bytes += WINDOW_BYTES;
         tokens += meter.count(&String::from_utf8_lossy(&raw)).0;
     }
     Ok((Tokens(u128::from(length).saturating_mul(tokens.into()).div_ceil(bytes.into()) as u64), true))

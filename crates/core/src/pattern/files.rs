@@ -1,54 +1,51 @@
 //! Several files in one text, as `read_multiple_files` tools return them: a line with the path and a colon, the
 //! content, a line of dashes.
 //!
-//! A file that is JSON is data like any other under `content`; every other is a text.
+//! Each file is a record with its path, its size and its content. Content that is JSON is read as data; any other is a
+//! string.
 
 use crate::json::value::{ReadLimits, Value};
 use crate::json::{Dialect, Event, Scanner, StringToken, compact, string};
-use crate::pattern::{Raw, object_value, string_value};
-use crate::profile::Builder;
+use crate::pattern::RecordLines;
+use crate::profile::ProfileBuilder;
 use crate::source::Span;
 use crate::text::Text;
 
-/// Whether a line stands between two files.
+/// Returns whether a line separates two files.
 pub(super) fn is_separator(line: &str) -> bool {
     line.trim_end() == "---"
 }
 
-/// The path and the content of a file.
-fn parts(raw: &Raw) -> (String, String) {
+/// Returns the path and the content of a file.
+fn parts(raw: &RecordLines) -> (String, String) {
     let path = raw.lines.first().map_or("", |line| line.trim_end().trim_end_matches(':'));
     let mut content = raw.lines.get(1..).unwrap_or_default().join("\n");
     content.truncate(content.trim_end().len());
     (path.to_owned(), content)
 }
 
-fn token(text: &str) -> StringToken<'_> {
-    StringToken { raw: text.as_bytes(), length: text.len() as u64, escapes: false }
-}
-
-pub(super) fn feed(raw: &Raw, at: u64, builder: &mut Builder) {
+pub(super) fn feed(raw: &RecordLines, at: u64, builder: &mut ProfileBuilder) {
     let (path, content) = parts(raw);
     builder.open(true, at);
-    builder.key(&token("file"), at);
-    builder.string(&token(&path), at);
-    builder.key(&token("bytes"), at);
+    builder.key(&StringToken::unescaped("file"), at);
+    builder.string(&StringToken::unescaped(&path), at);
+    builder.key(&StringToken::unescaped("bytes"), at);
     builder.number(content.len().to_string().as_bytes(), at);
-    builder.key(&token("content"), at);
+    builder.key(&StringToken::unescaped("content"), at);
     let source = content.as_bytes();
     let text = Text::plain(&source, Span::whole(&source));
     if is_json(&text) {
-        // The offsets of a file's inside are all that of the file: it is read as one record.
+        // All values inside a file get the file's offset, because the file is read again as one record.
         let mut scanner = Scanner::new(&text, Dialect::Json);
         let _ = builder.scan_value_at(&mut scanner, at);
     } else {
-        builder.string(&token(&content), at);
+        builder.string(&StringToken::unescaped(&content), at);
     }
     builder.close(at + raw.bytes);
 }
 
-/// Whether a text is a list or an object and nothing else, by the letter of the grammar: what is embedded in other JSON
-/// must not break it.
+/// Returns whether a text is strictly valid JSON, an array or an object: it is embedded in other JSON, which it must
+/// not break.
 fn is_json(text: &Text<'_>) -> bool {
     let mut scanner = Scanner::new(text, Dialect::Json);
     let container = matches!(scanner.next(), Ok(Event::StartObject | Event::StartArray));
@@ -110,7 +107,7 @@ fn is_strict_string(raw: &[u8]) -> bool {
     std::str::from_utf8(raw).is_ok()
 }
 
-pub(super) fn json(raw: &Raw) -> String {
+pub(super) fn json(raw: &RecordLines) -> String {
     let (path, content) = parts(raw);
     let source = content.as_bytes();
     let text = Text::plain(&source, Span::whole(&source));
@@ -129,17 +126,17 @@ pub(super) fn json(raw: &Raw) -> String {
     out
 }
 
-pub(super) fn object(raw: &Raw) -> Value {
+pub(super) fn object(raw: &RecordLines) -> Value {
     let (path, content) = parts(raw);
     let source = content.as_bytes();
     let text = Text::plain(&source, Span::whole(&source));
     let value = if is_json(&text) {
         Value::read(&mut Scanner::new(&text, Dialect::Json), ReadLimits::RECORD).unwrap_or(Value::Null)
     } else {
-        string_value(&content)
+        Value::string(&content)
     };
-    object_value(vec![
-        ("file".into(), string_value(&path)),
+    Value::object(vec![
+        ("file".into(), Value::string(&path)),
         ("bytes".into(), Value::Number(content.len().to_string().into())),
         ("content".into(), value),
     ])

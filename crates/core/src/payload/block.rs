@@ -1,8 +1,10 @@
-//! The kinds of content blocks.
+//! The content blocks of a result and what each kind holds.
+//!
+//! Contents are spans of the source; only addresses, names and media types are copied.
 
 use crate::source::Span;
 
-/// Picture or sound.
+/// Whether a media block is an image or audio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaKind {
     /// `type: "image"`.
@@ -16,16 +18,16 @@ pub enum MediaKind {
 pub enum BlockKind {
     /// A text; the span is the inside of the JSON string.
     Text {
-        /// Where the text stands.
+        /// The span of the text.
         text: Span,
     },
-    /// Base64 data of a picture or sound.
+    /// Base64 data of an image or audio.
     Media {
         /// Which of the two.
         kind: MediaKind,
         /// The media type, as given.
         mime: String,
-        /// Where the base64 text stands.
+        /// The span of the base64 text.
         data: Span,
     },
     /// An embedded resource.
@@ -34,9 +36,9 @@ pub enum BlockKind {
         uri: String,
         /// Its media type, as given.
         mime: String,
-        /// Where its text stands, if it is one.
+        /// The span of its text, if it is a text.
         text: Option<Span>,
-        /// Where its base64 data stands, if it is binary.
+        /// The span of its base64 data, if it is binary.
         blob: Option<Span>,
     },
     /// A link to a resource.
@@ -46,7 +48,7 @@ pub enum BlockKind {
         /// Its name.
         name: String,
     },
-    /// A kind this version does not know.
+    /// An unknown kind of block.
     Unknown {
         /// The value of `type`.
         kind: String,
@@ -56,14 +58,14 @@ pub enum BlockKind {
 /// One content block.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// Where the whole block stands.
+    /// The span of the whole block.
     pub span: Span,
     /// What it holds.
     pub kind: BlockKind,
 }
 
 impl Block {
-    /// Returns where the text of a text block or text resource stands.
+    /// Returns the span of the text of a text block or text resource.
     pub fn text_span(&self) -> Option<Span> {
         match self.kind {
             BlockKind::Text { text } => Some(text),
@@ -72,7 +74,7 @@ impl Block {
         }
     }
 
-    /// Returns where the base64 data of a picture, sound or binary resource stands.
+    /// Returns the span of the base64 data of an image, audio or binary resource.
     pub fn data_span(&self) -> Option<Span> {
         match self.kind {
             BlockKind::Media { data, .. } => Some(data),

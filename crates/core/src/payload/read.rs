@@ -1,4 +1,7 @@
-//! Reading the outline: one scan over the protocol's JSON, noting where things stand.
+//! Reads a payload: one scan over the protocol's JSON that records the spans of its members.
+//!
+//! Bytes that only look like a protocol message at first count as plain text; bytes that have already shown themselves
+//! to be one and then break off are an error.
 
 use std::io;
 
@@ -8,7 +11,7 @@ use crate::json::{Dialect, Event, ScanError, Scanner};
 use crate::source::{Source, Span};
 use crate::text::Text;
 
-/// Why the bytes are no result.
+/// Why the bytes are not a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
@@ -40,19 +43,20 @@ impl From<ScanError> for PayloadError {
     }
 }
 
-/// What the top-level object turned out to hold.
+/// The members of the top-level object.
 #[derive(Default)]
-struct Outline {
+struct TopLevelMembers {
     jsonrpc: bool,
     method: bool,
     error: bool,
-    result: Option<(Span, Parts)>,
-    parts: Parts,
+    result: Option<(Span, ResultMembers)>,
+    /// The members of a `CallToolResult` at the top level.
+    own: ResultMembers,
 }
 
 /// The members of a `CallToolResult`.
 #[derive(Default)]
-struct Parts {
+struct ResultMembers {
     blocks: Vec<Block>,
     block_count: u64,
     content: Option<Span>,
@@ -63,7 +67,7 @@ struct Parts {
     others: Vec<Member>,
 }
 
-impl Parts {
+impl ResultMembers {
     fn is_result(&self) -> bool {
         self.content.is_some() || self.structured.is_some()
     }
@@ -73,63 +77,65 @@ pub(super) fn read(source: &dyn Source) -> Result<Payload<'_>, PayloadError> {
     let whole = Span::whole(source);
     let text = Text::plain(source, whole);
     let mut scanner = Scanner::new(&text, Dialect::Json);
-    let mut outline = Outline::default();
-    match outline.read(&mut scanner) {
+    let mut top = TopLevelMembers::default();
+    match top.read(&mut scanner) {
         Ok(()) => {}
         Err(ScanError::Source(error)) => return Err(error.into()),
-        Err(error) if outline.jsonrpc || outline.parts.claims_content => return Err(error.into()),
+        Err(error) if top.jsonrpc || top.own.claims_content => return Err(error.into()),
         Err(_) => return Ok(plain(source)),
     }
-    if outline.jsonrpc {
-        return match outline.result {
-            Some((span, parts)) if parts.is_result() => Ok(payload(source, Form::Response, span, parts)),
+    if top.jsonrpc {
+        return match top.result {
+            Some((span, members)) if members.is_result() => {
+                Ok(payload(source, Form::Response, span, members))
+            }
             Some(_) => Err(PayloadError::NoResult { kind: "response to another method" }),
-            None if outline.error => Err(PayloadError::NoResult { kind: "error response" }),
-            None if outline.method => Err(PayloadError::NoResult { kind: "request or notification" }),
+            None if top.error => Err(PayloadError::NoResult { kind: "error response" }),
+            None if top.method => Err(PayloadError::NoResult { kind: "request or notification" }),
             None => Err(PayloadError::NoResult { kind: "message without a result" }),
         };
     }
-    if outline.parts.is_result() {
-        return Ok(payload(source, Form::Result, whole, outline.parts));
+    if top.own.is_result() {
+        return Ok(payload(source, Form::Result, whole, top.own));
     }
     Ok(plain(source))
 }
 
-/// Reads bytes that are a result whatever they look like.
+/// Reads bytes that are known to be a result.
 pub(super) fn read_as_result(source: &dyn Source) -> Result<Payload<'_>, PayloadError> {
     let whole = Span::whole(source);
     let text = Text::plain(source, whole);
-    let mut outline = Outline::default();
-    match outline.read(&mut Scanner::new(&text, Dialect::Json)) {
+    let mut top = TopLevelMembers::default();
+    match top.read(&mut Scanner::new(&text, Dialect::Json)) {
         Err(ScanError::Source(error)) => Err(error.into()),
-        Ok(()) if outline.parts.is_result() => Ok(payload(source, Form::Result, whole, outline.parts)),
+        Ok(()) if top.own.is_result() => Ok(payload(source, Form::Result, whole, top.own)),
         _ => Ok(plain(source)),
     }
 }
 
-fn payload(source: &dyn Source, form: Form, span: Span, parts: Parts) -> Payload<'_> {
+fn payload(source: &dyn Source, form: Form, span: Span, members: ResultMembers) -> Payload<'_> {
     Payload {
         source,
         form,
         span,
-        blocks: parts.blocks,
-        block_count: parts.block_count,
-        content: parts.content,
-        structured: parts.structured,
+        blocks: members.blocks,
+        block_count: members.block_count,
+        content: members.content,
+        structured: members.structured,
         structured_repeats_text: false,
-        is_error: parts.is_error,
-        others: parts.others,
+        is_error: members.is_error,
+        others: members.others,
     }
 }
 
 fn plain(source: &dyn Source) -> Payload<'_> {
     let span = Span::whole(source);
     let block = Block { span, kind: BlockKind::Text { text: span } };
-    let parts = Parts { blocks: vec![block], block_count: 1, ..Parts::default() };
-    payload(source, Form::Plain, span, parts)
+    let members = ResultMembers { blocks: vec![block], block_count: 1, ..ResultMembers::default() };
+    payload(source, Form::Plain, span, members)
 }
 
-impl Outline {
+impl TopLevelMembers {
     fn read(&mut self, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
         let Event::StartObject = scanner.next()? else {
             return Err(ScanError::Syntax { offset: 0, reason: "no object" });
@@ -141,8 +147,8 @@ impl Outline {
                     skip(scanner)?;
                 }
                 "result" => {
-                    let (start, parts) = read_result(scanner)?;
-                    self.result = Some((Span { start, end: scanner.position() }, parts));
+                    let (start, members) = read_result(scanner)?;
+                    self.result = Some((Span { start, end: scanner.position() }, members));
                 }
                 "error" => {
                     self.error = true;
@@ -152,7 +158,7 @@ impl Outline {
                     self.method = true;
                     skip(scanner)?;
                 }
-                _ => self.parts.read_member(key, scanner)?,
+                _ => self.own.read_member(key, scanner)?,
             }
         }
         scanner.next()?;
@@ -163,23 +169,23 @@ impl Outline {
     }
 }
 
-/// Reads a `result` member, whatever it holds.
-fn read_result(scanner: &mut Scanner<'_>) -> Result<(u64, Parts), ScanError> {
+/// Reads a `result` member; returns its offset and its members, if it is an object.
+fn read_result(scanner: &mut Scanner<'_>) -> Result<(u64, ResultMembers), ScanError> {
     let outside = scanner.depth();
     let (start, event) = scanner.next_at()?;
-    let mut parts = Parts::default();
+    let mut members = ResultMembers::default();
     match event {
         Event::StartObject => {
             while let Some(key) = next_key(scanner)? {
-                parts.read_member(key, scanner)?;
+                members.read_member(key, scanner)?;
             }
         }
         _ => scanner.skip_to_depth(outside)?,
     }
-    Ok((start, parts))
+    Ok((start, members))
 }
 
-impl Parts {
+impl ResultMembers {
     fn read_member(&mut self, key: String, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
         match key.as_str() {
             "content" => self.read_content(scanner),
@@ -208,7 +214,7 @@ impl Parts {
         }
     }
 
-    /// A list of blocks; anything else under `content` means that this is no tool result.
+    /// Reads a list of blocks; any other value of `content` means that this is not a tool result.
     fn read_content(&mut self, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
         let outside = scanner.depth();
         let (start, event) = scanner.next_at()?;
@@ -233,9 +239,9 @@ impl Parts {
     }
 }
 
-/// The members of a block that matter, as they are met.
+/// The members of a block that are used.
 #[derive(Default)]
-struct Fields {
+struct BlockMembers {
     kind: String,
     mime: String,
     uri: String,
@@ -243,7 +249,7 @@ struct Fields {
     text: Option<Span>,
     data: Option<Span>,
     blob: Option<Span>,
-    resource: Option<Box<Fields>>,
+    resource: Option<Box<BlockMembers>>,
 }
 
 fn read_block(scanner: &mut Scanner<'_>, claims_content: &mut bool) -> Result<Option<Block>, ScanError> {
@@ -272,8 +278,8 @@ fn read_block(scanner: &mut Scanner<'_>, claims_content: &mut bool) -> Result<Op
     Ok(Some(Block { span, kind }))
 }
 
-fn read_fields(scanner: &mut Scanner<'_>, outer: bool) -> Result<Fields, ScanError> {
-    let mut fields = Fields::default();
+fn read_fields(scanner: &mut Scanner<'_>, outer: bool) -> Result<BlockMembers, ScanError> {
+    let mut fields = BlockMembers::default();
     while let Some(key) = next_key(scanner)? {
         let outside = scanner.depth();
         let (at, event) = scanner.next_at()?;
@@ -300,7 +306,7 @@ fn read_fields(scanner: &mut Scanner<'_>, outer: bool) -> Result<Fields, ScanErr
     Ok(fields)
 }
 
-/// The next key of the open object, or `None` after its closing bracket.
+/// Returns the next key of the open object, or `None` after its closing bracket.
 fn next_key(scanner: &mut Scanner<'_>) -> Result<Option<String>, ScanError> {
     Ok(match scanner.next()? {
         Event::Key(token) => Some(read_text(&token, 1024).text.into()),
@@ -308,7 +314,7 @@ fn next_key(scanner: &mut Scanner<'_>) -> Result<Option<String>, ScanError> {
     })
 }
 
-/// Reads past a value and returns where it stands.
+/// Skips a value and returns its span.
 fn skip(scanner: &mut Scanner<'_>) -> Result<Span, ScanError> {
     let outside = scanner.depth();
     let (start, event) = scanner.next_at()?;
@@ -319,7 +325,7 @@ fn skip(scanner: &mut Scanner<'_>) -> Result<Span, ScanError> {
     Ok(Span { start, end: scanner.position() })
 }
 
-/// The inside of the string that is the only member of an object.
+/// Returns the inside of the string that is the only member of an object.
 pub(super) fn only_string(scanner: &mut Scanner<'_>) -> Result<Option<Span>, ScanError> {
     let Event::StartObject = scanner.next()? else { return Ok(None) };
     let Some(_) = next_key(scanner)? else { return Ok(None) };

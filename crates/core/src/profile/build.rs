@@ -1,58 +1,62 @@
-//! Building a profile from events.
+//! Builds a profile from the events of one pass over the data.
+//!
+//! Every notation drives the same methods: [`open`](ProfileBuilder::open), [`key`](ProfileBuilder::key), one per
+//! scalar, [`close`](ProfileBuilder::close). Every value of the data passes through here, so this is the hot path of
+//! an overview.
 
-use super::node::{Child, Node, NodeId, SparseIndex, Step, TUPLE};
+mod maps;
+
+use super::node::{Child, NodeId, PathNode, PathStep, SparseIndex};
 use super::number::Number;
-use super::{MAX_DISTINCT, MAX_NODES, Profile};
+use super::stats::MAX_TUPLE_LENGTH;
+use super::{DataProfile, MAX_DISTINCT_VALUES, MAX_NODES};
 use crate::hash;
 use crate::json::{Event, ScanError, Scanner, StringToken, string};
 
-/// Children with containers under them that make a first object a map.
-const MAP_OF_CONTAINERS: usize = 24;
-/// Children that make any object a map.
-const MAP_OF_ANYTHING: usize = 1024;
-/// Paths up to this depth may use twice as many nodes.
-const SHALLOW: usize = 3;
-/// The deepest path told apart.
-const MAX_PATH: usize = 48;
+/// Paths up to this depth may use twice [`MAX_NODES`], so that paths near the top always have nodes of their own.
+const SHALLOW_DEPTH: usize = 3;
+/// The depth from which members share one node per name.
+const MAX_PATH_DEPTH: usize = 48;
 
 /// An open container.
-struct Frame {
+struct OpenContainer {
     node: NodeId,
     start: u64,
     count: u64,
-    /// Which child is likely to come next: records repeat their order of keys.
+    /// The child that is likely to come next: records repeat the order of their keys.
     cursor: usize,
-    /// Which object this is, to notice a key that comes twice.
+    /// The number of this object, to notice a duplicate key.
     instance: u64,
     depth: usize,
     object: bool,
 }
 
-/// Takes events and builds a [`Profile`].
-pub(crate) struct Builder {
-    nodes: Vec<Node>,
-    stack: Vec<Frame>,
-    /// Where the next value goes.
+/// Builds a [`DataProfile`] from events.
+pub(crate) struct ProfileBuilder {
+    nodes: Vec<PathNode>,
+    stack: Vec<OpenContainer>,
+    /// The node of the next value.
     target: NodeId,
-    room: usize,
+    /// How many more distinct values all fields together may hold.
+    capacity: usize,
     instances: u64,
     depth: usize,
     deepest_at: u64,
     recursive: bool,
-    /// Nodes of [`Step::Anywhere`], by key.
+    /// Nodes of [`PathStep::Anywhere`], by key.
     anywhere: Vec<(u64, NodeId)>,
-    /// Nodes that were merged away and can be used again.
+    /// Nodes that were merged into others and can be reused.
     free: Vec<NodeId>,
 }
 
-impl Builder {
-    /// Starts an empty profile.
+impl ProfileBuilder {
+    /// Returns a builder of an empty profile.
     pub(crate) fn new() -> Self {
         Self {
-            nodes: vec![Node::new(None, Step::Root)],
+            nodes: vec![PathNode::new(None, PathStep::Root)],
             stack: Vec::new(),
             target: NodeId(0),
-            room: MAX_DISTINCT,
+            capacity: MAX_DISTINCT_VALUES,
             instances: 0,
             depth: 0,
             deepest_at: 0,
@@ -62,12 +66,12 @@ impl Builder {
         }
     }
 
-    /// Takes in one whole value from a scanner.
+    /// Adds the next value of a scanner.
     pub(crate) fn scan_value(&mut self, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
         self.scan(scanner, None)
     }
 
-    /// Takes in one whole value whose parts all count as standing at one offset.
+    /// Adds the next value of a scanner as if all its parts were at offset `at`.
     pub(crate) fn scan_value_at(&mut self, scanner: &mut Scanner<'_>, at: u64) -> Result<(), ScanError> {
         self.scan(scanner, Some(at))
     }
@@ -96,7 +100,7 @@ impl Builder {
     }
 
     #[inline]
-    fn node(&mut self, id: NodeId) -> &mut Node {
+    fn node(&mut self, id: NodeId) -> &mut PathNode {
         &mut self.nodes[id.0 as usize]
     }
 
@@ -114,9 +118,9 @@ impl Builder {
         } else {
             node.types.arrays += 1;
         }
-        // Only a container that stands alone at its path is indexed: that is where rows are looked up.
+        // Only the sole container at its path is indexed: rows are looked up nowhere else.
         node.index = (node.types.containers() == 1).then(Box::<SparseIndex>::default);
-        self.stack.push(Frame { node: id, start: at, count: 0, cursor: 0, instance, depth, object });
+        self.stack.push(OpenContainer { node: id, start: at, count: 0, cursor: 0, instance, depth, object });
         if !object {
             self.target = self.items_of(id);
         }
@@ -127,7 +131,7 @@ impl Builder {
         let Some(frame) = self.stack.pop() else { return };
         let node = self.node(frame.node);
         if !frame.object
-            && frame.count as usize > TUPLE
+            && frame.count as usize > MAX_TUPLE_LENGTH
             && let Some(positions) = &mut node.positions
         {
             positions.broken = true;
@@ -141,7 +145,7 @@ impl Builder {
         }
     }
 
-    /// Takes in a key; the next value belongs to it.
+    /// Adds a key; the next value belongs to it.
     #[inline]
     pub(crate) fn key(&mut self, key: &StringToken<'_>, at: u64) {
         let Some(frame) = self.stack.last_mut() else { return };
@@ -152,7 +156,7 @@ impl Builder {
             index.push(at);
         }
         if let Some(values) = node.values {
-            node.keys.add(key.raw, key.escapes, at, &mut self.room);
+            node.keys.add(key.raw, key.escapes, at, &mut self.capacity);
             self.target = values;
             return;
         }
@@ -182,8 +186,8 @@ impl Builder {
     fn new_child(&mut self, parent: NodeId, key: &StringToken<'_>, at: u64, instance: u64) -> NodeId {
         if self.should_become_map(parent) {
             let values = self.collapse(parent);
-            let room = &mut self.room;
-            self.nodes[parent.0 as usize].keys.add(key.raw, key.escapes, at, room);
+            let capacity = &mut self.capacity;
+            self.nodes[parent.0 as usize].keys.add(key.raw, key.escapes, at, capacity);
             return values;
         }
         let name: Box<str> = if key.escapes {
@@ -202,13 +206,13 @@ impl Builder {
         id
     }
 
-    /// The node to share where a key stands for the third time on one path.
+    /// Returns the node to share where a key occurs for the third time on one path.
     fn recursion(&mut self, parent: NodeId, name: &str) -> Option<NodeId> {
         let mut first = None;
         let mut at = Some(parent);
         while let Some(id) = at {
             let node = &self.nodes[id.0 as usize];
-            if matches!(&node.step, Step::Key(key) if **key == *name) {
+            if matches!(&node.step, PathStep::Key(key) if **key == *name) {
                 if first.is_some() {
                     self.recursive = true;
                     return first;
@@ -222,15 +226,14 @@ impl Builder {
 
     fn create(&mut self, parent: NodeId, name: Box<str>, hash: u64) -> NodeId {
         let depth = self.stack.last().map_or(0, |frame| frame.depth);
-        // What stands near the top is always told apart, however much stands below it.
-        let most = if depth <= SHALLOW { 2 * MAX_NODES } else { MAX_NODES };
-        if self.nodes.len() - self.free.len() < most && depth < MAX_PATH {
-            return self.push(Some(parent), Step::Key(name));
+        let max_nodes = if depth <= SHALLOW_DEPTH { 2 * MAX_NODES } else { MAX_NODES };
+        if self.nodes.len() - self.free.len() < max_nodes && depth < MAX_PATH_DEPTH {
+            return self.push(Some(parent), PathStep::Key(name));
         }
         match self.anywhere.iter().find(|(known, _)| *known == hash) {
             Some(&(_, id)) => id,
             None if self.anywhere.len() < MAX_NODES / 4 => {
-                let id = self.push(None, Step::Anywhere(name));
+                let id = self.push(None, PathStep::Anywhere(name));
                 self.anywhere.push((hash, id));
                 id
             }
@@ -238,12 +241,12 @@ impl Builder {
         }
     }
 
-    fn push(&mut self, parent: Option<NodeId>, step: Step) -> NodeId {
+    fn push(&mut self, parent: Option<NodeId>, step: PathStep) -> NodeId {
         if let Some(id) = self.free.pop() {
-            self.nodes[id.0 as usize] = Node::new(parent, step);
+            self.nodes[id.0 as usize] = PathNode::new(parent, step);
             return id;
         }
-        self.nodes.push(Node::new(parent, step));
+        self.nodes.push(PathNode::new(parent, step));
         NodeId(self.nodes.len() as u32 - 1)
     }
 
@@ -251,96 +254,14 @@ impl Builder {
         if let Some(items) = self.nodes[array.0 as usize].items {
             return items;
         }
-        let deep = self.stack.last().is_some_and(|frame| frame.depth >= MAX_PATH);
+        let deep = self.stack.last().is_some_and(|frame| frame.depth >= MAX_PATH_DEPTH);
         let items = if self.nodes.len() - self.free.len() < 3 * MAX_NODES && !deep {
-            self.push(Some(array), Step::Items)
+            self.push(Some(array), PathStep::Items)
         } else {
             array
         };
         self.node(array).items = Some(items);
         items
-    }
-
-    /// Whether an object that is about to get one more child is rather a map.
-    fn should_become_map(&self, id: NodeId) -> bool {
-        let node = &self.nodes[id.0 as usize];
-        let children = node.children.len();
-        if children < MAP_OF_CONTAINERS {
-            return false;
-        }
-        let child = |child: &Child| &self.nodes[child.node.0 as usize];
-        if node.types.objects == 1 {
-            let containers = node.children.iter().filter(|c| child(c).types.containers() > 0).count();
-            return containers * 5 >= children * 4 || children >= MAP_OF_ANYTHING;
-        }
-        let filled: u64 = node.children.iter().map(|c| child(c).seen()).sum();
-        let sparse = filled * 10 < node.types.objects * children as u64;
-        (children >= 256 && sparse) || children >= MAP_OF_ANYTHING
-    }
-
-    /// Turns an object into a map: its children become one node.
-    fn collapse(&mut self, id: NodeId) -> NodeId {
-        let values = self.push(Some(id), Step::Values);
-        let children = std::mem::take(&mut self.node(id).children);
-        for child in children {
-            let at = self.nodes[child.node.0 as usize].first_at;
-            let escapes = child.raw.contains(&b'\\');
-            let count = self.nodes[child.node.0 as usize].seen();
-            for _ in 0..count.min(64) {
-                self.nodes[id.0 as usize].keys.add(&child.raw, escapes, at, &mut self.room);
-            }
-            if self.nodes[child.node.0 as usize].parent == Some(id) {
-                self.merge(child.node, values, 0);
-            }
-        }
-        self.node(id).values = Some(values);
-        // Frames that still point into merged nodes go on in what they became.
-        values
-    }
-
-    fn merge(&mut self, from: NodeId, into: NodeId, depth: usize) {
-        if from == into || depth > 2 * MAX_PATH {
-            return;
-        }
-        let source = std::mem::replace(&mut self.nodes[from.0 as usize], Node::new(None, Step::Root));
-        self.nodes[from.0 as usize].gone = true;
-        self.free.push(from);
-        let mut room = self.room;
-        self.node(into).merge(&source, &mut room);
-        self.room = room;
-        for child in source.children {
-            let own = self.nodes[child.node.0 as usize].parent == Some(from);
-            let twin =
-                self.nodes[into.0 as usize].children.iter().find(|c| c.raw == child.raw).map(|c| c.node);
-            match twin {
-                Some(twin) if own => self.merge(child.node, twin, depth + 1),
-                Some(_) => {}
-                None => {
-                    if own {
-                        self.node(child.node).parent = Some(into);
-                    }
-                    self.node(into).children.push(child);
-                }
-            }
-        }
-        for (theirs, is_items) in [(source.items, true), (source.values, false)] {
-            let Some(theirs) = theirs.filter(|id| self.nodes[id.0 as usize].parent == Some(from)) else {
-                continue;
-            };
-            let ours = if is_items { self.node(into).items } else { self.node(into).values };
-            match ours {
-                Some(ours) => self.merge(theirs, ours, depth + 1),
-                None => {
-                    self.node(theirs).parent = Some(into);
-                    let node = self.node(into);
-                    if is_items {
-                        node.items = Some(theirs);
-                    } else {
-                        node.values = Some(theirs);
-                    }
-                }
-            }
-        }
     }
 
     /// Counts an element and returns the node that a value goes to.
@@ -365,22 +286,23 @@ impl Builder {
         }
     }
 
-    /// Takes in a string.
+    /// Adds a string.
     #[inline]
     pub(crate) fn string(&mut self, token: &StringToken<'_>, at: u64) {
         let id = self.begin_value(at);
         self.note_depth(at);
         let node = &mut self.nodes[id.0 as usize];
-        node.add_string(token.raw, token.length, token.escapes, at, &mut self.room);
+        node.add_string(token.raw, token.length, token.escapes, at, &mut self.capacity);
     }
 
-    /// Takes in a number as written.
+    /// Adds a number as written.
     #[inline]
     pub(crate) fn number(&mut self, raw: &[u8], at: u64) {
         let id = self.begin_value(at);
         self.note_depth(at);
-        self.nodes[id.0 as usize].add_number(raw, at, &mut self.room);
-        if let Some(frame) = self.stack.last().filter(|frame| !frame.object && frame.count as usize <= TUPLE)
+        self.nodes[id.0 as usize].add_number(raw, at, &mut self.capacity);
+        if let Some(frame) =
+            self.stack.last().filter(|frame| !frame.object && frame.count as usize <= MAX_TUPLE_LENGTH)
         {
             let positions = self.nodes[frame.node.0 as usize].positions.get_or_insert_default();
             if !positions.broken
@@ -391,7 +313,7 @@ impl Builder {
         }
     }
 
-    /// Takes in a truth value.
+    /// Adds a boolean.
     pub(crate) fn bool(&mut self, value: bool, at: u64) {
         let id = self.begin_value(at);
         let node = self.node(id);
@@ -403,7 +325,7 @@ impl Builder {
         }
     }
 
-    /// Takes in a null.
+    /// Adds a null.
     pub(crate) fn null(&mut self, at: u64) {
         let id = self.begin_value(at);
         let node = self.node(id);
@@ -411,9 +333,9 @@ impl Builder {
         node.types.nulls += 1;
     }
 
-    /// Ends building: containers left open (a text that broke off) are closed at `end`, and what turned out to
-    /// be a map becomes one.
-    pub(crate) fn finish(mut self, end: u64) -> Profile {
+    /// Returns the profile. Containers left open (the text broke off) are closed at `end`, and objects that turned
+    /// out to be maps become maps.
+    pub(crate) fn finish(mut self, end: u64) -> DataProfile {
         while !self.stack.is_empty() {
             self.close(end);
         }
@@ -423,55 +345,11 @@ impl Builder {
                 self.collapse(id);
             }
         }
-        Profile {
+        DataProfile {
             nodes: self.nodes,
             depth: self.depth,
             deepest_at: self.deepest_at,
             recursive: self.recursive,
         }
-    }
-
-    fn is_map_in_hindsight(&self, id: NodeId) -> bool {
-        let node = &self.nodes[id.0 as usize];
-        let children = node.children.len();
-        if node.gone || node.values.is_some() {
-            return false;
-        }
-        if self.has_uniform_children(node) {
-            return true;
-        }
-        if children < 12 {
-            return false;
-        }
-        let child = |child: &Child| &self.nodes[child.node.0 as usize];
-        if node.types.objects == 1 {
-            let same = |of: fn(&Node) -> u64| {
-                node.children.iter().filter(|c| of(child(c)) > 0).count() * 10 >= children * 9
-            };
-            let alike = same(|n| n.types.strings)
-                || same(|n| n.types.numbers)
-                || same(|n| n.types.objects)
-                || same(|n| n.types.arrays);
-            return children >= 32 && alike;
-        }
-        let filled: u64 = node.children.iter().map(|c| child(c).seen()).sum();
-        filled * 6 < node.types.objects * children as u64
-    }
-
-    /// Whether the children are objects of one form, told apart by keys that are data: `{"2x": {..}, "3x": {..}}`.
-    fn has_uniform_children(&self, node: &Node) -> bool {
-        let children: Vec<&Node> =
-            node.children.iter().map(|child| &self.nodes[child.node.0 as usize]).collect();
-        let objects = children.iter().filter(|child| child.types.objects > 0 && child.types.scalars() == 0);
-        if children.len() < 5 || objects.count() < children.len() {
-            return false;
-        }
-        let mut keys: Vec<&[u8]> =
-            children.iter().flat_map(|child| child.children.iter().map(|key| &*key.raw)).collect();
-        let all = keys.len();
-        keys.sort_unstable();
-        keys.dedup();
-        let mean = all / children.len();
-        mean >= 2 && keys.len() <= mean * 2 + 2
     }
 }

@@ -1,19 +1,23 @@
-//! One place in the data: everything that stands under the same path, array positions left aside.
+//! A node of a profile: the statistics of all values at one path, array positions ignored.
+//!
+//! [`ProfileBuilder`](super::ProfileBuilder) owns the nodes and links them; a node only counts. Its memory is bounded:
+//! the distinct values it may hold come out of a capacity that all nodes share.
 
-use serde::{Deserialize, Serialize};
-
-use super::names::Names;
+use super::name_parts::NameParts;
 use super::number::{Number, NumberStats};
-use super::tally::Tally;
+use super::stats::{LengthStats, PositionStats, TimeStats, TypeCounts};
 use super::time;
+use super::value_counts::ValueCounts;
 
-/// Names a node of a profile.
+pub(crate) use super::sparse_index::SparseIndex;
+
+/// Identifies a node of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(crate) u32);
 
 /// How a node is reached from its parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Root,
     /// A member of an object.
     Key(Box<str>),
@@ -21,7 +25,7 @@ pub(crate) enum Step {
     Items,
     /// Any value of an object that is used as a map.
     Values,
-    /// Members called so anywhere below the point where the profile stopped telling paths apart.
+    /// A member of this name at any path, where the profile had no nodes left for separate paths.
     Anywhere(Box<str>),
 }
 
@@ -32,244 +36,62 @@ pub(crate) struct Child {
     pub(crate) node: NodeId,
 }
 
-/// How many values of each type stand at a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Types {
-    pub(crate) nulls: u64,
-    pub(crate) trues: u64,
-    pub(crate) falses: u64,
-    pub(crate) numbers: u64,
-    pub(crate) strings: u64,
-    pub(crate) objects: u64,
-    pub(crate) arrays: u64,
-}
-
-impl Types {
-    pub(crate) fn bools(&self) -> u64 {
-        self.trues + self.falses
-    }
-
-    pub(crate) fn scalars(&self) -> u64 {
-        self.nulls + self.bools() + self.numbers + self.strings
-    }
-
-    pub(crate) fn containers(&self) -> u64 {
-        self.objects + self.arrays
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.nulls += other.nulls;
-        self.trues += other.trues;
-        self.falses += other.falses;
-        self.numbers += other.numbers;
-        self.strings += other.strings;
-        self.objects += other.objects;
-        self.arrays += other.arrays;
-    }
-}
-
-/// Lengths: of strings in characters, of arrays in elements, of objects in members.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Lengths {
-    pub(crate) count: u64,
-    pub(crate) total: u64,
-    pub(crate) min: u64,
-    pub(crate) max: u64,
-    /// Where the first longest stands.
-    pub(crate) max_at: u64,
-    pub(crate) empty: u64,
-}
-
-impl Lengths {
-    #[inline]
-    pub(crate) fn add(&mut self, length: u64, at: u64) {
-        if self.count == 0 || length < self.min {
-            self.min = length;
-        }
-        if self.count == 0 || length > self.max {
-            (self.max, self.max_at) = (length, at);
-        }
-        self.count += 1;
-        self.total += length;
-        self.empty += u64::from(length == 0);
-    }
-
-    fn merge(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        if self.count == 0 || other.max > self.max {
-            (self.max, self.max_at) = (other.max, other.max_at);
-        }
-        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
-        self.count += other.count;
-        self.total += other.total;
-        self.empty += other.empty;
-    }
-}
-
-/// The earliest and the latest of the points in time at a node.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Times {
-    pub(crate) count: u64,
-    pub(crate) min: i64,
-    pub(crate) max: i64,
-    pub(crate) min_at: u64,
-    pub(crate) max_at: u64,
-    last: i64,
-    rises: u64,
-    falls: u64,
-}
-
-impl Times {
-    /// Returns whether the times never go back, or never go on, and do move.
-    pub(crate) fn is_sorted(&self) -> bool {
-        self.count > 2 && (self.falls == 0) != (self.rises == 0)
-    }
-
-    #[inline]
-    fn add(&mut self, seconds: i64, at: u64) {
-        if self.count > 0 {
-            self.rises += u64::from(seconds > self.last);
-            self.falls += u64::from(seconds < self.last);
-        }
-        self.last = seconds;
-        if self.count == 0 || seconds < self.min {
-            (self.min, self.min_at) = (seconds, at);
-        }
-        if self.count == 0 || seconds > self.max {
-            (self.max, self.max_at) = (seconds, at);
-        }
-        self.count += 1;
-    }
-
-    fn merge(&mut self, other: &Self) {
-        if other.count > 0 {
-            let count = self.count + other.count;
-            self.add(other.min, other.min_at);
-            self.add(other.max, other.max_at);
-            // The earliest and the latest may be one and the same.
-            self.count = count;
-        }
-    }
-}
-
-/// Offsets of every `stride`-th element of one container, so that any element is found by a short scan.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq)]
-pub(crate) struct SparseIndex {
-    offsets: Vec<u64>,
-    stride: u64,
-    pub(crate) count: u64,
-}
-
-const INDEX_ENTRIES: usize = 2048;
-
-impl SparseIndex {
-    #[inline]
-    pub(crate) fn push(&mut self, offset: u64) {
-        self.stride = self.stride.max(1);
-        if self.count.is_multiple_of(self.stride) {
-            if self.offsets.len() == INDEX_ENTRIES {
-                self.offsets = self.offsets.iter().copied().step_by(2).collect();
-                self.stride *= 2;
-            }
-            if self.count.is_multiple_of(self.stride) {
-                self.offsets.push(offset);
-            }
-        }
-        self.count += 1;
-    }
-
-    /// Returns the number and the offset of the last noted element at or before element `index`.
-    pub(crate) fn before(&self, index: u64) -> Option<(u64, u64)> {
-        let slot = (index / self.stride.max(1)).min(self.offsets.len().checked_sub(1)? as u64);
-        Some((slot * self.stride, self.offsets[slot as usize]))
-    }
-
-    /// Returns the number and the offset of the last noted element that begins at or before `offset`.
-    pub(crate) fn at_or_before(&self, offset: u64) -> Option<(u64, u64)> {
-        let after = self.offsets.partition_point(|&start| start <= offset);
-        let slot = after.checked_sub(1)?;
-        Some((slot as u64 * self.stride, self.offsets[slot]))
-    }
-}
-
-/// The longest list whose elements are told apart by position.
-pub(crate) const TUPLE: usize = 4;
-
-/// Statistics of the numbers at each position of short lists.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Positions {
-    pub(crate) numbers: [NumberStats; TUPLE],
-    /// Set once a list was longer, or held something else than numbers.
-    pub(crate) broken: bool,
-}
-
-impl Positions {
-    fn merge(&mut self, other: &Self) {
-        for (ours, theirs) in self.numbers.iter_mut().zip(&other.numbers) {
-            ours.merge(theirs);
-        }
-        self.broken |= other.broken;
-    }
-}
-
-/// One place in the data.
+/// The statistics of all values at one path.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct PathNode {
     pub(crate) parent: Option<NodeId>,
-    pub(crate) step: Step,
-    pub(crate) types: Types,
-    /// Bytes of all values that stand here.
+    pub(crate) step: PathStep,
+    pub(crate) types: TypeCounts,
+    /// The bytes of all values.
     pub(crate) bytes: u64,
-    /// Where the first and the last value stand.
+    /// The offsets of the first and the last value.
     pub(crate) first_at: u64,
     pub(crate) last_at: u64,
     pub(crate) children: Vec<Child>,
-    /// The elements, where arrays stand here.
+    /// The node of the elements, where values are arrays.
     pub(crate) items: Option<NodeId>,
-    /// The values, where objects stand here that are used as maps.
+    /// The node of the members, where values are objects used as maps.
     pub(crate) values: Option<NodeId>,
-    /// The keys of a map, with where their values stand.
-    pub(crate) keys: Tally,
+    /// The keys of a map.
+    pub(crate) keys: ValueCounts,
     pub(crate) numbers: Option<Box<NumberStats>>,
-    pub(crate) lengths: Option<Box<Lengths>>,
-    pub(crate) members: Option<Box<Lengths>>,
-    pub(crate) times: Option<Box<Times>>,
-    pub(crate) tally: Tally,
-    /// What the values of an identifier have in common.
-    pub(crate) names: Option<Box<Names>>,
-    /// Statistics by position, where short lists of numbers stand here: points, vectors, pairs.
-    pub(crate) positions: Option<Box<Positions>>,
-    /// Elements of the one container that stands here; gone once a second one comes.
+    pub(crate) lengths: Option<Box<LengthStats>>,
+    pub(crate) members: Option<Box<LengthStats>>,
+    pub(crate) times: Option<Box<TimeStats>>,
+    pub(crate) counts: ValueCounts,
+    /// What the values have in common, where the field is an identifier.
+    pub(crate) names: Option<Box<NameParts>>,
+    /// Statistics by position, where values are short lists of numbers: points, vectors, pairs.
+    pub(crate) positions: Option<Box<PositionStats>>,
+    /// The elements of the only container at this path; `None` once there is a second one.
     pub(crate) index: Option<Box<SparseIndex>>,
-    /// The object instance in which this key was seen last, to notice it a second time.
+    /// The object in which this key was last seen, to notice a duplicate key.
     pub(super) seen_in: u64,
-    /// How often a key stood twice in one object, and where first.
+    /// How often one object had this key twice, and the offset of the first such duplicate.
     pub(crate) duplicates: u64,
     pub(crate) duplicate_at: u64,
-    /// Whether this node has been merged away.
+    /// Whether this node has been merged into another.
     pub(crate) gone: bool,
 }
 
-impl Node {
-    pub(super) fn new(parent: Option<NodeId>, step: Step) -> Self {
+impl PathNode {
+    pub(super) fn new(parent: Option<NodeId>, step: PathStep) -> Self {
         Self {
             parent,
             step,
-            types: Types::default(),
+            types: TypeCounts::default(),
             bytes: 0,
             first_at: u64::MAX,
             last_at: 0,
             children: Vec::new(),
             items: None,
             values: None,
-            keys: Tally::default(),
+            keys: ValueCounts::default(),
             numbers: None,
             lengths: None,
             members: None,
             times: None,
-            tally: Tally::default(),
+            counts: ValueCounts::default(),
             names: None,
             positions: None,
             index: None,
@@ -280,7 +102,7 @@ impl Node {
         }
     }
 
-    /// Returns how many values stand here.
+    /// Returns how many values there are at this path.
     pub(crate) fn seen(&self) -> u64 {
         self.types.scalars() + self.types.containers()
     }
@@ -293,21 +115,28 @@ impl Node {
     }
 
     #[inline]
-    pub(super) fn add_number(&mut self, raw: &[u8], at: u64, room: &mut usize) {
+    pub(super) fn add_number(&mut self, raw: &[u8], at: u64, capacity: &mut usize) {
         self.note(at, raw.len() as u64);
         self.types.numbers += 1;
         if let Some(number) = Number::parse(raw) {
             self.numbers.get_or_insert_default().add(&number, at);
         }
-        self.tally.add(raw, false, at, room);
+        self.counts.add(raw, false, at, capacity);
     }
 
     #[inline]
-    pub(super) fn add_string(&mut self, raw: &[u8], length: u64, escapes: bool, at: u64, room: &mut usize) {
+    pub(super) fn add_string(
+        &mut self,
+        raw: &[u8],
+        length: u64,
+        escapes: bool,
+        at: u64,
+        capacity: &mut usize,
+    ) {
         self.note(at, length + 2);
         self.types.strings += 1;
         self.lengths.get_or_insert_default().add(characters(raw, length, escapes), at);
-        // A column of texts is not tried again and again: once a few values were no numbers, none will be.
+        // Parsing every string as a number and a time is too slow: if the first few are neither, the rest are not tried.
         let tried = self.types.strings <= 8;
         if let Some(first) = raw.first() {
             let worth = |found: u64| tried || found * 2 > self.types.strings;
@@ -326,20 +155,20 @@ impl Node {
                 self.times.get_or_insert_default().add(seconds, at);
             }
         }
-        if self.tally.is_identifier()
+        if self.counts.is_identifier()
             && let Some(names) = &mut self.names
         {
             names.add(raw, at, 1);
         }
-        self.tally.add(raw, escapes, at, room);
-        let let_go = self.tally.take_let_go();
-        if !let_go.is_empty() {
-            self.names = Names::of(&let_go).map(Box::new);
+        self.counts.add(raw, escapes, at, capacity);
+        let values = self.counts.take_identifier_values();
+        if !values.is_empty() {
+            self.names = NameParts::of(&values).map(Box::new);
         }
     }
 
-    /// Adds what another node saw; the children are the profile's business.
-    pub(super) fn merge(&mut self, other: &Self, room: &mut usize) {
+    /// Adds the statistics of another node; the caller merges the children.
+    pub(super) fn merge(&mut self, other: &Self, capacity: &mut usize) {
         self.types.add(&other.types);
         self.bytes += other.bytes;
         self.first_at = self.first_at.min(other.first_at);
@@ -356,7 +185,7 @@ impl Node {
         if let Some(times) = &other.times {
             self.times.get_or_insert_default().merge(times);
         }
-        self.tally.merge(&other.tally, room);
+        self.counts.merge(&other.counts, capacity);
         self.names = None;
         match (&mut self.positions, &other.positions) {
             (Some(ours), Some(theirs)) => ours.merge(theirs),
@@ -365,7 +194,7 @@ impl Node {
             }
             _ => self.positions = None,
         }
-        self.keys.merge(&other.keys, room);
+        self.keys.merge(&other.keys, capacity);
         self.index = None;
         if other.duplicates > 0 && self.duplicates == 0 {
             self.duplicate_at = other.duplicate_at;
@@ -374,7 +203,7 @@ impl Node {
     }
 }
 
-/// The number of characters of a string; of a long one its bytes, which escapes and accents make more.
+/// Returns the number of characters of a string; for one that was cut, its number of raw bytes as an upper bound.
 #[inline]
 fn characters(raw: &[u8], length: u64, escapes: bool) -> u64 {
     if raw.len() as u64 != length {

@@ -1,8 +1,8 @@
-//! Numbers: read from their text without rounding where that is possible, and statistics over many of them.
+//! Numbers: parsed from their text without rounding where possible, and statistics over many of them.
 //!
 //! Sums are exact decimals as long as every number has at most nine decimal places and no exponent; otherwise
-//! they are compensated floating point and marked as rounded. Extremes are remembered by where they stand, so
-//! that they can be shown as written.
+//! they are compensated floating point and marked as rounded. Extremes are kept as offsets, so that they can be
+//! shown as written.
 
 /// A number read from its text.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -120,8 +120,8 @@ impl Sum {
     }
 }
 
-/// How many values the ordered sample keeps.
-const SAMPLE: usize = 512;
+/// The maximum number of values in the ordered sample.
+const MAX_SAMPLE_VALUES: usize = 512;
 
 /// Statistics over the numbers of one field.
 #[derive(Debug, Clone, Default)]
@@ -131,10 +131,10 @@ pub(crate) struct NumberStats {
     pub(crate) zeros: u64,
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// Where the first smallest and the first largest stand.
+    /// The offsets of the first smallest and the first largest value.
     pub(crate) min_at: u64,
     pub(crate) max_at: u64,
-    /// How many steps went up, down; tells a sorted column.
+    /// How often a value is larger, or smaller, than the one before it; shows whether the column is sorted.
     pub(crate) rises: u64,
     pub(crate) falls: u64,
     last: f64,
@@ -145,7 +145,7 @@ pub(crate) struct NumberStats {
 }
 
 impl NumberStats {
-    /// Counts one more number that stands at offset `at`.
+    /// Counts one more number, found at offset `at`.
     #[inline]
     pub(crate) fn add(&mut self, number: &Number, at: u64) {
         let value = number.value;
@@ -164,7 +164,7 @@ impl NumberStats {
         }
         self.last = value;
         if self.count.is_multiple_of(self.stride) {
-            if self.sample.len() == SAMPLE {
+            if self.sample.len() == MAX_SAMPLE_VALUES {
                 let mut index = 0;
                 self.sample.retain(|_| {
                     index += 1;
@@ -204,7 +204,7 @@ impl NumberStats {
         self.falls += other.falls;
         self.sum.merge(&other.sum);
         self.sample.extend_from_slice(&other.sample);
-        self.sample.truncate(2 * SAMPLE);
+        self.sample.truncate(2 * MAX_SAMPLE_VALUES);
     }
 
     /// Returns the sum as text, and whether it is exact.
@@ -220,7 +220,7 @@ impl NumberStats {
         (self.sum.float + self.sum.compensation) / self.count as f64
     }
 
-    /// Returns the median, and whether it is exact rather than that of a sample.
+    /// Returns the median, and whether it is exact rather than the median of a sample.
     pub(crate) fn median(&self) -> (f64, bool) {
         let mut sorted = self.sample.clone();
         sorted.sort_by(f64::total_cmp);
@@ -239,7 +239,7 @@ impl NumberStats {
         &self.sample
     }
 
-    /// Returns whether the values never fall (or never rise) and do move.
+    /// Returns whether the values only ever rise or only ever fall.
     pub(crate) fn is_sorted(&self) -> bool {
         self.count > 2 && (self.falls == 0) != (self.rises == 0)
     }

@@ -1,9 +1,9 @@
-//! Points in time as tools write them, read far enough to order them.
+//! Points in time as tools write them, parsed to whole seconds, which is enough to order them.
 //!
-//! ISO 8601 with or without time and zone, the form of web server logs (`15/Nov/2026:01:30:10 +0000`) and that
-//! of mail and HTTP headers (`Sun, 15 Nov 2026 01:49:15 GMT`). A time without a zone counts as UTC.
+//! Supported: ISO 8601 with or without time and zone, web server logs (`15/Nov/2026:01:30:10 +0000`), and mail and
+//! HTTP headers (`Sun, 15 Nov 2026 01:49:15 GMT`). A time without a zone counts as UTC.
 
-/// Returns the seconds since 1970 that a text stands for, if it is a date or a date with a time.
+/// Returns the seconds since 1970 of a date or a date with a time.
 #[inline]
 pub(crate) fn parse(raw: &[u8]) -> Option<i64> {
     if raw.len() < 10 || raw.len() > 40 {
@@ -41,7 +41,7 @@ fn header(raw: &[u8]) -> Option<i64> {
     Some(date + clock(raw.get(12..)?)?)
 }
 
-/// `HH:MM`, optionally seconds, a fraction and a zone; returns seconds, in UTC.
+/// Parses `HH:MM` with optional seconds, fraction and zone; returns seconds in UTC.
 fn clock(raw: &[u8]) -> Option<i64> {
     let (hours, minutes) = (digits(raw, 0, 2)?, digits(raw, 3, 2)?);
     if raw[2] != b':' || hours > 24 || minutes > 59 {

@@ -1,14 +1,18 @@
-//! Binary data in base64: what it is, by its first bytes, and how large.
+//! The strategy for binary data in base64: says what it is, judged by its first bytes, and how large it is.
+//!
+//! Also describes base64 data that is a part of something else: media blocks and long strings in JSON.
 
 use std::io;
 
+use super::draft::{Draft, LeftOut};
+use super::strategy::{STRATEGY_SECTION, Strategy};
 use crate::measure::{Picture, decode_head};
 use crate::source::{Source, Span};
 use crate::text::Text;
 use crate::write;
 
-/// First bytes that tell a format.
-const FORMATS: &[(&[u8], &str)] = &[
+/// The first bytes of known formats.
+const MAGIC_BYTES: &[(&[u8], &str)] = &[
     (b"\x89PNG", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
@@ -23,13 +27,13 @@ const FORMATS: &[(&[u8], &str)] = &[
     (b"RIFF", "audio/wav or image/webp"),
 ];
 
-/// Returns what base64 data is, where its first bytes tell.
+/// Returns the format of base64 data, if its first bytes show it.
 pub(crate) fn format(base64: &[u8]) -> Option<&'static str> {
     let head = decode_head(&base64[..base64.len().min(64)]);
-    FORMATS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
+    MAGIC_BYTES.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
 }
 
-/// Returns whether a value is long enough and of the alphabet of base64.
+/// Returns whether a value is long and looks like base64.
 pub(crate) fn is_base64(text: &str) -> bool {
     let body = text.as_bytes();
     let sample = &body[..body.len().min(512)];
@@ -58,14 +62,29 @@ pub(crate) fn describe(source: &dyn Source, data: Span, mime: &str) -> io::Resul
     Ok(out)
 }
 
-/// A text that is base64 throughout.
-pub(crate) struct Encoded {
+/// A text that is base64 as a whole.
+pub(crate) struct Base64Text {
     format: Option<&'static str>,
-    /// Characters of base64.
-    pub(crate) length: u64,
+    /// The number of characters.
+    length: u64,
 }
 
-impl Encoded {
+impl Strategy for Base64Text {
+    fn name(&self) -> &'static str {
+        "blob"
+    }
+
+    fn compose(&self, _text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
+        draft.frame.what = self.what();
+        draft.frame.below = "what it is".into();
+        draft.writer.push(STRATEGY_SECTION, self.what());
+        draft.leave_out(LeftOut::new("", "bytes", 0, self.length));
+        draft.frame.next = vec!["\"range\":\"0-1000\"".into()];
+        Ok(())
+    }
+}
+
+impl Base64Text {
     pub(crate) fn read(text: &Text<'_>, head: &str) -> Self {
         let trimmed = head.trim_start();
         let body = trimmed
@@ -75,8 +94,8 @@ impl Encoded {
         Self { format: format(body.as_bytes()), length: text.max_len() }
     }
 
-    /// Returns what it is, in a few words.
-    pub(crate) fn what(&self) -> String {
+    /// Describes the data in a few words.
+    fn what(&self) -> String {
         let format = self.format.unwrap_or("binary data");
         format!("base64 of {format}, {} characters", write::grouped(self.length))
     }

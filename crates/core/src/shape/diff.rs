@@ -1,15 +1,19 @@
-//! Unified diffs: every file with what was added and removed, then changed lines as far as they fit.
+//! The strategy for unified diffs: an overview shows every file with its added and removed lines, then changed lines as
+//! far as they fit.
+//!
+//! Added and removed lines are counted over the whole diff, whatever is shown of it.
 
 use std::io;
 
 use super::draft::{Draft, LeftOut};
-use super::lined::LineFacts;
+use super::line_facts::LineFacts;
+use super::strategy::{STRATEGY_SECTION, Strategy};
 use crate::text::Text;
 use crate::visible;
 
 /// One file of a diff.
 #[derive(Debug, Default)]
-struct File {
+struct ChangedFile {
     path: String,
     change: Option<&'static str>,
     added: u64,
@@ -18,20 +22,33 @@ struct File {
     hunks: u64,
 }
 
-/// What is known of a diff.
+/// A diff that has been read.
 #[derive(Debug, Default)]
-pub(crate) struct Diff {
-    pub(crate) facts: LineFacts,
-    files: Vec<File>,
+pub(crate) struct DiffText {
+    facts: LineFacts,
+    files: Vec<ChangedFile>,
     file_count: u64,
     added: u64,
     removed: u64,
 }
 
-/// The most files described.
-const FILES: usize = 5000;
+/// The maximum number of files described.
+const MAX_FILES: usize = 5000;
 
-impl Diff {
+impl Strategy for DiffText {
+    fn name(&self) -> &'static str {
+        "diff"
+    }
+
+    fn compose(&self, text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
+        self.write(text, draft)?;
+        self.facts.describe(draft, "diff", "files, changed lines");
+        draft.frame.what = self.what();
+        Ok(())
+    }
+}
+
+impl DiffText {
     pub(crate) fn read(text: &Text<'_>) -> io::Result<Self> {
         let mut diff = Self::default();
         let mut in_hunk = false;
@@ -79,7 +96,7 @@ impl Diff {
     }
 
     fn add_header(&mut self, number: u64, line: &str, in_hunk: &mut bool) {
-        let set = |files: &mut Vec<File>, change| {
+        let set = |files: &mut Vec<ChangedFile>, change| {
             if let Some(file) = files.last_mut() {
                 file.change = Some(change);
             }
@@ -106,13 +123,13 @@ impl Diff {
 
     fn begin(&mut self, path: &str, line: u64) {
         self.file_count += 1;
-        if self.files.len() < FILES {
-            self.files.push(File { path: visible::cut(path, 160), line, ..File::default() });
+        if self.files.len() < MAX_FILES {
+            self.files.push(ChangedFile { path: visible::cut(path, 160), line, ..ChangedFile::default() });
         }
     }
 
-    /// Returns `14 files, +547 -1743 lines`.
-    pub(crate) fn what(&self) -> String {
+    /// Describes the diff: `a diff of 14 files, +547 -1743 lines`.
+    fn what(&self) -> String {
         format!(
             "a diff of {}, +{} -{} lines",
             crate::write::plural(self.file_count, "file"),
@@ -121,9 +138,10 @@ impl Diff {
         )
     }
 
-    pub(crate) fn compose(&self, text: &Text<'_>, draft: &mut Draft<'_>, section: usize) -> io::Result<()> {
-        let room = &mut draft.room;
-        room.push(
+    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
+        let section = STRATEGY_SECTION;
+        let writer = &mut draft.writer;
+        writer.push(
             section,
             format!(
                 "{} files changed, {} lines added, {} lines removed:",
@@ -131,27 +149,27 @@ impl Diff {
             ),
         );
         let mut listed = 0;
-        let share = room.left() * 3 / 5;
-        room.within(share, |room| {
+        let share = writer.left() * 3 / 5;
+        writer.within(share, |writer| {
             for file in &self.files {
                 let change = file.change.map(|change| format!(" {change}")).unwrap_or_default();
                 let line = format!("{}{change} +{} -{} L{}", file.path, file.added, file.removed, file.line);
-                if !room.push(section, line) {
+                if !writer.push(section, line) {
                     break;
                 }
                 listed += 1;
             }
         });
         if listed < self.file_count {
-            room.push(section, format!("+{} more files", self.file_count - listed));
+            writer.push(section, format!("+{} more files", self.file_count - listed));
         }
         draft.leave_out(LeftOut::new("", "files", listed, self.file_count));
         self.write_changes(text, draft, section + 1)
     }
 
-    /// Changed lines, file by file, those with the fewest first, so that as many files as possible are covered.
+    /// Writes changed lines file by file, files with the fewest first, so that as many files as possible are covered.
     fn write_changes(&self, text: &Text<'_>, draft: &mut Draft<'_>, section: usize) -> io::Result<()> {
-        let mut order: Vec<&File> =
+        let mut order: Vec<&ChangedFile> =
             self.files.iter().filter(|file| file.hunks > 0 && file.change != Some("deleted")).collect();
         order.sort_by_key(|file| (file.added + file.removed, file.line));
         for file in order {
@@ -173,12 +191,12 @@ impl Diff {
                 .filter(|(_, line)| line.trim().len() > 1)
             {
                 if !begun {
-                    if !draft.room.push(section, format!("{}:", file.path)) {
+                    if !draft.writer.push(section, format!("{}:", file.path)) {
                         return Ok(());
                     }
                     begun = true;
                 }
-                if !draft.room.push(section, line.clone()) {
+                if !draft.writer.push(section, line.clone()) {
                     return Ok(());
                 }
                 draft.lines.insert(*number);

@@ -1,44 +1,67 @@
-//! Documents: prose, Markdown and source code. Shown by their outline, their beginning and their end.
+//! The strategy for documents: prose, Markdown and source code.
+//!
+//! An overview shows their headings or definitions, their beginning and their end, and words that stand out.
 
 use std::io;
 
 use super::draft::Draft;
-use super::lined::LineFacts;
-use super::log::push_list;
-use super::outline::Outline;
-use super::words::Words;
-use crate::kind::{Kind, heading_level};
-use crate::profile::tally::Tally;
+use super::key_lines::KeyLines;
+use super::line_facts::LineFacts;
+use super::strategy::{STRATEGY_SECTION, Strategy};
+use super::word_counts::WordCounts;
+use crate::kind::{TextKind, heading_level};
+use crate::profile::value_counts::ValueCounts;
 use crate::text::Text;
 use crate::visible;
 
-/// What is known of a document.
+/// A document that has been read.
 #[derive(Debug, Default)]
-pub(crate) struct Document {
-    pub(crate) facts: LineFacts,
-    /// Headings, or definitions of code.
-    pub(crate) outline: Outline,
-    /// Named values of code: `LIMIT = 200`.
-    constants: Outline,
+pub(crate) struct DocumentText {
+    facts: LineFacts,
+    /// Its headings, or the definitions of code.
+    headings: KeyLines,
+    /// The constants of code: `LIMIT = 200`.
+    constants: KeyLines,
     /// How often each kind of definition occurs.
-    definitions: Tally,
+    definitions: ValueCounts,
     /// The first lines of paragraphs.
-    paragraphs: Outline,
+    paragraphs: KeyLines,
     links: u64,
-    words: Words,
+    words: WordCounts,
+    /// What the frame calls the text.
+    kind: &'static str,
     code: bool,
 }
 
-impl Document {
-    pub(crate) fn read(text: &Text<'_>, kind: &Kind) -> io::Result<Self> {
-        let mut document = Self { code: *kind == Kind::Code, ..Self::default() };
-        let marked_only = *kind == Kind::Markdown;
-        let (mut fenced, mut previous_blank, mut room) = (false, true, 10_000);
+impl Strategy for DocumentText {
+    fn name(&self) -> &'static str {
+        "text"
+    }
+
+    fn compose(&self, text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
+        let below = if self.facts.writer(text).write_all(draft, STRATEGY_SECTION)? {
+            "all of the text"
+        } else {
+            self.write(text, draft)?;
+            "outline, beginning, end"
+        };
+        self.facts.describe(draft, self.kind, below);
+        Ok(())
+    }
+}
+
+impl DocumentText {
+    /// Reads a text of a kind; `name` is what the text was recognised as.
+    pub(crate) fn read(text: &Text<'_>, kind: &TextKind, name: &'static str) -> io::Result<Self> {
+        let shown_kind = if name == "prose" { "text" } else { name };
+        let mut document = Self { kind: shown_kind, code: *kind == TextKind::Code, ..Self::default() };
+        let marked_only = *kind == TextKind::Markdown;
+        let (mut fenced, mut previous_blank, mut capacity) = (false, true, MAX_DEFINITION_KINDS);
         let facts = LineFacts::gather(text, |number, line| {
             let text = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(4000)]);
             let text = visible::strip_colours(&text);
             if document.code {
-                document.add_code(number, &text, &mut room);
+                document.add_code(number, &text, &mut capacity);
                 return;
             }
             document.words.add(&text, number, true);
@@ -48,7 +71,7 @@ impl Document {
             } else if !fenced {
                 let found = if marked_only { marked_heading(&text) } else { heading(&text, previous_blank) };
                 match found {
-                    Some((level, heading)) => document.outline.push(number, level, heading),
+                    Some((level, heading)) => document.headings.push(number, level, heading),
                     None => document.add_paragraph(number, &text, previous_blank),
                 }
             }
@@ -58,23 +81,23 @@ impl Document {
         Ok(document)
     }
 
-    /// Notes the beginning of a paragraph: of the first after a heading, and of all as samples.
+    /// Adds a line of a paragraph: the first after a heading leads it, the first of any paragraph is a sample.
     fn add_paragraph(&mut self, number: u64, line: &str, begins: bool) {
         let line = line.trim();
         if line.is_empty() {
             return;
         }
-        self.outline.lead(line);
+        self.headings.lead(line);
         if begins && line.len() > 20 {
             self.paragraphs.push(number, 1, line);
         }
     }
 
-    fn add_code(&mut self, number: u64, line: &str, room: &mut usize) {
+    fn add_code(&mut self, number: u64, line: &str, capacity: &mut usize) {
         let indentation = line.len() - line.trim_start().len();
         if let Some((keyword, text)) = definition(line) {
-            self.definitions.add(keyword.as_bytes(), false, number, room);
-            self.outline.push(number, 1 + u8::from(indentation > 4), text);
+            self.definitions.add(keyword.as_bytes(), false, number, capacity);
+            self.headings.push(number, 1 + u8::from(indentation > 4), text);
         } else if indentation <= 4
             && let Some(constant) = constant(line)
         {
@@ -83,47 +106,48 @@ impl Document {
         self.words.add(line, number, false);
     }
 
-    pub(crate) fn compose(&self, text: &Text<'_>, draft: &mut Draft<'_>, section: usize) -> io::Result<()> {
-        let all = draft.room.left();
+    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
+        let section = STRATEGY_SECTION;
+        let all = draft.writer.left();
         self.write_facts(draft, section, all);
-        draft.within(all / 7, |draft| self.facts.write_tail(text, draft, section + 5, 8))?;
-        draft.within(all / 5, |draft| self.facts.write_head(text, draft, section + 1, 16))?;
+        draft.within(all / 7, |draft| self.facts.writer(text).write_tail(draft, section + 5, 8))?;
+        draft.within(all / 5, |draft| self.facts.writer(text).write_head(draft, section + 1, 16))?;
         draft.within(all / 6, |draft| self.constants.write(draft, section + 2, "named values"));
         let title = if self.code { "definitions" } else { "headings" };
-        self.outline.write(draft, section + 3, title);
-        if draft.room.left() > 60 {
+        self.headings.write(draft, section + 3, title);
+        if draft.writer.left() > 60 {
             self.paragraphs.write(draft, section + 4, "beginnings of paragraphs");
         }
-        self.facts.write_more(text, draft, section + 2)
+        self.facts.writer(text).write_more(draft, section + 2)
     }
 
-    /// Sizes, how many of what, and words that stand out.
+    /// Writes sizes, counts, and words that stand out.
     fn write_facts(&self, draft: &mut Draft<'_>, section: usize, all: u64) {
-        let room = &mut draft.room;
-        room.push(section, self.facts.summary());
-        push_list(room, section, "definitions", &Words::standing_out(&self.definitions, 1, 12));
-        let levels = self.outline.levels();
-        if levels.len() > 1 && !self.code {
-            let levels: Vec<String> =
-                levels.iter().map(|(level, count)| format!("level {level}={count}")).collect();
-            push_list(room, section, &format!("{} headings", self.outline.total), &levels);
-        }
-        let codes = Words::standing_out(&self.words.codes, 1, 8);
-        room.within(all / 10, |room| push_list(room, section, "codes", &codes));
+        let writer = &mut draft.writer;
+        writer.push(section, self.facts.summary());
+        writer.push_list(section, "definitions", &WordCounts::most_frequent(&self.definitions, 1, 12));
         if !self.code {
-            let capitals = Words::standing_out(&self.words.capitals, 3, 8);
-            room.within(all / 12, |room| push_list(room, section, "lines with", &capitals));
+            self.headings.write_levels(writer, section);
         }
-        let words = Words::standing_out(&self.words.all, 5, 12);
-        room.within(all / 10, |room| push_list(room, section, "frequent words", &words));
+        let codes = WordCounts::most_frequent(&self.words.codes, 1, 8);
+        writer.within(all / 10, |writer| writer.push_list(section, "codes", &codes));
+        if !self.code {
+            let capitals = WordCounts::most_frequent(&self.words.capitals, 3, 8);
+            writer.within(all / 12, |writer| writer.push_list(section, "lines with", &capitals));
+        }
+        let words = WordCounts::most_frequent(&self.words.all, 5, 12);
+        writer.within(all / 10, |writer| writer.push_list(section, "frequent words", &words));
         if self.links > 0 {
-            room.push(section, format!("links: {}", self.links));
+            writer.push(section, format!("links: {}", self.links));
         }
     }
 }
 
+/// The maximum number of kinds of definitions that are counted.
+const MAX_DEFINITION_KINDS: usize = 10_000;
+
 /// Words that begin a numbered heading of prose.
-const DIVISIONS: &[&str] =
+const DIVISION_WORDS: &[&str] =
     &["chapter", "section", "part", "book", "act", "scene", "article", "appendix", "volume", "letter"];
 
 /// Returns the level and the text of a Markdown heading.
@@ -143,7 +167,7 @@ fn heading(line: &str, previous_blank: bool) -> Option<(u8, &str)> {
     }
     let mut words = trimmed.split_whitespace();
     let (first, second) = (words.next()?, words.next());
-    let divided = DIVISIONS.contains(&first.to_lowercase().as_str())
+    let divided = DIVISION_WORDS.contains(&first.to_lowercase().as_str())
         && second.is_some_and(|number| {
             let number = number.trim_end_matches(['.', ':', '—', '-']);
             !number.is_empty()
@@ -189,7 +213,7 @@ const MODIFIERS: &[&str] = &[
 ];
 
 /// Words that begin a definition.
-const DEFINING: &[&str] = &[
+const DEFINITION_KEYWORDS: &[&str] = &[
     "function",
     "class",
     "def",
@@ -219,8 +243,9 @@ fn definition(line: &str) -> Option<(&'static str, &str)> {
     let mut rest = trimmed;
     for _ in 0..4 {
         let (word, after) = rest.split_once(' ')?;
-        if let Some(keyword) =
-            DEFINING.iter().find(|known| **known == word || (word == "function*" && **known == "function"))
+        if let Some(keyword) = DEFINITION_KEYWORDS
+            .iter()
+            .find(|known| **known == word || (word == "function*" && **known == "function"))
         {
             let name = after.trim_start();
             let named = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$' || c == '<');

@@ -1,8 +1,10 @@
-//! An overview while it is being composed.
+//! An overview while it is being composed: the lines of its body, its frame, and what it leaves out.
+//!
+//! Whatever a strategy does not show in full it must record here, so that the frame announces it.
 
 use std::collections::BTreeSet;
 
-use super::room::Room;
+use super::section_writer::SectionWriter;
 use crate::envelope::Frame;
 use crate::source::Span;
 use crate::{visible, write};
@@ -10,9 +12,9 @@ use crate::{visible, write};
 /// Something that an overview does not show in full.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Where, as a path; empty for the whole.
+    /// Its path; empty for the whole.
     pub path: String,
-    /// What, in the plural: rows, lines, files.
+    /// What it is, in the plural: rows, lines, files.
     pub what: String,
     /// How many are shown.
     pub shown: u64,
@@ -37,21 +39,21 @@ impl LeftOut {
     }
 }
 
-/// An overview while it is being composed: what is written, what the frame says, what is left out.
+/// An overview while it is being composed.
 pub(crate) struct Draft<'m> {
-    pub(crate) room: Room<'m>,
+    pub(crate) writer: SectionWriter<'m>,
     pub(crate) frame: Frame,
     pub(crate) left_out: Vec<LeftOut>,
-    /// Blocks that are handed on besides the text.
+    /// Blocks that are passed on beside the text.
     pub(crate) blocks: Vec<Span>,
     /// The numbers of the lines that are shown, where the content is lines.
     pub(crate) lines: BTreeSet<u64>,
 }
 
 impl<'m> Draft<'m> {
-    pub(crate) fn new(room: Room<'m>) -> Self {
+    pub(crate) fn new(writer: SectionWriter<'m>) -> Self {
         Self {
-            room,
+            writer,
             frame: Frame::default(),
             left_out: Vec::new(),
             blocks: Vec::new(),
@@ -59,18 +61,18 @@ impl<'m> Draft<'m> {
         }
     }
 
-    /// Notes that something is shown in part, unless all of it is.
+    /// Records that something is not shown in full, unless it is.
     pub(crate) fn leave_out(&mut self, left_out: LeftOut) {
         if left_out.shown < left_out.of {
             self.left_out.push(left_out);
         }
     }
 
-    /// Writes into the room, with at most `share` tokens of it.
+    /// Runs `write` with at most `share` tokens of what is left.
     pub(crate) fn within<T>(&mut self, share: u64, write: impl FnOnce(&mut Self) -> T) -> T {
-        let held = self.room.hold_back(share);
+        let held = self.writer.hold_back(share);
         let out = write(self);
-        self.room.give_back(held);
+        self.writer.give_back(held);
         out
     }
 }

@@ -1,8 +1,12 @@
-//! One field of the records: what it is, and how much its statistics tell.
+//! The fields of records: what kind of field each is, and how useful its statistics are.
+//!
+//! The kind decides which statistics are shown, the score in which order; both follow from the profile alone, so that
+//! the same data always gives the same overview.
 
-use crate::profile::node::{Node, TUPLE};
+use crate::profile::node::PathNode;
 use crate::profile::number::NumberStats;
-use crate::profile::{NodeId, Profile, Step};
+use crate::profile::stats::MAX_TUPLE_LENGTH;
+use crate::profile::{DataProfile, NodeId, PathStep};
 
 /// What kind of field it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +15,7 @@ pub(crate) enum FieldKind {
     Empty,
     /// One value throughout.
     Constant,
-    /// Values that come back, counted by group.
+    /// Values that repeat; they are counted.
     Category,
     Bool,
     Number,
@@ -32,24 +36,24 @@ pub(crate) enum FieldKind {
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub(crate) node: NodeId,
-    /// Which element of short lists of numbers, where those are told apart.
+    /// Which element, if the field is one element of short lists of numbers.
     pub(crate) position: Option<usize>,
     /// The path from the record.
     pub(crate) path: String,
     pub(crate) kind: FieldKind,
-    /// How many objects could have it.
+    /// How many values there would be if no object lacked it.
     pub(crate) expected: u64,
-    /// How much its statistics tell.
+    /// How useful its statistics are.
     pub(crate) score: f64,
     /// Whether each record has at most one value here.
     pub(crate) single: bool,
-    /// How many choices lead to it from the record.
+    /// How many objects with several members are between the record and it.
     pub(crate) depth: usize,
 }
 
 impl Field {
     /// Returns the statistics of its numbers.
-    pub(crate) fn numbers<'n>(&self, node: &'n Node) -> Option<&'n NumberStats> {
+    pub(crate) fn numbers<'n>(&self, node: &'n PathNode) -> Option<&'n NumberStats> {
         match self.position {
             Some(position) => node.positions.as_ref().map(|positions| &positions.numbers[position]),
             None => node.numbers.as_deref(),
@@ -64,32 +68,32 @@ impl Field {
     }
 }
 
-/// The most fields looked at in one table.
+/// The maximum number of fields of one table.
 const MAX_FIELDS: usize = 600;
-/// How far down fields are looked for.
-const MAX_DEPTH: usize = 24;
+/// The maximum depth at which fields are collected.
+const MAX_FIELD_DEPTH: usize = 24;
 
 /// Lists the fields below a record node, in order.
-pub(crate) fn fields(profile: &Profile, record: NodeId) -> Vec<Field> {
-    let mut lister = Lister { profile, record, fields: Vec::new() };
+pub(crate) fn fields(profile: &DataProfile, record: NodeId) -> Vec<Field> {
+    let mut collector = FieldCollector { profile, record, fields: Vec::new() };
     let node = profile.node(record);
     if node.types.scalars() > 0 || node.types.arrays > 0 {
-        lister.add(record, node.seen(), true, 0);
+        collector.add(record, node.seen(), true, 0);
     }
-    lister.walk(record, true, 0, 0);
-    lister.fields
+    collector.walk(record, true, 0, 0);
+    collector.fields
 }
 
-struct Lister<'p> {
-    profile: &'p Profile,
+struct FieldCollector<'p> {
+    profile: &'p DataProfile,
     record: NodeId,
     fields: Vec<Field>,
 }
 
-impl Lister<'_> {
+impl FieldCollector<'_> {
     fn walk(&mut self, at: NodeId, single: bool, choices: usize, depth: usize) {
-        // Lists of lists of lists are told by the first of them.
-        if depth > MAX_DEPTH || self.profile.path(self.record, at).ends_with("[][][]") {
+        // The statistics of lists of lists of lists stop at the third level.
+        if depth > MAX_FIELD_DEPTH || self.profile.path(self.record, at).ends_with("[][][]") {
             return;
         }
         let profile = self.profile;
@@ -99,7 +103,7 @@ impl Lister<'_> {
             if self.fields.len() >= MAX_FIELDS {
                 return;
             }
-            let keyed = matches!(child.step, Step::Key(_));
+            let keyed = matches!(child.step, PathStep::Key(_));
             let expected = if keyed { objects } else { child.seen() };
             self.add(id, expected, single && keyed, choices + branching);
             self.walk(id, single && keyed, choices + branching, depth + 1);
@@ -108,9 +112,9 @@ impl Lister<'_> {
 
     fn add(&mut self, id: NodeId, expected: u64, single: bool, depth: usize) {
         let node = self.profile.node(id);
-        // The elements of a tuple are told by their positions.
-        let tuple =
-            node.parent.is_some_and(|parent| is_tuple(self.profile.node(parent))) && node.step == Step::Items;
+        // The elements of a tuple are fields by position.
+        let tuple = node.parent.is_some_and(|parent| is_tuple(self.profile.node(parent)))
+            && node.step == PathStep::Items;
         let Some(kind) = kind_of(node, expected).filter(|_| !tuple) else { return };
         let path = self.profile.path(self.record, id);
         let mut field = Field { node: id, position: None, path, kind, expected, score: 0.0, single, depth };
@@ -133,18 +137,18 @@ impl Lister<'_> {
     }
 }
 
-/// Whether lists of a few numbers stand at a node.
-fn is_tuple(node: &Node) -> bool {
+/// Returns whether the values of a node are lists of a few numbers.
+fn is_tuple(node: &PathNode) -> bool {
     let lengths = node.members.as_ref().map_or((0, 0), |members| (members.min, members.max));
     let numbers = node.positions.as_ref().filter(|positions| !positions.broken);
     let counted =
         numbers.map_or(0, |positions| positions.numbers.iter().map(|numbers| numbers.count).sum::<u64>());
     node.types.arrays > 1
-        && (1..=TUPLE as u64).contains(&lengths.1)
+        && (1..=MAX_TUPLE_LENGTH as u64).contains(&lengths.1)
         && node.members.as_ref().is_some_and(|members| members.total == counted && counted > 0)
 }
 
-fn kind_of(node: &Node, expected: u64) -> Option<FieldKind> {
+fn kind_of(node: &PathNode, expected: u64) -> Option<FieldKind> {
     let types = &node.types;
     if types.scalars() == 0 || types.containers() > types.scalars() - types.nulls {
         if types.arrays > 0 {
@@ -165,9 +169,9 @@ fn kind_of(node: &Node, expected: u64) -> Option<FieldKind> {
     Some(kind_of_values(node, expected))
 }
 
-fn kind_of_values(node: &Node, expected: u64) -> FieldKind {
+fn kind_of_values(node: &PathNode, expected: u64) -> FieldKind {
     let values = node.types.strings + node.types.numbers;
-    let (distinct, _) = node.tally.distinct();
+    let (distinct, _) = node.counts.distinct();
     if distinct == 1 && values > 1 {
         return if values >= expected { FieldKind::Constant } else { FieldKind::Category };
     }
@@ -176,27 +180,27 @@ fn kind_of_values(node: &Node, expected: u64) -> FieldKind {
     }
     let empty = node.lengths.as_ref().map_or(0, |lengths| lengths.empty);
     let numeric = node.numbers.as_ref().is_some_and(|numbers| {
-        // Whole numbers beyond 2^53 are names, not quantities.
+        // Integers this large are identifiers, not quantities.
         let names = numbers.max > 9e15 && numbers.integers == numbers.count;
         numbers.count * 10 >= (values - empty) * 9 && numbers.count * 2 > values && !names
     });
     if numeric {
         return FieldKind::Number;
     }
-    if node.tally.is_complete() && distinct * 2 <= values {
+    if node.counts.is_complete() && distinct * 2 <= values {
         return FieldKind::Category;
     }
     let mean = node.lengths.as_ref().map_or(0, |lengths| lengths.total / lengths.count.max(1));
-    if mean <= 80 && node.tally.is_unique() {
+    if mean <= 80 && node.counts.is_unique() {
         return FieldKind::Identifier;
     }
-    // Values that repeat are worth counting even where they are many.
-    let repeats = node.tally.entries().iter().map(|entry| entry.count).max().unwrap_or(0) >= 3;
+    // Values that repeat are worth counting even if there are many distinct ones.
+    let repeats = node.counts.entries().iter().map(|entry| entry.count).max().unwrap_or(0) >= 3;
     if mean <= 80 && repeats { FieldKind::Category } else { FieldKind::Text }
 }
 
-/// Words in a field's name that make its statistics likelier to be asked for.
-const TELLING: &[&str] = &[
+/// Words in a field's name that make its statistics likely to be useful.
+const USEFUL_NAMES: &[&str] = &[
     "status",
     "state",
     "type",
@@ -247,8 +251,8 @@ const TELLING: &[&str] = &[
     "colour",
 ];
 
-/// Words that mark a field whose statistics nobody asks for.
-const SILENT: &[&str] = &[
+/// Words in a field's name that make its statistics useless.
+const USELESS_NAMES: &[&str] = &[
     "url",
     "href",
     "uri",
@@ -266,8 +270,8 @@ const SILENT: &[&str] = &[
     "checksum",
 ];
 
-fn score(field: &Field, node: &Node) -> f64 {
-    let (distinct, _) = node.tally.distinct();
+fn score(field: &Field, node: &PathNode) -> f64 {
+    let (distinct, _) = node.counts.distinct();
     let base = match field.kind {
         FieldKind::Category => 100.0 - (distinct as f64).ln() * 6.0,
         FieldKind::Number => 84.0,
@@ -282,9 +286,9 @@ fn score(field: &Field, node: &Node) -> f64 {
     };
     let name = field.name();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    let hint = if has(SILENT) {
+    let hint = if has(USELESS_NAMES) {
         -30.0
-    } else if has(TELLING) {
+    } else if has(USEFUL_NAMES) {
         10.0
     } else {
         0.0

@@ -1,29 +1,31 @@
-//! Values over two axes: a list of numbers written row by row, a list of such lists, or records for every pair of
-//! two fields. Shown as a map of characters; of records also the best by their objective.
+//! The strategy for values over two axes: a list of numbers written row by row, or records for every pair of values of
+//! two fields.
+//!
+//! An overview shows a map of characters and, for records, the best cells by their objective.
 
 use std::io;
 
 use super::field::{Field, FieldKind};
-use super::room::Room;
+use super::section_writer::SectionWriter;
 use super::table::{Table, field_value, scalar_text};
-use crate::profile::Step;
+use crate::profile::PathStep;
 use crate::profile::number::Number;
 
 /// Values over two axes.
 pub(crate) struct Grid<'t> {
     width: u64,
     height: u64,
-    /// The field whose values are mapped; `None` where the records are the values.
+    /// The field whose values are shown; `None` if the records are the values.
     pub(crate) objective: Option<&'t Field>,
     /// The fields of the two axes, slow and fast.
     axes: Option<(&'t Field, &'t Field)>,
 }
 
-/// The most cells read for a map and for the best of them.
-const MOST_CELLS: u64 = 20_000;
-/// The best cells listed.
-const BEST: usize = 5;
-/// From light to dark.
+/// The maximum number of records of a grid that is shown.
+const MAX_CELLS: u64 = 20_000;
+/// The number of best cells listed.
+const MAX_BEST_CELLS: usize = 5;
+/// Characters for low to high values.
 const SHADES: &[u8] = b" .:-=+*#%@";
 
 impl<'t> Grid<'t> {
@@ -37,10 +39,10 @@ impl<'t> Grid<'t> {
         if node.types.objects == node.seen() { Self::of_records(table) } else { None }
     }
 
-    /// Records for every pair of the values of two fields: each value of the one as often as the other has values.
+    /// Recognises records for every pair of values of two fields.
     fn of_records(table: &'t Table<'_>) -> Option<Self> {
         let distinct = |field: &Field| {
-            let (distinct, exact) = table.data.profile.node(field.node).tally.distinct();
+            let (distinct, exact) = table.data.profile.node(field.node).counts.distinct();
             (exact && field.single && field.position.is_none()).then_some(distinct)
         };
         let axis = |field: &&Field| {
@@ -65,18 +67,23 @@ impl<'t> Grid<'t> {
         None
     }
 
-    /// Writes the map, and the best cells where the objective says which those are.
-    pub(crate) fn write(&self, table: &Table<'_>, room: &mut Room<'_>, section: usize) -> io::Result<()> {
-        if table.count > MOST_CELLS && self.objective.is_some() {
+    /// Writes the map and, if there is an objective, the best cells.
+    pub(crate) fn write(
+        &self,
+        table: &Table<'_>,
+        writer: &mut SectionWriter<'_>,
+        section: usize,
+    ) -> io::Result<()> {
+        if table.count > MAX_CELLS && self.objective.is_some() {
             return Ok(());
         }
         if let (Some(objective), Some(axes)) = (self.objective, self.axes) {
-            let share = room.left() / 3;
-            room.within(share, |room| write_best(table, objective, axes, room, section))?;
+            let share = writer.left() / 3;
+            writer.within(share, |writer| write_best(table, objective, axes, writer, section))?;
         }
         if self.width * self.height == table.count {
-            let share = room.left() / 2;
-            room.within(share, |room| self.write_map(table, room, section))?;
+            let share = writer.left() / 2;
+            writer.within(share, |writer| self.write_map(table, writer, section))?;
         }
         Ok(())
     }
@@ -88,7 +95,7 @@ impl<'t> Grid<'t> {
         Ok(Number::parse(text.as_bytes()).map(|number| number.value))
     }
 
-    fn write_map(&self, table: &Table<'_>, room: &mut Room<'_>, section: usize) -> io::Result<()> {
+    fn write_map(&self, table: &Table<'_>, writer: &mut SectionWriter<'_>, section: usize) -> io::Result<()> {
         let columns = self.width.min(36);
         let rows = (self.height * columns / self.width / 2).clamp(4, 12).min(self.height);
         let mut cells: Vec<Vec<Option<f64>>> = Vec::new();
@@ -102,7 +109,7 @@ impl<'t> Grid<'t> {
         let (min, max) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
         let name = self.objective.map_or(String::new(), |field| format!(" of {}", field.path));
         let shades = String::from_utf8_lossy(SHADES);
-        if !room
+        if !writer
             .push(section, format!("map{name}, {} x {}, low to high \"{shades}\":", self.width, self.height))
         {
             return Ok(());
@@ -112,7 +119,7 @@ impl<'t> Grid<'t> {
                 let share = value.map_or(0.0, |value| (value - min) / (max - min).max(f64::MIN_POSITIVE));
                 char::from(SHADES[((share * 9.0).round() as usize).min(9)])
             };
-            if !room.push(section, line.into_iter().map(shade).collect::<String>()) {
+            if !writer.push(section, line.into_iter().map(shade).collect::<String>()) {
                 break;
             }
         }
@@ -121,39 +128,39 @@ impl<'t> Grid<'t> {
 }
 
 /// Words in the name of an objective that is best when low.
-const LOW: &[&str] = &[
+const MINIMISED_NAMES: &[&str] = &[
     "cost", "dv", "delta", "loss", "error", "price", "time", "distance", "energy", "latency", "duration",
     "risk",
 ];
 
-fn is_low(name: &str) -> bool {
-    LOW.iter().any(|word| name.contains(word))
+fn is_minimised(name: &str) -> bool {
+    MINIMISED_NAMES.iter().any(|word| name.contains(word))
 }
 
-/// The field that is judged: a number whose name says so, else the first that no axis determines.
+/// Returns the field by which cells are compared: a number whose name says so, or else the first with many values.
 fn objective<'t>(table: &'t Table<'_>, axes: &[&Field]) -> Option<&'t Field> {
-    const WORDS: &[&str] =
+    const OBJECTIVE_NAMES: &[&str] =
         &["total", "objective", "score", "cost", "dv", "loss", "fitness", "value", "result"];
     let node = |field: &Field| table.data.profile.node(field.node);
     let free = |field: &&Field| {
         field.kind == FieldKind::Number
             && field.single
             && !axes.iter().any(|axis| axis.path == field.path)
-            && node(field).tally.distinct().0 * 8 > table.count
+            && node(field).counts.distinct().0 * 8 > table.count
     };
     let candidates: Vec<&Field> = table.fields.iter().filter(free).collect();
     let named = |word: &&str| candidates.iter().find(|field| field.path.to_lowercase().contains(*word));
-    WORDS.iter().find_map(named).or(candidates.first()).copied()
+    OBJECTIVE_NAMES.iter().find_map(named).or(candidates.first()).copied()
 }
 
 fn write_best(
     table: &Table<'_>,
     objective: &Field,
     (slow, fast): (&Field, &Field),
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<()> {
-    let low = is_low(&objective.path.to_lowercase());
+    let low = is_minimised(&objective.path.to_lowercase());
     let mut best: Vec<(f64, String)> = Vec::new();
     table.records.for_each(|record| {
         let cell = |field: &Field| {
@@ -162,29 +169,29 @@ fn write_best(
         let text = cell(objective);
         let Some(number) = Number::parse(text.as_bytes()) else { return };
         let rank = if low { number.value } else { -number.value };
-        if best.len() < BEST || best.last().is_some_and(|(worst, _)| rank < *worst) {
+        if best.len() < MAX_BEST_CELLS || best.last().is_some_and(|(worst, _)| rank < *worst) {
             let at = best.partition_point(|(known, _)| *known <= rank);
             best.insert(
                 at,
                 (rank, format!("{text} at #{}, {}, {}", record.number + 1, cell(slow), cell(fast))),
             );
-            best.truncate(BEST);
+            best.truncate(MAX_BEST_CELLS);
         }
     })?;
     let word = if low { "lowest" } else { "highest" };
-    if room.push(section, format!("{word} {} (with {}, {}):", objective.path, slow.path, fast.path)) {
-        best.into_iter().all(|(_, line)| room.push(section, line));
+    if writer.push(section, format!("{word} {} (with {}, {}):", objective.path, slow.path, fast.path)) {
+        best.into_iter().all(|(_, line)| writer.push(section, line));
     }
     Ok(())
 }
 
-/// Width and height from the members beside the list, where their product is its length.
+/// Returns the width and height given by members beside the list, if their product is its length.
 fn dimensions(table: &Table<'_>) -> Option<(u64, u64)> {
     let profile = &table.data.profile;
     let parent = profile.node(table.container).parent?;
     let number = |names: &[&str]| {
         profile.children(parent).find_map(|(_, node)| match &node.step {
-            Step::Key(key) if names.contains(&key.to_lowercase().as_str()) => {
+            PathStep::Key(key) if names.contains(&key.to_lowercase().as_str()) => {
                 node.numbers.as_ref().map(|numbers| numbers.max as u64)
             }
             _ => None,

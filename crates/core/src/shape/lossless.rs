@@ -1,9 +1,9 @@
-//! All of a result in less space: the text once instead of twice, JSON without white space, uniform records as
+//! Writes a whole result in less space: the text once instead of twice, JSON without white space, uniform records as
 //! separated values.
 //!
-//! Nothing may be lost, so a text with characters that must be shown escaped does not qualify, and records become
-//! separated values only if every value can be read back from its cell: a bare cell is a number, `true`, `false`
-//! or a string that is none of these; an empty one is null; a quoted one is a string.
+//! Nothing may be lost, so a text with characters that must be escaped to be shown does not qualify, and records
+//! become separated values only if every value can be read back from its cell: a bare cell is a number, `true`,
+//! `false` or a string that is none of these; an empty cell is null; a quoted cell is a string.
 
 use std::io;
 
@@ -16,15 +16,15 @@ use crate::text::Text;
 use crate::visible;
 
 /// A whole text in a shorter form.
-pub(crate) struct Lossless {
+pub(crate) struct LosslessForm {
     pub(crate) body: String,
-    /// How it is written, for the frame.
+    /// How it is written, in the words of the frame.
     pub(crate) how: &'static str,
 }
 
-/// Returns the forms worth trying, shortest first; texts of more than `most` bytes are not tried.
-pub(crate) fn forms(text: &Text<'_>, most: u64) -> io::Result<Vec<Lossless>> {
-    if text.max_len() > most {
+/// Returns the forms worth trying, shortest first; none for texts of more than `max_bytes`.
+pub(crate) fn forms(text: &Text<'_>, max_bytes: u64) -> io::Result<Vec<LosslessForm>> {
+    if text.max_len() > max_bytes {
         return Ok(Vec::new());
     }
     let Ok(decoded) = String::from_utf8(text.read_all()?) else { return Ok(Vec::new()) };
@@ -38,17 +38,17 @@ pub(crate) fn forms(text: &Text<'_>, most: u64) -> io::Result<Vec<Lossless>> {
     {
         forms.extend(separated(&data)?);
         match measure::minify(text, Dialect::Json) {
-            Ok(body) => forms.push(Lossless { body, how: "all of it, as JSON without white space" }),
+            Ok(body) => forms.push(LosslessForm { body, how: "all of it, as JSON without white space" }),
             Err(ScanError::Source(error)) => return Err(error),
             Err(ScanError::Syntax { .. }) => {}
         }
     }
-    forms.push(Lossless { body: decoded, how: "all of it, as it is" });
+    forms.push(LosslessForm { body: decoded, how: "all of it, as it is" });
     Ok(forms)
 }
 
-/// Uniform flat records as separated values.
-fn separated(data: &Data<'_>) -> io::Result<Option<Lossless>> {
+/// Writes uniform flat records as separated values; `None` if some value could not be read back.
+fn separated(data: &Data<'_>) -> io::Result<Option<LosslessForm>> {
     let root = data.profile.root();
     let Some(records) = data.records(root).filter(|records| !records.keyed && records.count() >= 2) else {
         return Ok(None);
@@ -79,7 +79,7 @@ fn separated(data: &Data<'_>) -> io::Result<Option<Lossless>> {
         }
     }
     let how = "all of it as CSV, where a quoted cell is a string, an empty one null";
-    Ok(Some(Lossless { body: lines.join("\n"), how }))
+    Ok(Some(LosslessForm { body: lines.join("\n"), how }))
 }
 
 /// Returns the cell from which a value can be read back, or `None` for a value that does not fit a cell.
@@ -100,6 +100,7 @@ pub(crate) fn exact_cell(value: &Value) -> Option<String> {
     }
 }
 
+/// Returns a text as a cell, quoted if needed.
 pub(crate) fn cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) || text.trim() != text { quoted(text) } else { text.to_owned() }
 }

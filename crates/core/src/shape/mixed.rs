@@ -1,5 +1,8 @@
-//! What stands beside the text of a result: pictures, sounds, resources, links, blocks of kinds unknown, and
-//! structured content that says more than the text.
+//! The part of an overview for what a result has beside its main text: images, audio, resources, links, unknown
+//! blocks, and structured content or texts that the main text does not repeat.
+//!
+//! It is composed before the main text. An image is passed on if it leaves space for text; everything else is
+//! described in a line.
 
 use std::io;
 
@@ -12,17 +15,17 @@ use crate::quantity::Tokens;
 use crate::source::Span;
 use crate::{visible, write};
 
-/// The most blocks that get a line each.
-const LINES: usize = 40;
+/// The maximum number of blocks that are described by a line each.
+const MAX_DESCRIBED_BLOCKS: usize = 40;
 
-/// Describes the blocks that are no text, and hands on pictures that leave room for the rest.
+/// Describes the blocks that are not text, and passes on images that leave space for the rest.
 pub(crate) fn compose(payload: &Payload<'_>, budget: &Budget, draft: &mut Draft<'_>) -> io::Result<()> {
     let others: Vec<&Block> = payload.blocks.iter().filter(|block| block.text_span().is_none()).collect();
-    let share = draft.room.left() / 2;
+    let share = draft.writer.left() / 2;
     let mut described = 0;
-    for block in others.iter().take(LINES) {
+    for block in others.iter().take(MAX_DESCRIBED_BLOCKS) {
         let line = describe(payload, block)?;
-        described += u64::from(draft.room.within(share, |room| room.push(0, line)));
+        described += u64::from(draft.writer.within(share, |writer| writer.push(0, line)));
         keep_picture(payload, block, budget, draft)?;
     }
     let all = payload.block_count - (payload.blocks.len() - others.len()) as u64;
@@ -36,24 +39,26 @@ pub(crate) fn compose(payload: &Payload<'_>, budget: &Budget, draft: &mut Draft<
         return compose_texts(payload, draft);
     }
     if let Some(span) = payload.structured.filter(|_| !payload.structured_repeats_text) {
-        draft.room.push(0, format!("structuredContent ({}) differs from the text", write::size(span.len())));
+        draft
+            .writer
+            .push(0, format!("structuredContent ({}) differs from the text", write::size(span.len())));
         draft.leave_out(LeftOut::new("structuredContent", "bytes", 0, span.len()));
     }
     Ok(())
 }
 
-/// Characters shown of a text beside structured content.
-const BESIDE: usize = 600;
+/// The maximum number of characters shown of a text beside structured content.
+const MAX_SIDE_TEXT_CHARACTERS: usize = 600;
 
-/// The words beside structured content: whole where they are few.
+/// Writes the texts beside structured content, whole if they are short.
 fn compose_texts(payload: &Payload<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
-    let share = draft.room.left() / 4;
+    let share = draft.writer.left() / 4;
     let (mut shown, mut all) = (0, 0);
     for text in payload.blocks.iter().filter_map(|block| payload.text_of(block)) {
-        let bytes = text.read(0..4 * BESIDE as u64)?;
-        let words = visible::cut(String::from_utf8_lossy(&bytes).trim(), BESIDE);
-        let whole = !words.contains('…') && bytes.len() < 4 * BESIDE;
-        let placed = draft.room.within(share, |room| room.push(0, format!("text: {words}")));
+        let bytes = text.read(0..4 * MAX_SIDE_TEXT_CHARACTERS as u64)?;
+        let words = visible::cut(String::from_utf8_lossy(&bytes).trim(), MAX_SIDE_TEXT_CHARACTERS);
+        let whole = !words.contains('…') && bytes.len() < 4 * MAX_SIDE_TEXT_CHARACTERS;
+        let placed = draft.writer.within(share, |writer| writer.push(0, format!("text: {words}")));
         shown += u64::from(placed && whole);
         all += 1;
     }
@@ -65,7 +70,7 @@ fn is_picture(block: &Block) -> bool {
     matches!(block.kind, BlockKind::Media { kind: MediaKind::Image, .. })
 }
 
-/// Hands on a picture that costs at most half the budget and still leaves room for words.
+/// Passes on an image that costs at most half the budget and leaves space for text.
 fn keep_picture(
     payload: &Payload<'_>,
     block: &Block,
@@ -76,15 +81,15 @@ fn keep_picture(
     let tokens = Picture::read(payload.source(), data)?.tokens();
     let overhead = block.span.len() - data.len();
     if tokens.0 * 2 <= budget.tokens.0
-        && tokens.0 + 150 <= draft.room.left()
-        && draft.room.take(tokens.0, overhead)
+        && tokens.0 + 150 <= draft.writer.left()
+        && draft.writer.take(tokens.0, overhead)
     {
         draft.blocks.push(block.span);
     }
     Ok(())
 }
 
-/// One line for a block that is no text.
+/// Describes a block that is not text in one line.
 fn describe(payload: &Payload<'_>, block: &Block) -> io::Result<String> {
     Ok(match &block.kind {
         BlockKind::Media { kind, mime, data } => {
@@ -107,7 +112,7 @@ fn describe(payload: &Payload<'_>, block: &Block) -> io::Result<String> {
     })
 }
 
-/// What the pictures cost that are handed on: their tokens, and their base64 bytes, which do not count.
+/// Returns what the images that are passed on cost: their tokens, and their base64 bytes, which do not count.
 pub(crate) fn pictures(payload: &Payload<'_>, kept: &[Span]) -> io::Result<(Tokens, u64)> {
     let (mut tokens, mut bytes) = (Tokens(0), 0);
     for data in payload.blocks.iter().filter(|block| kept.contains(&block.span)).filter_map(Block::data_span)

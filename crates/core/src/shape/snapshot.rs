@@ -1,33 +1,37 @@
-//! Accessibility snapshots of web pages: an indented tree of roles, names and references. Shown by its roles, its
-//! headings and the elements that can be used, each with its reference.
+//! The strategy for accessibility snapshots of web pages: indented trees of roles, names and references.
+//!
+//! An overview shows the roles, the headings and the elements that a user can act on, each with its reference.
 
 use std::io;
 
 use super::draft::Draft;
-use super::lined::LineFacts;
-use super::log::push_list;
-use super::outline::Outline;
-use super::words::Words;
+use super::key_lines::KeyLines;
+use super::line_facts::LineFacts;
+use super::strategy::{STRATEGY_SECTION, Strategy};
+use super::word_counts::WordCounts;
 use crate::kind::is_snapshot_line;
-use crate::profile::tally::Tally;
+use crate::profile::value_counts::ValueCounts;
 use crate::text::Text;
 use crate::visible;
 
-/// What is known of a snapshot.
+/// A snapshot that has been read.
 #[derive(Debug, Default)]
-pub(crate) struct Snapshot {
-    pub(crate) facts: LineFacts,
-    roles: Tally,
+pub(crate) struct SnapshotText {
+    facts: LineFacts,
+    roles: ValueCounts,
     /// Lines before the tree: address and title.
     lead: Vec<String>,
-    headings: Outline,
+    headings: KeyLines,
     /// Links, buttons, fields.
-    controls: Outline,
-    words: Words,
+    controls: KeyLines,
+    words: WordCounts,
 }
 
-/// Roles that a user can act on.
-const CONTROLS: &[&str] = &[
+/// The maximum number of roles that are counted.
+const MAX_ROLES: usize = 10_000;
+
+/// Roles that a user can act on; links, which are many, come last.
+const CONTROL_ROLES: &[&str] = &[
     "button",
     "textbox",
     "searchbox",
@@ -44,20 +48,32 @@ const CONTROLS: &[&str] = &[
     "link",
 ];
 
-impl Snapshot {
+impl Strategy for SnapshotText {
+    fn name(&self) -> &'static str {
+        "snapshot"
+    }
+
+    fn compose(&self, text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
+        self.write(text, draft)?;
+        self.facts.describe(draft, "accessibility snapshot", "roles, headings, controls");
+        Ok(())
+    }
+}
+
+impl SnapshotText {
     pub(crate) fn read(text: &Text<'_>) -> io::Result<Self> {
         let mut snapshot = Self::default();
-        let mut room = 10_000;
+        let mut capacity = MAX_ROLES;
         let facts = LineFacts::gather(text, |number, line| {
             let text = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(1000)]);
             snapshot.words.add(&text, number, false);
-            snapshot.add(number, text.trim(), &mut room);
+            snapshot.add(number, text.trim(), &mut capacity);
         })?;
         snapshot.facts = facts;
         Ok(snapshot)
     }
 
-    fn add(&mut self, number: u64, line: &str, room: &mut usize) {
+    fn add(&mut self, number: u64, line: &str, capacity: &mut usize) {
         let begun = self.roles.total() > 0;
         if !begun && (!is_snapshot_line(line) || line.starts_with("- Page")) {
             if self.lead.len() < 12 && !line.is_empty() {
@@ -70,37 +86,33 @@ impl Snapshot {
         if role.is_empty() || role.starts_with('/') {
             return;
         }
-        self.roles.add(role.as_bytes(), false, number, room);
+        self.roles.add(role.as_bytes(), false, number, capacity);
         let element = element(rest);
         if role == "heading" {
             let level = attribute(rest, "level=").and_then(|level| level.parse().ok()).unwrap_or(2);
             self.headings.push(number, level, element.strip_prefix("heading ").unwrap_or(&element));
-        } else if let Some(at) = CONTROLS.iter().position(|known| *known == role) {
-            self.controls.push(number, if at + 1 == CONTROLS.len() { 2 } else { 1 }, &element);
+        } else if let Some(at) = CONTROL_ROLES.iter().position(|known| *known == role) {
+            self.controls.push(number, if at + 1 == CONTROL_ROLES.len() { 2 } else { 1 }, &element);
         }
     }
 
-    pub(crate) fn compose(&self, text: &Text<'_>, draft: &mut Draft<'_>, section: usize) -> io::Result<()> {
-        let all = draft.room.left();
-        let room = &mut draft.room;
-        room.within(all / 8, |room| self.lead.iter().all(|line| room.push(section, line.clone())));
-        let roles = Words::standing_out(&self.roles, 1, 24);
-        room.within(all / 6, |room| push_list(room, section, "roles", &roles));
-        let levels = self.headings.levels();
-        if levels.len() > 1 {
-            let levels: Vec<String> =
-                levels.iter().map(|(level, count)| format!("level {level}={count}")).collect();
-            push_list(room, section, &format!("{} headings", self.headings.total), &levels);
-        }
-        push_list(room, section, "codes", &Words::standing_out(&self.words.codes, 1, 8));
-        draft.within(all / 10, |draft| self.facts.write_tail(text, draft, section + 3, 4))?;
+    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
+        let section = STRATEGY_SECTION;
+        let all = draft.writer.left();
+        let writer = &mut draft.writer;
+        writer.within(all / 8, |writer| self.lead.iter().all(|line| writer.push(section, line.clone())));
+        let roles = WordCounts::most_frequent(&self.roles, 1, 24);
+        writer.within(all / 6, |writer| writer.push_list(section, "roles", &roles));
+        self.headings.write_levels(writer, section);
+        writer.push_list(section, "codes", &WordCounts::most_frequent(&self.words.codes, 1, 8));
+        draft.within(all / 10, |draft| self.facts.writer(text).write_tail(draft, section + 3, 4))?;
         draft.within(all * 3 / 10, |draft| self.controls.write(draft, section + 2, "controls"));
         self.headings.write(draft, section + 1, "headings");
         Ok(())
     }
 }
 
-/// An element without what is not needed to name or use it.
+/// Returns an element without attributes that are not needed to name or use it.
 fn element(rest: &str) -> String {
     let text = rest.replace(" [cursor=pointer]", "").replace(" [active]", "");
     let text = text.strip_suffix(':').unwrap_or(&text);

@@ -1,11 +1,13 @@
-//! A list of records inside data: its fields, what its records are called, and reading single ones.
+//! A list of records inside data: its fields, the labels of its records, and reading single ones.
+//!
+//! The strategies for rows, series and grids all work on a [`Table`].
 
 use std::io;
 
 use super::field::{Field, FieldKind, fields};
 use crate::data::Data;
 use crate::json::value::Value;
-use crate::profile::{NodeId, Step};
+use crate::profile::{NodeId, PathStep};
 use crate::records::{Notation, Record, Records};
 use crate::visible;
 
@@ -14,19 +16,19 @@ pub(crate) struct Table<'d> {
     pub(crate) data: &'d Data<'d>,
     /// The array or object that holds the records.
     pub(crate) container: NodeId,
-    /// Their common node.
+    /// The node of the records.
     pub(crate) record: NodeId,
     /// The path of the container, empty for the whole.
     pub(crate) path: String,
     pub(crate) records: Records<'d>,
     pub(crate) count: u64,
     pub(crate) fields: Vec<Field>,
-    /// Which field names a record.
+    /// The field that names a record, as an index into `fields`.
     pub(crate) label: Option<usize>,
 }
 
-/// The least share of all bytes that makes a list worth a table of its own.
-const LEAST_SHARE: f64 = 0.02;
+/// The minimum share of all bytes of a list that gets a table.
+const MIN_TABLE_SHARE: f64 = 0.02;
 
 /// Finds the lists of records, largest first.
 pub(crate) fn tables<'d>(data: &'d Data<'d>) -> Vec<Table<'d>> {
@@ -39,24 +41,26 @@ pub(crate) fn tables<'d>(data: &'d Data<'d>) -> Vec<Table<'d>> {
         let records = if node.types.objects == 0 { node.items } else { node.values };
         let alone = node.index.as_ref().is_some_and(|index| index.count >= 2);
         match records.filter(|_| alone && node.types.containers() == 1) {
-            Some(record) if node.bytes as f64 >= total * LEAST_SHARE || data.hints.rows.is_some() => {
+            Some(record) if node.bytes as f64 >= total * MIN_TABLE_SHARE || data.hints.rows.is_some() => {
                 found.push((node.bytes, id, record));
             }
             _ => {
-                let members = profile.children(id).filter(|(_, child)| matches!(child.step, Step::Key(_)));
+                let members =
+                    profile.children(id).filter(|(_, child)| matches!(child.step, PathStep::Key(_)));
                 pending.extend(
                     members.filter(|(_, child)| child.types.containers() == 1).map(|(child, _)| child),
                 );
-                // A list of one is no list: what it holds may be.
+                // A list of one element is no table, but its element may contain some.
                 if let Some(only) = node.items.filter(|_| node.index.as_ref().is_some_and(|i| i.count == 1)) {
                     pending.push(only);
                 }
             }
         }
     }
-    let said = data.hints.rows_path();
-    let is_said = |id: NodeId| said.as_deref().is_some_and(|path| profile.path(profile.root(), id) == path);
-    found.sort_by_key(|&(bytes, id, _)| (!is_said(id), std::cmp::Reverse(bytes), id));
+    let hinted = data.hints.rows_path();
+    let is_hinted =
+        |id: NodeId| hinted.as_deref().is_some_and(|path| profile.path(profile.root(), id) == path);
+    found.sort_by_key(|&(bytes, id, _)| (!is_hinted(id), std::cmp::Reverse(bytes), id));
     found.into_iter().filter_map(|(_, container, record)| Table::new(data, container, record)).collect()
 }
 
@@ -83,12 +87,12 @@ impl<'d> Table<'d> {
         Ok(value.map(|value| scalar_text(&value, limit)).unwrap_or_default())
     }
 
-    /// Returns what the record is called that holds an offset.
+    /// Returns the label of the record that contains an offset.
     pub(crate) fn label_at(&self, offset: u64) -> io::Result<Option<String>> {
         Ok(self.records.holding(offset)?.and_then(|record| self.label_of(&record)))
     }
 
-    /// Returns what a record is called.
+    /// Returns the label of a record: its key, or the value of the field that names it.
     pub(crate) fn label_of(&self, record: &Record) -> Option<String> {
         if let Some(key) = &record.key {
             return Some(visible::cut(key, 80));
@@ -103,13 +107,13 @@ impl<'d> Table<'d> {
         self.records.keyed
     }
 
-    /// Returns what several records are called.
+    /// Returns the word for several records.
     pub(crate) fn nouns(&self) -> String {
         let plural = crate::write::plural(2, self.noun());
         plural.trim_start_matches("2 ").to_owned()
     }
 
-    /// Returns what one record is called.
+    /// Returns the word for one record.
     pub(crate) fn noun(&self) -> &'static str {
         let node = self.data.profile.node(self.record);
         match self.data.notation {
@@ -207,8 +211,8 @@ fn write_compact(value: &Value, out: &mut String) {
     }
 }
 
-/// Names that tell what a record is called, best first.
-const LABELS: &[&str] = &[
+/// Names of fields that name a record, best first.
+const LABEL_NAMES: &[&str] = &[
     "name",
     "title",
     "full_name",
@@ -246,7 +250,7 @@ const LABELS: &[&str] = &[
     "date",
 ];
 
-/// Chooses the field that names a record: by its name, near the top, and different from record to record.
+/// Chooses the field that names a record: it has a likely name, is near the top, and differs from record to record.
 fn label(fields: &[Field], data: &Data<'_>) -> Option<usize> {
     let score = |field: &Field| -> Option<f64> {
         let node = data.profile.node(field.node);
@@ -258,15 +262,15 @@ fn label(fields: &[Field], data: &Data<'_>) -> Option<usize> {
         if mean > 120 || matches!(field.kind, FieldKind::Constant | FieldKind::Empty | FieldKind::Bool) {
             return None;
         }
-        let (distinct, _) = node.tally.distinct();
+        let (distinct, _) = node.counts.distinct();
         let unique = distinct as f64 / values as f64;
         let name = field.name();
-        let hint = match LABELS
+        let hint = match LABEL_NAMES
             .iter()
             .position(|known| name == *known || name.replace([' ', '-', '_'], "") == *known)
         {
             Some(at) => 60.0 - at as f64,
-            None if LABELS[..20].iter().any(|known| name.ends_with(known)) => 45.0,
+            None if LABEL_NAMES[..20].iter().any(|known| name.ends_with(known)) => 45.0,
             None => 0.0,
         };
         let number = matches!(field.kind, FieldKind::Number);

@@ -1,4 +1,4 @@
-//! Exactness: what is shown is shown as it was written, and a lossless answer can be read back.
+//! Exactness: an overview shows values as written, and a lossless answer can be read back.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn numbers_keys_and_escapes_are_shown_as_written() {
 }
 
 #[test]
-fn duplicate_keys_are_told() {
+fn duplicate_keys_are_reported() {
     let filler: Vec<String> = (0..900).map(|n| format!("\"case{n}\":[{n}]")).collect();
     let json = format!("{{{},\"twice\":{{\"a\":\"b\",\"a\":\"c\"}}}}", filler.join(","));
     let text = shaped(&make::text_result(&json).as_slice(), 2000).text;
@@ -58,7 +58,7 @@ fn text_that_repeats_structured_content_is_counted_once() {
 }
 
 #[test]
-fn what_differs_from_the_text_is_shown_or_announced() {
+fn structured_content_that_differs_is_shown_or_announced() {
     let rows: Vec<String> = (0..60).map(|n| format!("{{\"id\":{n},\"name\":\"thing {n}\"}}")).collect();
     let both = |text: &str| {
         format!(
@@ -158,7 +158,7 @@ fn flat_records() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(tidegate_testkit::cases(1000))]
 
-    /// An answer that claims to hold all of it does.
+    /// An answer that claims to be complete can be read back.
     #[test]
     fn a_lossless_answer_reads_back(records in flat_records()) {
         let pretty = serde_json::to_string_pretty(&records).unwrap();

@@ -1,6 +1,6 @@
-//! The overview of one representative result of each kind, to be read like code when it changes.
+//! The overview of one representative result of each kind; review a change to a snapshot like a change to code.
 //!
-//! `cargo insta review` (or `INSTA_UPDATE=always cargo test`) takes over an intended change.
+//! `cargo insta review` (or `INSTA_UPDATE=always cargo test`) accepts an intended change.
 
 use tidegate_testkit::sample;
 

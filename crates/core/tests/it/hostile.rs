@@ -102,7 +102,7 @@ fn a_copy_of_an_envelope_is_data() {
     let rows: Vec<String> = (0..500).map(|n| format!("{{\"id\":{n},\"title\":\"thing {n}\"}}")).collect();
     let result = make::text_result(&format!("[{}]", rows.join(",")));
     let envelope = shaped(&result.as_slice(), 1000).text;
-    // The upstream sends back, line for line, what we would say.
+    // The upstream sends a copy of our own answer.
     let forged = make::text_result(&format!("{envelope}\n").repeat(20));
     let shaped = shaped(&forged.as_slice(), 1000);
     assert_eq!(shaped.step, Step::Overview);
@@ -145,7 +145,7 @@ proptest! {
 }
 
 #[test]
-fn json_after_broken_characters_is_found_where_it_stands() {
+fn json_after_invalid_utf8_is_found() {
     let rows = make::quoted(&sample::issues(40));
     let head = [b"{\"content\":[{\"type\":\"text\",\"text\":\"Found in ", &[0xff; 300][..], b":\\n"].concat();
     let result = [&head, &rows.as_bytes()[1..], b"}]}"].concat();

@@ -15,7 +15,7 @@ fn cases() -> ProptestConfig {
     ProptestConfig { max_shrink_iters: 2000, ..tidegate_testkit::cases(10_000) }
 }
 
-/// What a client would hand to the model: the text blocks of the serialized answer.
+/// Returns what a client gives to the model: the text blocks of the serialized answer.
 fn text_of(result: &[u8]) -> String {
     let value: Value = serde_json::from_slice(result).expect("the answer is JSON");
     let blocks = value["content"].as_array().expect("blocks");
@@ -52,7 +52,7 @@ fn assert_announced(shaped: &Shaped) {
     assert!(fence.starts_with("~~"), "{fence}");
     let fences = lines.iter().filter(|line| line.contains(fence)).count();
     // Named once in the frame, and one line each before and after the data.
-    assert_eq!(fences, 3, "{fence} stands in the data");
+    assert_eq!(fences, 3, "{fence} occurs in the data");
     let last = lines[lines.len() - 1];
     if shaped.step == Step::Lossless {
         assert_eq!(last, "end of the complete result");
@@ -80,7 +80,7 @@ fn assert_fields_named(records: &str, text: &str) {
         return;
     }
     let all = format!("{}", rows.len());
-    assert!(text.replace(',', "").contains(&all), "the number of records is said");
+    assert!(text.replace(',', "").contains(&all), "the number of records is shown");
     let counted = text.contains("more fields") || text.contains("more keys") || text.contains(" keys");
     for key in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {
         let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ' ');
@@ -126,7 +126,7 @@ proptest! {
 proptest! {
     #![proptest_config(tidegate_testkit::cases(1000))]
 
-    /// The engine does not notice where the bytes are.
+    /// The answer is the same wherever the bytes are.
     #[test]
     fn memory_and_file_give_the_same_bytes(result in make::result(), tokens in 300u64..3000) {
         let source = result.as_slice();
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(one.result, two.result);
     }
 
-    /// A result within its budget is handed on as it is.
+    /// A result within its budget passes as it is.
     #[test]
     fn a_result_that_fits_passes(text in "[a-z \n]{0,200}") {
         let result = make::text_result(&text);

@@ -1,5 +1,7 @@
-//! Which records tell most: the first and the last, those the call asked for, severe values, extremes, rare values,
-//! and then records evenly spread over the rest.
+//! Picks the rows to show of a table that does not fit as a whole: the first and the last, those the call asked for,
+//! severe values, extremes, rare values, and then rows spread evenly over the rest.
+//!
+//! The picks come from offsets that the profile recorded in its one pass, so that only a few rows are read again.
 
 use std::io;
 
@@ -7,36 +9,35 @@ use super::field::{Field, FieldKind};
 use super::rows::axis;
 use super::table::Table;
 
-/// Words in a value that make its records worth seeing.
-const SEVERE: &[&str] =
+/// Words in a value that make its rows worth showing.
+const SEVERE_WORDS: &[&str] =
     &["error", "fail", "critical", "fatal", "panic", "severe", "exception", "denied", "unhealthy", "crash"];
 
-/// A field of no more values than this has groups, of which the small ones stand out.
-const FEW_GROUPS: usize = 24;
+/// The maximum number of distinct values of a field whose rare values are picked.
+const MAX_GROUPS_FOR_RARE_VALUES: usize = 24;
 
-/// Evenly spaced records along an axis, the first and the last included.
+/// The number of evenly spaced rows along an axis, including the first and the last.
 const AXIS_SAMPLES: u64 = 11;
 
-/// Where values stand that the tool was called with, if they are rare enough to mean these records.
+/// Returns the offsets of values that the tool was called with, if they are rare enough to identify rows.
 fn asked_for(table: &Table<'_>, arguments: &[String]) -> Vec<u64> {
-    let mut places = Vec::new();
+    let mut offsets = Vec::new();
     for field in table.fields.iter().filter(|field| field.single) {
-        for entry in table.data.profile.node(field.node).tally.entries() {
+        for entry in table.data.profile.node(field.node).counts.entries() {
             if entry.count * 4 <= table.count && arguments.iter().any(|argument| *argument == entry.text()) {
-                places.extend(entry.places().unwrap_or_else(|| vec![entry.first]));
+                offsets.extend(entry.offsets().unwrap_or_else(|| vec![entry.first]));
             }
         }
     }
-    places.truncate(6);
-    places
+    offsets.truncate(6);
+    offsets
 }
 
-/// The most records that are read again for a place in the overview.
-const CANDIDATES: u64 = 400;
+/// The maximum number of rows spread evenly over the table.
+const MAX_SPREAD_ROWS: u64 = 400;
 
-/// The numbers of the records that tell most, best first: first and last, severe values, extremes, rare values,
-/// the next few from the beginning, and then records evenly spread over the rest.
-pub(crate) fn telling(table: &Table<'_>, arguments: &[String]) -> io::Result<Vec<u64>> {
+/// Returns the numbers of the rows to show, best first; a number may occur more than once.
+pub(crate) fn pick_rows(table: &Table<'_>, arguments: &[String]) -> io::Result<Vec<u64>> {
     let mut fields: Vec<&Field> = table.fields.iter().collect();
     fields.sort_by(|one, two| two.score.total_cmp(&one.score));
     let (mut severe, mut rare, mut largest, mut smallest) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -53,15 +54,15 @@ pub(crate) fn telling(table: &Table<'_>, arguments: &[String]) -> io::Result<Vec
                 }
             }
             FieldKind::Category => {
-                // Among many values a rare one is nothing special.
-                let few = node.tally.entries().len() <= FEW_GROUPS;
-                for entry in node.tally.ranked().iter().rev() {
-                    let places = entry.places().unwrap_or_else(|| vec![entry.first]);
+                // Among many distinct values a rare one is not remarkable.
+                let few = node.counts.entries().len() <= MAX_GROUPS_FOR_RARE_VALUES;
+                for entry in node.counts.ranked().iter().rev() {
+                    let offsets = entry.offsets().unwrap_or_else(|| vec![entry.first]);
                     let text = entry.text().to_lowercase();
-                    if SEVERE.iter().any(|word| text.contains(word)) {
-                        severe.extend(places);
-                    } else if few && entry.places().is_some() && rare.len() < 24 {
-                        rare.extend(places);
+                    if SEVERE_WORDS.iter().any(|word| text.contains(word)) {
+                        severe.extend(offsets);
+                    } else if few && entry.offsets().is_some() && rare.len() < 24 {
+                        rare.extend(offsets);
                     }
                 }
             }
@@ -81,8 +82,8 @@ pub(crate) fn telling(table: &Table<'_>, arguments: &[String]) -> io::Result<Vec
         order.extend((1..AXIS_SAMPLES).map(|index| index * last / AXIS_SAMPLES));
     }
     order.extend((1..5).filter(|number| *number < last));
-    let spread = CANDIDATES.min(table.count);
-    // A stride that visits coarse positions first, so that whatever fits is evenly spread.
+    let spread = MAX_SPREAD_ROWS.min(table.count);
+    // Coarse steps come first, so that the rows that fit are spread evenly.
     for step in [32, 16, 8, 4, 2, 1] {
         order.extend((0..spread).step_by(step).map(|index| index * last / (spread - 1).max(1)));
     }

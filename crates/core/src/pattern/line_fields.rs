@@ -1,68 +1,69 @@
 //! Lines with the same fields: an access log, a listing, the lines of a test run.
 //!
-//! A line is cut at white space; what stands in brackets is one field, and so is what stands in quotes, unless it
-//! is a request line. Fields are named by what they are where that can be told.
+//! A line is split at white space; text in brackets or quotes is one field, except that a quoted HTTP request line is
+//! three. Fields are named after what their values are, or `c1`, `c2` and so on.
 
 use serde::{Deserialize, Serialize};
 
 use crate::csv::{feed_cell, json_object};
 use crate::json::value::Value;
-use crate::pattern::{Raw, object_value, string_value};
-use crate::profile::{Builder, number::Number, time};
+use crate::pattern::RecordLines;
+use crate::profile::{ProfileBuilder, number::Number, time};
 use crate::visible::strip_colours;
 
 /// The fields of the lines of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Fields {
+pub(crate) struct LineFields {
     names: Vec<String>,
-    /// How each field stands on the line.
-    form: Form,
+    form: LineForm,
 }
 
 /// What the lines have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Form {
-    /// How each field stands on the line.
-    Stands(Vec<Stand>),
-    /// As many words as a first line of names has; the last field takes the rest of the line.
-    UnderNames,
+enum LineForm {
+    /// The same enclosures in the same order.
+    Enclosed(Vec<Enclosure>),
+    /// As many words as the header line has names; the last field takes the rest of the line.
+    UnderHeader,
 }
 
-/// How a field stands on a line.
+/// What encloses a field on its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Stand {
+enum Enclosure {
     Plain,
     Bracketed,
     Quoted,
 }
 
-/// The fewest lines of the same form, and the most fields.
-const LEAST: usize = 8;
-const MOST_FIELDS: usize = 16;
+/// The minimum number of lines with the same form.
+const MIN_ALIKE_LINES: usize = 8;
+/// The maximum number of fields of a line.
+const MAX_FIELDS: usize = 16;
 
-impl Fields {
-    /// Recognises the form that most lines of a sample share; `None` where they are too different.
+impl LineFields {
+    /// Recognises the form that most lines of a sample share; `None` if they differ too much.
     pub(crate) fn recognise(head: &str, whole: bool) -> Option<Self> {
         let mut lines: Vec<&str> = head.lines().filter(|line| !line.trim().is_empty()).collect();
         if !whole {
             lines.pop();
         }
-        if let Some(fields) = Self::under_names(&lines) {
+        if let Some(fields) = Self::under_header(&lines) {
             return Some(fields);
         }
-        let rows: Vec<Vec<(Stand, String)>> = lines.iter().map(|line| split(line)).collect();
-        let form = |row: &[(Stand, String)]| row.iter().map(|(stand, _)| *stand).collect::<Vec<_>>();
-        let mut forms: Vec<Vec<Stand>> =
-            rows.iter().map(|row| form(row)).filter(|form| form.len() <= MOST_FIELDS).collect();
+        let rows: Vec<Vec<(Enclosure, String)>> = lines.iter().map(|line| split(line)).collect();
+        let form =
+            |row: &[(Enclosure, String)]| row.iter().map(|(enclosure, _)| *enclosure).collect::<Vec<_>>();
+        let mut forms: Vec<Vec<Enclosure>> =
+            rows.iter().map(|row| form(row)).filter(|form| form.len() <= MAX_FIELDS).collect();
         forms.sort_unstable();
-        let most =
+        let usual =
             forms.chunk_by(|one, two| one == two).max_by_key(|same| (same.len(), same[0].len()))?[0].clone();
-        let alike: Vec<&Vec<(Stand, String)>> = rows.iter().filter(|row| form(row) == most).collect();
-        if alike.len() < LEAST || alike.len() * 2 < rows.len() {
+        let alike: Vec<&Vec<(Enclosure, String)>> = rows.iter().filter(|row| form(row) == usual).collect();
+        if alike.len() < MIN_ALIKE_LINES || alike.len() * 2 < rows.len() {
             return None;
         }
         let mut names: Vec<String> = Vec::new();
-        for field in 0..most.len() {
+        for field in 0..usual.len() {
             let values: Vec<&str> = alike.iter().map(|row| row[field].1.as_str()).collect();
             let name = name(&values);
             let known = names
@@ -75,11 +76,11 @@ impl Fields {
                 (name, known) => format!("{name}{}", known + 1),
             });
         }
-        Some(Self { names, form: Form::Stands(most) })
+        Some(Self { names, form: LineForm::Enclosed(usual) })
     }
 
-    /// Recognises columns under a first line of names, as `ps`, `df` or `kubectl get` print them.
-    fn under_names(lines: &[&str]) -> Option<Self> {
+    /// Recognises columns under a header line, as `ps`, `df` or `kubectl get` print them.
+    fn under_header(lines: &[&str]) -> Option<Self> {
         let (first, rest) = lines.split_first()?;
         let names: Vec<String> = first.split_whitespace().map(str::to_owned).collect();
         let named = |name: &String| {
@@ -91,21 +92,21 @@ impl Fields {
         };
         let distinct = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
         let full = rest.iter().filter(|line| line.split_whitespace().count() >= names.len()).count();
-        let fits = (3..=MOST_FIELDS).contains(&names.len()) && names.iter().all(named) && distinct;
+        let fits = (3..=MAX_FIELDS).contains(&names.len()) && names.iter().all(named) && distinct;
         (fits && rest.len() >= 3 && full * 10 >= rest.len() * 9)
-            .then_some(Self { names, form: Form::UnderNames })
+            .then_some(Self { names, form: LineForm::UnderHeader })
     }
 
-    /// The fields of a line that has the form.
+    /// Returns the fields of a line; `None` if it does not have the form.
     fn cells(&self, line: &str) -> Option<Vec<String>> {
         match &self.form {
-            Form::Stands(form) => {
+            LineForm::Enclosed(form) => {
                 let row = split(line);
-                let alike =
-                    row.len() == form.len() && row.iter().zip(form).all(|((stand, _), form)| stand == form);
+                let alike = row.len() == form.len()
+                    && row.iter().zip(form).all(|((enclosure, _), form)| enclosure == form);
                 alike.then(|| row.into_iter().map(|(_, cell)| cell).collect())
             }
-            Form::UnderNames => {
+            LineForm::UnderHeader => {
                 let mut cells = Vec::new();
                 let mut rest = line.trim();
                 while cells.len() + 1 < self.names.len() {
@@ -119,12 +120,12 @@ impl Fields {
         }
     }
 
-    /// Whether a line has the form.
+    /// Returns whether a line has the form.
     pub(crate) fn matches(&self, line: &str) -> bool {
         self.cells(line).is_some()
     }
 
-    pub(super) fn feed(&self, raw: &Raw, at: u64, builder: &mut Builder) {
+    pub(super) fn feed(&self, raw: &RecordLines, at: u64, builder: &mut ProfileBuilder) {
         let cells = self.cells(raw.lines.first().map_or("", String::as_str)).unwrap_or_default();
         builder.open(true, at);
         for (name, cell) in self.names.iter().zip(&cells) {
@@ -133,45 +134,45 @@ impl Fields {
         builder.close(at + raw.bytes);
     }
 
-    pub(super) fn json(&self, raw: &Raw) -> String {
+    pub(super) fn json(&self, raw: &RecordLines) -> String {
         let cells = self.cells(raw.lines.first().map_or("", String::as_str)).unwrap_or_default();
         json_object(self.names.iter().zip(&cells).map(|(name, cell)| (name.as_str(), cell.as_str())))
     }
 
-    pub(super) fn object(&self, raw: &Raw) -> Value {
+    pub(super) fn object(&self, raw: &RecordLines) -> Value {
         let cells = self.cells(raw.lines.first().map_or("", String::as_str)).unwrap_or_default();
         let members = self.names.iter().zip(cells);
-        object_value(members.map(|(name, cell)| (name.as_str().into(), string_value(&cell))).collect())
+        Value::object(members.map(|(name, cell)| (name.as_str().into(), Value::string(&cell))).collect())
     }
 }
 
-/// Cuts a line into its fields.
-fn split(line: &str) -> Vec<(Stand, String)> {
+/// Splits a line into its fields.
+fn split(line: &str) -> Vec<(Enclosure, String)> {
     let line = strip_colours(line);
     let mut fields = Vec::new();
     let mut rest = line.trim();
-    while !rest.is_empty() && fields.len() <= MOST_FIELDS {
+    while !rest.is_empty() && fields.len() <= MAX_FIELDS {
         let close = match rest.as_bytes()[0] {
-            b'[' => Some((']', Stand::Bracketed)),
-            b'"' => Some(('"', Stand::Quoted)),
+            b'[' => Some((']', Enclosure::Bracketed)),
+            b'"' => Some(('"', Enclosure::Quoted)),
             _ => None,
         };
-        let inside = close.and_then(|(close, stand)| {
-            rest[1..].find(close).map(|end| (stand, &rest[1..=end], &rest[end + 2..]))
+        let inside = close.and_then(|(close, enclosure)| {
+            rest[1..].find(close).map(|end| (enclosure, &rest[1..=end], &rest[end + 2..]))
         });
         match inside {
-            Some((stand, quoted, after)) => {
+            Some((enclosure, quoted, after)) => {
                 let words: Vec<&str> = quoted.split_whitespace().collect();
                 if words.len() == 3 && words[2].starts_with("HTTP/") {
-                    fields.extend(words.iter().map(|word| (stand, (*word).to_owned())));
+                    fields.extend(words.iter().map(|word| (enclosure, (*word).to_owned())));
                 } else {
-                    fields.push((stand, quoted.trim().to_owned()));
+                    fields.push((enclosure, quoted.trim().to_owned()));
                 }
                 rest = after.trim_start();
             }
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                fields.push((Stand::Plain, rest[..end].trim_end_matches([',', ';']).to_owned()));
+                fields.push((Enclosure::Plain, rest[..end].trim_end_matches([',', ';']).to_owned()));
                 rest = rest[end..].trim_start();
             }
         }
@@ -179,7 +180,7 @@ fn split(line: &str) -> Vec<(Stand, String)> {
     fields
 }
 
-/// What a field is, from its values.
+/// Returns the name of a field, judged by its values; empty if they show nothing.
 fn name(values: &[&str]) -> &'static str {
     let all = |is: &dyn Fn(&str) -> bool| values.iter().all(|value| is(value));
     let number = |value: &str| Number::parse(value.as_bytes());
@@ -230,7 +231,7 @@ mod tests {
     fn an_access_log() {
         let line =
             "127.0.0.1 - - [15/Nov/2026:01:30:10 +0000] \"GET /a HTTP/1.1\" 200 9350 \"-\" \"Wget/1.21.3\"\n";
-        let fields = Fields::recognise(&line.repeat(10), true).unwrap();
+        let fields = LineFields::recognise(&line.repeat(10), true).unwrap();
         assert_eq!(
             fields.names,
             ["ip", "c2", "c3", "time", "method", "path", "protocol", "status", "c9", "c10", "c11"]
@@ -240,9 +241,9 @@ mod tests {
     }
 
     #[test]
-    fn columns_under_names() {
+    fn columns_under_a_header() {
         let listing = "USER PID %CPU COMMAND\nroot 1 0.0 /sbin/init splash\nroot 2 0.1 [kthreadd]\nbob 77 9.0 vi a b c\n";
-        let fields = Fields::recognise(listing, true).unwrap();
+        let fields = LineFields::recognise(listing, true).unwrap();
         assert_eq!(fields.cells("bob 77 9.0 vi a b c").unwrap(), ["bob", "77", "9.0", "vi a b c"]);
         assert!(!fields.matches("USER PID %CPU COMMAND"));
     }

@@ -1,59 +1,82 @@
-//! HTML pages: title, headings, how many of each element, and the words without the markup.
+//! The strategy for HTML pages: an overview shows the title, the headings, counts of elements, and the beginning and
+//! the end of the text without the markup.
+//!
+//! The page is read byte by byte in one pass, without a tree; broken markup is read as far as it goes.
 
 use std::io;
 
-use super::outline::Outline;
-use super::room::Room;
-use crate::profile::tally::Tally;
+use super::draft::Draft;
+use super::key_lines::KeyLines;
+use super::line_facts::LineFacts;
+use super::section_writer::SectionWriter;
+use super::strategy::{STRATEGY_SECTION, Strategy};
+use crate::profile::value_counts::ValueCounts;
 use crate::text::Text;
 use crate::visible;
 
-/// What is known of a page.
+/// A page that has been read.
 #[derive(Debug, Default)]
-pub(crate) struct Page {
+pub(crate) struct HtmlText {
+    facts: LineFacts,
     title: String,
-    headings: Outline,
-    elements: Tally,
+    headings: KeyLines,
+    elements: ValueCounts,
     links: u64,
-    /// The beginning and the end of the words.
+    /// The beginning and the end of the text.
     head: String,
     tail: String,
     characters: u64,
 }
 
-/// Characters of text kept from the beginning and from the end.
-const KEPT: usize = 6000;
+/// The number of bytes of text kept from the beginning and from the end.
+const MAX_KEPT_TEXT_BYTES: usize = 6000;
 
-/// Where in the markup the reader is.
-enum State {
-    Words,
+/// The maximum number of element names that are counted.
+const MAX_ELEMENT_NAMES: usize = 5000;
+
+/// What the reader is inside of.
+enum MarkupState {
+    Text,
     Tag,
     Comment,
-    /// Inside an element whose content is not text for a reader, until it is closed.
+    /// An element whose content is not shown, such as a script, until it is closed.
     Hidden(&'static str),
 }
 
 /// Reads a page byte by byte.
-struct Reader {
-    page: Page,
-    state: State,
+struct HtmlReader {
+    page: HtmlText,
+    state: MarkupState,
     tag: Vec<u8>,
     words: Vec<u8>,
     heading: Option<(u8, String)>,
     in_title: bool,
-    room: usize,
+    element_capacity: usize,
 }
 
-impl Page {
+impl Strategy for HtmlText {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn compose(&self, _text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
+        self.write(&mut draft.writer);
+        self.facts.describe(draft, "HTML", "headings, elements, beginning and end of the words");
+        draft.frame.what = self.what();
+        Ok(())
+    }
+}
+
+impl HtmlText {
     pub(crate) fn read(text: &Text<'_>) -> io::Result<Self> {
-        let mut reader = Reader {
+        let mut reader = HtmlReader {
             page: Self::default(),
-            state: State::Words,
+            state: MarkupState::Text,
             tag: Vec::new(),
             words: Vec::new(),
             heading: None,
             in_title: false,
-            room: 5000,
+            element_capacity: MAX_ELEMENT_NAMES,
         };
         let mut feed = text.feed();
         let mut block = Vec::new();
@@ -62,23 +85,24 @@ impl Page {
             block.clear();
         }
         reader.flush();
-        Ok(reader.page)
+        Ok(Self { facts: LineFacts::gather(text, |_, _| {})?, ..reader.page })
     }
 
-    /// Returns what the page is, in a few words.
-    pub(crate) fn what(&self) -> String {
+    /// Describes the page in a few words.
+    fn what(&self) -> String {
         match self.title.is_empty() {
             true => "an HTML page".into(),
             false => format!("an HTML page titled \"{}\"", visible::cut(&self.title, 80).replace('"', "'")),
         }
     }
 
-    pub(crate) fn compose(&self, room: &mut Room<'_>, section: usize) {
-        let all = room.left();
+    fn write(&self, writer: &mut SectionWriter<'_>) {
+        let section = STRATEGY_SECTION;
+        let all = writer.left();
         if !self.title.is_empty() {
-            room.push(section, format!("title: {}", visible::cut(&self.title, 200)));
+            writer.push(section, format!("title: {}", visible::cut(&self.title, 200)));
         }
-        room.push(
+        writer.push(
             section,
             format!(
                 "links: {} a[href]; {} characters of text",
@@ -93,63 +117,64 @@ impl Page {
             .map(|entry| format!("{}={}", entry.text(), entry.count))
             .take(40)
             .collect();
-        room.within(all / 5, |room| super::log::push_list(room, section, "elements", &elements));
-        room.within(all / 2, |room| self.headings.write_to(room, section + 1, "headings"));
-        let left = room.left();
-        room.within(left / 3, |room| write_words(room, section + 3, "end of the text", &self.tail, true));
-        write_words(room, section + 2, "beginning of the text", &self.head, false);
+        writer.within(all / 5, |writer| writer.push_list(section, "elements", &elements));
+        writer.within(all / 2, |writer| self.headings.write_to(writer, section + 1, "headings"));
+        let left = writer.left();
+        writer
+            .within(left / 3, |writer| write_words(writer, section + 3, "end of the text", &self.tail, true));
+        write_words(writer, section + 2, "beginning of the text", &self.head, false);
     }
 }
 
-/// Pushes as many words as fit, from the beginning or from the end.
-fn write_words(room: &mut Room<'_>, section: usize, title: &str, words: &str, from_end: bool) {
+/// Writes as many words as fit, from the beginning or from the end.
+fn write_words(writer: &mut SectionWriter<'_>, section: usize, title: &str, words: &str, from_end: bool) {
     let words: Vec<&str> = words.split_whitespace().collect();
     let mut count = words.len();
     while count > 3 {
         let part = if from_end { words[words.len() - count..].join(" ") } else { words[..count].join(" ") };
         let mark = if from_end { ("… ", "") } else { ("", " …") };
-        if room.push(section, format!("{title}: {}{}{}", mark.0, visible::text(&part), mark.1)) {
+        if writer.push(section, format!("{title}: {}{}{}", mark.0, visible::text(&part), mark.1)) {
             return;
         }
         count = count * 4 / 5;
     }
 }
 
-impl Reader {
+impl HtmlReader {
     fn byte(&mut self, byte: u8) {
         match self.state {
-            State::Words => match byte {
+            MarkupState::Text => match byte {
                 b'<' => {
-                    self.state = State::Tag;
+                    self.state = MarkupState::Tag;
                     self.tag.clear();
                 }
                 _ => self.words.push(byte),
             },
-            State::Tag => match byte {
+            MarkupState::Tag => match byte {
                 b'>' => self.end_tag(),
                 _ => {
                     if self.tag.len() < 4096 {
                         self.tag.push(byte);
                     }
                     if self.tag == b"!--" {
-                        self.state = State::Comment;
+                        self.state = MarkupState::Comment;
                         self.tag.clear();
                     }
                 }
             },
-            State::Comment => {
+            MarkupState::Comment => {
                 self.tag.push(byte);
                 if self.tag.ends_with(b"-->") {
-                    self.state = State::Words;
+                    self.state = MarkupState::Text;
                 }
                 if self.tag.len() > 64 {
                     self.tag.drain(..32);
                 }
             }
-            State::Hidden(name) => {
+            MarkupState::Hidden(name) => {
                 self.tag.push(byte.to_ascii_lowercase());
                 if byte == b'>' && self.tag.ends_with(format!("</{name}>").as_bytes()) {
-                    self.state = State::Words;
+                    self.state = MarkupState::Text;
                 }
                 if self.tag.len() > 64 {
                     self.tag.drain(..32);
@@ -160,7 +185,7 @@ impl Reader {
 
     fn end_tag(&mut self) {
         self.flush();
-        self.state = State::Words;
+        self.state = MarkupState::Text;
         let tag = String::from_utf8_lossy(&self.tag).into_owned();
         let closing = tag.starts_with('/');
         let name: String = tag
@@ -191,7 +216,7 @@ impl Reader {
         if closing {
             return;
         }
-        self.page.elements.add(name.as_bytes(), false, 0, &mut self.room);
+        self.page.elements.add(name.as_bytes(), false, 0, &mut self.element_capacity);
         if name == "a" && tag.to_lowercase().contains("href") {
             self.page.links += 1;
         }
@@ -199,12 +224,12 @@ impl Reader {
             ["script", "style", "svg", "template"].into_iter().find(|hidden| *hidden == name)
             && !tag.ends_with('/')
         {
-            self.state = State::Hidden(hidden);
+            self.state = MarkupState::Hidden(hidden);
             self.tag.clear();
         }
     }
 
-    /// Takes in the words since the last tag.
+    /// Adds the text since the last tag to the page.
     fn flush(&mut self) {
         let text = unescape(&String::from_utf8_lossy(&self.words));
         self.words.clear();
@@ -220,14 +245,14 @@ impl Reader {
         }
         let page = &mut self.page;
         page.characters += text.trim().chars().count() as u64;
-        if page.head.len() < KEPT {
+        if page.head.len() < MAX_KEPT_TEXT_BYTES {
             page.head.push_str(&text);
             page.head.push(' ');
         }
         page.tail.push_str(&text);
         page.tail.push(' ');
-        if page.tail.len() > 3 * KEPT {
-            let cut = page.tail.len() - KEPT;
+        if page.tail.len() > 3 * MAX_KEPT_TEXT_BYTES {
+            let cut = page.tail.len() - MAX_KEPT_TEXT_BYTES;
             let at = (cut..).find(|&at| page.tail.is_char_boundary(at)).unwrap_or(0);
             page.tail.drain(..at);
         }

@@ -1,70 +1,80 @@
-//! Data of any structure: what stands once at the top, then its lists of records, then what occurs anywhere in it.
+//! The strategy for data of any structure.
+//!
+//! An overview shows the members that occur once at the top, then the lists of records, each by the strategy that fits
+//! it ([`rows`], [`series`] or [`grid`]), then values that occur anywhere in nested data.
 
 use std::io;
 
 use super::draft::{Draft, LeftOut};
-use super::room::Room;
-use super::statistic::of_values;
+use super::section_writer::SectionWriter;
+use super::strategy::Strategy;
 use super::table::{self, Table};
-use super::{grid, rows, series, skeleton};
+use super::value_list::of_values;
+use super::{grid, rows, series, tree};
 use crate::data::Data;
 use crate::json::Dialect;
 use crate::lines::Lines;
-use crate::profile::Step;
+use crate::profile::PathStep;
 use crate::records::Notation;
 use crate::text::Text;
 use crate::{visible, write};
 
-/// The most lists that get a table.
-const TABLES: usize = 4;
-/// Nesting from here on is worth a word.
-const DEEP: usize = 12;
+/// The maximum number of lists that are shown.
+const MAX_TABLES: usize = 4;
+/// The number of levels above which the frame mentions the nesting.
+const DEEP_NESTING: usize = 12;
 
-/// Returns the name of the strategy that data of this form gets.
-pub(crate) fn strategy(data: &Data<'_>) -> &'static str {
-    match table::tables(data).first() {
-        None => "tree",
-        Some(_) if data.profile.recursive => "tree",
-        Some(table) if grid::Grid::of(table).is_some() => "grid",
-        Some(table) if series::is_series(table) || rows::axis(table).is_some() => "series",
-        Some(_) => "rows",
-    }
-}
-
-/// Fills a draft with an overview of data.
-pub(crate) fn compose(data: &Data<'_>, arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
-    let tables = table::tables(data);
-    describe(data, &tables, draft);
-    write_around(data, &mut draft.room)?;
-    let all = draft.room.left();
-    let (share, rest) = if tables.is_empty() { (all, all) } else { (all / 3, all * 2 / 5) };
-    if data.profile.node(data.profile.root()).types.objects == 1 {
-        let share = if data.profile.recursive { share * 2 / 3 } else { share };
-        let shown = draft.room.within(share, |room| skeleton::compose(data, room, 2))?;
-        if tables.is_empty() {
-            let values = data.profile.nodes().map(|(_, node)| node.types.scalars()).sum();
-            draft.leave_out(LeftOut::new("", "values", shown, values));
+impl Strategy for Data<'_> {
+    /// Returns the name of the strategy of the main list.
+    fn name(&self) -> &'static str {
+        match table::tables(self).first() {
+            None => "tree",
+            Some(_) if self.profile.recursive => "tree",
+            Some(table) if grid::Grid::of(table).is_some() => "grid",
+            Some(table) if series::is_series(table) || rows::axis(table).is_some() => "series",
+            Some(_) => "rows",
         }
     }
-    if data.profile.recursive || data.profile.depth > DEEP {
-        draft.room.within(rest, |room| write_anywhere(data, room, 60));
+
+    fn compose(&self, _text: &Text<'_>, arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
+        let tables = table::tables(self);
+        describe(self, &tables, draft);
+        write_around(self, &mut draft.writer)?;
+        let all = draft.writer.left();
+        let (share, rest) = if tables.is_empty() { (all, all) } else { (all / 3, all * 2 / 5) };
+        if self.profile.node(self.profile.root()).types.objects == 1 {
+            let share = if self.profile.recursive { share * 2 / 3 } else { share };
+            let shown = draft.writer.within(share, |writer| tree::compose(self, writer, 2))?;
+            if tables.is_empty() {
+                let values = self.profile.nodes().map(|(_, node)| node.types.scalars()).sum();
+                draft.leave_out(LeftOut::new("", "values", shown, values));
+            }
+        }
+        if self.profile.recursive || self.profile.depth > DEEP_NESTING {
+            draft.writer.within(rest, |writer| write_anywhere(self, writer, 60));
+        }
+        write_oddities(self, &tables, &mut draft.writer, 61)?;
+        write_tables(self, &tables, arguments, draft)
     }
-    write_oddities(data, &tables, &mut draft.room, 61)?;
-    write_tables(data, &tables, arguments, draft)
 }
 
-/// Fills a room with an overview of one value inside a text.
-pub(crate) fn overview_of(text: &Text<'_>, at: u64, dialect: Dialect, room: &mut Room<'_>) -> io::Result<()> {
+/// Writes an overview of one value inside a text.
+pub(crate) fn overview_of(
+    text: &Text<'_>,
+    at: u64,
+    dialect: Dialect,
+    writer: &mut SectionWriter<'_>,
+) -> io::Result<()> {
     let Some(data) = Data::json(text, at, dialect)? else { return Ok(()) };
-    let mut draft = Draft::new(room.split_off());
+    let mut draft = Draft::new(writer.split_off());
     let tables = table::tables(&data);
-    let share = if tables.is_empty() { draft.room.left() } else { draft.room.left() / 2 };
-    draft.room.push(1, format!("{} of JSON:", write::size(data.range.end - data.range.start)));
+    let share = if tables.is_empty() { draft.writer.left() } else { draft.writer.left() / 2 };
+    draft.writer.push(1, format!("{} of JSON:", write::size(data.range.end - data.range.start)));
     if data.profile.node(data.profile.root()).types.objects == 1 {
-        draft.room.within(share, |room| skeleton::compose(&data, room, 2))?;
+        draft.writer.within(share, |writer| tree::compose(&data, writer, 2))?;
     }
     write_tables(&data, &tables, &[], &mut draft)?;
-    room.take_back(draft.room);
+    writer.take_back(draft.writer);
     Ok(())
 }
 
@@ -74,17 +84,17 @@ fn write_tables(
     arguments: &[String],
     draft: &mut Draft<'_>,
 ) -> io::Result<()> {
-    let count = tables.len().min(TABLES);
+    let count = tables.len().min(MAX_TABLES);
     let weight = |table: &Table<'_>| (data.profile.node(table.container).bytes as f64).powf(0.7);
     for (number, table) in tables.iter().take(count).enumerate() {
         let rest: f64 = tables[number..count].iter().map(weight).sum();
-        let share = (draft.room.left() as f64 * weight(table) / rest) as u64;
+        let share = (draft.writer.left() as f64 * weight(table) / rest) as u64;
         let section = 10 + 8 * number;
-        let seen = draft.room.within(share, |room| {
+        let seen = draft.writer.within(share, |writer| {
             if series::is_series(table) {
-                series::compose(table, room, section)
+                series::compose(table, writer, section)
             } else {
-                rows::compose(table, arguments, room, section)
+                rows::compose(table, arguments, writer, section)
             }
         })?;
         if number == 0 {
@@ -103,7 +113,7 @@ fn write_tables(
     Ok(())
 }
 
-fn below(table: &Table<'_>, seen: &rows::Shown) -> String {
+fn below(table: &Table<'_>, seen: &rows::ShownCounts) -> String {
     let path =
         if table.path.is_empty() { String::new() } else { format!(" of {}", visible::cut(&table.path, 60)) };
     let all = format!("{}{path}", write::plural(table.count, table.noun()));
@@ -114,12 +124,15 @@ fn below(table: &Table<'_>, seen: &rows::Shown) -> String {
     }
 }
 
-/// Says what came back and how to read on.
+/// Fills the frame: what came back and how to read on.
 fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
     let profile = &data.profile;
     let root = profile.node(profile.root());
-    let nesting =
-        if profile.depth > DEEP { format!(", nested {} levels deep", profile.depth) } else { String::new() };
+    let nesting = if profile.depth > DEEP_NESTING {
+        format!(", nested {} levels deep", profile.depth)
+    } else {
+        String::new()
+    };
     let keys = write::plural(root.members.as_ref().map_or(0, |members| members.max), "key");
     draft.frame.what = match tables.first() {
         Some(table) if table.path.is_empty() => {
@@ -146,7 +159,7 @@ fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
     draft.frame.next = next_steps(tables.first());
 }
 
-/// Calls that read on: pages of the main list, or the parts by path.
+/// Returns the arguments of calls that read on: pages of the main list, or parts by path.
 fn next_steps(main: Option<&Table<'_>>) -> Vec<String> {
     let Some(table) = main else {
         return vec!["\"path\":\"/\"".into(), "\"jq\":\"keys\"".into(), "\"grep\":\"text\"".into()];
@@ -169,20 +182,20 @@ fn next_steps(main: Option<&Table<'_>>) -> Vec<String> {
     steps
 }
 
-/// Words before and after data that stands inside a text.
-fn write_around(data: &Data<'_>, room: &mut Room<'_>) -> io::Result<()> {
-    let share = room.left() / 8;
+/// Writes the text before and after data, and lines that belong to no record.
+fn write_around(data: &Data<'_>, writer: &mut SectionWriter<'_>) -> io::Result<()> {
+    let share = writer.left() / 8;
     if data.others.count > 0 {
-        let listed = room.within(share, |room| {
+        let listed = writer.within(share, |writer| {
             let lines = data.others.lines.iter().rev().map(|(number, text)| format!("L{number} {text}"));
-            let mut fitting: Vec<String> = lines.take_while(|line| room.reserve(line)).collect();
+            let mut fitting: Vec<String> = lines.take_while(|line| writer.reserve(line)).collect();
             fitting.reverse();
             let count = fitting.len() as u64;
-            fitting.into_iter().for_each(|line| room.place(91, line));
+            fitting.into_iter().for_each(|line| writer.place(91, line));
             count
         });
         let others = write::plural(data.others.count, "other line");
-        room.push(
+        writer.push(
             91,
             if listed < data.others.count {
                 format!("{listed} of {others} above")
@@ -208,40 +221,40 @@ fn write_around(data: &Data<'_>, room: &mut Room<'_>) -> io::Result<()> {
                 break;
             }
         }
-        room.within(share, |room| texts.into_iter().all(|text| room.push(section, text)));
+        writer.within(share, |writer| texts.into_iter().all(|text| writer.push(section, text)));
     }
     Ok(())
 }
 
-/// Members by name wherever they stand, for data that contains itself: trees of files, of syntax, of replies.
-fn write_anywhere(data: &Data<'_>, room: &mut Room<'_>, section: usize) {
+/// Writes statistics of members by name, wherever they occur, for recursive data: trees of files, of syntax, of replies.
+fn write_anywhere(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usize) {
     let merged = data.profile.by_name();
-    if merged.is_empty() || !room.push(section, format!("anywhere, {} levels deep:", data.profile.depth)) {
+    if merged.is_empty() || !writer.push(section, format!("anywhere, {} levels deep:", data.profile.depth)) {
         return;
     }
     let mut ranked: Vec<_> =
         merged.iter().filter(|(_, node)| node.types.strings + node.types.numbers > 0).collect();
     ranked.sort_by_key(|(_, node)| {
-        let (distinct, exact) = node.tally.distinct();
-        (!exact || distinct * 2 > node.tally.total(), std::cmp::Reverse(node.tally.total()))
+        let (distinct, exact) = node.counts.distinct();
+        (!exact || distinct * 2 > node.counts.total(), std::cmp::Reverse(node.counts.total()))
     });
     for (name, node) in ranked.into_iter().take(12) {
-        let cap = (room.left() / 3).max(20);
-        let text = of_values(node, room, cap);
-        room.push(section, format!("{}: {text}", visible::key(name)));
+        let cap = (writer.left() / 3).max(20);
+        let text = of_values(node, writer, cap);
+        writer.push(section, format!("{}: {text}", visible::key(name)));
     }
 }
 
-/// What a careful reader should know: keys that stand twice, the deepest value.
+/// Writes what is unusual: duplicate keys, the most deeply nested value.
 fn write_oddities(
     data: &Data<'_>,
     tables: &[Table<'_>],
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<()> {
     let mut doubled = Vec::new();
     let twice =
-        data.profile.nodes().filter(|(_, node)| node.duplicates > 0 && matches!(node.step, Step::Key(_)));
+        data.profile.nodes().filter(|(_, node)| node.duplicates > 0 && matches!(node.step, PathStep::Key(_)));
     for (id, node) in twice.take(8) {
         let path = data.profile.path(data.profile.root(), id);
         let mut holder = None;
@@ -251,13 +264,13 @@ fn write_oddities(
         doubled.push(holder.map_or(path.clone(), |holder| format!("{path} (in {holder})")));
     }
     if !doubled.is_empty() {
-        room.push(section, format!("keys that stand twice in one object: {}", doubled.join(", ")));
+        writer.push(section, format!("keys that stand twice in one object: {}", doubled.join(", ")));
     }
-    if data.profile.depth > DEEP
+    if data.profile.depth > DEEP_NESTING
         && let Some(value) = data.scalar(data.profile.deepest_at)?
     {
         let value = table::scalar_text(&value, 80);
-        room.push(section, format!("deepest value, level {}: {value}", data.profile.depth));
+        writer.push(section, format!("deepest value, level {}: {value}", data.profile.depth));
     }
     Ok(())
 }

@@ -1,31 +1,34 @@
-//! Blocks of `Key: value` lines, such as a commit log: each begins with the same key.
+//! Blocks of `Key: value` lines, such as a commit log: each block begins with the same key.
+//!
+//! A line without a known key continues the value before it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::csv::{feed_cell, json_object};
 use crate::json::value::Value;
-use crate::pattern::{Raw, object_value, string_value};
-use crate::profile::Builder;
+use crate::pattern::RecordLines;
+use crate::profile::ProfileBuilder;
 
-/// How blocks look in one text.
+/// The keys of the blocks of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Blocks {
+pub(crate) struct KeyedBlocks {
     /// The key that begins a block.
     first: String,
     /// All keys, in order.
     keys: Vec<String>,
 }
 
-/// The fewest blocks in the sample.
-const LEAST: usize = 3;
+/// The minimum number of blocks in the sample.
+const MIN_BLOCKS: usize = 3;
 
-impl Blocks {
+impl KeyedBlocks {
     /// Recognises blocks in the beginning of a text.
     pub(crate) fn recognise(head: &str) -> Option<Self> {
         let keyed: Vec<&str> = head.lines().filter_map(|line| split(line).map(|(key, _)| key)).collect();
         let all_lines = head.lines().filter(|line| !line.trim().is_empty()).count();
-        // The first key that comes back is what a block begins with.
-        let first = keyed.iter().find(|key| keyed.iter().filter(|other| other == key).count() >= LEAST)?;
+        // A block begins with the first key that repeats.
+        let first =
+            keyed.iter().find(|key| keyed.iter().filter(|other| other == key).count() >= MIN_BLOCKS)?;
         let blocks = keyed.iter().filter(|key| key == &first).count();
         let mut keys: Vec<String> = Vec::new();
         for key in &keyed {
@@ -38,13 +41,13 @@ impl Blocks {
         (keys.len() >= 2 && used * 4 >= all_lines).then(|| Self { first: (*first).to_owned(), keys })
     }
 
-    /// Whether a line begins a block.
+    /// Returns whether a line begins a block.
     pub(crate) fn begins(&self, line: &str) -> bool {
         split(line).is_some_and(|(key, _)| key == self.first)
     }
 
-    /// The members of a block; lines without a key go on with the value before them.
-    fn members(&self, raw: &Raw) -> Vec<(String, String)> {
+    /// Returns the members of a block; a line without a key continues the value before it.
+    fn members(&self, raw: &RecordLines) -> Vec<(String, String)> {
         let mut members: Vec<(String, String)> = Vec::new();
         for line in &raw.lines {
             match split(line).filter(|(key, _)| self.keys.iter().any(|known| known == key)) {
@@ -65,7 +68,7 @@ impl Blocks {
         members
     }
 
-    pub(super) fn feed(&self, raw: &Raw, at: u64, builder: &mut Builder) {
+    pub(super) fn feed(&self, raw: &RecordLines, at: u64, builder: &mut ProfileBuilder) {
         builder.open(true, at);
         for (key, value) in self.members(raw) {
             feed_cell(builder, &key, &value, at);
@@ -73,14 +76,14 @@ impl Blocks {
         builder.close(at + raw.bytes);
     }
 
-    pub(super) fn json(&self, raw: &Raw) -> String {
+    pub(super) fn json(&self, raw: &RecordLines) -> String {
         let members = self.members(raw);
         json_object(members.iter().map(|(key, value)| (key.as_str(), value.as_str())))
     }
 
-    pub(super) fn object(&self, raw: &Raw) -> Value {
+    pub(super) fn object(&self, raw: &RecordLines) -> Value {
         let members = self.members(raw).into_iter();
-        object_value(members.map(|(key, value)| (key.into(), string_value(&value))).collect())
+        Value::object(members.map(|(key, value)| (key.into(), Value::string(&value))).collect())
     }
 }
 
@@ -89,7 +92,7 @@ fn unquoted(value: &str) -> &str {
     inside.or_else(|| value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))).unwrap_or(value)
 }
 
-/// `Key: value`, or `commit <hash>` as git prints it.
+/// Splits a line of the form `Key: value`, or `commit <hash>` as git prints it.
 fn split(line: &str) -> Option<(&str, &str)> {
     if let Some(hash) = line.strip_prefix("commit ") {
         let hash = hash.split_whitespace().next().unwrap_or("");
@@ -113,11 +116,14 @@ mod tests {
     #[test]
     fn a_commit_log() {
         let log = "History:\nCommit: a1\nAuthor: X\nDate: 2024-01-01\nMessage: one\n\nmore: of it\n\nCommit: b2\nAuthor: Y\nDate: 2024-01-02\nMessage: two\n\nCommit: c3\nAuthor: X\nDate: 2024-01-03\nMessage: three\n";
-        let blocks = Blocks::recognise(log).unwrap();
+        let blocks = KeyedBlocks::recognise(log).unwrap();
         assert_eq!(blocks.keys, ["Commit", "Author", "Date", "Message"]);
-        let raw =
-            Raw { lines: log.lines().skip(1).take(7).map(String::from).collect(), bytes: 0, line_count: 0 };
+        let raw = RecordLines {
+            lines: log.lines().skip(1).take(7).map(String::from).collect(),
+            bytes: 0,
+            line_count: 0,
+        };
         assert_eq!(blocks.members(&raw)[3], ("Message".into(), "one\n\nmore: of it".into()));
-        assert!(Blocks::recognise("Dear all:\nplease note: this\nis prose.\n").is_none());
+        assert!(KeyedBlocks::recognise("Dear all:\nplease note: this\nis prose.\n").is_none());
     }
 }

@@ -1,23 +1,25 @@
-//! The parts of an object that stand once: its scalars with their values, its containers with their sizes, level
-//! by level from the top.
+//! The strategy for nested objects: their scalars with values and their containers with sizes, level by level from the
+//! top.
+//!
+//! It covers the objects that occur once at their path; lists of records are the business of other strategies.
 
 use std::io;
 
 use super::blob;
-use super::room::Room;
+use super::section_writer::SectionWriter;
 use super::table::scalar_text;
 use crate::data::Data;
 use crate::json::value::Value;
-use crate::profile::{Node, NodeId, Step};
+use crate::profile::{NodeId, PathNode, PathStep};
 use crate::{visible, write};
 
-/// A list of so few bytes is shown itself.
-const SHORT_LIST: u64 = 100;
-/// Characters shown of a scalar.
-const SCALAR: usize = 80;
+/// Lists up to this many bytes are shown as they are.
+const MAX_INLINE_LIST_BYTES: u64 = 100;
+/// The maximum number of characters shown of a scalar.
+const MAX_SCALAR_CHARACTERS: usize = 80;
 
-/// Writes one line per object that stands once, from the root down; returns how many scalars are shown in full.
-pub(crate) fn compose(data: &Data<'_>, room: &mut Room<'_>, section: usize) -> io::Result<u64> {
+/// Writes one line per object that occurs once, from the root down; returns how many scalars are shown in full.
+pub(crate) fn compose(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usize) -> io::Result<u64> {
     let profile = &data.profile;
     let mut level = vec![profile.root()];
     let mut shown = 0;
@@ -26,13 +28,13 @@ pub(crate) fn compose(data: &Data<'_>, room: &mut Room<'_>, section: usize) -> i
         for id in level {
             let node = profile.node(id);
             if node.types.objects == 1 && node.values.is_none() && !node.children.is_empty() {
-                match write_object(data, id, room, section)? {
+                match write_object(data, id, writer, section)? {
                     Some(scalars) => shown += scalars,
                     None => continue,
                 }
             }
             if node.types.objects <= 1 {
-                let below = profile.children(id).filter(|(_, child)| stands_once(child));
+                let below = profile.children(id).filter(|(_, child)| occurs_once(child));
                 let mut below: Vec<(NodeId, u64)> = below.map(|(id, child)| (id, child.bytes)).collect();
                 below.sort_by_key(|&(id, bytes)| (bytes, id));
                 next.extend(below.into_iter().map(|(id, _)| id));
@@ -43,12 +45,17 @@ pub(crate) fn compose(data: &Data<'_>, room: &mut Room<'_>, section: usize) -> i
     Ok(shown)
 }
 
-fn stands_once(node: &Node) -> bool {
-    node.types.containers() == 1 && node.types.scalars() == 0 && !matches!(node.step, Step::Values)
+fn occurs_once(node: &PathNode) -> bool {
+    node.types.containers() == 1 && node.types.scalars() == 0 && !matches!(node.step, PathStep::Values)
 }
 
-/// Writes the members of one object, with fewer of them where not all fit; returns how many scalars are whole.
-fn write_object(data: &Data<'_>, id: NodeId, room: &mut Room<'_>, section: usize) -> io::Result<Option<u64>> {
+/// Writes the members of one object, cut or only by name if they do not fit; returns how many scalars are shown whole.
+fn write_object(
+    data: &Data<'_>,
+    id: NodeId,
+    writer: &mut SectionWriter<'_>,
+    section: usize,
+) -> io::Result<Option<u64>> {
     let profile = &data.profile;
     let node = profile.node(id);
     let path = profile.path(profile.root(), id);
@@ -58,7 +65,7 @@ fn write_object(data: &Data<'_>, id: NodeId, room: &mut Room<'_>, section: usize
     let scalar = |at: &usize| profile.node(node.children[*at].node).types.containers() == 0;
     for limit in [10_000, 60, 30] {
         let cut: Vec<String> = members.iter().map(|member| visible::cut(member, limit)).collect();
-        if room.push(section, format!("{title}: {}", cut.join("; "))) {
+        if writer.push(section, format!("{title}: {}", cut.join("; "))) {
             let whole = (0..members.len()).filter(scalar).filter(|&at| !cut[at].contains('…'));
             return Ok(Some(whole.count() as u64));
         }
@@ -69,7 +76,7 @@ fn write_object(data: &Data<'_>, id: NodeId, room: &mut Room<'_>, section: usize
     while shown > 2 {
         let more =
             if shown < names.len() { format!(" +{} more keys", names.len() - shown) } else { String::new() };
-        if room.push(section, format!("{title}: {}{more}", names[..shown].join(","))) {
+        if writer.push(section, format!("{title}: {}{more}", names[..shown].join(","))) {
             return Ok(Some(0));
         }
         shown = shown * 3 / 4;
@@ -77,14 +84,14 @@ fn write_object(data: &Data<'_>, id: NodeId, room: &mut Room<'_>, section: usize
     Ok(None)
 }
 
-fn name(node: &Node) -> String {
+fn name(node: &PathNode) -> String {
     match &node.step {
-        Step::Key(key) => visible::key(key),
+        PathStep::Key(key) => visible::key(key),
         _ => String::new(),
     }
 }
 
-/// `key=value` for a scalar, `key [12] 3.4 kB` for a list, `key {a,b,c} 3.4 kB` for an object.
+/// Writes a member: `key=value` for a scalar, `key [12] 3.4 kB` for a list, `key {a,b,c} 3.4 kB` for an object.
 fn member(data: &Data<'_>, id: NodeId) -> io::Result<String> {
     let node = data.profile.node(id);
     let name = name(node);
@@ -101,18 +108,18 @@ fn member(data: &Data<'_>, id: NodeId) -> io::Result<String> {
                 let length = node.lengths.as_ref().map_or(0, |lengths| lengths.max);
                 format!(
                     "{name}={}… ({} characters)",
-                    visible::cut(&text.text, SCALAR),
+                    visible::cut(&text.text, MAX_SCALAR_CHARACTERS),
                     write::grouped(length)
                 )
             }
-            Some(value) => format!("{name}={}", scalar_text(&value, SCALAR)),
+            Some(value) => format!("{name}={}", scalar_text(&value, MAX_SCALAR_CHARACTERS)),
             None => name,
         });
     }
     let count = node.members.as_ref().map_or(0, |members| members.max);
     let size = write::size(node.bytes);
     if node.types.arrays > 0 {
-        if node.bytes <= SHORT_LIST {
+        if node.bytes <= MAX_INLINE_LIST_BYTES {
             let raw = data.text.read(node.first_at..node.first_at + node.bytes)?;
             return Ok(format!("{name}={}", visible::line(&String::from_utf8_lossy(&raw))));
         }

@@ -1,21 +1,21 @@
-//! The space an overview may fill: lines are pushed section by section, and each is taken only if it still fits.
+//! Writes lines into numbered sections as long as they fit a budget.
 //!
-//! A strategy works through its material in the order of what answers most questions, not in the order in which
-//! it is read; sections put it back into reading order.
+//! A strategy writes what answers most questions first, which is not the order in which an overview is read; the
+//! sections put the lines back into reading order. A line is accepted only if it fits what is left of the budget.
 
 use crate::json::string;
 use crate::measure::Meter;
 
-/// What is left of a budget, and what has been written.
-pub(crate) struct Room<'m> {
+/// The lines written so far, by section, and what is left of the budget.
+pub(crate) struct SectionWriter<'m> {
     meter: &'m Meter,
     tokens: u64,
     bytes: u64,
     sections: Vec<Vec<String>>,
 }
 
-impl<'m> Room<'m> {
-    /// Returns an empty room.
+impl<'m> SectionWriter<'m> {
+    /// Returns an empty writer with a budget.
     pub(crate) fn new(meter: &'m Meter, tokens: u64, bytes: u64) -> Self {
         Self { meter, tokens, bytes, sections: Vec::new() }
     }
@@ -35,7 +35,7 @@ impl<'m> Room<'m> {
         self.cost(line) <= self.tokens && string::written_len(line) as u64 + 2 <= self.bytes
     }
 
-    /// Returns what a line would cost in tokens, its line feed included.
+    /// Returns what a line would cost in tokens, including its line feed.
     pub(crate) fn cost(&self, line: &str) -> u64 {
         self.meter.count(line).0 + 1
     }
@@ -50,7 +50,24 @@ impl<'m> Room<'m> {
         fits
     }
 
-    /// Pays for a line that is placed later, if it fits.
+    /// Appends `title: a b c` to a section, with as many items as fit.
+    pub(crate) fn push_list(&mut self, section: usize, title: &str, items: &[String]) -> bool {
+        if items.is_empty() {
+            return false;
+        }
+        let mut count = items.len();
+        while count > 0 {
+            let more =
+                if count < items.len() { format!(" +{} more", items.len() - count) } else { String::new() };
+            if self.push(section, format!("{title}: {}{more}", items[..count].join(" "))) {
+                return true;
+            }
+            count = count * 3 / 4;
+        }
+        false
+    }
+
+    /// Takes the cost of a line that is placed later from the budget, if it fits.
     pub(crate) fn reserve(&mut self, line: &str) -> bool {
         let (tokens, bytes) = (self.cost(line), string::written_len(line) as u64 + 2);
         if tokens > self.tokens || bytes > self.bytes {
@@ -61,12 +78,12 @@ impl<'m> Room<'m> {
         true
     }
 
-    /// Places a line that has been paid for.
+    /// Appends a line that has been reserved.
     pub(crate) fn place(&mut self, section: usize, line: String) {
         self.section(section).push(line);
     }
 
-    /// Takes back the last line of a section.
+    /// Removes the last line of a section and returns its cost to the budget.
     pub(crate) fn pop(&mut self, section: usize) {
         if let Some(line) = self.section(section).pop() {
             self.tokens += self.cost(&line);
@@ -74,7 +91,7 @@ impl<'m> Room<'m> {
         }
     }
 
-    /// Puts another line in the place of the first of a section; a few tokens more are taken from what is left.
+    /// Replaces the first line of a section, whether or not the new line fits.
     pub(crate) fn replace_first(&mut self, section: usize, line: String) {
         let cost = self.cost(&line);
         let bytes = string::written_len(&line) as u64;
@@ -100,19 +117,19 @@ impl<'m> Room<'m> {
         out
     }
 
-    /// Leaves only `tokens` of what is left, and returns how many are held back.
+    /// Limits what is left to `tokens`, and returns how many are held back.
     pub(crate) fn hold_back(&mut self, tokens: u64) -> u64 {
         let held = self.tokens.saturating_sub(tokens);
         self.tokens -= held;
         held
     }
 
-    /// Gives back what was held.
+    /// Returns what was held back to the budget.
     pub(crate) fn give_back(&mut self, held: u64) {
         self.tokens += held;
     }
 
-    /// Takes room for something that is not text, if there is enough.
+    /// Takes the cost of something other than a line from the budget, if it fits.
     pub(crate) fn take(&mut self, tokens: u64, bytes: u64) -> bool {
         if tokens > self.tokens || bytes > self.bytes {
             return false;
@@ -122,16 +139,16 @@ impl<'m> Room<'m> {
         true
     }
 
-    /// Returns an empty room with all that is left of this one, which then has nothing left.
+    /// Returns an empty writer with everything that is left of the budget; this one then has nothing left.
     pub(crate) fn split_off(&mut self) -> Self {
         let (tokens, bytes) = (std::mem::take(&mut self.tokens), std::mem::take(&mut self.bytes));
         Self { meter: self.meter, tokens, bytes, sections: Vec::new() }
     }
 
-    /// Takes a room back that was split off: what it holds is the first section's, what it has left is ours.
-    pub(crate) fn take_back(&mut self, room: Self) {
-        (self.tokens, self.bytes) = (room.tokens, room.bytes);
-        let text = room.into_text();
+    /// Takes back a writer that was split off: its text goes to section 0, what it has left returns to the budget.
+    pub(crate) fn take_back(&mut self, writer: Self) {
+        (self.tokens, self.bytes) = (writer.tokens, writer.bytes);
+        let text = writer.into_text();
         self.place(0, text);
     }
 

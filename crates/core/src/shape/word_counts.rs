@@ -1,51 +1,54 @@
-//! Words that stand out in a text: those in capitals, which logs and reports use for states, and the most frequent.
+//! Counts the words of a text that stand out: words in capitals, which logs and reports use for states, codes such as
+//! `CVE-2022-35737`, and the most frequent words.
+//!
+//! The strategies for texts count while they read lines, in bounded memory.
 
-use crate::profile::tally::Tally;
+use crate::profile::value_counts::ValueCounts;
 
 /// Counts of words.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
-    /// Words of capitals, by lines they stand on.
-    pub(crate) capitals: Tally,
+pub(crate) struct WordCounts {
+    /// Words in capitals, counted once per line.
+    pub(crate) capitals: ValueCounts,
     /// All words of four letters or more, in lower case.
-    pub(crate) all: Tally,
+    pub(crate) all: ValueCounts,
     /// Codes such as `CVE-2022-35737`, `E0282`, `RFC-2119`.
-    pub(crate) codes: Tally,
+    pub(crate) codes: ValueCounts,
 }
 
-/// The most distinct words held of each.
-const ROOM: usize = 20_000;
+/// The maximum number of distinct words that one line adds; the counts bound their own total.
+const MAX_DISTINCT_WORDS: usize = 20_000;
 
-impl Words {
+impl WordCounts {
     /// Counts the words of a line; `prose` counts all of them, not only those that stand out.
     pub(crate) fn add(&mut self, line: &str, at: u64, prose: bool) {
         let mut on_line: Vec<&str> = Vec::new();
-        let mut room = ROOM;
+        let mut capacity = MAX_DISTINCT_WORDS;
         for word in line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-' || c == '\'')) {
             let word = word.trim_matches(['-', '\'', '_']);
             if word.len() < 3 {
                 continue;
             }
             if is_code(word) {
-                self.codes.add(word.as_bytes(), false, at, &mut room);
+                self.codes.add(word.as_bytes(), false, at, &mut capacity);
             } else if is_capitals(word) && !on_line.contains(&word) {
                 on_line.push(word);
-                self.capitals.add(word.as_bytes(), false, at, &mut room);
+                self.capitals.add(word.as_bytes(), false, at, &mut capacity);
             }
             if prose && word.len() >= 4 {
                 let lower = word.to_lowercase();
                 let stem = lower.strip_suffix("'s").unwrap_or(&lower);
-                if !COMMON.contains(&stem) {
-                    self.all.add(stem.as_bytes(), false, at, &mut room);
+                if !STOP_WORDS.contains(&stem) {
+                    self.all.add(stem.as_bytes(), false, at, &mut capacity);
                 }
             }
         }
     }
 
-    /// Returns the words that stand out, most frequent first.
-    pub(crate) fn standing_out(tally: &Tally, least: u64, most: usize) -> Vec<String> {
-        let ranked = tally.ranked();
-        let often = ranked.into_iter().filter(|entry| entry.count >= least).take(most);
+    /// Returns `word=count` for the most frequent words with at least `min_count`.
+    pub(crate) fn most_frequent(counts: &ValueCounts, min_count: u64, max_words: usize) -> Vec<String> {
+        let ranked = counts.ranked();
+        let often = ranked.into_iter().filter(|entry| entry.count >= min_count).take(max_words);
         often.map(|entry| format!("{}={}", entry.text(), entry.count)).collect()
     }
 }
@@ -56,7 +59,7 @@ fn is_capitals(word: &str) -> bool {
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte == b'-')
 }
 
-/// Capitals, then digits, perhaps with dashes: an identifier of something outside.
+/// Returns whether a word is capitals, a dash and digits: an identifier that is defined elsewhere.
 fn is_code(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let rest = &word[letters..];
@@ -67,8 +70,8 @@ fn is_code(word: &str) -> bool {
         && rest.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Words too common to tell anything.
-const COMMON: &[&str] = &[
+/// Words too common to be worth counting.
+const STOP_WORDS: &[&str] = &[
     "that", "this", "with", "from", "have", "were", "been", "their", "there", "which", "when", "what",
     "will", "would", "they", "them", "then", "than", "some", "such", "into", "upon", "your", "more", "most",
     "other", "only", "also", "over", "very", "like", "these", "those", "could", "should", "about", "after",

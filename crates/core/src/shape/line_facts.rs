@@ -1,0 +1,118 @@
+//! What all texts have in common: how many lines and characters, their beginning and end, any line by its number.
+//!
+//! The strategies for texts gather these facts in their one pass and use them to write lines and to fill the frame.
+
+use std::io;
+
+use super::draft::{Draft, LeftOut};
+use super::line_writer::LineWriter;
+use crate::lines::{Line, Lines};
+use crate::profile::node::SparseIndex;
+use crate::text::Text;
+use crate::{visible, write};
+
+/// Facts about the lines of a text.
+#[derive(Debug, Default)]
+pub(crate) struct LineFacts {
+    pub(crate) lines: u64,
+    pub(crate) characters: u64,
+    /// The characters of the longest line.
+    pub(crate) longest: u64,
+    /// The number of the longest line, from 1.
+    pub(crate) longest_line: u64,
+    pub(crate) colours: bool,
+    index: SparseIndex,
+}
+
+impl LineFacts {
+    /// Gathers the facts of a text; passes every line with its number, from 1, to `visit`.
+    pub(crate) fn gather(text: &Text<'_>, mut visit: impl FnMut(u64, &Line<'_>)) -> io::Result<Self> {
+        let mut facts = Self::default();
+        let mut lines = Lines::new(text);
+        while let Some(line) = lines.next()? {
+            facts.lines += 1;
+            facts.characters += line.characters + 1;
+            facts.index.push(line.at);
+            if line.characters > facts.longest {
+                (facts.longest, facts.longest_line) = (line.characters, facts.lines);
+            }
+            facts.colours |= visible::has_colours(line.bytes);
+            visit(facts.lines, &line);
+        }
+        let ends_with_line_feed = text.ends_with_line_feed()?;
+        facts.characters -= u64::from(facts.lines > 0 && !ends_with_line_feed);
+        Ok(facts)
+    }
+
+    /// Returns `count` lines from line number `first` on.
+    pub(crate) fn read(&self, text: &Text<'_>, first: u64, count: u64) -> io::Result<Vec<(u64, String)>> {
+        let Some((start, offset)) = self.index.before(first.saturating_sub(1)) else { return Ok(Vec::new()) };
+        let mut lines = Lines::from(text, offset)?;
+        let mut out = Vec::new();
+        let mut number = start;
+        while (out.len() as u64) < count {
+            let Some(line) = lines.next()? else { break };
+            number += 1;
+            if number >= first {
+                out.push((number, shown(&line, MAX_LINE_CHARACTERS)));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Returns `17,209 lines`.
+    pub(crate) fn count(&self) -> String {
+        write::plural(self.lines, "line")
+    }
+
+    /// Writes the sizes: lines, characters, and the longest line if it is very long.
+    pub(crate) fn summary(&self) -> String {
+        let mut out = format!("{}, {} characters", self.count(), write::grouped(self.characters));
+        if self.longest > 2000 {
+            out.push_str(&format!(
+                ", longest line {} characters (L{})",
+                write::grouped(self.longest),
+                self.longest_line
+            ));
+        }
+        out
+    }
+
+    /// Returns a writer of the lines of the text that these facts are about.
+    pub(crate) fn writer<'l>(&'l self, text: &'l Text<'l>) -> LineWriter<'l> {
+        LineWriter { facts: self, text }
+    }
+
+    /// Fills the frame of a text that is shown by lines; `below` says what the overview shows of it.
+    pub(crate) fn describe(&self, draft: &mut Draft<'_>, kind: &str, below: &str) {
+        draft.frame.what = format!("{} of {kind}", self.count());
+        draft.frame.below = below.to_owned();
+        if self.colours {
+            draft.frame.notes.push("Colour codes are not shown.".into());
+        }
+        let shown = draft.lines.len() as u64;
+        draft.leave_out(LeftOut::new("", "lines", shown, self.lines));
+        let first = self.first_not_shown(draft).unwrap_or(1);
+        let last = (first + 49).min(self.lines);
+        draft.frame.next = vec![format!("\"lines\":\"{first}-{last}\""), "\"grep\":\"text\"".into()];
+    }
+
+    /// Returns the number of the first line that the draft does not show.
+    pub(super) fn first_not_shown(&self, draft: &Draft<'_>) -> Option<u64> {
+        (1..=self.lines).find(|line| !draft.lines.contains(line))
+    }
+}
+
+/// The maximum number of characters shown of one line.
+pub(super) const MAX_LINE_CHARACTERS: usize = 240;
+
+/// Returns a line as shown: with its indentation, and with its length if it is cut.
+pub(crate) fn shown(line: &Line<'_>, limit: usize) -> String {
+    let bytes = &line.bytes[..line.bytes.len().min(limit * 8)];
+    let text = visible::text(&String::from_utf8_lossy(bytes));
+    let text = text.trim_end();
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}… ({} characters)", &text[..end], write::grouped(line.characters)),
+        None => text.to_owned(),
+    }
+}

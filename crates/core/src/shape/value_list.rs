@@ -1,0 +1,140 @@
+//! Lists of values with how often each occurs, as many as fit: `open=412 closed=18 +3 more`.
+//!
+//! The statistics of every field and of plain lists use them. Counts are those of the whole data; a number that is an
+//! estimate is marked with `~`.
+
+use std::io;
+
+use super::section_writer::SectionWriter;
+use crate::profile::name_parts::NameParts;
+use crate::profile::node::PathNode;
+use crate::profile::value_counts::{ValueCount, ValueCounts};
+use crate::{visible, write};
+
+/// The maximum number of characters shown of one value.
+const MAX_VALUE_CHARACTERS: usize = 60;
+
+/// Writes the statistics of values that belong to no table.
+pub(crate) fn of_values(node: &PathNode, writer: &SectionWriter<'_>, cap: u64) -> String {
+    let numbers = node.numbers.as_ref().filter(|numbers| numbers.count * 2 > node.counts.total());
+    let (distinct, _) = node.counts.distinct();
+    match numbers {
+        Some(numbers) if distinct > 8 => {
+            format!(
+                "{} to {}, mean {}",
+                write::float(numbers.min),
+                write::float(numbers.max),
+                write::float(numbers.mean())
+            )
+        }
+        _ => {
+            let mut out = group_counts(&node.counts, writer, cap, |_| Ok(None)).unwrap_or_default();
+            if let Some(names) = NameParts::of(node.counts.entries())
+                .filter(|names| names.endings.is_complete() && names.endings.total() * 2 >= names.total)
+            {
+                let list = group_counts(&names.endings, writer, cap / 2, |_| Ok(None)).unwrap_or_default();
+                out.push_str(&format!("; ending {list}"));
+            }
+            out
+        }
+    }
+}
+
+/// Returns a value as shown in a statistic.
+pub(crate) fn shown(entry: &ValueCount) -> String {
+    let text = visible::cut(&entry.text(), MAX_VALUE_CHARACTERS);
+    if text.is_empty() { "\"\"".into() } else { text }
+}
+
+/// Returns as many texts as fit into `cap` tokens, at least one, and how many are left over.
+pub(crate) fn fit(writer: &SectionWriter<'_>, cap: u64, texts: Vec<String>) -> (Vec<String>, usize) {
+    let all = texts.len();
+    let mut spent = 0;
+    let kept: Vec<String> = texts
+        .into_iter()
+        .enumerate()
+        .take_while(|(index, text)| {
+            spent += writer.cost(text);
+            *index == 0 || spent <= cap
+        })
+        .map(|(_, text)| text)
+        .collect();
+    let left = all - kept.len();
+    (kept, left)
+}
+
+/// Writes `value=count` for each value, most frequent first, as many as fit into `cap` tokens.
+///
+/// `note` may add a remark to a value, which is written in parentheses.
+pub(crate) fn group_counts(
+    counts: &ValueCounts,
+    writer: &SectionWriter<'_>,
+    cap: u64,
+    mut note: impl FnMut(&ValueCount) -> io::Result<Option<String>>,
+) -> io::Result<String> {
+    let mut ranked = counts.ranked();
+    let (distinct, exact) = counts.distinct();
+    let about = write::estimate_mark(exact);
+    // Where most values occur once, only those that repeat are worth showing.
+    if distinct > 12 && distinct * 2 > counts.total() {
+        ranked.retain(|entry| entry.count > 1);
+    }
+    if ranked.is_empty() {
+        return Ok(format!("{about}{distinct} distinct"));
+    }
+    // Values that all occur equally often are an axis, not groups.
+    let even = distinct > 12 && ranked[0].count * distinct <= counts.total() * 3 / 2;
+    let cap = if even { cap.min(16) } else { cap };
+    let prefix = common_prefix(&ranked);
+    let mut texts = Vec::new();
+    let mut spent = 0;
+    for entry in &ranked {
+        let value = match prefix.len() {
+            0 => shown(entry),
+            length => visible::cut(&entry.text()[length..], MAX_VALUE_CHARACTERS),
+        };
+        let note = if spent <= cap { note(entry)? } else { None };
+        let text = match note {
+            Some(note) => format!("{value}={} ({note})", entry.count),
+            None => format!("{value}={}", entry.count),
+        };
+        spent += writer.cost(&text);
+        if spent > cap && !texts.is_empty() {
+            break;
+        }
+        texts.push(text);
+    }
+    let spaced = texts.iter().any(|text| text.contains(' '));
+    let mut out = match distinct {
+        0..=12 => String::new(),
+        _ => format!("{about}{distinct} distinct: "),
+    };
+    if !prefix.is_empty() {
+        out.push_str(&format!("({prefix}…) "));
+    }
+    out.push_str(&texts.join(if spaced { "; " } else { " " }));
+    if (texts.len() as u64) < distinct {
+        out.push_str(&format!("{} +{} more", if spaced { ";" } else { "" }, distinct - texts.len() as u64));
+    }
+    Ok(out)
+}
+
+/// Returns the prefix that several long values share, to be written once; empty if there is none worth it.
+fn common_prefix(ranked: &[&ValueCount]) -> String {
+    let texts: Vec<String> = ranked.iter().map(|entry| entry.text()).collect();
+    if texts.len() < 3 || texts.iter().any(|text| text.len() < 24) {
+        return String::new();
+    }
+    shared_prefix(&texts, &['/', '#', ':', '.', '-', '_', ' '], 20)
+}
+
+/// Returns the prefix that all texts share, up to and including the last separator in it; empty if it has fewer than
+/// `min_bytes` bytes.
+pub(crate) fn shared_prefix(texts: &[String], separators: &[char], min_bytes: usize) -> String {
+    let Some(first) = texts.first() else { return String::new() };
+    let same = texts.iter().fold(first.len(), |same, text| {
+        first.bytes().zip(text.bytes()).take(same).take_while(|(one, two)| one == two).count()
+    });
+    let end = first.get(..same).and_then(|prefix| prefix.rfind(separators)).map_or(0, |at| at + 1);
+    if end < min_bytes { String::new() } else { first[..end].to_owned() }
+}

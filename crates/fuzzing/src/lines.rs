@@ -1,7 +1,7 @@
-//! Lines cut out of a stream, in any pieces, with any limits.
+//! Lines of a stream, in any pieces, with any limits.
 //!
-//! Holds: they are the lines of the stream; one above the cap is told once, with the id that it has, and what follows
-//! is not touched by it; and no more is held than may be.
+//! Checks that they are the lines of the stream; that one above the limit is reported once, with its id, and does not affect
+//! what follows; and that no more than the limit is in memory.
 
 use serde_json::Value;
 use tidegate_gate::raw::{self, skim};
@@ -13,28 +13,28 @@ use crate::input;
 pub fn target(mut data: &[u8]) {
     let limits = input::limits(&mut data, 1);
     let lengths = input::piece(&mut data);
-    let (found, held) = lines(input::pieces(data, lengths), limits.clone());
+    let (found, memory_bytes) = lines(input::pieces(data, lengths), limits.clone());
     let expected: Vec<&[u8]> = data.split_inclusive(|byte| *byte == b'\n').collect();
-    assert_eq!(found.len(), expected.len(), "every line is told once: {found:?}");
+    assert_eq!(found.len(), expected.len(), "every line is reported once: {found:?}");
     for (found, line) in found.iter().zip(expected) {
         check(found, line, limits.most);
     }
-    assert!(held <= limits.spool_above, "{held} bytes are held");
+    assert!(memory_bytes <= limits.spool_above, "{memory_bytes} bytes are in memory");
 }
 
-/// Checks what a message was found to be.
+/// Checks what was found of a message.
 pub(crate) fn check(found: &Found, message: &[u8], most: u64) {
-    let is_long = message.len() as u64 > most;
+    let is_too_large = message.len() as u64 > most;
     match found {
-        Found::Whole(bytes) => assert!(!is_long && bytes == message, "{bytes:?} is {message:?}"),
-        Found::TooLong(id) => {
-            assert!(is_long, "{} bytes are no more than {most}", message.len());
+        Found::Whole(bytes) => assert!(!is_too_large && bytes == message, "{bytes:?} is {message:?}"),
+        Found::TooLarge(id) => {
+            assert!(is_too_large, "{} bytes are no more than {most}", message.len());
             check_id(id.as_deref(), message);
         }
     }
 }
 
-/// Checks the id that was seen of a message against those that a parser finds.
+/// Checks the id that was found against those that a parser finds.
 fn check_id(seen: Option<&[u8]>, message: &[u8]) {
     if serde_json::from_slice::<Value>(message).is_err() {
         return;
@@ -63,7 +63,7 @@ fn check_id(seen: Option<&[u8]>, message: &[u8]) {
         Some(seen) => {
             assert!(ids.iter().any(|id| value(id) == value(seen)), "{} is no id", seen.escape_ascii());
         }
-        // Of a batch, the last message may have none.
+        // The last message of a batch may have none.
         None => assert!(ids.is_empty() || batch, "an id is seen: {}", message.escape_ascii()),
     }
 }

@@ -60,7 +60,7 @@ fn said(data: &[u8]) -> impl Iterator<Item = Said> {
 
 fn on_disk(line: &[u8]) -> Message {
     let limits = Limits { spool_above: 0, ..Limits::default() };
-    Message::held(line, limits).expect("it is not larger than the largest")
+    Message::receive(line, limits).expect("it is not larger than the largest")
 }
 
 fn observe(data: &[u8]) {
@@ -68,19 +68,19 @@ fn observe(data: &[u8]) {
     for said in said(data) {
         match said {
             Said::Client(line) => {
-                let from = link.from_client(line.clone());
-                assert_eq!(from.forward, Some(line));
-                assert!(from.orders.is_empty());
+                let outcome = link.from_client(line.clone());
+                assert_eq!(outcome.forward, Some(line));
+                assert!(outcome.local.is_empty());
             }
             Said::Server(line) => {
                 // A message is the same wherever it is held.
                 for message in [line.clone().into(), on_disk(&line)] {
-                    let from = link.from_server(message);
+                    let outcome = link.from_server(message);
                     assert_eq!(
-                        from.forward.and_then(|message| message.into_bytes().ok()).as_ref(),
+                        outcome.forward.and_then(|message| message.into_bytes().ok()).as_ref(),
                         Some(&line)
                     );
-                    assert!(from.later.is_none());
+                    assert!(outcome.shape_job.is_none());
                 }
             }
             Said::End => {}
@@ -96,19 +96,19 @@ fn shape(data: &[u8]) {
         match said {
             Said::Client(line) => {
                 counts.asked(&line);
-                let from = link.from_client(line);
-                for order in &from.orders {
-                    counts.answered(&link.carry_out(order));
+                let outcome = link.from_client(line);
+                for request in &outcome.local {
+                    counts.answered(&link.answer_locally(request));
                 }
             }
             Said::Server(line) => {
                 let was_json = is_json(&line);
                 // Every other line is on disk, however small it is.
                 disk = !disk;
-                let from = link.from_server(if disk { on_disk(&line) } else { line.into() });
-                let forward = match from.later {
-                    Some(later) => link.finish(*later).forward,
-                    None => from.forward,
+                let outcome = link.from_server(if disk { on_disk(&line) } else { line.into() });
+                let forward = match outcome.shape_job {
+                    Some(job) => link.finish(*job).forward,
+                    None => outcome.forward,
                 };
                 if let Some(forward) = forward.and_then(|message| message.into_bytes().ok()) {
                     let shown = String::from_utf8_lossy(&forward);

@@ -1,7 +1,7 @@
-//! The members of a message, found while it passes.
+//! The members of a message, found while its bytes pass.
 //!
-//! Holds: they are the same whatever the pieces; where a parser accepts the message, or a batch of messages, they are
-//! those that are found when all of it is there; and what is whole is so for both.
+//! Checks that they are the same whatever the pieces; that they are those of the parsed message or batch if a parser accepts
+//! it; and that both agree on what is complete.
 
 use serde_json::Value;
 use tidegate_gate::raw::skim::{self, HEAD, MEMBERS, MESSAGES, Message, Skim};
@@ -16,7 +16,7 @@ pub fn target(mut data: &[u8]) {
     assert_eq!(found, skimmed(data.chunks(1)), "the same byte by byte");
     assert_eq!(found, skimmed(std::iter::once(data)), "the same at once");
     if data.starts_with(b"\xef\xbb\xbf") {
-        // A mark is passed here; whoever has all of a message takes it off before.
+        // Only the skimmer accepts a byte order mark.
         return;
     }
     let whole = raw::whole(data).filter(|place| matches!(data[place.start], b'{' | b'['));
@@ -34,7 +34,7 @@ pub fn target(mut data: &[u8]) {
         return check(data, &found[0], &whole);
     }
     let elements = raw::elements(data, &everything).expect("an array has elements");
-    // What is in a batch beside messages is nothing that is looked for.
+    // The skimmer ignores elements of a batch that are not objects.
     if elements.iter().all(|place| data[place.start] == b'{') {
         assert_eq!(found.len(), elements.len());
         found.iter().zip(&elements).for_each(|(message, place)| check(data, message, place));
@@ -57,7 +57,7 @@ fn check(json: &[u8], message: &Message, place: &Place) {
     for (found, expected) in message.members.iter().zip(&expected) {
         assert_eq!(found.value, expected.value);
         let name = json[expected.whole.start..expected.value.start].trim_ascii_end();
-        // The colon and white space before it stand after the name.
+        // The colon and white space follow the name.
         let name = name.strip_suffix(b":").expect("a colon follows a name").trim_ascii_end();
         assert_eq!(found.key, if name.len() > HEAD { "" } else { &expected.key }, "a name that can be kept");
         let value = &json[expected.value.clone()];

@@ -380,7 +380,7 @@ fn a_client_on_stdio_of_a_server_over_http() {
     assert!(broken["error"]["message"].as_str().unwrap().contains("a tool may have run"), "{broken}");
     let redirected = session.request("tools/call", json!({"name": "elsewhere", "arguments": {}}));
     let words = redirected["error"]["message"].as_str().unwrap();
-    assert!(words.contains("says that it has another address (status 30"), "{redirected}");
+    assert!(words.contains("redirects to another address (status 30"), "{redirected}");
     drop(remote);
     let gone = session.request("tools/call", json!({"name": "rows", "arguments": {}}));
     assert!(gone["error"]["message"].as_str().unwrap().contains("could not be reached"), "{gone}");

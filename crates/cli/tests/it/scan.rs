@@ -169,7 +169,7 @@ fn servers_that_cannot_be_measured() {
     assert_eq!((ends.code, ends.text()), (3, ""));
     assert!(
         ends.stderr.starts_with(
-            "tidegate: the server (sh) ended with exit code 3 before it answered the greeting\n"
+            "tidegate: the server (sh) ended with exit code 3 before it answered initialize\n"
         ),
         "{}",
         ends.stderr

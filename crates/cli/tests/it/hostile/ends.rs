@@ -82,7 +82,7 @@ fn a_server_that_closes_stdout() {
     assert!(answer["error"]["message"].as_str().unwrap().contains("the call of trouble"), "{answer}");
     assert_eq!(session.line(), None);
     let (_, stderr) = session.ended();
-    assert!(stderr.contains("closed its output but did not end"), "{stderr}");
+    assert!(stderr.contains("closed its output but did not exit"), "{stderr}");
     place.assert_empty();
 }
 

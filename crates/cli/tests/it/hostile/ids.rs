@@ -22,7 +22,7 @@ fn every_answer_twice() {
     assert_eq!(session.text("trouble", json!({})), "no trouble");
     assert_sound(&place, &mut session);
     assert!(session.is_silent());
-    assert!(assert_ends(&place, session).contains("an answer to no open request (id 2) was left out"));
+    assert!(assert_ends(&place, session).contains("dropped a response to no open request (id 2)"));
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn ids_that_nobody_asked_with() {
     assert!(session.is_silent());
     let stderr = assert_ends(&place, session);
     for id in ["4711", "\"wrong\"", "true", "[1]"] {
-        assert!(stderr.contains(&format!("an answer to no open request (id {id}) was left out")), "{stderr}");
+        assert!(stderr.contains(&format!("dropped a response to no open request (id {id})")), "{stderr}");
     }
 }
 
@@ -51,7 +51,7 @@ fn ids_that_are_almost_right() {
     assert!(session.is_silent());
     let stderr = assert_ends(&place, session);
     for odd in [format!("\"{id}\""), (u128::from(id) + (1 << 64)).to_string(), "1e400".into()] {
-        assert!(stderr.contains(&format!("(id {odd}) was left out")), "{odd}: {stderr}");
+        assert!(stderr.contains(&format!("no open request (id {odd})")), "{odd}: {stderr}");
     }
 }
 
@@ -112,7 +112,7 @@ fn answers_to_what_will_be_asked() {
     let mut session = place.hostile(Mode::AnswersEarly, &[]);
     assert_sound(&place, &mut session);
     assert!(session.is_silent());
-    assert!(assert_ends(&place, session).contains("(id 2) was left out"));
+    assert!(assert_ends(&place, session).contains("no open request (id 2)"));
 }
 
 #[test]

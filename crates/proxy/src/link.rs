@@ -26,7 +26,7 @@ use crate::spool::Limits;
 use crate::task::Tasks;
 
 pub use client::ClientOutcome;
-pub(crate) use decision::{dropped_line, dropped_response};
+pub(crate) use decision::{dropped_line, dropped_response, dropped_text};
 pub use local::LocalRequest;
 pub(crate) use server::ServerMessage;
 pub use server::{ServerOutcome, ShapeJob};

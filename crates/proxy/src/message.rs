@@ -12,7 +12,7 @@ use tidegate_gate::raw::{self, Edits, Place, skim};
 /// The UTF-8 byte order mark, which some programs write before a text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How many places of a line with text before its message are tried as the start of that message.
-const MAX_STARTS_TRIED: usize = 8;
+pub(crate) const MAX_STARTS_TRIED: usize = 8;
 
 /// The heads of the messages of one line or body: one, or those of a batch.
 pub(crate) type Heads = SmallVec<[MessageHead; 1]>;
@@ -102,6 +102,11 @@ impl MessageHead {
         }
     }
 
+    /// Returns whether it is a JSON-RPC message.
+    pub(crate) fn is_message(&self) -> bool {
+        !matches!(self.kind(), MessageKind::Other | MessageKind::Unreadable)
+    }
+
     /// Returns the id as written; `null` where there is none.
     pub(crate) fn id_bytes(&self) -> &[u8] {
         if self.id.is_some() { &self.id_bytes } else { b"null" }
@@ -154,9 +159,7 @@ pub(crate) fn parse_heads(line: &[u8]) -> Option<Heads> {
 /// Returns where a message starts that has other text before it on its line, such as a progress bar.
 pub(crate) fn message_after_text(line: &[u8]) -> Option<usize> {
     let end = line.trim_ascii_end().len();
-    let is_message = |start: &usize| {
-        !matches!(MessageHead::read(line, *start..end).kind(), MessageKind::Other | MessageKind::Unreadable)
-    };
+    let is_message = |start: &usize| MessageHead::read(line, *start..end).is_message();
     memchr::memmem::find_iter(line, b"{\"").take(MAX_STARTS_TRIED).find(is_message)
 }
 

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tidegate_core::source::{Part, Source, Span};
-use tidegate_gate::raw::{Edits, Place};
+use tidegate_gate::raw::{Edits, Place, skim};
 
 use crate::content::Content;
-use crate::message::MessageHead;
+use crate::message::{MAX_STARTS_TRIED, MessageHead};
 
 pub(crate) use buffer::{MessageBuffer, Received, TooLarge};
 pub(crate) use lines::{Line, LineSplitter};
@@ -173,6 +173,23 @@ impl Spooled {
         self.changes.drain(..).for_each(|(place, bytes)| all.replace(place, bytes));
         edits.in_order().into_iter().for_each(|(place, bytes)| all.replace(place, bytes));
         self.changes = all.in_order();
+    }
+
+    /// Returns the head of a message that has other text before it on its line.
+    pub(crate) fn message_after_text(&self) -> Option<MessageHead> {
+        let start = Content::Disk(self).start_of(&(0..self.len()), READ_BLOCK_BYTES);
+        let mut starts = memchr::memmem::find_iter(&start, b"{\"").take(MAX_STARTS_TRIED);
+        starts.find_map(|start| {
+            let place = start..self.len();
+            let members = skim::members(self.source(), &place).ok()?;
+            let head = MessageHead::of_spooled(&skim::Message { place, members });
+            head.is_message().then_some(head)
+        })
+    }
+
+    /// Returns it with one message only, whose head was found later.
+    pub(crate) fn with_head(&self, head: MessageHead) -> Self {
+        Self { heads: vec![head], ..self.clone() }
     }
 
     /// Returns one of the messages in it, alone, with one range of it replaced if `change` says so.

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 use super::exchange::pass_on;
 use crate::content::Content;
 use crate::guard;
-use crate::link::{Link, ServerMessage, dropped_line, dropped_response};
+use crate::link::{Link, ServerMessage, dropped_line, dropped_response, dropped_text};
 use crate::message::{MessageHead, MessageKind, ParsedLine, message_after_text, parse_heads};
 use crate::spool::{Limits, Line, LineSplitter, Message, Received, Spooled, TooLarge};
 
@@ -299,9 +299,7 @@ impl StdioServer {
         let Some(heads) = parse_heads(line) else {
             let start = message_after_text(line);
             let text = 0..start.unwrap_or(line.len());
-            if !line[text.clone()].trim_ascii().is_empty() {
-                (self.log)(&dropped_line(content, &text, "not JSON"));
-            }
+            self.log_dropped(content, &text);
             return start.map_or((), |start| self.route_line(&line[start..]));
         };
         for head in &heads {
@@ -310,14 +308,24 @@ impl StdioServer {
     }
 
     fn route_spooled(&self, spooled: &Spooled) {
-        let content = Content::Disk(spooled);
         if spooled.heads.is_empty() {
-            (self.log)(&dropped_line(content, &(0..spooled.len()), "not JSON"));
+            let message = spooled.message_after_text();
+            let text = 0..message.as_ref().map_or(spooled.len(), |head| head.whole.start);
+            self.log_dropped(Content::Disk(spooled), &text);
+            let Some(head) = message else { return };
+            return self.route_spooled(&spooled.with_head(head));
         }
+        let content = Content::Disk(spooled);
         for (index, head) in spooled.heads.iter().enumerate() {
             self.route_message(head, content, |change| {
                 Message::Disk(Box::new(spooled.extract(index, change))).into()
             });
+        }
+    }
+
+    fn log_dropped(&self, content: Content<'_>, text: &Place) {
+        if let Some(reason) = dropped_text(content, text) {
+            (self.log)(&reason);
         }
     }
 

@@ -302,6 +302,12 @@ pub(crate) fn dropped_line(content: Content<'_>, range: &Place, reason: &str) ->
     format!("dropped a line of the server's output ({reason}): {}", String::from_utf8_lossy(&start).trim())
 }
 
+/// Describes dropped text for the log; blank text is not worth a line.
+pub(crate) fn dropped_text(content: Content<'_>, range: &Place) -> Option<String> {
+    let is_blank = content.start_of(range, MAX_SHOWN_BYTES).trim_ascii().is_empty();
+    (!is_blank).then(|| dropped_line(content, range, "not JSON"))
+}
+
 /// Describes a dropped response for the log.
 pub(crate) fn dropped_response(id: &[u8]) -> String {
     let id = String::from_utf8_lossy(&id[..id.len().min(MAX_SHOWN_ID_BYTES)]);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use tidegate_gate::raw::Edits;
 use tidegate_gate::{RpcError, error_response};
 
-use super::decision::{Decisions, ShapeTarget, dropped_line};
+use super::decision::{Decisions, ShapeTarget, dropped_text};
 use super::{Link, Mode, append_line, line_of};
 use crate::content::Content;
 use crate::message::{Heads, MessageHead, ParsedLine, message_after_text, parse_heads};
@@ -112,8 +112,7 @@ impl Link {
         }
         let start = message_after_text(&line);
         let text = 0..start.unwrap_or(line.len());
-        let reason = (!line[text.clone()].trim_ascii().is_empty())
-            .then(|| dropped_line(Content::Memory(&line), &text, "not JSON"));
+        let reason = dropped_text(Content::Memory(&line), &text);
         let (forward, mut outcome) = match start {
             Some(start) => {
                 let message = line[start..].to_vec();
@@ -127,12 +126,11 @@ impl Link {
     }
 
     fn take_spooled(&self, mut spooled: Spooled) -> ServerOutcome {
-        let content = Content::Disk(&spooled);
         if spooled.heads.is_empty() && self.mode == Mode::Shape {
-            let reason = dropped_line(content, &(0..spooled.len()), "not JSON");
-            return ServerOutcome { dropped: vec![reason], ..ServerOutcome::default() };
+            return self.take_spooled_text(spooled);
         }
-        let Decisions { edits, dropped, forward, shape, error_code } = self.decide(&spooled.heads, content);
+        let Decisions { edits, dropped, forward, shape, error_code } =
+            self.decide(&spooled.heads, Content::Disk(&spooled));
         let outcome = ServerOutcome { dropped, error_code, ..ServerOutcome::default() };
         if let Some(target) = shape {
             let job = ShapeJob { message: Message::Disk(Box::new(spooled)), target, edits, error_code };
@@ -140,6 +138,23 @@ impl Link {
         }
         spooled.edit(edits);
         ServerOutcome { forward: forward.then(|| Message::Disk(Box::new(spooled))), ..outcome }
+    }
+
+    /// Takes a spooled line that is not JSON, like [`Self::take_text`].
+    fn take_spooled_text(&self, mut spooled: Spooled) -> ServerOutcome {
+        let message = spooled.message_after_text();
+        let text = 0..message.as_ref().map_or(spooled.len(), |head| head.whole.start);
+        let reason = dropped_text(Content::Disk(&spooled), &text);
+        let mut outcome = ServerOutcome::default();
+        if let Some(head) = message {
+            let mut edits = Edits::new();
+            edits.replace(text, Vec::new());
+            spooled.heads = vec![head];
+            spooled.edit(edits);
+            outcome = self.take_spooled(spooled);
+        }
+        outcome.dropped.extend(reason);
+        outcome
     }
 
     /// Stores and shapes a response. Forwards nothing if its request was answered meanwhile.

@@ -96,8 +96,10 @@ fn http_to_stdio() {
         let session = begun.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         count::take();
         let legacy = Arc::clone(&front).answer(post(CALL, &[("mcp-session-id", &session)])).await;
+        // On a busy machine the response may come as an event.
         let body = legacy.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!((count::take(), &body[..]), (2, ANSWER.as_bytes()), "legacy");
+        assert_eq!(count::take(), 2, "legacy");
+        assert!(String::from_utf8_lossy(&body).contains(ANSWER), "{body:?}");
         let headers =
             [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "list")];
         // The first call makes tidegate ask for the list of tools, which is a message of its own.

@@ -1,7 +1,7 @@
-//! Splits a stream that arrives in any pieces into lines, with any limits.
+//! Lines of a stream, in any pieces, with any limits.
 //!
-//! Invariants: the lines are those of the stream; a line above the limit is reported once, with its id, and does not affect
-//! the lines after it; and no more is held in memory than the limit allows.
+//! Checks that they are the lines of the stream; that one above the limit is reported once, with its id, and does not affect
+//! what follows; and that no more than the limit is in memory.
 
 use serde_json::Value;
 use tidegate_gate::raw::{self, skim};
@@ -9,32 +9,32 @@ use tidegate_proxy::fuzzing::{Found, lines};
 
 use crate::input;
 
-/// Runs one input: two bytes for the limits, a piece with the lengths of the pieces, then the stream.
+/// Runs one input: two bytes of limits, a piece that is the lengths of pieces, then the stream.
 pub fn target(mut data: &[u8]) {
     let limits = input::limits(&mut data, 1);
     let lengths = input::piece(&mut data);
-    let (found, held) = lines(input::pieces(data, lengths), limits.clone());
+    let (found, memory_bytes) = lines(input::pieces(data, lengths), limits.clone());
     let expected: Vec<&[u8]> = data.split_inclusive(|byte| *byte == b'\n').collect();
     assert_eq!(found.len(), expected.len(), "every line is reported once: {found:?}");
     for (found, line) in found.iter().zip(expected) {
         check(found, line, limits.most);
     }
-    assert!(held <= limits.spool_above, "{held} bytes are held in memory");
+    assert!(memory_bytes <= limits.spool_above, "{memory_bytes} bytes are in memory");
 }
 
-/// Checks what was found for a message.
+/// Checks what was found of a message.
 pub(crate) fn check(found: &Found, message: &[u8], most: u64) {
-    let is_long = message.len() as u64 > most;
+    let is_too_large = message.len() as u64 > most;
     match found {
-        Found::Whole(bytes) => assert!(!is_long && bytes == message, "{bytes:?} is not {message:?}"),
-        Found::TooLong(id) => {
-            assert!(is_long, "{} bytes are within {most}", message.len());
+        Found::Whole(bytes) => assert!(!is_too_large && bytes == message, "{bytes:?} is {message:?}"),
+        Found::TooLarge(id) => {
+            assert!(is_too_large, "{} bytes are no more than {most}", message.len());
             check_id(id.as_deref(), message);
         }
     }
 }
 
-/// Checks the id that was found in a message against those that a parser finds.
+/// Checks the id that was found against those that a parser finds.
 fn check_id(seen: Option<&[u8]>, message: &[u8]) {
     if serde_json::from_slice::<Value>(message).is_err() {
         return;
@@ -58,12 +58,12 @@ fn check_id(seen: Option<&[u8]>, message: &[u8]) {
     if !short || ids.iter().any(|id| id.len() > skim::HEAD) {
         return;
     }
-    let value = |json: &[u8]| serde_json::from_slice::<Value>(json).expect("an id is a JSON value");
+    let value = |json: &[u8]| serde_json::from_slice::<Value>(json).expect("an id is a value");
     match seen {
         Some(seen) => {
-            assert!(ids.iter().any(|id| value(id) == value(seen)), "{} is not an id", seen.escape_ascii());
+            assert!(ids.iter().any(|id| value(id) == value(seen)), "{} is no id", seen.escape_ascii());
         }
         // The last message of a batch may have none.
-        None => assert!(ids.is_empty() || batch, "an id was missed: {}", message.escape_ascii()),
+        None => assert!(ids.is_empty() || batch, "an id is seen: {}", message.escape_ascii()),
     }
 }

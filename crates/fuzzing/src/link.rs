@@ -1,7 +1,7 @@
 //! A conversation of any lines, from both sides in any order.
 //!
-//! Holds: no more answers reach the client than it asked for, by id; what is forwarded is JSON where what came was; and
-//! where nothing is to be changed, every line crosses as it came.
+//! Checks that the client gets no more responses than it sent requests, by id; that JSON stays JSON; and that every line is
+//! forwarded unchanged when the link only observes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,15 +14,15 @@ use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
 use tidegate_proxy::{Limits, Link, Message, Mode};
 use tidegate_query::{Queries, Worker};
 
-/// Runs one input: lines, of which the first byte says whose it is: `c` and `s` of client and server, `e` ends the
-/// server; any other is the client's with that byte in it.
+/// Runs one input: lines whose first byte tells where they come from, `c` for the client and `s` for the server; `e` ends the
+/// server. Any other line is the client's, including that byte.
 pub fn target(data: &[u8]) {
     observe(data);
     shape(data);
 }
 
 fn link(mode: Mode) -> Link {
-    // The least budget, so that short results are long.
+    // The smallest budget, so that short results are shaped.
     let defaults = Rules {
         budget_tokens: Some(Budget::LEAST_TOKENS.0),
         max_bytes: Some(Budget::LEAST_BYTES.0),
@@ -33,57 +33,57 @@ fn link(mode: Mode) -> Link {
     let gate = Gate::new(Setup {
         keep: Arc::new(Keep::of_user(Place::Memory)),
         policies,
-        // jq is the business of another target.
+        // Another target covers jq.
         engines: Queries::new(tidegate_query::Limits::default(), Worker::new(PathBuf::from("/nonexistent"))),
         server: "test".into(),
     });
     Link::new(Arc::new(gate), Caller::unknown(Vec::new()), mode, None)
 }
 
-enum Said {
+enum Step {
     Client(Vec<u8>),
     Server(Vec<u8>),
     End,
 }
 
-fn said(data: &[u8]) -> impl Iterator<Item = Said> {
+fn steps(data: &[u8]) -> impl Iterator<Item = Step> {
     data.split(|byte| *byte == b'\n').map(|line| {
         let with_end = |line: &[u8]| [line, b"\n"].concat();
         match line.split_first() {
-            Some((b'c', line)) => Said::Client(with_end(line)),
-            Some((b's', line)) => Said::Server(with_end(line)),
-            Some((b'e', _)) => Said::End,
-            _ => Said::Client(with_end(line)),
+            Some((b'c', line)) => Step::Client(with_end(line)),
+            Some((b's', line)) => Step::Server(with_end(line)),
+            Some((b'e', _)) => Step::End,
+            _ => Step::Client(with_end(line)),
         }
     })
 }
 
 fn on_disk(line: &[u8]) -> Message {
     let limits = Limits { spool_above: 0, ..Limits::default() };
-    Message::held(line, limits).expect("it is not larger than the largest")
+    Message::receive(line, limits).expect("it is not larger than the largest")
 }
 
 fn observe(data: &[u8]) {
     let link = link(Mode::Observe);
-    for said in said(data) {
-        match said {
-            Said::Client(line) => {
-                let from = link.from_client(line.clone());
-                assert_eq!(from.forward, Some(line));
-                assert!(from.orders.is_empty());
+    for step in steps(data) {
+        match step {
+            Step::Client(line) => {
+                let outcome = link.from_client(line.clone());
+                assert_eq!(outcome.forward, Some(line));
+                assert!(outcome.local.is_empty());
             }
-            Said::Server(line) => {
-                // A message is the same wherever it is held.
+            Step::Server(line) => {
+                // Memory and disk make no difference.
                 for message in [line.clone().into(), on_disk(&line)] {
-                    let from = link.from_server(message);
+                    let outcome = link.from_server(message);
                     assert_eq!(
-                        from.forward.and_then(|message| message.into_bytes().ok()).as_ref(),
+                        outcome.forward.and_then(|message| message.into_bytes().ok()).as_ref(),
                         Some(&line)
                     );
-                    assert!(from.later.is_none());
+                    assert!(outcome.shape_job.is_none());
                 }
             }
-            Said::End => {}
+            Step::End => {}
         }
     }
 }
@@ -92,23 +92,23 @@ fn shape(data: &[u8]) {
     let link = link(Mode::Shape);
     let mut counts = Counts::default();
     let mut disk = false;
-    for said in said(data) {
-        match said {
-            Said::Client(line) => {
+    for step in steps(data) {
+        match step {
+            Step::Client(line) => {
                 counts.asked(&line);
-                let from = link.from_client(line);
-                for order in &from.orders {
-                    counts.answered(&link.carry_out(order));
+                let outcome = link.from_client(line);
+                for request in &outcome.local {
+                    counts.answered(&link.answer_locally(request));
                 }
             }
-            Said::Server(line) => {
+            Step::Server(line) => {
                 let was_json = is_json(&line);
-                // Every other line is on disk, however small it is.
+                // Every other line is spooled, however small it is.
                 disk = !disk;
-                let from = link.from_server(if disk { on_disk(&line) } else { line.into() });
-                let forward = match from.later {
-                    Some(later) => link.finish(*later).forward,
-                    None => from.forward,
+                let outcome = link.from_server(if disk { on_disk(&line) } else { line.into() });
+                let forward = match outcome.shape_job {
+                    Some(job) => link.finish(*job).forward,
+                    None => outcome.forward,
                 };
                 if let Some(forward) = forward.and_then(|message| message.into_bytes().ok()) {
                     let shown = String::from_utf8_lossy(&forward);
@@ -116,7 +116,7 @@ fn shape(data: &[u8]) {
                     counts.answered(&forward);
                 }
             }
-            Said::End => link.end("the server ended").iter().for_each(|line| counts.answered(line)),
+            Step::End => link.end("the server ended").iter().for_each(|line| counts.answered(line)),
         }
     }
     link.end("the server ended").iter().for_each(|line| counts.answered(line));
@@ -127,11 +127,11 @@ fn is_json(line: &[u8]) -> bool {
     serde_json::from_slice::<Value>(line).is_ok()
 }
 
-/// Requests and answers by id.
+/// Counts requests and responses by id.
 #[derive(Default)]
 struct Counts {
     balance: HashMap<String, i64>,
-    /// The client said something that is no message: an answer may then be to what nobody could read.
+    /// The client sent something that is no message, so a response may belong to that.
     unreadable: bool,
 }
 
@@ -153,7 +153,7 @@ impl Counts {
             let answer = message.get("method").is_none()
                 && (message.get("result").is_some() || message.get("error").is_some());
             match message.get("id") {
-                // What cannot be said to answer a request crosses.
+                // A response with a null id is always forwarded.
                 Some(id) if answer && !id.is_null() => *self.balance.entry(name(id)).or_default() -= 1,
                 _ => {}
             }
@@ -162,12 +162,12 @@ impl Counts {
 
     fn check(&self) {
         for (id, balance) in &self.balance {
-            assert!(self.unreadable || *balance >= 0, "{} answers too many to {id}", -balance);
+            assert!(self.unreadable || *balance >= 0, "{} responses too many to {id}", -balance);
         }
     }
 }
 
-/// The messages of a line: one, or those of a batch.
+/// Returns the messages of a line: one, or those of a batch.
 fn messages(line: &[u8]) -> Option<Vec<Value>> {
     match serde_json::from_slice(line).ok()? {
         Value::Array(messages) => Some(messages),
@@ -176,7 +176,7 @@ fn messages(line: &[u8]) -> Option<Vec<Value>> {
     }
 }
 
-/// An id however it is written: `1` and `1.0` are one.
+/// Returns an id in one form: `1` and `1.0` are the same.
 fn name(id: &Value) -> String {
     match id.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15) {
         Some(whole) => format!("{whole:.0}"),

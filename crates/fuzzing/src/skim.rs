@@ -1,7 +1,7 @@
-//! Finds the members of a message while its pieces arrive.
+//! The members of a message, found while its bytes pass.
 //!
-//! Invariants: the pieces make no difference; if a parser accepts the message or batch, the members are those found in the
-//! complete message; and both agree on whether it is complete.
+//! Checks that they are the same whatever the pieces; that they are those of the parsed message or batch if a parser accepts
+//! it; and that both agree on what is complete.
 
 use serde_json::Value;
 use tidegate_gate::raw::skim::{self, HEAD, MEMBERS, MESSAGES, Message, Skim};
@@ -9,19 +9,19 @@ use tidegate_gate::raw::{self, Place};
 
 use crate::input;
 
-/// Runs one input: a piece with the lengths of the pieces, then the message.
+/// Runs one input: a piece that is the lengths of pieces, then the message.
 pub fn target(mut data: &[u8]) {
     let lengths = input::piece(&mut data);
     let found = skimmed(input::pieces(data, lengths));
-    assert_eq!(found, skimmed(data.chunks(1)), "byte by byte gives the same");
-    assert_eq!(found, skimmed(std::iter::once(data)), "all at once gives the same");
+    assert_eq!(found, skimmed(data.chunks(1)), "the same byte by byte");
+    assert_eq!(found, skimmed(std::iter::once(data)), "the same at once");
     if data.starts_with(b"\xef\xbb\xbf") {
-        // Skimming skips a byte order mark; code with the complete message strips it before.
+        // Only the skimmer accepts a byte order mark.
         return;
     }
     let whole = raw::whole(data).filter(|place| matches!(data[place.start], b'{' | b'['));
     let too_many = found.is_none() && data.iter().filter(|byte| **byte == b'}').count() > MESSAGES;
-    assert!(too_many || found.is_some() == whole.is_some(), "both agree on what is complete");
+    assert!(too_many || found.is_some() == whole.is_some(), "both know what is whole");
     let everything = 0..data.len();
     let members = skim::members(&data, &everything).expect("bytes in memory can be read");
     let (Some(found), Some(whole)) = (found, whole) else { return };
@@ -34,7 +34,7 @@ pub fn target(mut data: &[u8]) {
         return check(data, &found[0], &whole);
     }
     let elements = raw::elements(data, &everything).expect("an array has elements");
-    // Only messages are looked for in a batch.
+    // The skimmer ignores elements of a batch that are not objects.
     if elements.iter().all(|place| data[place.start] == b'{') {
         assert_eq!(found.len(), elements.len());
         found.iter().zip(&elements).for_each(|(message, place)| check(data, message, place));
@@ -57,21 +57,16 @@ fn check(json: &[u8], message: &Message, place: &Place) {
     for (found, expected) in message.members.iter().zip(&expected) {
         assert_eq!(found.value, expected.value);
         let name = json[expected.whole.start..expected.value.start].trim_ascii_end();
-        // Between name and value there are a colon and white space.
+        // The colon and white space follow the name.
         let name = name.strip_suffix(b":").expect("a colon follows a name").trim_ascii_end();
-        assert_eq!(
-            found.key,
-            if name.len() > HEAD { "" } else { &expected.key },
-            "a name that is not too long"
-        );
+        assert_eq!(found.key, if name.len() > HEAD { "" } else { &expected.key }, "a name that can be kept");
         let value = &json[expected.value.clone()];
         assert!(found.head.len() <= HEAD.min(value.len()));
         if found.head.len() < HEAD {
-            let of =
-                |json| serde_json::from_slice::<Value>(json).expect("part of a document is a JSON value");
-            assert_eq!(of(&found.head), of(value), "a short value is complete");
+            let of = |json| serde_json::from_slice::<Value>(json).expect("a value of a document is one");
+            assert_eq!(of(&found.head), of(value), "a short value is all there");
         } else if value[0] == b'"' {
-            assert_eq!(found.head, value[..HEAD], "a long value is cut");
+            assert_eq!(found.head, value[..HEAD], "a long one has its beginning");
         }
     }
 }

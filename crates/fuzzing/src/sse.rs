@@ -1,22 +1,22 @@
-//! Splits a stream that arrives in any pieces into server-sent events, with any limits.
+//! Events of a stream, in any pieces, with any limits.
 //!
-//! Invariants: the events are those of the stream, with the same data, id and retry time; an event whose data is one line is
-//! forwarded byte for byte unless it is changed; replacing the data of an event changes nothing else; an event above the
-//! limit is reported once; and no more is held in memory than the limit allows.
+//! Checks that they are those of the stream, with the same data, id and retry time; that an event whose data is one line is
+//! forwarded byte for byte; that data put into an event is the data of that event; that an event above the limit is reported
+//! once; and that no more than the limit is in memory.
 
 use tidegate_proxy::Limits;
-use tidegate_proxy::fuzzing::{Cut, Found, events};
+use tidegate_proxy::fuzzing::{Found, FoundEvent, events};
 
 use crate::{input, lines};
 
-/// Bytes that replace each 0xff of the input, so that a short input has lines longer than any buffer.
+/// How many bytes the byte 0xff of an input becomes: lines that are longer than any buffer.
 const FILLER_BYTES: usize = 20_000;
-/// Size of the stream from which on fillers are not written out.
-const MAX_FILLED_BYTES: usize = 200_000;
-/// Bytes held of an event besides its data: other lines, one of which has just begun, and a line end.
-const OTHER_LINES_BYTES: usize = 2 * 64 * 1024 + 64;
+/// How large a stream with fillers becomes.
+const MAX_STREAM_BYTES: usize = 200_000;
+/// How many bytes of an event may be in memory besides its data: its other lines, the start of one, and a line end.
+const MAX_OTHER_BYTES: usize = 2 * 64 * 1024 + 64;
 
-/// Runs one input: two bytes for the limits, a piece with the lengths of the pieces, then the stream.
+/// Runs one input: two bytes of limits, a piece that is the lengths of pieces, then the stream.
 pub fn target(mut data: &[u8]) {
     let limits = input::limits(&mut data, 8);
     let lengths = input::piece(&mut data);
@@ -26,27 +26,27 @@ pub fn target(mut data: &[u8]) {
     for lengths in [lengths, &[]] {
         let found = events(input::pieces(&stream, lengths), limits.clone());
         let longest = if lengths.is_empty() { stream.len() } else { 256 };
-        let max_held = 2 * limits.spool_above + OTHER_LINES_BYTES + longest;
-        assert!(found.held <= max_held, "{} bytes are held in memory", found.held);
-        let mut cuts = found.cuts.as_slice();
+        let room = 2 * limits.spool_above + MAX_OTHER_BYTES + longest;
+        assert!(found.memory_bytes <= room, "{} bytes are in memory", found.memory_bytes);
+        let mut events = found.events.as_slice();
         for event in &expected {
-            cuts = event.check(cuts, &limits);
+            events = event.check(events, &limits);
         }
-        match cuts {
-            // An incomplete event may follow, if it is already known to be too long.
-            [] | [Cut { data: Some(Found::TooLong(Some(_))), .. }] => {}
-            more => panic!("more events than the stream has: {more:?}"),
+        match events {
+            // What follows the last event has no end, but may be known to be too large.
+            [] | [FoundEvent { data: Some(Found::TooLarge(Some(_))), .. }] => {}
+            more => panic!("more than the stream has: {more:?}"),
         }
         assert!(stream[ends..].ends_with(&found.rest), "what is left is the end");
     }
 }
 
-/// Returns the stream with its fillers written out.
+/// Returns the stream with its fillers.
 fn filled(data: &[u8]) -> Vec<u8> {
     let mut stream = Vec::new();
     for byte in data {
         match byte {
-            0xff if stream.len() < MAX_FILLED_BYTES => stream.extend([b'x'; FILLER_BYTES]),
+            0xff if stream.len() < MAX_STREAM_BYTES => stream.extend([b'x'; FILLER_BYTES]),
             byte => stream.push(*byte),
         }
     }
@@ -60,13 +60,13 @@ struct Expected {
     data: Vec<Vec<u8>>,
     id: Option<String>,
     retry: Option<u64>,
-    /// Whether a line is so long that it is dropped from a large event.
+    /// Whether a line is so long that a large event loses it.
     has_long_lines: bool,
 }
 
-/// Splits a complete stream into events, line by line.
+/// Splits a whole stream into events, line by line.
 fn reference(stream: &[u8]) -> Vec<Expected> {
-    // A final CR may be the first half of CR LF.
+    // A CR at the end may be half of a line end.
     let mut rest = stream.strip_suffix(b"\r").unwrap_or(stream);
     let mut events = Vec::new();
     let mut event = Expected::default();
@@ -99,45 +99,45 @@ impl Expected {
         self.has_long_lines |= line.len() > FILLER_BYTES / 2;
     }
 
-    /// Checks that the first of some found events is this one; returns the others.
-    fn check<'c>(&self, cuts: &'c [Cut], limits: &Limits) -> &'c [Cut] {
+    /// Checks that the first of some events is this one; returns the others.
+    fn check<'e>(&self, events: &'e [FoundEvent], limits: &Limits) -> &'e [FoundEvent] {
         let data = self.data.join(&b'\n');
         let is_large = self.raw.len() > limits.spool_above || self.raw.len() as u64 > limits.most;
-        let (mut cut, mut rest) = cuts.split_first().expect("every event is found");
+        let (mut found, mut rest) = events.split_first().expect("every event is found");
         let mut reported = None;
-        if let Some(found @ Found::TooLong(Some(_))) = &cut.data {
-            // Reported before it ended; the event itself follows without its data.
-            reported = Some(found);
-            (cut, rest) = rest.split_first().expect("an event that is reported early ends, too");
-            assert_eq!(cut.data, None, "it is reported once");
+        if let Some(data @ Found::TooLarge(Some(_))) = &found.data {
+            // It was reported before it ended; what follows is the event without its data.
+            reported = Some(data);
+            (found, rest) = rest.split_first().expect("an event that is reported early ends too");
+            assert_eq!(found.data, None, "it is reported once");
         }
-        match reported.or(cut.data.as_ref()) {
+        match reported.or(found.data.as_ref()) {
             Some(found) => lines::check(found, &data, limits.most),
             None => assert!(data.trim_ascii().is_empty(), "data is found"),
         }
         if !(is_large && self.has_long_lines) {
-            assert_eq!((&cut.id, cut.retry), (&self.id, self.retry));
-            self.check_bytes(cut, &data, is_large);
+            assert_eq!((&found.id, found.retry), (&self.id, self.retry));
+            self.check_bytes(found, &data, is_large);
         }
         rest
     }
 
     /// Checks the bytes that are forwarded.
-    fn check_bytes(&self, cut: &Cut, data: &[u8], is_large: bool) {
+    fn check_bytes(&self, found: &FoundEvent, data: &[u8], is_large: bool) {
         if !is_large {
-            assert_eq!(cut.raw, self.raw, "a small event is complete");
-            assert_eq!(cut.as_it_came, self.raw);
-        } else if self.data.len() == 1 && cut.with_data.is_some() && data == data.trim_ascii_end() {
-            assert_eq!(cut.as_it_came, self.raw, "a large event is reassembled");
+            assert_eq!(found.raw, self.raw, "a small event is complete");
+            assert_eq!(found.unchanged, self.raw);
+        } else if self.data.len() == 1 && found.with_data.is_some() && data == data.trim_ascii_end() {
+            assert_eq!(found.unchanged, self.raw, "a large one is put together again");
         }
-        let Some(with_data) = &cut.with_data else { return };
-        // Something follows, so that a final CR is a line end.
+        let Some(with_data) = &found.with_data else { return };
+        // Something has to follow, or a CR at the end could be half of a CR LF.
         let again = reference(&[with_data, &b":"[..]].concat());
         assert_eq!(again.len(), 1, "one event stays one: {}", with_data.escape_ascii());
-        // White space around JSON has no meaning.
+        // White space around JSON means nothing.
         let line =
             |data: &[u8]| data.trim_ascii().iter().copied().filter(|byte| *byte != b'\n').collect::<Vec<_>>();
-        assert_eq!(line(&again[0].data.join(&b'\n')), line(data), "the event has the data");
-        assert_eq!((&again[0].id, again[0].retry), (&self.id, self.retry), "other lines are unchanged");
+        assert_eq!(line(&again[0].data.join(&b'\n')), line(data), "the new data is in the event");
+        assert_eq!((&again[0].id, again[0].retry), (&self.id, self.retry), "other lines stay");
     }
 }

@@ -1,36 +1,36 @@
-//! What is private here and fuzzed all the same. Behind a feature, and no part of the interface.
+//! Access to private items for the fuzzers. Behind a feature, and no part of the interface.
 
 use std::sync::Arc;
 
-use crate::held::{Framed, Limits, Lines};
-pub use crate::http::fuzzing::{Cut, Stream, events};
+pub use crate::http::fuzzing::{FoundEvent, Stream, events};
+use crate::spool::{Limits, LineSplitter, Received};
 
-/// A message that was cut out of a stream.
+/// A message that was found in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Its bytes, wherever they were held.
+    /// Its bytes, from memory or disk.
     Whole(Vec<u8>),
-    /// It could not be taken; the id that was seen of it.
-    TooLong(Option<Vec<u8>>),
+    /// It was too large to keep; its id, if it was seen.
+    TooLarge(Option<Vec<u8>>),
 }
 
-impl From<Framed> for Found {
-    fn from(framed: Framed) -> Self {
-        match framed {
-            Framed::Message(message) => Self::Whole(message.into_bytes().expect("a spool can be read")),
-            Framed::TooLong(too_long) => Self::TooLong(too_long.id),
+impl From<Received> for Found {
+    fn from(received: Received) -> Self {
+        match received {
+            Received::Message(message) => Self::Whole(message.into_bytes().expect("a spool can be read")),
+            Received::TooLarge(too_large) => Self::TooLarge(too_large.id),
         }
     }
 }
 
-/// Cuts lines out of the pieces of a stream; returns them, and how many bytes were held in memory at most.
+/// Splits the pieces of a stream into lines; returns them, and the largest number of bytes that were in memory.
 pub fn lines<'p>(pieces: impl Iterator<Item = &'p [u8]>, limits: Limits) -> (Vec<Found>, usize) {
-    let mut lines = Lines::new(Arc::new(limits));
-    let (mut found, mut held) = (Vec::new(), 0);
+    let mut lines = LineSplitter::new(Arc::new(limits));
+    let (mut found, mut memory_bytes) = (Vec::new(), 0);
     for piece in pieces {
-        lines.push(piece, |cut| found.push(Framed::from(cut).into()));
-        held = held.max(lines.held());
+        lines.push(piece, |line| found.push(Received::from(line).into()));
+        memory_bytes = memory_bytes.max(lines.memory_bytes());
     }
-    found.extend(lines.rest().map(Found::from));
-    (found, held)
+    found.extend(lines.finish().map(Found::from));
+    (found, memory_bytes)
 }

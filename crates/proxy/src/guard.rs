@@ -1,10 +1,10 @@
-//! The process between this one and a server, which sees to it that nothing of the server outlives us.
+//! The guard: a process between tidegate and a server that lets no process of the server outlive tidegate.
 //!
-//! A server is often a launcher that starts the real one, and some start browsers in groups of their own. If this
-//! process is killed, nobody else is left to end them. So a server runs under a guard: a process of our own program
-//! that adopts whatever the server leaves behind (where the system can do that), watches its parent, and ends everything
-//! below it: at once when the server has ended, and otherwise by end of input, two seconds, TERM, two seconds, KILL.
-//! The streams of the server are those of the guard, so no byte takes a detour.
+//! A server is often a launcher that starts the real one, and some start browsers in process groups of their own. If
+//! tidegate is killed, nobody else would end them. So a server runs under a guard, which is tidegate's own program. It adopts
+//! the orphans of the server (on Linux), watches its parent, and ends everything below it: at once when the server has
+//! exited, otherwise by the end of input, two seconds, SIGTERM, two seconds, SIGKILL. The server inherits the streams of the
+//! guard, so its messages take no detour.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -20,15 +20,16 @@ use signal_hook::iterator::Signals;
 
 /// The hidden subcommand under which the guard is started.
 pub const SUBCOMMAND: &str = "__guard";
-/// How long a server may take to follow each hint that it should end.
+/// How long a server may take to end after each request to do so.
 pub const GRACE: Duration = Duration::from_secs(2);
 /// The exit code for a command that could not be started.
 pub const NOT_STARTED: u8 = 127;
 
-enum Event {
-    Ended(ExitStatus),
+enum GuardEvent {
+    ServerExited(ExitStatus),
     ParentGone,
-    Told,
+    /// A signal asks the guard to end.
+    Signalled,
 }
 
 /// Runs the guard; `arguments` are the parent's process id and the command. Returns the exit code.
@@ -41,37 +42,37 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let child = match Command::new(&program).args(arguments).process_group(0).spawn() {
         Ok(child) => child,
         Err(error) => {
-            // Our stderr is the server's, which is passed on.
+            // The guard's stderr is the server's, which tidegate forwards.
             let _ = writeln!(io::stderr(), "tidegate: cannot start {}: {error}", program.to_string_lossy());
             return NOT_STARTED;
         }
     };
     let Some(child) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return NOT_STARTED };
-    // The server's input must end when our parent closes its side, so we must not hold it open.
+    // The server's input has to end when tidegate closes its side, so the guard must not hold it open.
     if let Ok(nothing) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&nothing);
         let _ = rustix::stdio::dup2_stdout(&nothing);
     }
     watch_parent(parent, sender.clone());
     reap(child, sender);
-    let status = attend(child, &events);
+    let status = wait_for_exit(child, &events);
     end_all(child, Duration::from_millis(200));
     status.map_or(0, exit_code)
 }
 
-/// Waits until the server has ended, and makes it end where it should.
-fn attend(child: Pid, events: &Receiver<Event>) -> Option<ExitStatus> {
+/// Waits until the server has exited, or ends it when the guard has to end.
+fn wait_for_exit(child: Pid, events: &Receiver<GuardEvent>) -> Option<ExitStatus> {
     let grace = match events.recv().ok()? {
-        Event::Ended(status) => return Some(status),
-        // The end of its input has already told it, and nobody is left to read what it says; whoever told us has
-        // waited for that.
-        Event::ParentGone => GRACE / 2,
-        Event::Told => Duration::ZERO,
+        GuardEvent::ServerExited(status) => return Some(status),
+        // The end of its input has told the server already, and nobody reads its output any more. Whoever sends a signal
+        // has waited for the server before.
+        GuardEvent::ParentGone => GRACE / 2,
+        GuardEvent::Signalled => Duration::ZERO,
     };
     let until = Instant::now() + grace;
     while let Some(left) = until.checked_duration_since(Instant::now()) {
         match events.recv_timeout(left) {
-            Ok(Event::Ended(status)) => return Some(status),
+            Ok(GuardEvent::ServerExited(status)) => return Some(status),
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
         }
@@ -80,7 +81,7 @@ fn attend(child: Pid, events: &Receiver<Event>) -> Option<ExitStatus> {
     None
 }
 
-/// Returns the code that says how a process ended, as a shell does.
+/// Returns the exit code of a process as a shell reports it.
 pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code & 0xff).unwrap_or(1)
@@ -88,34 +89,34 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
 
 #[cfg(target_os = "linux")]
 fn adopt_orphans() {
-    // Without it what a dead launcher leaves behind is found by its process group alone.
+    // If this fails, orphans of the server are found by their process group alone.
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
 }
 
 #[cfg(not(target_os = "linux"))]
 fn adopt_orphans() {}
 
-fn watch_signals(sender: Sender<Event>) {
+fn watch_signals(sender: Sender<GuardEvent>) {
     if let Ok(mut signals) = Signals::new([SIGTERM, SIGINT, SIGHUP]) {
         thread::spawn(move || {
             for _ in signals.forever() {
-                let _ = sender.send(Event::Told);
+                let _ = sender.send(GuardEvent::Signalled);
             }
         });
     }
 }
 
-fn watch_parent(parent: Pid, sender: Sender<Event>) {
+fn watch_parent(parent: Pid, sender: Sender<GuardEvent>) {
     thread::spawn(move || {
         wait_for(parent);
         while getppid() == Some(parent) {
             thread::sleep(Duration::from_millis(100));
         }
-        let _ = sender.send(Event::ParentGone);
+        let _ = sender.send(GuardEvent::ParentGone);
     });
 }
 
-/// Sleeps until a process is gone, where the system can tell without being asked again and again.
+/// Sleeps until a process is gone, if the system can report that.
 #[cfg(target_os = "linux")]
 fn wait_for(process: Pid) {
     use rustix::event::{PollFd, PollFlags, poll};
@@ -131,23 +132,23 @@ fn wait_for(process: Pid) {
 #[cfg(not(target_os = "linux"))]
 fn wait_for(_: Pid) {}
 
-/// Waits for everything that ends below us; what we adopted would stay as a zombie.
-fn reap(child: Pid, sender: Sender<Event>) {
+/// Reaps every process below the guard; adopted ones would stay as zombies otherwise.
+fn reap(child: Pid, sender: Sender<GuardEvent>) {
     thread::spawn(move || {
         loop {
             match rustix::process::wait(WaitOptions::empty()) {
                 Ok(Some((pid, status))) if pid == child => {
-                    let _ = sender.send(Event::Ended(ExitStatus::from_raw(status.as_raw())));
+                    let _ = sender.send(GuardEvent::ServerExited(ExitStatus::from_raw(status.as_raw())));
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                // Nothing is left below us.
+                // No process is left below the guard.
                 Err(_) => thread::sleep(Duration::from_millis(50)),
             }
         }
     });
 }
 
-/// Ends everything below us: TERM, and KILL for what is left after a while.
+/// Ends every process below the guard: SIGTERM, and SIGKILL for those that are left after a while.
 fn end_all(child: Pid, grace: Duration) {
     if is_alone(child) {
         return;
@@ -160,7 +161,7 @@ fn end_all(child: Pid, grace: Duration) {
             return;
         }
     }
-    // What was started meanwhile is found in the next round.
+    // Processes that were started meanwhile are found in the next round.
     for _ in 0..50 {
         signal_all(child, Signal::KILL);
         thread::sleep(Duration::from_millis(10));
@@ -171,15 +172,15 @@ fn end_all(child: Pid, grace: Duration) {
 }
 
 fn signal_all(child: Pid, signal: Signal) {
-    // A process that is gone already needs no signal.
+    // Errors mean that the process is gone already.
     let _ = kill_process_group(child, signal);
     for process in descendants(child) {
         let _ = kill_process(process, signal);
     }
 }
 
-/// Whether no process is below us: as we adopt what is left behind, whatever is below is below a child of ours. Looking at
-/// all processes of the machine again and again would cost much where many servers end at once.
+/// Returns whether no process is below the guard. Because the guard adopts orphans, a process below it is below one of its
+/// children. Listing all processes of the machine repeatedly would be slow when many servers end at once.
 #[cfg(target_os = "linux")]
 fn is_alone(_: Pid) -> bool {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -192,7 +193,7 @@ fn is_alone(child: Pid) -> bool {
     descendants(child).is_empty()
 }
 
-/// The processes below us, as the kernel lists them.
+/// Returns the processes below the guard, as the kernel lists them.
 #[cfg(target_os = "linux")]
 fn descendants(_: Pid) -> Vec<Pid> {
     let mut parents = Vec::new();
@@ -201,7 +202,7 @@ fn descendants(_: Pid) -> Vec<Pid> {
             continue;
         };
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name of the program stands in parentheses and may hold anything.
+        // The name of the program is in parentheses and may contain anything.
         let mut rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
         let (state, parent) = (rest.next(), rest.next().and_then(|text| text.parse::<i32>().ok()));
         if let Some(parent) = parent.filter(|_| state != Some("Z")) {

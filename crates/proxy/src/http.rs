@@ -1,28 +1,30 @@
-//! Streamable HTTP on either side: in front of a client, behind it a server, both protocol eras.
+//! Streamable HTTP on either side, in both protocol eras.
 //!
-//! `legacy` requests belong to a session that `initialize` began; since 2026-07-28 (`modern`) every request stands alone
-//! and says in its headers what its body says.
+//! A `legacy` request belongs to a session that `initialize` began; since revision 2026-07-28 (`modern`) every request
+//! stands alone and repeats parts of its body in headers.
 
-mod back;
 mod body;
-mod bridge;
 mod exchange;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod headers;
+mod http_to_http;
+mod http_to_stdio;
 mod modern;
-mod peer;
 mod remote;
 mod respond;
-mod reverse;
 mod safety;
 mod serve;
 mod session;
 mod sse;
+mod stdio_server;
+mod stdio_to_http;
+#[cfg(test)]
+mod tests;
 
-pub use back::back;
-pub use bridge::Bridge;
+pub use http_to_http::HttpToHttp;
+pub use http_to_stdio::HttpToStdio;
 pub use remote::{Remote, RemoteError, header_of};
-pub use reverse::Reverse;
 pub use safety::Safety;
-pub use serve::{Front, Options, ServeError, serve};
+pub use serve::{Backend, Options, ServeError, serve};
+pub use stdio_to_http::stdio_to_http;

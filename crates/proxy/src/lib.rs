@@ -1,22 +1,25 @@
-//! The proxy: messages cross between an agent and its MCP servers as the bytes they came as, and a gate looks at the
-//! few that matter.
+//! The proxy: it forwards the messages between a client and its MCP servers byte for byte, and hands the few that matter
+//! to a gate.
 //!
-//! A [`Link`] is one conversation, without a transport: it is told what each side says and tells what to pass on. The
-//! [`stdio`] front carries it between the standard streams of this process and those of a child.
+//! A [`Link`] is one conversation without a transport: it takes the messages of both sides and returns what to forward.
+//! [`stdio`] connects it to the standard streams of this process and of a server; [`http`] to HTTP on either side.
 
+mod background;
+mod content;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod guard;
-mod held;
 pub mod http;
+mod ledger_queue;
 mod link;
 mod message;
-mod notes;
 mod pending;
+mod spool;
 pub mod stdio;
+mod sweeper;
 mod task;
 
-pub use held::{Limits, Message, Spooled};
-pub use link::{FromClient, FromServer, Later, Link, Mode, Order};
-pub use notes::Chores;
+pub use background::Background;
+pub use link::{ClientOutcome, Link, LocalRequest, Mode, ServerOutcome, ShapeJob};
+pub use spool::{Limits, Message, Spooled};

@@ -1,4 +1,4 @@
-//! Requests that await their answer, so that each gets exactly one.
+//! Requests that wait for their response, so that each gets exactly one.
 
 use std::time::Instant;
 
@@ -6,9 +6,12 @@ use tidegate_gate::Called;
 
 use crate::message::same_id;
 
-/// What was asked, as far as the answer is of interest.
+/// How many cancelled requests without a response are remembered.
+const MAX_CANCELLED: usize = 256;
+
+/// What a request asks for, as far as its response matters to tidegate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestKind {
     /// `initialize` or `server/discover`.
     Capabilities,
     Tools {
@@ -21,19 +24,19 @@ pub(crate) enum Asked {
         first_page: bool,
     },
     Call(Called),
-    /// The result of a call that became a task, as `tasks/result` gives it.
+    /// The result of a call that became a task, from `tasks/result`.
     TaskResult(Called),
-    /// The state of a call that became a task, which may hold the result.
+    /// The state of a call that became a task, from `tasks/get`; it may hold the result.
     TaskState(Called),
     /// Anything else, by its method.
     Other(String),
 }
 
-impl Asked {
-    /// What was asked, in words.
-    pub(crate) fn words(&self) -> String {
+impl RequestKind {
+    /// Returns a description for messages.
+    pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Capabilities => "the greeting".into(),
+            Self::Capabilities => "initialize".into(),
             Self::Tools { .. } => "tools/list".into(),
             Self::Resources { .. } => "resources/list".into(),
             Self::Templates { .. } => "resources/templates/list".into(),
@@ -44,108 +47,104 @@ impl Asked {
     }
 }
 
-/// Requests that were cancelled and not answered, of which it is remembered.
-const CANCELLED: usize = 256;
-
-/// A request on its way.
+/// A request that was forwarded to the server.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct PendingRequest {
     /// Its id, as the client wrote it.
     pub(crate) id: Vec<u8>,
-    pub(crate) asked: Asked,
+    pub(crate) kind: RequestKind,
     /// When the client has waited long enough.
     pub(crate) deadline: Option<Instant>,
-    /// Whether the client no longer wants an answer.
+    /// Whether the client no longer wants a response.
     pub(crate) cancelled: bool,
-    /// Whether its answer has come and is being worked on.
-    pub(crate) in_hand: bool,
+    /// Whether its response has arrived and is being shaped.
+    pub(crate) shaping: bool,
 }
 
-impl Request {
-    /// Whether a server writes the id as another number than it was asked with, as 2.0 for 2, which not every client
-    /// takes for the same. A string is the same to all, however it is escaped.
-    pub(crate) fn is_otherwise(&self, id: &[u8]) -> bool {
-        // What a client wrote that is no JSON must not get into the answer.
-        let json = || serde_json::from_slice::<serde_json::Number>(&self.id).is_ok();
-        self.id != id && !id.starts_with(b"\"") && json()
+impl PendingRequest {
+    /// Returns whether a server writes the id as a different number, such as 2.0 for 2, which not every client takes for
+    /// the same. A string is the same to all clients, however it is escaped.
+    pub(crate) fn id_is_rewritten(&self, id: &[u8]) -> bool {
+        // An id of the client's that is not valid JSON must not get into the response.
+        let is_number = || serde_json::from_slice::<serde_json::Number>(&self.id).is_ok();
+        self.id != id && !id.starts_with(b"\"") && is_number()
     }
 }
 
-/// The requests on their way. Few at a time, so a list is searched.
+/// The requests that wait for a response. There are few at a time, so a list is searched.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    requests: Vec<Request>,
+    requests: Vec<PendingRequest>,
 }
 
 impl Pending {
-    pub(crate) fn add(&mut self, request: Request) {
+    pub(crate) fn add(&mut self, request: PendingRequest) {
         self.requests.push(request);
     }
 
-    /// Where the request is that an answer belongs to, unless its answer has come already.
+    /// Returns the index of the request that a response belongs to, unless its response has arrived already.
     fn find(&self, id: &[u8]) -> Option<usize> {
-        let awaited = |request: &&Request| !request.in_hand;
-        let position = |so: &dyn Fn(&Request) -> bool| {
-            self.requests.iter().position(|request| awaited(&request) && so(request))
+        let position = |matches: &dyn Fn(&PendingRequest) -> bool| {
+            self.requests.iter().position(|request| !request.shaping && matches(request))
         };
         position(&|request| request.id == id).or_else(|| position(&|request| same_id(&request.id, id)))
     }
 
-    /// Takes the request that an answer belongs to.
-    pub(crate) fn take(&mut self, id: &[u8]) -> Option<Request> {
-        let at = self.find(id)?;
-        Some(self.requests.remove(at))
+    /// Takes the request that a response belongs to.
+    pub(crate) fn take(&mut self, id: &[u8]) -> Option<PendingRequest> {
+        let index = self.find(id)?;
+        Some(self.requests.remove(index))
     }
 
-    /// Notes that the answer to a request is being worked on.
-    pub(crate) fn hold(&mut self, request: Request) {
-        self.requests.push(Request { in_hand: true, ..request });
+    /// Keeps a request open while its response is being shaped.
+    pub(crate) fn keep_while_shaping(&mut self, request: PendingRequest) {
+        self.requests.push(PendingRequest { shaping: true, ..request });
     }
 
-    /// Takes a request whose answer is ready; false where it was answered otherwise meanwhile.
-    pub(crate) fn release(&mut self, id: &[u8]) -> bool {
-        let at = self.requests.iter().position(|request| request.in_hand && request.id == id);
-        at.map(|at| self.requests.remove(at)).is_some()
+    /// Takes a request whose response was shaped; returns false if it was answered meanwhile, as by a timeout.
+    pub(crate) fn finish_shaping(&mut self, id: &[u8]) -> bool {
+        let index = self.requests.iter().position(|request| request.shaping && request.id == id);
+        index.map(|index| self.requests.remove(index)).is_some()
     }
 
-    /// Notes that the client no longer wants an answer. Some servers still give one; of those who do not, the oldest are
-    /// forgotten.
+    /// Notes that the client no longer wants a response. Some servers still send one; of the requests to those that do
+    /// not, the oldest are forgotten.
     pub(crate) fn cancel(&mut self, id: &[u8]) {
-        if let Some(at) = self.find(id) {
-            self.requests[at].cancelled = true;
+        if let Some(index) = self.find(id) {
+            self.requests[index].cancelled = true;
         }
         let cancelled = self.requests.iter().filter(|request| request.cancelled).count();
-        if cancelled > CANCELLED
+        if cancelled > MAX_CANCELLED
             && let Some(oldest) = self.requests.iter().position(|request| request.cancelled)
         {
             self.requests.remove(oldest);
         }
     }
 
-    /// Returns whether an answer is still awaited.
+    /// Returns whether a client still waits for a response.
     pub(crate) fn is_open(&self) -> bool {
         self.requests.iter().any(|request| !request.cancelled)
     }
 
-    /// Takes the requests whose time is over.
-    pub(crate) fn overdue(&mut self, now: Instant) -> Vec<Request> {
+    /// Takes the requests whose deadline has passed.
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> Vec<PendingRequest> {
         self.requests
             .extract_if(.., |request| request.deadline.is_some_and(|deadline| deadline <= now))
             .collect()
     }
 
-    /// Returns when the next request's time is over.
+    /// Returns the next deadline.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.requests.iter().filter_map(|request| request.deadline).min()
     }
 
-    /// Takes the requests whose answer has not come.
-    pub(crate) fn take_open(&mut self) -> Vec<Request> {
-        self.requests.extract_if(.., |request| !request.in_hand).collect()
+    /// Takes the requests whose response has not arrived.
+    pub(crate) fn take_open(&mut self) -> Vec<PendingRequest> {
+        self.requests.extract_if(.., |request| !request.shaping).collect()
     }
 
     /// Takes all requests.
-    pub(crate) fn take_all(&mut self) -> Vec<Request> {
+    pub(crate) fn take_all(&mut self) -> Vec<PendingRequest> {
         std::mem::take(&mut self.requests)
     }
 }

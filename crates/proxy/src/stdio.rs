@@ -1,13 +1,13 @@
-//! The proxy between the standard streams of this process and those of a server it starts.
+//! The proxy between the standard streams of this process and those of a server that it starts.
 //!
-//! One thread for each direction, so that the order of messages stays and a line goes from read to write without a hop. A
-//! result that must be stored and shaped is worked on beside, as are our own answers. The thread that attends to the end
-//! never reads or writes itself, so that nothing that hangs can hang it.
+//! Each direction has one thread, so messages keep their order and a line is read and written without a thread switch.
+//! Workers shape results and answer local requests. The main thread waits for the end and never reads or writes itself, so
+//! a stream that hangs cannot hang it.
 
 mod child;
 mod input;
 mod log;
-mod orders;
+mod workers;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
@@ -20,19 +20,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use child::Child;
-use input::Input;
+use input::ServerInput;
 use log::Log;
-use orders::Orders;
+use workers::Workers;
 
 use crate::guard::GRACE;
-use crate::held::{Cut, Framed, Lines, Message};
-use crate::link::{FromServer, Link};
+use crate::link::{Link, ServerOutcome};
+use crate::spool::{Line, LineSplitter, Message, Received};
 
-/// How to run.
+/// What to run.
 pub struct Options {
     /// The server's command: a program and its arguments.
     pub command: Vec<OsString>,
-    /// Our own program, to start the guard of the server with.
+    /// The path of tidegate itself, which starts the guard of the server.
     pub program: PathBuf,
 }
 
@@ -43,91 +43,95 @@ pub enum StartError {
     /// There is no such program.
     #[error("cannot start {name:?}: {why}")]
     NotThere {
-        /// What was to be started.
+        /// The program.
         name: String,
-        /// Why it cannot be.
+        /// Why it cannot be started.
         why: &'static str,
     },
-    /// The system refuses.
+    /// The system refuses to start it.
     #[error("cannot start {0:?}: {1}")]
     Refused(String, #[source] io::Error),
 }
 
-enum Event {
+/// A step towards the end of the conversation.
+enum EndEvent {
     ClientGone,
-    ServerSilent,
-    ServerEnded(u8),
+    /// The server has closed its output.
+    OutputClosed,
+    ServerExited(u8),
 }
 
-/// How long what the client has already sent is still answered after the server has ended.
-const LAST_REQUESTS: Duration = Duration::from_millis(250);
-/// How long the server's last words may take to arrive after it has ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long requests that are open may still take once the client has closed its side.
-const LAST_ANSWERS: Duration = Duration::from_secs(10);
-/// How long what we work on may still take once the server has ended.
-const LAST_WORK: Duration = Duration::from_secs(60);
-/// Lines up to this many bytes are sent together.
-const SMALL: usize = 16 * 1024;
-/// How long nothing has to be looked at, unless something happens.
-const LONG: Duration = Duration::from_secs(600);
+/// How long requests that the client has sent already are still answered after the server has ended.
+const MIN_ANSWER_TIME: Duration = Duration::from_millis(250);
+/// How long the last output of the server may take to arrive after it has ended.
+const MAX_OUTPUT_DELAY: Duration = Duration::from_secs(1);
+/// How long open requests may still take once the client has closed its side.
+const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
+/// How long the workers may still take once the server has ended.
+const MAX_WORK_TIME: Duration = Duration::from_secs(60);
+/// The largest line that is written together with others.
+const MAX_JOINED_LINE_BYTES: usize = 16 * 1024;
+/// How long the main thread sleeps unless something happens.
+const MAX_SLEEP: Duration = Duration::from_secs(600);
+/// How long it sleeps when requests have deadlines: a new request may have an earlier one.
+const MAX_SLEEP_WITH_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Carries a conversation until it is over, and returns the exit code.
+/// Forwards between client and server until one of them ends; returns the exit code.
 ///
 /// # Errors
 ///
 /// A server that cannot be started.
 pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
     let (mut child, pipes) = Child::start(&options.program, &options.command)?;
-    let front = Arc::new(Front {
+    let proxy = Arc::new(StdioProxy {
         link: Arc::new(link),
         client: Mutex::new(io::stdout()),
-        server: Input::start(pipes.stdin),
+        server: ServerInput::start(pipes.stdin),
         log: Log::start(pipes.stderr),
-        heard: AtomicU64::new(0),
+        output_bytes: AtomicU64::new(0),
         busy: AtomicBool::new(false),
     });
     if io::stdin().is_terminal() {
-        front
+        proxy
             .log
             .say("waiting for an MCP client on stdin; clients start this command themselves, Ctrl-C ends it");
     }
-    let chores = front.link.start_chores();
-    let orders = Orders::start(&front);
+    let background = proxy.link.start_background();
+    let workers = Workers::start(&proxy);
     let (sender, events) = channel();
-    front.spawn("client", {
-        let (front, sender, orders) = (Arc::clone(&front), sender.clone(), orders.clone());
-        move || front.read_client(&orders, &sender)
+    proxy.spawn("client", {
+        let (proxy, sender, workers) = (Arc::clone(&proxy), sender.clone(), workers.clone());
+        move || proxy.read_client(&workers, &sender)
     });
-    front.spawn("server", {
-        let (front, sender, orders) = (Arc::clone(&front), sender.clone(), orders.clone());
-        move || front.read_server(pipes.stdout, &orders, &sender)
+    proxy.spawn("server", {
+        let (proxy, sender, workers) = (Arc::clone(&proxy), sender.clone(), workers.clone());
+        move || proxy.read_server(pipes.stdout, &workers, &sender)
     });
     child.watch({
         let sender = sender.clone();
         move |code| {
-            let _ = sender.send(Event::ServerEnded(code));
+            let _ = sender.send(EndEvent::ServerExited(code));
         }
     });
-    let code = front.attend(&mut Ends::new(events), &child, &orders);
-    chores.finish();
-    front.log.finish();
+    let code = proxy.wait_for_end(&mut EndState::new(events), &child, &workers);
+    background.finish();
+    proxy.log.finish();
     Ok(code)
 }
 
 /// What the threads share.
-struct Front {
+struct StdioProxy {
     link: Arc<Link>,
     client: Mutex<io::Stdout>,
-    server: Input,
+    server: ServerInput,
     log: Log,
-    /// Bytes that the server has written.
-    heard: AtomicU64,
-    /// Whether a line of the server's is being worked on.
+    /// How many bytes the server has written.
+    output_bytes: AtomicU64,
+    /// Whether output of the server is being handled.
     busy: AtomicBool,
 }
 
-impl Front {
+impl StdioProxy {
     fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) {
         let spawned = thread::Builder::new().name(format!("tidegate-{name}")).spawn(run);
         if let Err(error) = spawned {
@@ -135,30 +139,30 @@ impl Front {
         }
     }
 
-    /// Sends lines to the client.
-    fn lines_to_client(&self, lines: &[u8]) -> io::Result<()> {
+    /// Writes lines to the client.
+    fn write_lines(&self, lines: &[u8]) -> io::Result<()> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         client.write_all(lines)?;
         client.flush()
     }
 
-    /// Sends a message to the client, as a line.
-    fn to_client(&self, message: &Message) -> io::Result<()> {
+    /// Writes a message to the client, as a line.
+    fn write_message(&self, message: &Message) -> io::Result<()> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         match message {
             Message::Memory(line) => client.write_all(line)?,
             Message::Disk(spooled) => spooled.write_to(&mut *client)?,
         }
-        // A message on disk is a line of the server's as it came, with its end unless the server ended.
+        // A spooled message has the line end that the server wrote, if the server wrote one.
         if message.as_bytes().is_some_and(|line| line.last() != Some(&b'\n')) {
             client.write_all(b"\n")?;
         }
         client.flush()
     }
 
-    fn read_client(&self, orders: &Orders, events: &Sender<Event>) {
+    fn read_client(&self, workers: &Workers, events: &Sender<EndEvent>) {
         let mut input = io::stdin().lock();
-        // Lines that came together go on together.
+        // Lines that arrive together are forwarded together.
         let (mut line, mut forward) = (Vec::new(), Vec::new());
         loop {
             let read = match input.fill_buf() {
@@ -169,203 +173,206 @@ impl Front {
             };
             let mut rest = read;
             while let Some(end) = memchr::memchr(b'\n', rest).map(|end| end + 1) {
-                let (piece, behind) = rest.split_at(end);
-                rest = behind;
+                let (piece, after) = rest.split_at(end);
+                rest = after;
                 if line.is_empty() {
-                    self.hear_client(piece, orders, &mut forward);
+                    self.take_client_line(piece, workers, &mut forward);
                 } else {
                     line.extend_from_slice(piece);
-                    self.hear_client(&std::mem::take(&mut line), orders, &mut forward);
+                    self.take_client_line(&std::mem::take(&mut line), workers, &mut forward);
                 }
             }
             line.extend_from_slice(rest);
             let count = read.len();
             input.consume(count);
-            self.to_server(&mut forward);
+            self.write_to_server(&mut forward);
         }
         if !line.is_empty() {
-            self.hear_client(&line, orders, &mut forward);
+            self.take_client_line(&line, workers, &mut forward);
         }
-        self.to_server(&mut forward);
-        let _ = events.send(Event::ClientGone);
+        self.write_to_server(&mut forward);
+        let _ = events.send(EndEvent::ClientGone);
     }
 
-    /// Takes a line of the client's, and adds what to pass on.
-    fn hear_client(&self, line: &[u8], orders: &Orders, forward: &mut Vec<u8>) {
-        for order in self.link.pass_to_server(line, forward) {
-            orders.carry_out(order);
+    /// Takes a line of the client, and appends what to forward.
+    fn take_client_line(&self, line: &[u8], workers: &Workers, forward: &mut Vec<u8>) {
+        for request in self.link.pass_to_server(line, forward) {
+            workers.answer(request);
         }
     }
 
-    fn to_server(&self, lines: &mut Vec<u8>) {
+    fn write_to_server(&self, lines: &mut Vec<u8>) {
         if !lines.is_empty() {
-            // A server that no longer reads is about to end, and its end answers what is open.
+            // A server that no longer reads is about to end; open requests are answered then.
             let _ = self.server.send(lines);
             lines.clear();
-            lines.shrink_to(SMALL);
+            lines.shrink_to(MAX_JOINED_LINE_BYTES);
         }
     }
 
-    fn read_server(&self, output: ChildStdout, orders: &Orders, events: &Sender<Event>) {
-        let mut output = Heard { output, bytes: &self.heard };
-        let mut lines = Lines::new(self.link.limits());
+    fn read_server(&self, output: ChildStdout, workers: &Workers, events: &Sender<EndEvent>) {
+        let mut output = CountingReader { output, bytes: &self.output_bytes };
+        let mut lines = LineSplitter::new(self.link.limits());
         let mut buffer = vec![0; 64 * 1024];
-        // Small lines that came together go on together.
-        let mut small = Vec::new();
+        // Small lines that arrive together are written together.
+        let mut joined = Vec::new();
         loop {
             let count = output.read(&mut buffer).unwrap_or(0);
             self.busy.store(true, Ordering::SeqCst);
             let mut sent = Ok(());
-            let mut hear = |cut: Cut<'_>| {
-                let heard = self.hear_server(cut, orders, &mut small);
-                sent = std::mem::replace(&mut sent, Ok(())).and(heard);
+            let mut take = |line: Line<'_>| {
+                let written = self.take_server_line(line, workers, &mut joined);
+                sent = std::mem::replace(&mut sent, Ok(())).and(written);
             };
             match count {
-                0 => lines.rest().map(Cut::Framed).into_iter().for_each(&mut hear),
-                count => lines.push(&buffer[..count], &mut hear),
+                0 => lines.finish().map(Line::Buffered).into_iter().for_each(&mut take),
+                count => lines.push(&buffer[..count], &mut take),
             }
-            if sent.and_then(|()| self.send_small(&mut small)).is_err() {
-                let _ = events.send(Event::ClientGone);
+            if sent.and_then(|()| self.write_joined(&mut joined)).is_err() {
+                let _ = events.send(EndEvent::ClientGone);
             }
             self.busy.store(false, Ordering::SeqCst);
             if count == 0 {
                 break;
             }
         }
-        let _ = events.send(Event::ServerSilent);
+        let _ = events.send(EndEvent::OutputClosed);
     }
 
-    /// Does what is to be done with a message of the server's; small lines are only put with others.
-    fn hear_server(&self, cut: Cut<'_>, orders: &Orders, small: &mut Vec<u8>) -> io::Result<()> {
-        if let Some(line) = cut.line().filter(|line| line.len() <= SMALL) {
-            let from = self.link.pass_to_client(line, small);
-            if from.later.is_some() {
-                // Its answer comes from another thread; what came before it must be there first.
-                self.send_small(small)?;
+    /// Handles a line of the server. A small line is only appended to `joined`, to be written with others.
+    fn take_server_line(&self, line: Line<'_>, workers: &Workers, joined: &mut Vec<u8>) -> io::Result<()> {
+        if let Some(line) = line.as_bytes().filter(|line| line.len() <= MAX_JOINED_LINE_BYTES) {
+            let outcome = self.link.pass_to_client(line, joined);
+            if outcome.shape_job.is_some() {
+                // Another thread writes the shaped response; what came before it has to be written first.
+                self.write_joined(joined)?;
             }
-            self.attend_to(from, orders);
+            self.handle_rest(outcome, workers);
             return Ok(());
         }
-        let from = match cut.into() {
-            Framed::Message(message) => self.link.from_server(message),
-            Framed::TooLong(too_long) => self.link.refuse(&too_long),
+        let outcome = match line.into() {
+            Received::Message(message) => self.link.from_server(message),
+            Received::TooLarge(too_large) => self.link.refuse(&too_large),
         };
-        self.send_small(small).and_then(|()| self.pass_on(from, orders))
+        self.write_joined(joined).and_then(|()| self.handle(outcome, workers))
     }
 
-    fn send_small(&self, small: &mut Vec<u8>) -> io::Result<()> {
-        if small.is_empty() {
+    fn write_joined(&self, joined: &mut Vec<u8>) -> io::Result<()> {
+        if joined.is_empty() {
             return Ok(());
         }
-        let sent = self.lines_to_client(small);
-        small.clear();
-        sent
+        let written = self.write_lines(joined);
+        joined.clear();
+        written
     }
 
-    /// Sends what there is to send, and does the rest.
-    fn pass_on(&self, mut from: FromServer, orders: &Orders) -> io::Result<()> {
-        let sent = from.forward.take().map_or(Ok(()), |message| self.to_client(&message));
-        self.attend_to(from, orders);
-        sent
+    /// Writes what there is to forward, logs what was dropped, and starts what has to be shaped.
+    fn handle(&self, mut outcome: ServerOutcome, workers: &Workers) -> io::Result<()> {
+        let written = outcome.forward.take().map_or(Ok(()), |message| self.write_message(&message));
+        self.handle_rest(outcome, workers);
+        written
     }
 
-    fn attend_to(&self, from: FromServer, orders: &Orders) {
-        for words in &from.left_out {
-            self.log.say(words);
+    fn handle_rest(&self, outcome: ServerOutcome, workers: &Workers) {
+        for reason in &outcome.dropped {
+            self.log.say(reason);
         }
-        if let Some(later) = from.later {
-            orders.shape(later);
+        if let Some(job) = outcome.shape_job {
+            workers.shape(job);
         }
     }
 
-    /// Waits for the end, and sees to it that it is a good one.
-    fn attend(&self, ends: &mut Ends, child: &Child, orders: &Orders) -> u8 {
-        while !ends.wait(self.next_wake(), Ends::has_begun) {
-            self.answer_overdue(orders);
+    /// Waits until client or server ends, and shuts the other down in order.
+    fn wait_for_end(&self, state: &mut EndState, child: &Child, workers: &Workers) -> u8 {
+        while !state.wait(self.next_wake(), EndState::has_begun) {
+            self.answer_overdue(workers);
         }
-        if ends.client_gone {
-            self.client_is_gone(ends, child, orders)
+        if state.client_gone {
+            self.end_after_client(state, child, workers)
         } else {
-            self.server_is_gone(ends, child, orders)
+            self.end_after_server(state, child, workers)
         }
     }
 
-    fn answer_overdue(&self, orders: &Orders) {
+    fn answer_overdue(&self, workers: &Workers) {
         for (answer, cancel) in self.link.overdue() {
-            orders.send(answer);
+            workers.send(answer);
             let _ = self.server.send(&cancel);
         }
     }
 
-    /// How long nothing has to be looked at, unless something happens.
+    /// Returns how long the main thread may sleep unless something happens.
     fn next_wake(&self) -> Duration {
-        // A request that comes in meanwhile may have an earlier deadline.
-        let most = if self.link.has_timeout() { Duration::from_millis(50) } else { LONG };
-        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()).min(most);
-        self.link.next_deadline().map_or(most, left)
+        let longest = if self.link.has_timeout() { MAX_SLEEP_WITH_TIMEOUT } else { MAX_SLEEP };
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()).min(longest);
+        self.link.next_deadline().map_or(longest, left)
     }
 
-    /// The client has closed its side. What it still waits for may come, as long as somebody could read it; then the
-    /// server is told by the end of its input, and then less gently.
-    fn client_is_gone(&self, ends: &mut Ends, child: &Child, orders: &Orders) -> u8 {
-        let until = Instant::now() + LAST_ANSWERS;
-        while self.link.is_open() && is_read(&io::stdout()) && Instant::now() < until && ends.code.is_none() {
-            ends.wait(Duration::from_millis(20), |ends| ends.code.is_some());
-            self.answer_overdue(orders);
+    /// Ends the server after the client has closed its side. Open requests may still be answered while somebody could read
+    /// the responses; then the server's input is closed, and a server that stays is signalled.
+    fn end_after_client(&self, state: &mut EndState, child: &Child, workers: &Workers) -> u8 {
+        let until = Instant::now() + MAX_DRAIN_TIME;
+        while self.link.is_open()
+            && has_reader(&io::stdout())
+            && Instant::now() < until
+            && state.exit_code.is_none()
+        {
+            state.wait(Duration::from_millis(20), EndState::has_exited);
+            self.answer_overdue(workers);
         }
         self.server.close();
-        if !ends.wait(GRACE, |ends| ends.code.is_some()) {
+        if !state.wait(GRACE, EndState::has_exited) {
             child.end();
             // The guard waits as long again before it kills.
-            ends.wait(GRACE * 2, |ends| ends.code.is_some());
+            state.wait(GRACE * 2, EndState::has_exited);
         }
-        let ended = ends.code;
-        self.hear_the_rest(ends);
-        if ended.is_some_and(|code| code != 0) && !self.link.has_answered() {
-            self.say_ended(child, ended.unwrap_or(1));
+        let exit_code = state.exit_code;
+        self.read_rest(state);
+        if exit_code.is_some_and(|code| code != 0) && !self.link.has_answered() {
+            self.log_exit(child, exit_code.unwrap_or(1));
         }
-        self.answer_the_rest("the server was ended, as the client had closed its side,", orders);
-        // A server that had to be told has not failed.
-        ended.filter(|code| *code < 128).unwrap_or(0)
+        self.answer_rest("the client closed its side, and the server was ended", workers);
+        // A server that was ended by a signal of ours has not failed.
+        exit_code.filter(|code| *code < 128).unwrap_or(0)
     }
 
-    /// The server has ended, or at least says nothing any more.
-    fn server_is_gone(&self, ends: &mut Ends, child: &Child, orders: &Orders) -> u8 {
-        if !ends.wait(LAST_WORDS, |ends| ends.code.is_some()) {
-            self.log.say("the server closed its output but did not end; it is told to");
+    /// Ends the conversation after the server has ended or closed its output.
+    fn end_after_server(&self, state: &mut EndState, child: &Child, workers: &Workers) -> u8 {
+        if !state.wait(MAX_OUTPUT_DELAY, EndState::has_exited) {
+            self.log.say("the server closed its output but did not exit; ending it");
             self.server.close();
             child.end();
-            ends.wait(GRACE * 2, |ends| ends.code.is_some());
+            state.wait(GRACE * 2, EndState::has_exited);
         }
-        self.hear_the_rest(ends);
-        let code = ends.code.unwrap_or(1);
-        let reason = self.say_ended(child, code);
+        self.read_rest(state);
+        let code = state.exit_code.unwrap_or(1);
+        let reason = self.log_exit(child, code);
         self.server.close();
-        self.answer_the_rest(&reason, orders);
+        self.answer_rest(&reason, workers);
         code
     }
 
-    /// Waits until all that the server has written is read and decided on.
-    fn hear_the_rest(&self, ends: &mut Ends) {
+    /// Waits until all output of the server is read and handled.
+    fn read_rest(&self, state: &mut EndState) {
         loop {
-            let heard = self.heard.load(Ordering::SeqCst);
-            let silent = ends.wait(LAST_WORDS, |ends| ends.silent);
-            let busy = self.busy.load(Ordering::SeqCst) || self.heard.load(Ordering::SeqCst) != heard;
-            if silent || !busy {
+            let before = self.output_bytes.load(Ordering::SeqCst);
+            let closed = state.wait(MAX_OUTPUT_DELAY, |state| state.output_closed);
+            let busy = self.busy.load(Ordering::SeqCst) || self.output_bytes.load(Ordering::SeqCst) != before;
+            if closed || !busy {
                 return;
             }
         }
     }
 
-    /// Answers what is open, also what has been sent but not read yet, and waits for what is being worked on.
-    fn answer_the_rest(&self, reason: &str, orders: &Orders) {
+    /// Answers open requests, also those that have been sent but not read yet, and waits for the workers.
+    fn answer_rest(&self, reason: &str, workers: &Workers) {
         let started = Instant::now();
         loop {
             for answer in self.link.end(reason) {
-                orders.send(answer);
+                workers.send(answer);
             }
-            let done = started.elapsed() >= LAST_REQUESTS && orders.are_done();
-            if done || started.elapsed() >= LAST_WORK || !is_read(&io::stdout()) {
+            let done = started.elapsed() >= MIN_ANSWER_TIME && workers.are_done();
+            if done || started.elapsed() >= MAX_WORK_TIME || !has_reader(&io::stdout()) {
                 break;
             }
             thread::sleep(Duration::from_millis(10));
@@ -374,8 +381,8 @@ impl Front {
         thread::sleep(Duration::from_millis(20));
     }
 
-    /// Says how the server ended, and returns it for those who wait for an answer.
-    fn say_ended(&self, child: &Child, code: u8) -> String {
+    /// Logs how the server ended, and returns it as the reason for error responses.
+    fn log_exit(&self, child: &Child, code: u8) -> String {
         let how = match code {
             129..=192 => format!("was killed by signal {}", code - 128),
             _ => format!("ended with exit code {code}"),
@@ -391,13 +398,13 @@ impl Front {
     }
 }
 
-/// Counts what the server writes, so that it is known whether it still does.
-struct Heard<'h> {
+/// Counts the bytes that the server writes, which tells whether it still writes.
+struct CountingReader<'c> {
     output: ChildStdout,
-    bytes: &'h AtomicU64,
+    bytes: &'c AtomicU64,
 }
 
-impl Read for Heard<'_> {
+impl Read for CountingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = loop {
             match self.output.read(buffer) {
@@ -410,8 +417,8 @@ impl Read for Heard<'_> {
     }
 }
 
-/// Whether somebody could read what is written there.
-fn is_read(output: &impl std::os::fd::AsFd) -> bool {
+/// Returns whether somebody could read what is written to a stream.
+fn has_reader(output: &impl std::os::fd::AsFd) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut handles = [PollFd::new(output, PollFlags::OUT)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -419,32 +426,36 @@ fn is_read(output: &impl std::os::fd::AsFd) -> bool {
         || !handles[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
-/// How far the conversation is from its end.
-struct Ends {
-    events: Receiver<Event>,
+/// How far the conversation has come to its end.
+struct EndState {
+    events: Receiver<EndEvent>,
     client_gone: bool,
-    silent: bool,
-    code: Option<u8>,
+    output_closed: bool,
+    exit_code: Option<u8>,
 }
 
-impl Ends {
-    fn new(events: Receiver<Event>) -> Self {
-        Self { events, client_gone: false, silent: false, code: None }
+impl EndState {
+    fn new(events: Receiver<EndEvent>) -> Self {
+        Self { events, client_gone: false, output_closed: false, exit_code: None }
     }
 
     fn has_begun(&self) -> bool {
-        self.client_gone || self.silent || self.code.is_some()
+        self.client_gone || self.output_closed || self.exit_code.is_some()
     }
 
-    /// Waits until something is so; false where it is not in time.
-    fn wait(&mut self, time: Duration, so: impl Fn(&Self) -> bool) -> bool {
+    fn has_exited(&self) -> bool {
+        self.exit_code.is_some()
+    }
+
+    /// Waits until a condition holds; returns whether it does in time.
+    fn wait(&mut self, time: Duration, condition: impl Fn(&Self) -> bool) -> bool {
         let until = Instant::now() + time;
-        while !so(self) {
+        while !condition(self) {
             match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Event::ClientGone) => self.client_gone = true,
-                Ok(Event::ServerSilent) => self.silent = true,
-                Ok(Event::ServerEnded(code)) => self.code = Some(code),
-                Err(_) => return so(self),
+                Ok(EndEvent::ClientGone) => self.client_gone = true,
+                Ok(EndEvent::OutputClosed) => self.output_closed = true,
+                Ok(EndEvent::ServerExited(code)) => self.exit_code = Some(code),
+                Err(_) => return condition(self),
             }
         }
         true

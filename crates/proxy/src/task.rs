@@ -1,49 +1,51 @@
-//! Calls that became tasks: which tool a later result belongs to.
+//! Calls that became tasks: the tool that a later result belongs to.
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use tidegate_gate::Called;
-use tidegate_gate::raw::{self, Place};
+use tidegate_gate::raw::Place;
 
-/// Looked for in every result, so made once.
+use crate::content::Content;
+
+/// Searched for in every result, so built once.
 static TASK_ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"taskId\""));
-/// How many tasks are remembered; of an older one the tool's name is not known any more.
-const MOST: usize = 1000;
+/// How many tasks are remembered; the results of older ones are attributed to a tool named `task`.
+const MAX_TASKS: usize = 1000;
 
-/// The tasks of a conversation.
+/// The tasks of a conversation, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     tasks: VecDeque<(String, Called)>,
 }
 
 impl Tasks {
-    /// Notes the task that a call was answered with, if it was.
-    pub(crate) fn note(&mut self, called: &Called, json: &[u8], result: &Place) {
-        let bytes = &json[result.clone()];
-        if TASK_ID.find(bytes).is_none() {
-            return;
-        }
-        let direct = raw::member(json, result, "taskId");
-        let id = direct.or_else(|| raw::at(json, result, &["task", "taskId"]));
-        if let Some(id) = id.and_then(|id| raw::text(json, &id)) {
-            self.tasks.truncate(MOST - 1);
-            self.tasks.push_front((id.into_owned(), called.clone()));
-        }
+    /// Remembers the call that became a task.
+    pub(crate) fn remember(&mut self, id: String, called: &Called) {
+        self.tasks.truncate(MAX_TASKS - 1);
+        self.tasks.push_front((id, called.clone()));
     }
 
-    /// Returns the call that a request or notification about a task belongs to.
-    pub(crate) fn called(&self, json: &[u8], params: Option<&Place>) -> Called {
-        let id = params.and_then(|params| raw::member(json, params, "taskId"));
-        self.named(id.map_or(b"", |id| &json[id]))
-    }
-
-    /// Returns the call that became the task of an id, as it is written.
-    pub(crate) fn named(&self, id: &[u8]) -> Called {
-        let id = raw::text(id, &(0..id.len())).unwrap_or_default();
-        let known = self.tasks.iter().find(|(task, _)| *task == id);
+    /// Returns the call that became the task which the params of a message name.
+    pub(crate) fn call_of(&self, content: Content<'_>, params: Option<&Place>) -> Called {
+        let id = params.and_then(|params| content.member(params, "taskId")).and_then(|id| id.text());
+        let known = id.and_then(|id| self.tasks.iter().find(|(task, _)| *task == id));
         known
             .map_or_else(|| Called { tool: "task".into(), ..Called::default() }, |(_, called)| called.clone())
     }
+}
+
+/// Returns the id of the task if a call was answered with one.
+pub(crate) fn task_id(content: Content<'_>, result: &Place) -> Option<String> {
+    if !content.contains(result, &TASK_ID) {
+        return None;
+    }
+    let direct = content.member(result, "taskId");
+    direct.or_else(|| content.member(&content.member(result, "task")?.range, "taskId"))?.text()
+}
+
+/// Returns the result that the state of a task carries once the task is done.
+pub(crate) fn result_of_task(content: Content<'_>, task: &Place) -> Option<Place> {
+    content.member(task, "result").map(|result| result.range)
 }

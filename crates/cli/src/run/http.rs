@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use tidegate_proxy::Link;
 use tidegate_proxy::http::{
-    Bridge, Front, Options, Remote, Reverse, Safety, ServeError, back, header_of, serve,
+    Backend, HttpToHttp, HttpToStdio, Options, Remote, Safety, ServeError, header_of, serve, stdio_to_http,
 };
 
 use crate::error::CommandError;
@@ -75,32 +75,32 @@ impl Arguments {
             .enable_all()
             .build()
             .map_err(CommandError::failed)?;
-        let chores = link.start_chores();
+        let background = link.start_background();
         let outcome = runtime.block_on(async {
             match (self.http, self.address()?) {
                 (Some(address), None) => {
-                    let bridge = Bridge::new(program, command.to_vec(), move || link.fresh(), log);
-                    self.serve(address, Front::Bridge(Arc::new(bridge))).await
+                    let front = HttpToStdio::new(program, command.to_vec(), move || link.fresh(), log);
+                    self.serve(address, Backend::Stdio(Arc::new(front))).await
                 }
                 (Some(address), Some(url)) => {
                     let remote = Remote::new(&url, self.headers()?).map_err(CommandError::bad_input)?;
-                    let reverse = Reverse::new(remote, self.forward_auth, move || link.fresh());
-                    self.serve(address, Front::Reverse(Arc::new(reverse))).await
+                    let front = HttpToHttp::new(remote, self.forward_auth, move || link.fresh());
+                    self.serve(address, Backend::Http(Arc::new(front))).await
                 }
                 (None, url) => {
                     let url = url.unwrap_or_default();
                     let remote = Remote::new(&url, self.headers()?).map_err(CommandError::bad_input)?;
-                    back(link, remote, log).await;
+                    stdio_to_http(link, remote, log).await;
                     Ok(())
                 }
             }
         });
         runtime.shutdown_timeout(std::time::Duration::from_secs(5));
-        chores.finish();
+        background.finish();
         outcome
     }
 
-    async fn serve(&self, address: SocketAddr, front: Front) -> Result<(), CommandError> {
+    async fn serve(&self, address: SocketAddr, backend: Backend) -> Result<(), CommandError> {
         let token = match &self.auth_token_env {
             Some(name) => Some(required_variable(name)?),
             None => None,
@@ -108,7 +108,7 @@ impl Arguments {
         let safety = Safety { hosts: self.allow_host.clone(), origins: self.allow_origin.clone(), token };
         let ready =
             Box::new(|bound: SocketAddr| ui::note(&format!("tidegate: listening on http://{bound}/mcp")));
-        serve(front, Options { address, safety, ready }).await.map_err(|error| match error {
+        serve(backend, Options { address, safety, ready }).await.map_err(|error| match error {
             ServeError::Open(_) => CommandError::bad_input(error)
                 .hint("require a token with --auth-token-env VARIABLE, or listen on 127.0.0.1"),
             other => CommandError::out_of_reach(causes(&other)),

@@ -1,7 +1,7 @@
-//! A server that misbehaves, in front of it the real binary: one test for each mode, and what is promised in it.
+//! The real binary in front of a server that misbehaves: one test for each mode.
 //!
-//! No reply is lost, each request has one answer with its id as it was written, noise is logged and nothing is written
-//! back, results are kept exactly, no tool runs twice, and no process is left.
+//! No response is lost, each request gets one response with its id as written, noise is logged and never written back to the
+//! server, results are stored exactly, no tool runs twice, and no process is left behind.
 
 mod ends;
 mod exact;
@@ -16,7 +16,7 @@ use tidegate_testkit::hostile::{Mode, payload};
 use crate::place::Place;
 use crate::session::{Session, handle};
 
-/// Mebibytes that the proxy takes at most, whatever a server does. A result in hand counts too.
+/// The largest memory of the proxy in MiB, whatever a server does, including a result that is being handled.
 const MEMORY: u64 = 256;
 
 #[test]
@@ -27,8 +27,8 @@ fn every_mode_has_a_name() {
     assert!(Mode::ALL.len() >= 24);
 }
 
-/// What holds in front of any server that still talks: what is asked is answered, a large result is kept exactly and read
-/// without the server, the server heard what was sent and nothing else, and no tool ran twice.
+/// Checks what holds in front of any server that still answers: requests are answered, a large result is stored exactly and
+/// read without the server, the server received what was sent and nothing else, and no tool ran twice.
 fn assert_sound(place: &Place, session: &mut Session) {
     assert_sound_with(place, session, "result_query");
 }
@@ -40,7 +40,7 @@ fn assert_sound_with(place: &Place, session: &mut Session, reader: &str) {
     assert!(place.export(&handle(&overview)) == payload::big(50_000), "kept as it came");
     let part = session.text(reader, json!({"id": handle(&overview), "lines": "3"}));
     assert!(part.contains("line 2 of a long text, 2"), "{part}");
-    // What is ours stays with us; all else arrives as it was sent.
+    // Requests for tidegate do not reach the server; all others arrive unchanged.
     let ours = format!("\"name\":\"{reader}\"");
     let theirs: Vec<String> = session.sent.iter().filter(|line| !line.contains(&ours)).cloned().collect();
     let heard = session.text("heard", json!({}));
@@ -50,7 +50,7 @@ fn assert_sound_with(place: &Place, session: &mut Session, reader: &str) {
     assert!(session.peak() < MEMORY, "{} MiB", session.peak());
 }
 
-/// Ends a session as it should end, and returns what was said on stderr.
+/// Ends a session, checks its end, and returns its stderr.
 fn assert_ends(place: &Place, session: Session) -> String {
     let (code, stderr) = place.end(session);
     assert_eq!(code, 0, "{stderr}");

@@ -1,4 +1,5 @@
-//! HTTP on either side of the real binary: what crosses, who may speak, and that no answer goes to another.
+//! HTTP on either side of the real binary: what is forwarded, who may send requests, and that no response goes to another
+//! client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -56,7 +57,7 @@ impl Drop for Listening {
     }
 }
 
-/// One connection that is kept.
+/// One persistent connection.
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     port: u16,
@@ -73,7 +74,7 @@ impl Reply {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The answer, alone or as the last of the events.
+    /// Returns the response, alone or as the last event.
     pub(crate) fn json(&self) -> Value {
         let text = self.text();
         let last = text.lines().rev().find_map(|line| line.strip_prefix("data: "));
@@ -97,7 +98,7 @@ impl Connection {
         self.reply()
     }
 
-    /// Sends a request, and does not wait for its answer.
+    /// Sends a request without waiting for its response.
     pub(crate) fn send(&mut self, method: &str, headers: &[(&str, &str)], body: &str) {
         let host = format!("127.0.0.1:{}", self.port);
         let mut head = format!("{method} /mcp HTTP/1.1\r\n");
@@ -117,11 +118,11 @@ impl Connection {
         head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
         let stream = self.stream.get_mut();
         stream.write_all(head.as_bytes()).unwrap();
-        // A body that is refused may not be read to its end.
+        // The server may refuse a body without reading all of it.
         let _ = stream.write_all(body.as_bytes());
     }
 
-    /// The status of an answer that may go on for ever.
+    /// Returns the status of a response whose body may never end.
     pub(crate) fn reply_head(&mut self) -> u16 {
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
@@ -157,7 +158,7 @@ impl Connection {
         reply
     }
 
-    /// Greets the server, and returns the session.
+    /// Initializes a session and returns its id.
     pub(crate) fn greet(&mut self) -> String {
         let reply = self.post(&[], &greeting());
         assert_eq!(reply.status, 200, "{}", reply.text());
@@ -182,7 +183,7 @@ pub(crate) fn modern_headers(tool: &str) -> [(&str, &str); 3] {
     [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)]
 }
 
-/// Two hundred clients that all ask with the id 1, on one server, get a hundred thousand answers, each their own.
+/// Two hundred clients that all use the id 1 on one server get a hundred thousand responses, each its own.
 #[test]
 fn nothing_is_crossed() {
     const CLIENTS: usize = 200;
@@ -371,7 +372,7 @@ fn a_client_on_stdio_of_a_server_over_http() {
     let id = session.ask("tools/call", json!({"name": "stream", "arguments": {"n": 400}}));
     assert_eq!(session.message()["params"]["x"], json!(1.0));
     assert_eq!(session.message()["id"], id);
-    // The session is forgotten, and only what was not looked at is sent again.
+    // The server dropped the session; only the message that it refused is sent again.
     session.text("forget", json!({"n": 1}));
     assert!(session.text("rows", json!({"n": 1})).contains("issue 0"));
     let calls = session.request("seen", json!({}))["result"]["calls"].take();
@@ -380,12 +381,12 @@ fn a_client_on_stdio_of_a_server_over_http() {
     assert!(broken["error"]["message"].as_str().unwrap().contains("a tool may have run"), "{broken}");
     let redirected = session.request("tools/call", json!({"name": "elsewhere", "arguments": {}}));
     let words = redirected["error"]["message"].as_str().unwrap();
-    assert!(words.contains("says that it has another address (status 30"), "{redirected}");
+    assert!(words.contains("redirects to another address (status 30"), "{redirected}");
     drop(remote);
     let gone = session.request("tools/call", json!({"name": "rows", "arguments": {}}));
     assert!(gone["error"]["message"].as_str().unwrap().contains("could not be reached"), "{gone}");
     assert_eq!(session.end().0, 0);
-    // An address may hold secrets before and behind the host, and what went wrong is told to the model.
+    // An address may hold secrets before and after the host, and the model reads the error.
     let environment = [("ADDRESS", "http://me:SECRET@127.0.0.1:1/s/SECRET/mcp?key=SECRET")];
     let mut hidden =
         Session::command(&home.path().join("home"), &["--url-env", "ADDRESS"], &environment, &[]);

@@ -1,4 +1,4 @@
-//! The laws over the wire: nothing is run twice, what fits is untouched, every request gets one answer.
+//! The laws over stdio: no tool runs twice, results that fit are unchanged, every request gets one response.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ fn follow_ups_never_run_the_tool() {
     assert_eq!(session.end().0, 0);
 }
 
-/// Answers all calls at once: what fits first, then results that are shaped by other threads, all in one write.
+/// Answers all calls in one write: results that fit first, then results that are shaped on other threads.
 const AT_ONCE: &str = r#"
 import json, os, sys
 ids = [json.loads(sys.stdin.readline())["id"] for _ in range(5)]
@@ -90,7 +90,7 @@ fn what_fits_crosses_byte_for_byte() {
         let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
         assert_eq!(String::from_utf8(session.line().unwrap()).unwrap(), expected);
     }
-    // A request for input crosses however long it is.
+    // A request for input is forwarded, however long it is.
     let long = format!(r#"{{"resultType":"input_required","requestState":"{}"}}"#, "s".repeat(50_000));
     session.ask("tools/call", json!({"name": "exact", "arguments": {"result": long}}));
     assert!(String::from_utf8(session.line().unwrap()).unwrap().contains(&long));
@@ -143,7 +143,7 @@ fn a_server_that_hangs_is_answered_for() {
     let answer = session.request("tools/call", json!({"name": "late", "arguments": {"seconds": 1.2}}));
     let words = answer["error"]["message"].as_str().unwrap();
     assert!(words.contains("no answer to the call of late within 0.5 s"), "{words}");
-    // The late answer is left out, and the server was told.
+    // The late response is dropped, and the server was told to cancel.
     std::thread::sleep(Duration::from_millis(1200));
     let seen = session.text("seen", json!({}));
     assert!(seen.contains("notifications/cancelled"), "{seen}");
@@ -294,7 +294,7 @@ fn a_server_without_resources_gets_ours() {
     assert_eq!(listed["result"]["resources"][0]["name"], id.as_str());
     let templates = session.request("resources/templates/list", json!({}));
     assert_eq!(templates["result"]["resourceTemplates"].as_array().unwrap().len(), 1);
-    // Without a greeting the server's own word is taken.
+    // Without `initialize`, the server's own answer counts.
     let mut session = Session::start_with(&place.home(), &[], &[("UPSTREAM_PLAIN", "1")]);
     let listed = session.request("resources/list", json!({}));
     assert_eq!(listed["result"]["resources"][0]["name"], id.as_str(), "{listed}");
@@ -458,7 +458,7 @@ fn mistakes_of_a_model_are_explained() {
     assert!(read.to_string().len() < 12_000, "{}", read.to_string().len());
 }
 
-/// A server that does not read its input holds up neither deadlines nor the end.
+/// A server that does not read its input delays neither deadlines nor the end.
 #[test]
 fn a_server_that_does_not_read() {
     let place = Place::new();
@@ -474,7 +474,7 @@ fn a_server_that_does_not_read() {
     assert!(started.elapsed() < Duration::from_secs(20), "it ends");
 }
 
-/// Requests that are open when the client closes its side are still answered, as they are without us.
+/// Requests that are open when the client closes its side are still answered, as they are without tidegate.
 #[test]
 fn a_client_that_only_asks_is_answered() {
     let place = Place::new();
@@ -498,7 +498,7 @@ fn a_client_that_only_asks_is_answered() {
     assert_eq!((ids, outcome.code), (vec![1, 2], 0));
 }
 
-/// The last result of a server that ends with it is not lost.
+/// The last result of a server that exits right after it is not lost.
 #[test]
 fn a_server_that_ends_with_its_answer() {
     let place = Place::new();

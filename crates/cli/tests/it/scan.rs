@@ -168,9 +168,8 @@ fn servers_that_cannot_be_measured() {
     let ends = scan(&place, &["--probe", "--", "sh", "-c", "echo no luck >&2; exit 3"], &[]);
     assert_eq!((ends.code, ends.text()), (3, ""));
     assert!(
-        ends.stderr.starts_with(
-            "tidegate: the server (sh) ended with exit code 3 before it answered the greeting\n"
-        ),
+        ends.stderr
+            .starts_with("tidegate: the server (sh) ended with exit code 3 before it answered initialize\n"),
         "{}",
         ends.stderr
     );

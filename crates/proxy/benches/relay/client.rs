@@ -4,14 +4,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{ChildStdin, ChildStdout};
 
-/// Requests that wait for their answer at once, where several do.
+/// How many requests are in flight when several are.
 pub(crate) const IN_FLIGHT: usize = 8;
-/// What a request of 2026-07-28 bears, which needs no greeting.
+/// The `_meta` of a request of revision 2026-07-28, which needs no `initialize`.
 const META: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// A way to call the server.
 pub(crate) trait Client {
-    /// Asks for a result of so many bytes.
+    /// Asks for a result of a number of bytes.
     fn send(&mut self, bytes: usize);
 
     /// Reads the next answer.
@@ -24,7 +24,7 @@ fn call(id: usize, bytes: usize, meta: &str) -> String {
     )
 }
 
-/// Over a pair of pipes.
+/// A client over a pair of pipes.
 pub(crate) struct Lines {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -33,7 +33,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Greets the server, as clients of 2025-11-25 do.
+    /// Initializes the server, as clients of revision 2025-11-25 do.
     pub(crate) fn greet(input: ChildStdin, output: ChildStdout) -> Self {
         let output = BufReader::with_capacity(64 * 1024, output);
         let mut lines = Self { input, output, line: Vec::new(), id: 10 };
@@ -69,7 +69,7 @@ impl Client for Lines {
     }
 }
 
-/// Over HTTP: a connection for each request that waits.
+/// A client over HTTP, with a connection for each request in flight.
 pub(crate) struct Posts {
     connections: Vec<BufReader<TcpStream>>,
     host: String,
@@ -113,7 +113,7 @@ impl Client for Posts {
     }
 }
 
-/// Reads one response, whose length is said at its head or chunk by chunk.
+/// Reads one response, with a content length or in chunks.
 fn read_body(connection: &mut BufReader<TcpStream>, body: &mut Vec<u8>) {
     let (mut length, mut chunked, mut line) = (0, false, String::new());
     while read_line(connection, &mut line) {
@@ -143,7 +143,7 @@ fn read_more(connection: &mut BufReader<TcpStream>, body: &mut Vec<u8>, length: 
     assert_eq!(read, length, "the connection was closed");
 }
 
-/// Reads a line without its end; false where it is empty.
+/// Reads a line without its end; returns false if it is empty.
 fn read_line(connection: &mut BufReader<TcpStream>, line: &mut String) -> bool {
     line.clear();
     assert!(connection.read_line(line).unwrap() > 0, "the connection was closed");

@@ -1,9 +1,9 @@
-//! What a relay costs a call: `cargo bench -p tidegate-proxy`. How to read it: docs/performance.md.
+//! What a relay adds to a call: `cargo bench -p tidegate-proxy`. docs/performance.md explains how to read the results.
 //!
-//! The same calls go to the same server directly, through `cat` (what the kernel asks for one more hop), through a typed
-//! relay on rmcp, and through tidegate. All of them run all the time and are asked in turns, so that the noise of the
-//! machine falls on each alike: only ratios within one run mean anything. This program is also the servers and the relay
-//! on rmcp, in other roles; the client writes and reads bytes by hand, so that it costs as little as a client can.
+//! The same calls go to the same server directly, through `cat` (the cost of one more hop), through a typed relay on rmcp,
+//! and through tidegate. All of these run at the same time and take turns, so the noise of the machine affects each alike:
+//! only ratios within one run mean anything. This program also plays the servers and the relay on rmcp; the client reads and
+//! writes bytes by hand, so it costs as little as a client can.
 
 #![expect(
     clippy::print_stdout,
@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// Measures what is named, `stdio`, `http` or `memory`, all of it where nothing is; `flight` is a part of `stdio`.
+/// Measures what the arguments name, `stdio`, `http` or `memory`, or everything; `flight` is a part of `stdio`.
 fn compare(arguments: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let programs = Programs { this: this(), tidegate: tidegate(), folder: folder.path().to_owned() };
@@ -70,7 +70,7 @@ fn this() -> String {
     std::env::current_exe().unwrap().into_os_string().into_string().unwrap()
 }
 
-/// Builds tidegate and returns where it is: beside this program, which lies in `deps`.
+/// Builds tidegate and returns its path: this program is in the folder `deps` beside it.
 fn tidegate() -> String {
     eprintln!("building tidegate");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

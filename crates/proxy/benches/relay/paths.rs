@@ -6,20 +6,20 @@ use std::process::{Child, Command, Stdio};
 
 use crate::client::{Client, Lines, Posts};
 
-/// Where each path over stdio stands in its list; over HTTP only the first is the same.
+/// The index of each path over stdio in its list; over HTTP only the first is the same.
 pub(crate) const DIRECT: usize = 0;
 pub(crate) const CAT: usize = 1;
 pub(crate) const TYPED: usize = 2;
 pub(crate) const RUN: usize = 4;
 
-/// The longest that an overview may be here, and the shortest that a whole result of more than it is.
+/// An overview is at most this long here, and a large result that is forwarded whole is longer.
 const OVERVIEW: usize = 32 * 1024;
 
-/// What is started.
+/// The programs that the paths start.
 pub(crate) struct Programs {
     pub(crate) this: String,
     pub(crate) tidegate: String,
-    /// For what tidegate keeps.
+    /// The folder for what tidegate stores.
     pub(crate) folder: PathBuf,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Path {
     pub(crate) client: Box<dyn Client>,
     /// Whether results over the budget are stored and answered with an overview.
     shapes: bool,
-    /// Ends last: a client that is gone has ended it already, if it can.
+    /// Dropped last: it usually ends by itself once its client is gone.
     running: Running,
 }
 
 impl Path {
-    /// Makes one call and checks that the answer is what this path is to give.
+    /// Makes one call and checks its answer.
     pub(crate) fn call(&mut self, bytes: usize) {
         self.client.send(bytes);
         let answer = self.client.receive();
@@ -46,7 +46,7 @@ impl Path {
         }
     }
 
-    /// The process that the client speaks to.
+    /// The process that the client is connected to.
     pub(crate) fn process(&self) -> u32 {
         self.running.0.id()
     }
@@ -56,19 +56,19 @@ fn shown(answer: &[u8]) -> String {
     format!("{} bytes: {}", answer.len(), String::from_utf8_lossy(&answer[..answer.len().min(400)]))
 }
 
-/// A process that ends with its path.
+/// A process that is ended with its path.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended by itself needs no signal.
+        // Errors mean that it has ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Programs {
-    /// Returns `tidegate run` with a data folder of its own, without settings from outside.
+    /// Returns `tidegate run` with a data folder of its own and no other configuration.
     fn tidegate(&self, arguments: &[&str]) -> Command {
         let folder = tempfile::tempdir_in(&self.folder).unwrap().keep();
         let mut command = Command::new(&self.tidegate);
@@ -79,7 +79,7 @@ impl Programs {
         }
         command.arg("run").args(arguments).current_dir(&folder);
         command.env("TIDEGATE_HOME", folder.join("data")).env("XDG_CONFIG_HOME", &folder);
-        // 250 MB of text are more on the wire, where its quotes are escaped.
+        // Escaped quotes make 250 MB of text larger on the wire.
         command.env("TIDEGATE_MAX_RESULT_BYTES", (1_u64 << 30).to_string());
         command
     }

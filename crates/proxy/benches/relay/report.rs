@@ -1,4 +1,4 @@
-//! Tables, as the documents have them, and the bars beside what is to stay under them.
+//! Tables in the form of the documentation, and the limits that the ratios should stay within.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::turns::SIZES;
 /// The times of every path by size.
 type Times = [Vec<Vec<Duration>>; SIZES.len()];
 
-/// Returns the time that so many of a hundred calls do not exceed.
+/// Returns a percentile of sorted times.
 fn percentile(sorted: &[Duration], hundredth: usize) -> f64 {
     sorted[(sorted.len() * hundredth / 100).min(sorted.len() - 1)].as_secs_f64()
 }
 
-/// Prints the table of a transport; times stand beside their ratio to those of one path.
+/// Prints the table of a transport: times, with their ratio to those of one path.
 pub(crate) fn table(transport: &str, paths: &[Path], times: &Times, rates: &[f64], to: usize) {
     print!("\n| {transport} |");
     for size in &SIZES {
@@ -41,7 +41,7 @@ fn in_milliseconds(bytes: usize) -> bool {
     bytes >= 1 << 20
 }
 
-/// Prints the bars of the paths over stdio.
+/// Prints the limits for the paths over stdio, and what was measured.
 pub(crate) fn bars(times: &Times, rates: &[f64]) {
     let [small, _, large] = times;
     let ratio = |times: &[Vec<Duration>], hundredth: usize, to: usize| {

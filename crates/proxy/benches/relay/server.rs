@@ -1,4 +1,4 @@
-//! The server behind every path: it has its answers ready, so that what is measured is the way and not the tool.
+//! The server behind every path: its answers are prepared, so the path is measured and not the tool.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -20,10 +20,10 @@ use hyper_util::rt::TokioIo;
 const GREETING: &[u8] = br#","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"rows","version":"1"}}}"#;
 const TOOLS: &[u8] = br#","result":{"tools":[{"name":"rows","inputSchema":{"type":"object"}}]}}"#;
 const RESULT: &str = r#","result":{"content":[{"type":"text","text":""#;
-/// Where the number in the first record stands in its text, escaped.
+/// The position of the number of the first record in its escaped text.
 const SERIAL: usize = r#"[{\"id\":\"order-"#.len();
 
-/// Answers by their size, each without the id that it answers.
+/// Prepared answers by their size, each without its id.
 #[derive(Default)]
 struct Answers {
     results: HashMap<usize, Vec<u8>>,
@@ -31,7 +31,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Returns the answer to a message in two parts; `None` where it wants none.
+    /// Returns the answer to a message in two parts; `None` for a notification.
     fn answer(&mut self, message: &[u8]) -> Option<(String, &[u8])> {
         let head = format!(r#"{{"jsonrpc":"2.0","id":{}"#, number_after(message, b"\"id\":")?);
         let is = |method: &str| {
@@ -46,7 +46,7 @@ impl Answers {
         let bytes = number_after(message, b"\"bytes\":").unwrap_or(0);
         self.serial += 1;
         let result = self.results.entry(bytes).or_insert_with(|| result_of(bytes));
-        // No two results are the same, else they would be stored once.
+        // Every result is different: equal results would be stored once.
         let at = RESULT.len() + SERIAL;
         result[at..at + 8].copy_from_slice(format!("{:08}", self.serial).as_bytes());
         Some((head, result))
@@ -59,7 +59,7 @@ fn number_after(message: &[u8], key: &[u8]) -> Option<usize> {
     std::str::from_utf8(&after[..digits]).ok()?.parse().ok()
 }
 
-/// A result of records as JSON in a text of so many bytes, about; inside the answer every quote is escaped.
+/// Returns a result whose text is JSON records of about a number of bytes, with escaped quotes.
 fn result_of(bytes: usize) -> Vec<u8> {
     const NAMES: [&str; 7] =
         ["Ada Byron", "Grace Murray", "Edsger Maas", "Radia Perl", "Ken Thomas", "Mary Kay", "Jo Li"];
@@ -93,7 +93,7 @@ fn result_of(bytes: usize) -> Vec<u8> {
     format!(r#"{RESULT}{}"}}],"resultType":"complete"}}}}"#, text.replace('"', "\\\"")).into_bytes()
 }
 
-/// Serves lines.
+/// Serves over stdio.
 pub(crate) fn serve_stdio() {
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned().unwrap());
     let mut input = io::stdin().lock();
@@ -111,7 +111,7 @@ pub(crate) fn serve_stdio() {
     }
 }
 
-/// Serves HTTP as servers in Rust do, with hyper, on one thread; says its port first.
+/// Serves over HTTP with hyper on one thread; prints its port first.
 pub(crate) fn serve_http() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

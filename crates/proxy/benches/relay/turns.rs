@@ -1,4 +1,4 @@
-//! Calls in turns: some on one path, then some on the next, round after round.
+//! Measures paths in turns: some calls on one path, then some on the next, round after round.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ pub(crate) struct Size {
     rounds: usize,
     /// Calls of one path in a round.
     turn: usize,
-    /// Calls before them that do not count: whoever was not asked for long has to be woken first.
+    /// Calls before them that do not count, because a process that was idle has to wake up first.
     warm: usize,
 }
 
@@ -28,7 +28,7 @@ pub(crate) const SIZES: [Size; 3] = [
 const ROUNDS: usize = 9;
 const CALLS: usize = 1500;
 
-/// Measures every path in turns; returns the times of each, in order of length.
+/// Measures every path in turns; returns the sorted times of each.
 pub(crate) fn in_turns(transport: &str, size: &Size, paths: &mut [Path]) -> Vec<Vec<Duration>> {
     eprintln!("{transport}: results of {}", size.name);
     let mut times = vec![Vec::new(); paths.len()];
@@ -49,7 +49,7 @@ pub(crate) fn in_turns(transport: &str, size: &Size, paths: &mut [Path]) -> Vec<
     times
 }
 
-/// Measures calls of 1 KB a second with several in flight, in turns; returns the median of each path.
+/// Measures calls of 1 KB per second with several in flight, in turns; returns the median of each path.
 pub(crate) fn in_flight(transport: &str, paths: &mut [Path]) -> Vec<f64> {
     eprintln!("{transport}: {IN_FLIGHT} calls in flight");
     let mut rates = vec![Vec::new(); paths.len()];
@@ -75,7 +75,7 @@ pub(crate) fn in_flight(transport: &str, paths: &mut [Path]) -> Vec<f64> {
     rates.iter().map(|rates| rates[rates.len() / 2]).collect()
 }
 
-/// Waits until a process has nothing left to do: what one path does behind its answers must not fall on the next.
+/// Waits until a process is idle, so that work after its answers does not slow down the next path.
 pub(crate) fn settle(process: u32) {
     let until = Instant::now() + Duration::from_secs(5);
     let mut used = used_ticks(process);

@@ -1,4 +1,4 @@
-//! The least that a relay on rmcp does: it reads every message into its types and writes it again.
+//! A minimal relay on rmcp: it parses every message into rmcp's types and serializes it again.
 //!
 //! It forwards lists and calls of tools and nothing else. Its line limit is raised on both sides, its standard streams
 

@@ -1,4 +1,4 @@
-//! Bodies of responses: whole, sent as they come, or read from disk as they are sent.
+//! Bodies of responses: known whole, sent piece by piece, or read from a spool file as they are sent.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use tokio::sync::mpsc;
 
-use crate::held::{Blocks, Message, Spooled};
+use crate::spool::{Blocks, Message, Spooled};
 
 /// The body of a response.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -33,7 +33,7 @@ pub(super) fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// Returns a body that is one message, without the white space at its end.
+/// Returns a body that is one message, without trailing white space if it is in memory.
 pub(super) fn whole(message: Message) -> Body {
     match message {
         Message::Memory(mut bytes) => {
@@ -44,18 +44,18 @@ pub(super) fn whole(message: Message) -> Body {
     }
 }
 
-/// Returns a body that is sent as it comes, and where to put it. The sender notices when the reader is gone.
+/// Returns a body that is sent piece by piece, and its sender, which notices when the reader is gone.
 pub(super) fn stream() -> (mpsc::Sender<Piece>, Body) {
-    let (sender, receiver) = mpsc::channel(WAITING);
+    let (sender, receiver) = mpsc::channel(MAX_WAITING_PIECES);
     (sender, Stream { receiver: Some(receiver), reading: None }.boxed_unsync())
 }
 
-/// Pieces that wait for a slow reader; then whoever sends waits too.
-const WAITING: usize = 16;
+/// How many pieces may wait for a slow reader; then the sender waits too.
+const MAX_WAITING_PIECES: usize = 16;
 
 struct Stream {
     receiver: Option<mpsc::Receiver<Piece>>,
-    /// What is read from disk before the next piece.
+    /// The piece that is being read from disk.
     reading: Option<Blocks>,
 }
 
@@ -68,7 +68,7 @@ impl HttpBody for Stream {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         loop {
-            // A block was written a moment ago, so reading it does not wait for the disk.
+            // The block was written a moment ago, so it is read from the page cache.
             match self.reading.as_mut().and_then(Iterator::next) {
                 Some(block) => return Poll::Ready(Some(block.map(|block| Frame::data(block.into())))),
                 None => self.reading = None,

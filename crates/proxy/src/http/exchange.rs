@@ -1,9 +1,10 @@
-//! One message of a client over HTTP, as far as it is the same whatever stands behind: read, looked into, and answered
-//! where it is ours.
+//! One message of a client over HTTP, as far as it is the same for every kind of server: read, checked, and answered if it
+//! is for tidegate.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http_body::Body as HttpBody;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -12,42 +13,55 @@ use tidegate_gate::{RpcError, error_response};
 
 use super::body::{Body, full};
 use super::modern;
-use crate::held::{Framed, Intake, Limits, Message};
-use crate::link::{Link, Order};
-use crate::message::{Envelope, Kind, messages};
+use super::stdio_server::Log;
+use crate::link::{Link, LocalRequest, ServerMessage, ServerOutcome};
+use crate::message::{MessageHead, MessageKind};
+use crate::spool::{Limits, Message, MessageBuffer, Received};
 
 /// The largest body of a request.
-pub(super) const REQUEST_BYTES: usize = 4 << 20;
-/// What is larger is shaped away from the threads that carry messages.
-const LARGE: usize = 64 * 1024;
+pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
+/// Messages above this size are handled on a blocking thread, not on the one that forwards messages.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-/// Reads the body of a request; refused where it is too large.
-pub(super) async fn read(body: Incoming) -> Result<Vec<u8>, Box<Response<Body>>> {
-    match Limited::new(body, REQUEST_BYTES).collect().await {
+/// A refusal, as the response to send.
+pub(super) type Refusal = Box<Response<Body>>;
+
+/// Returns a refusal with an error that answers no request.
+pub(super) fn refuse<T>(status: StatusCode, message: &str) -> Result<T, Refusal> {
+    Err(Box::new(failure(status, -32600, message)))
+}
+
+/// Reads the body of a request; refuses one that is too large.
+pub(super) async fn read<B>(body: B) -> Result<Vec<u8>, Refusal>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, MAX_REQUEST_BYTES).collect().await {
         Ok(collected) => Ok(collected.to_bytes().to_vec()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            let message = format!("the request is larger than {REQUEST_BYTES} bytes");
-            Err(Box::new(failure(StatusCode::PAYLOAD_TOO_LARGE, -32600, &message)))
+            let message = format!("the request is larger than {MAX_REQUEST_BYTES} bytes");
+            refuse(StatusCode::PAYLOAD_TOO_LARGE, &message)
         }
-        Err(_) => Err(Box::new(failure(StatusCode::BAD_REQUEST, -32600, "the request could not be read"))),
+        Err(_) => refuse(StatusCode::BAD_REQUEST, "the request could not be read"),
     }
 }
 
-/// Reads the body of a response, on disk where it is large.
-pub(super) async fn read_response(mut body: Incoming, limits: Arc<Limits>) -> hyper::Result<Framed> {
-    let mut intake = Intake::new(limits);
+/// Reads the body of a response; a large one is spooled.
+pub(super) async fn read_response(mut body: Incoming, limits: Arc<Limits>) -> hyper::Result<Received> {
+    let mut buffer = MessageBuffer::new(limits);
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
-            intake.push(&data);
+            buffer.push(&data);
         }
-        if let Some(too_long) = intake.overflow() {
-            return Ok(Framed::TooLong(too_long));
+        if let Some(too_large) = buffer.overflow() {
+            return Ok(Received::TooLarge(too_large));
         }
     }
-    Ok(intake.finish().unwrap_or_else(|| Framed::Message(Message::Memory(Vec::new()))))
+    Ok(buffer.finish().unwrap_or_else(|| Received::Message(Message::Memory(Vec::new()))))
 }
 
-/// Returns a response that is JSON.
+/// Returns a JSON response.
 pub(super) fn json(status: StatusCode, bytes: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(full(bytes));
     *response.status_mut() = status;
@@ -60,88 +74,97 @@ pub(super) fn failure(status: StatusCode, code: i64, message: &str) -> Response<
     json(status, error_response(b"null", &RpcError { code, message: message.to_owned() }))
 }
 
-/// Runs what may take long away from the thread that carries messages.
-async fn apart<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    // It fails only where it panics, and then there is nothing to pass on.
-    tokio::task::spawn_blocking(run).await.ok()
-}
-
-/// Lets the gate see a message of the server, and returns what to pass on.
-pub(super) async fn from_server(link: &Arc<Link>, message: impl Into<Message>) -> Option<Message> {
-    let message = message.into();
-    let mut from = if !message.is_larger_than(LARGE) {
-        link.from_server(message)
-    } else {
-        let link = Arc::clone(link);
-        apart(move || link.from_server(message)).await?
-    };
-    if let Some(later) = from.later {
-        let link = Arc::clone(link);
-        from = apart(move || link.finish(*later)).await?;
-    }
-    from.forward
-}
-
-/// Lets the gate see a message, and calls back with what to pass on: at once where nothing takes long.
-pub(super) fn pass_on(link: Arc<Link>, message: Message, then: impl FnOnce(Message) + Send + 'static) {
-    if !message.is_larger_than(LARGE) {
-        let from = link.from_server(message);
-        match (from.later, from.forward) {
-            (None, Some(forward)) => then(forward),
-            (None, None) => {}
-            (Some(later), _) => {
-                tokio::task::spawn_blocking(move || {
-                    let from = link.finish(*later);
-                    from.forward.map(then)
-                });
-            }
-        }
-        return;
-    }
-    tokio::spawn(async move {
-        if let Some(forward) = from_server(&link, message).await {
-            then(forward);
-        }
-    });
-}
-
-/// Answers what is ours: one answer, or a batch of them.
-pub(super) async fn answer(
-    link: &Arc<Link>,
-    orders: Vec<Order>,
-    batch: bool,
-    modern: bool,
-) -> Response<Body> {
-    let link = Arc::clone(link);
-    let answers = apart(move || orders.iter().map(|order| link.carry_out(order)).collect::<Vec<_>>()).await;
-    let answers = answers.unwrap_or_default();
+/// Returns a JSON response that is one answer, or a batch of them.
+pub(super) fn json_answers(status: StatusCode, answers: &[Vec<u8>], is_batch: bool) -> Response<Body> {
     let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.trim_ascii_end()).collect();
     match answers.as_slice() {
-        [one] if !batch => json(if modern { status_of(one) } else { StatusCode::OK }, one.to_vec()),
-        many => json(StatusCode::OK, [b"[", many.join(&b","[..]).as_slice(), b"]"].concat()),
+        [one] if !is_batch => json(status, one.to_vec()),
+        many => json(status, [b"[", many.join(&b","[..]).as_slice(), b"]"].concat()),
     }
 }
 
-/// Returns the status that goes with an answer to a request without a session.
-pub(super) fn status_of(answer: &[u8]) -> StatusCode {
-    let envelope = messages(answer).and_then(|places| Envelope::read(answer, places.first()?));
-    let code = envelope.and_then(|envelope| {
-        let code = tidegate_gate::raw::member(answer, &envelope.error?, "code")?;
-        std::str::from_utf8(&answer[code]).ok()?.parse().ok()
-    });
-    code.map_or(StatusCode::OK, modern::status)
+/// Runs work that may take long on a blocking thread; returns `None` if it panics.
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
 }
 
-/// Checks a request without a session; returns the answer that refuses it.
-pub(super) fn check_modern(headers: &HeaderMap, body: &[u8]) -> Result<(), Box<Response<Body>>> {
-    let place = messages(body).and_then(|places| places.first().cloned());
-    let Some(envelope) = place.and_then(|place| Envelope::read(body, &place)) else { return Ok(()) };
-    if envelope.kind() != Kind::Request {
-        return Ok(());
+/// Hands a message of the server to a link; returns what to do once it is shaped, if it has to be.
+pub(super) async fn from_server(link: &Arc<Link>, message: ServerMessage) -> ServerOutcome {
+    let mut outcome = match message.message.is_larger_than(MAX_INLINE_BYTES) {
+        false => link.parsed_from_server(message),
+        true => {
+            let link = Arc::clone(link);
+            run_blocking(move || link.parsed_from_server(message)).await.unwrap_or_default()
+        }
+    };
+    if let Some(job) = outcome.shape_job.take() {
+        let link = Arc::clone(link);
+        let shaped = run_blocking(move || link.finish(*job)).await.unwrap_or_default();
+        outcome = merge(outcome, shaped);
     }
-    let method = envelope.method.as_deref().unwrap_or_default();
-    modern::check(headers, body, method, envelope.params.as_ref()).map_err(|error| {
-        let id = envelope.id.clone().map_or(&b"null"[..], |id| &body[id]);
-        Box::new(json(modern::status(error.code), error_response(id, &error)))
+    outcome
+}
+
+/// Hands a message of the server to a link, and calls back with what to forward and the code of an error response: at once
+/// if nothing takes long.
+pub(super) fn pass_on(
+    link: Arc<Link>,
+    message: ServerMessage,
+    log: &Log,
+    forward: impl FnOnce(Message, Option<i64>) + Send + 'static,
+) {
+    let log = Arc::clone(log);
+    let finish = move |outcome: ServerOutcome| {
+        outcome.dropped.iter().for_each(|reason| log(reason));
+        if let Some(message) = outcome.forward {
+            forward(message, outcome.error_code);
+        }
+    };
+    if message.message.is_larger_than(MAX_INLINE_BYTES) {
+        tokio::spawn(async move { finish(from_server(&link, message).await) });
+        return;
+    }
+    let mut outcome = link.parsed_from_server(message);
+    match outcome.shape_job.take() {
+        None => finish(outcome),
+        Some(job) => {
+            tokio::task::spawn_blocking(move || finish(merge(outcome, link.finish(*job))));
+        }
+    }
+}
+
+/// Adds the outcome of a shape job to that of the message it came from.
+fn merge(first: ServerOutcome, shaped: ServerOutcome) -> ServerOutcome {
+    ServerOutcome { dropped: [first.dropped, shaped.dropped].concat(), ..shaped }
+}
+
+/// Answers local requests: one answer, or a batch of them.
+pub(super) async fn answer(
+    link: &Arc<Link>,
+    requests: Vec<LocalRequest>,
+    is_batch: bool,
+    is_modern: bool,
+) -> Response<Body> {
+    let link = Arc::clone(link);
+    let work = move || requests.iter().map(|request| link.local_answer(request)).collect::<Vec<_>>();
+    let answers = run_blocking(work).await.unwrap_or_default();
+    let status = match answers.as_slice() {
+        [one] if is_modern && !is_batch => modern::status_of(one.error_code),
+        _ => StatusCode::OK,
+    };
+    let lines: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.line).collect();
+    json_answers(status, &lines, is_batch)
+}
+
+/// Checks the headers of a request without a session; returns the response that refuses it.
+pub(super) fn check_modern(
+    headers: &HeaderMap,
+    body: &[u8],
+    head: Option<&MessageHead>,
+) -> Result<(), Refusal> {
+    let Some(head) = head.filter(|head| head.kind() == MessageKind::Request) else { return Ok(()) };
+    modern::check(headers, body, head).map_err(|error| {
+        let status = modern::status_of(Some(error.code));
+        Box::new(json(status, error_response(head.id_bytes(), &error)))
     })
 }

@@ -1,16 +1,16 @@
-//! The cutter of events, for the fuzzers.
+//! Access to the event splitter for the fuzzers.
 
 use std::sync::Arc;
 
 use super::body::Piece;
-use super::sse::{Event, Events};
+use super::sse::{Event, EventSplitter};
 use crate::fuzzing::Found;
-use crate::held::{Framed, Limits, Message};
+use crate::spool::{Limits, Message, Received};
 
-/// An event that was cut out of a stream.
+/// An event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
-    /// Its bytes, without its data where that is large.
+pub struct FoundEvent {
+    /// Its bytes, without its data if the event is large.
     pub raw: Vec<u8>,
     /// Its data.
     pub data: Option<Found>,
@@ -18,52 +18,52 @@ pub struct Cut {
     pub id: Option<String>,
     /// How long to wait before connecting again.
     pub retry: Option<u64>,
-    /// What crosses where nothing is changed.
-    pub as_it_came: Vec<u8>,
-    /// What crosses where its data is put into it as if it were new.
+    /// The event as it is forwarded when nothing is changed.
+    pub unchanged: Vec<u8>,
+    /// The event as it is written when its data is replaced by the same data.
     pub with_data: Option<Vec<u8>>,
 }
 
-/// What was cut out of a stream.
+/// What was found in a stream.
 #[derive(Debug)]
 pub struct Stream {
     /// The events.
-    pub cuts: Vec<Cut>,
+    pub events: Vec<FoundEvent>,
     /// What came after the last of them.
     pub rest: Vec<u8>,
-    /// How many bytes were held in memory at most.
-    pub held: usize,
+    /// The largest number of bytes that were in memory.
+    pub memory_bytes: usize,
 }
 
-/// Cuts events out of the pieces of a stream.
+/// Splits the pieces of a stream into events.
 pub fn events<'p>(pieces: impl Iterator<Item = &'p [u8]>, limits: Limits) -> Stream {
-    let mut events = Events::new(Arc::new(limits));
-    let (mut cuts, mut held) = (Vec::new(), 0);
+    let mut splitter = EventSplitter::new(Arc::new(limits));
+    let (mut events, mut memory_bytes) = (Vec::new(), 0);
     for piece in pieces {
-        events.push(piece);
-        while let Some(event) = events.next() {
-            cuts.push(cut(event));
+        splitter.push(piece);
+        while let Some(event) = splitter.next() {
+            events.push(found(event));
         }
-        held = held.max(events.held());
+        memory_bytes = memory_bytes.max(splitter.memory_bytes());
     }
-    Stream { cuts, rest: events.rest(), held }
+    Stream { events, rest: splitter.rest(), memory_bytes }
 }
 
-fn cut(mut event: Event) -> Cut {
+fn found(mut event: Event) -> FoundEvent {
     let (raw, id, retry) = (event.raw.clone(), event.id.take(), event.retry);
-    let cut = Cut { as_it_came: raw.clone(), raw, data: None, id, retry, with_data: None };
+    let found = FoundEvent { unchanged: raw.clone(), raw, data: None, id, retry, with_data: None };
     match event.data.take() {
-        None => cut,
-        Some(Framed::Message(message)) => {
+        None => found,
+        Some(Received::Message(message)) => {
             let copy = || match &message {
                 Message::Memory(bytes) => Message::Memory(bytes.clone()),
                 Message::Disk(spooled) => Message::Disk(spooled.clone()),
             };
             let with_data = Some(bytes(event.with_data(copy())));
-            let as_it_came = bytes(event.unchanged(copy()));
-            Cut { data: Some(Framed::Message(message).into()), as_it_came, with_data, ..cut }
+            let unchanged = bytes(event.unchanged(copy()));
+            FoundEvent { data: Some(Received::Message(message).into()), unchanged, with_data, ..found }
         }
-        Some(too_long) => Cut { data: Some(too_long.into()), ..cut },
+        Some(too_large) => FoundEvent { data: Some(too_large.into()), ..found },
     }
 }
 

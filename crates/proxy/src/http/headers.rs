@@ -1,4 +1,7 @@
-//! Arguments that a tool wants repeated in headers: `x-mcp-header` in its schema names them.
+//! Arguments that a tool wants repeated in headers.
+//!
+//! `x-mcp-header` in the input schema of a tool names the header `mcp-param-...` for an argument. A client adds these
+//! headers to a call; whoever processes the body checks that both agree.
 
 use std::collections::HashMap;
 
@@ -7,19 +10,19 @@ use serde_json::Value;
 use tidegate_gate::RpcError;
 use tidegate_gate::raw::{self, Place};
 
-use super::modern::{MISMATCH, decode, encode};
+use super::modern::{HEADER_MISMATCH, decode, encode};
 
-/// The arguments of each tool that go into headers: their path, and the header's name.
+/// The arguments of each tool that are repeated in headers: their paths and the names of the headers.
 #[derive(Debug, Default)]
-pub(super) struct Parameters {
+pub(super) struct HeaderArguments {
     tools: HashMap<String, Vec<(Vec<String>, HeaderName)>>,
 }
 
-/// Nesting beyond this is not looked into.
-const DEEPEST: usize = 16;
+/// How deep a schema is searched.
+const MAX_SCHEMA_DEPTH: usize = 16;
 
-impl Parameters {
-    /// Reads them from an answer to `tools/list`.
+impl HeaderArguments {
+    /// Learns them from a response to `tools/list`.
     pub(super) fn learn(&mut self, message: &[u8]) {
         if memchr::memmem::find(message, b"x-mcp-header").is_none() {
             return;
@@ -34,16 +37,20 @@ impl Parameters {
         }
     }
 
-    /// Checks that the headers of a call say what its arguments say.
-    pub(super) fn check(&self, headers: &HeaderMap, body: &[u8], params: &Place) -> Result<(), RpcError> {
+    /// Returns the path, header and value of each argument of a call that is repeated in a header; the value is `None` if
+    /// the call does not give it.
+    fn values(&self, body: &[u8], params: &Place) -> Vec<(&[String], &HeaderName, Option<String>)> {
         let name = raw::member(body, params, "name").and_then(|name| raw::text(body, &name));
-        let Some(wanted) = name.and_then(|name| self.tools.get(name.as_ref())) else { return Ok(()) };
-        let arguments = raw::member(body, params, "arguments").map(|place| &body[place]);
-        let Ok(arguments) = serde_json::from_slice::<Value>(arguments.unwrap_or(b"{}")) else {
-            return Ok(());
-        };
-        for (path, header) in wanted {
-            let expected = text_of(path.iter().fold(&arguments, |value, key| &value[key]));
+        let Some(repeated) = name.and_then(|name| self.tools.get(name.as_ref())) else { return Vec::new() };
+        let arguments = raw::member(body, params, "arguments").map_or(&b"{}"[..], |range| &body[range]);
+        let Ok(arguments) = serde_json::from_slice::<Value>(arguments) else { return Vec::new() };
+        let value = |path: &[String]| text_of(path.iter().fold(&arguments, |value, key| &value[key]));
+        repeated.iter().map(|(path, header)| (path.as_slice(), header, value(path))).collect()
+    }
+
+    /// Checks that the headers of a call agree with its arguments.
+    pub(super) fn check(&self, headers: &HeaderMap, body: &[u8], params: &Place) -> Result<(), RpcError> {
+        for (path, header, expected) in self.values(body, params) {
             let mut given = headers.get_all(header).iter();
             let (first, more) = (given.next(), given.next().is_some());
             let first = first.map(|value| value.to_str().ok().and_then(decode));
@@ -54,21 +61,16 @@ impl Parameters {
             };
             if !agree {
                 let argument = path.join(".");
-                let message = format!("the header {header} does not say what the argument {argument} says");
-                return Err(RpcError { code: MISMATCH, message });
+                let message = format!("the header {header} differs from the argument {argument}");
+                return Err(RpcError { code: HEADER_MISMATCH, message });
             }
         }
         Ok(())
     }
 
-    /// Puts the headers for a call.
+    /// Adds the headers for a call.
     pub(super) fn put(&self, headers: &mut HeaderMap, body: &[u8], params: &Place) {
-        let name = raw::member(body, params, "name").and_then(|name| raw::text(body, &name));
-        let Some(wanted) = name.and_then(|name| self.tools.get(name.as_ref())) else { return };
-        let arguments = raw::member(body, params, "arguments").map(|place| &body[place]);
-        let Ok(arguments) = serde_json::from_slice::<Value>(arguments.unwrap_or(b"{}")) else { return };
-        for (path, header) in wanted {
-            let text = text_of(path.iter().fold(&arguments, |value, key| &value[key]));
+        for (_, header, text) in self.values(body, params) {
             if let Some(value) = text.as_deref().and_then(encode) {
                 headers.insert(header.clone(), value);
             }
@@ -76,7 +78,7 @@ impl Parameters {
     }
 }
 
-/// A value as it stands in a header.
+/// Returns a value as it is written in a header.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -86,7 +88,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether two texts are the same, also as whole numbers: `42` and `42.0`.
+/// Returns whether two texts are the same, also as numbers: `42` and `42.0`.
 fn same(one: &str, two: &str) -> bool {
     let plain = |text: &str| {
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.'))
@@ -97,7 +99,7 @@ fn same(one: &str, two: &str) -> bool {
 }
 
 fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, HeaderName)>) {
-    if path.len() > DEEPEST {
+    if path.len() > MAX_SCHEMA_DEPTH {
         return;
     }
     for (key, property) in schema["properties"].as_object().into_iter().flatten() {

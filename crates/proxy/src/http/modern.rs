@@ -1,5 +1,7 @@
-//! What 2026-07-28 asks of an HTTP request: headers that say what the body says, so that others on the way need not
-//! read it. Whoever processes the body checks that they agree.
+//! The headers that revision 2026-07-28 asks for: they repeat parts of the body, so that intermediaries need not read it.
+//! Whoever processes the body checks that both agree.
+
+use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,6 +10,8 @@ use hyper::header::{HeaderMap, HeaderValue};
 use tidegate_gate::RpcError;
 use tidegate_gate::raw::{self, Place};
 
+use crate::message::MessageHead;
+
 pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 pub(super) const METHOD_HEADER: &str = "mcp-method";
 pub(super) const NAME_HEADER: &str = "mcp-name";
@@ -15,14 +19,17 @@ pub(super) const SESSION_HEADER: &str = "mcp-session-id";
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The first revision without sessions.
-const FIRST: &str = "2026-07-28";
+const FIRST_MODERN_VERSION: &str = "2026-07-28";
 
-/// Headers and body do not say the same.
-pub(super) const MISMATCH: i64 = -32020;
+/// The code of the error for headers that differ from the body.
+pub(super) const HEADER_MISMATCH: i64 = -32020;
 
-/// Returns whether a request is of a revision without sessions, by its header.
+/// Returns whether a request is of a revision without sessions, by its version header.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
-    headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok()).is_some_and(|version| version >= FIRST)
+    headers
+        .get(VERSION_HEADER)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|version| version >= FIRST_MODERN_VERSION)
 }
 
 /// Returns the member of the params that `Mcp-Name` repeats.
@@ -34,13 +41,14 @@ fn name_key(method: &str) -> Option<&'static str> {
     }
 }
 
-/// Checks that the headers of a request say what its body says.
-pub(super) fn check(
-    headers: &HeaderMap,
-    body: &[u8],
-    method: &str,
-    params: Option<&Place>,
-) -> Result<(), RpcError> {
+fn name_of<'b>(body: &'b [u8], method: &str, params: Option<&Place>) -> Option<Cow<'b, str>> {
+    let name = raw::member(body, params?, name_key(method)?)?;
+    raw::text(body, &name)
+}
+
+/// Checks that the headers of a request agree with its body.
+pub(super) fn check(headers: &HeaderMap, body: &[u8], head: &MessageHead) -> Result<(), RpcError> {
+    let (method, params) = (head.method(), head.params.as_ref());
     let invalid = |message: String| Err(RpcError { code: -32602, message });
     let meta = params.and_then(|params| raw::member(body, params, "_meta"));
     let Some(meta) = meta.filter(|meta| body[meta.start] == b'{') else {
@@ -53,15 +61,17 @@ pub(super) fn check(
     }
     for name in [VERSION_HEADER, METHOD_HEADER, NAME_HEADER] {
         if headers.get_all(name).iter().count() > 1 {
-            return Err(RpcError { code: MISMATCH, message: format!("{name} stands more than once") });
+            return Err(RpcError {
+                code: HEADER_MISMATCH,
+                message: format!("the header {name} occurs more than once"),
+            });
         }
     }
     let version = raw::member(body, &meta, VERSION).and_then(|place| raw::text(body, &place));
     agree(headers, VERSION_HEADER, version.as_deref())?;
     agree(headers, METHOD_HEADER, Some(method))?;
-    let named = name_key(method).and_then(|key| raw::member(body, params?, key));
-    if let Some(named) = named.and_then(|place| raw::text(body, &place)) {
-        agree(headers, NAME_HEADER, Some(&named))?;
+    if let Some(name) = name_of(body, method, params) {
+        agree(headers, NAME_HEADER, Some(&name))?;
     }
     Ok(())
 }
@@ -73,12 +83,12 @@ fn agree(headers: &HeaderMap, name: &str, expected: Option<&str>) -> Result<(), 
     }
     let given = given.map_or_else(|| "is missing".to_owned(), |given| format!("is {given:?}"));
     Err(RpcError {
-        code: MISMATCH,
-        message: format!("the header {name} {given}, which is not what the body says"),
+        code: HEADER_MISMATCH,
+        message: format!("the header {name} {given}, which differs from the body"),
     })
 }
 
-/// Reads a value, which is base64 where it could not stand in a header otherwise.
+/// Decodes a header value, which is base64 if it could not be written otherwise.
 pub(super) fn decode(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
@@ -86,7 +96,7 @@ pub(super) fn decode(value: &str) -> Option<String> {
     }
 }
 
-/// Writes a value as it may stand in a header.
+/// Encodes a value for a header.
 pub(super) fn encode(value: &str) -> Option<HeaderValue> {
     let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && value.trim() == value
@@ -95,18 +105,18 @@ pub(super) fn encode(value: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&text).ok()
 }
 
-/// Puts the headers that say what a body says.
-pub(super) fn put(headers: &mut HeaderMap, body: &[u8], method: &str, params: Option<&Place>) -> bool {
+/// Adds the headers that repeat parts of a body; returns whether the message is of a revision without sessions.
+pub(super) fn put(headers: &mut HeaderMap, body: &[u8], head: &MessageHead) -> bool {
+    let (method, params) = (head.method(), head.params.as_ref());
     let meta = params.and_then(|params| raw::member(body, params, "_meta"));
     let version =
         meta.and_then(|meta| raw::member(body, &meta, VERSION)).and_then(|place| raw::text(body, &place));
     let Some(version) = version else { return false };
-    let named = name_key(method).and_then(|key| raw::member(body, params?, key));
-    let named = named.and_then(|place| raw::text(body, &place));
+    let name_value = name_of(body, method, params);
     for (name, value) in [
         (VERSION_HEADER, Some(version.as_ref())),
         (METHOD_HEADER, Some(method)),
-        (NAME_HEADER, named.as_deref()),
+        (NAME_HEADER, name_value.as_deref()),
     ] {
         if let Some(value) = value.and_then(encode) {
             headers.insert(name, value);
@@ -115,11 +125,11 @@ pub(super) fn put(headers: &mut HeaderMap, body: &[u8], method: &str, params: Op
     true
 }
 
-/// Returns the status that goes with an error of a request without a session.
-pub(super) fn status(code: i64) -> StatusCode {
-    match code {
-        -32601 => StatusCode::NOT_FOUND,
-        -32700 | -32600 | -32602 | -32022..=-32020 => StatusCode::BAD_REQUEST,
+/// Returns the status of the response to a request without a session, by the code of its error.
+pub(super) fn status_of(error_code: Option<i64>) -> StatusCode {
+    match error_code {
+        Some(-32601) => StatusCode::NOT_FOUND,
+        Some(-32700 | -32600 | -32602 | -32022..=-32020) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
 }
@@ -127,6 +137,7 @@ pub(super) fn status(code: i64) -> StatusCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::parse_heads;
 
     fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
         let mut map = HeaderMap::new();
@@ -137,13 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn headers_must_say_what_the_body_says() {
+    fn headers_must_agree_with_the_body() {
         let body = r#"{"method":"tools/call","params":{"name":"ü","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#.as_bytes();
-        let params = raw::member(body, &(0..body.len()), "params");
         let right =
             [(VERSION_HEADER, "2026-07-28"), (METHOD_HEADER, "tools/call"), (NAME_HEADER, "=?base64?w7w=?=")];
         let code = |fields: &[(&'static str, &str)]| {
-            check(&headers(fields), body, "tools/call", params.as_ref()).map_err(|error| error.code)
+            check(&headers(fields), body, &parse_heads(body).unwrap()[0]).map_err(|error| error.code)
         };
         assert_eq!(code(&right), Ok(()));
         for at in 0..right.len() {
@@ -156,8 +166,8 @@ mod tests {
             assert_eq!(code(&twice), Err(-32020), "{} twice", right[at].0);
         }
         let bare = br#"{"method":"tools/list","params":{}}"#;
-        let params = raw::member(bare, &(0..bare.len()), "params");
-        assert_eq!(check(&headers(&right), bare, "tools/list", params.as_ref()).unwrap_err().code, -32602);
+        let head = &parse_heads(bare).unwrap()[0];
+        assert_eq!(check(&headers(&right), bare, head).unwrap_err().code, -32602);
     }
 
     #[test]

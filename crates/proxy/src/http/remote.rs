@@ -1,4 +1,4 @@
-//! A server that is reached over HTTP.
+//! A server over HTTP: connecting to it and sending requests.
 
 use std::io;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use hyper_util::rt::TokioExecutor;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The address makes no sense.
-    #[error("what was given is not an address of a server; one looks like https://example.com/mcp")]
+    /// The address is invalid.
+    #[error("the address of the server is invalid; it looks like https://example.com/mcp")]
     Address,
     /// The system's certificates cannot be read.
     #[error("the certificates of this system cannot be read")]
@@ -26,9 +26,9 @@ pub enum RemoteError {
     /// The server cannot be reached.
     #[error("the server at {host} cannot be reached")]
     Unreachable {
-        /// Where; the rest of an address may be a secret.
+        /// Its host; the rest of an address may be a secret.
         host: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -39,27 +39,27 @@ enum Transport {
     Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
 }
 
-/// A server that is reached over HTTP. Redirects are not followed: they could lead anywhere.
+/// A server over HTTP. Redirects are not followed, because they could lead anywhere.
 pub struct Remote {
     transport: Transport,
     url: Uri,
     headers: HeaderMap,
 }
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(10);
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Remote {
     /// Returns a server at an address; `headers` are sent with every request.
     ///
     /// # Errors
     ///
-    /// An address that makes no sense.
+    /// An invalid address.
     pub fn new(url: &str, headers: HeaderMap) -> Result<Self, RemoteError> {
         let uri: Uri = url.parse().map_err(|_| RemoteError::Address)?;
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECT));
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
         connector.enforce_http(false);
         let transport = match (uri.scheme_str(), uri.host()) {
             (Some("http"), Some(_)) => {
@@ -76,14 +76,14 @@ impl Remote {
         Ok(Self { transport, url: uri, headers })
     }
 
-    /// Returns the address as far as it can be told: what is behind the host may be a secret, as may be what is before it.
+    /// Returns scheme, host and port of the address; what comes before and after them may be a secret.
     pub(super) fn host(&self) -> String {
         let scheme = self.url.scheme_str().unwrap_or_default();
         let port = self.url.port().map_or_else(String::new, |port| format!(":{port}"));
         format!("{scheme}://{}{port}", self.url.host().unwrap_or_default())
     }
 
-    /// Sends a request and returns the head of its response; the body follows.
+    /// Sends a request and returns its response, whose body follows.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -105,16 +105,16 @@ impl Remote {
     }
 }
 
-/// Reads a header as it stands in the environment: `Authorization=API_AUTH` names header and variable.
+/// Parses the name and value of a header.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Says what is invalid.
 pub fn header_of(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let name = HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| format!("{name:?} is not the name of a header"))?;
-    let mut value = HeaderValue::from_str(value)
-        .map_err(|_| format!("the value of {name} is not possible in a header"))?;
+    let mut value =
+        HeaderValue::from_str(value).map_err(|_| format!("the value of {name} is not valid in a header"))?;
     value.set_sensitive(true);
     Ok((name, value))
 }

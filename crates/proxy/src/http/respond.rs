@@ -1,5 +1,5 @@
-//! How a request in front of a server on stdio is answered: by plain JSON where the answer comes at once and alone, and by a
-//! stream of events otherwise.
+//! Responses to requests for a server on stdio: plain JSON if the response arrives soon and alone, a stream of events
+//! otherwise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,21 @@ use hyper::{Response, StatusCode};
 use tokio::sync::{mpsc, watch};
 
 use super::body::{Body, full, stream, whole};
-use super::exchange::{self, failure, status_of};
-use super::modern::SESSION_HEADER;
-use super::peer::{Peer, Said};
+use super::exchange::{self, failure};
+use super::modern::{SESSION_HEADER, status_of};
 use super::session::Session;
 use super::sse;
-use crate::held::Message;
+use super::stdio_server::{Delivery, StdioServer};
+use crate::spool::Message;
+
+/// How long a response may take before a stream is begun for it, which a client can resume.
+const MAX_PLAIN_WAIT: Duration = Duration::from_millis(100);
+/// How many ticks a response may take before a stream is begun for it.
+const MAX_QUIET_TICKS: u32 = 3;
+/// How often waiting requests look at the time.
+pub(super) const TICK: Duration = Duration::from_secs(5);
+/// How often a comment is sent on a stream that is waiting for its response.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
 
 pub(super) fn accepted() -> Response<Body> {
     let mut response = Response::new(full(""));
@@ -33,18 +42,18 @@ pub(super) fn events(session: &str, body: Body) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    name_session(headers, session);
+    set_session(headers, session);
     response
 }
 
-/// Returns a response that is a message.
+/// Returns a response with a message as its body.
 fn json(status: StatusCode, message: Message) -> Response<Body> {
     let mut response = exchange::json(status, "");
     *response.body_mut() = whole(message);
     response
 }
 
-fn name_session(headers: &mut HeaderMap, session: &str) {
+fn set_session(headers: &mut HeaderMap, session: &str) {
     if let Ok(id) = HeaderValue::from_str(session)
         && !session.is_empty()
     {
@@ -52,86 +61,87 @@ fn name_session(headers: &mut HeaderMap, session: &str) {
     }
 }
 
-/// The answer alone as JSON, or, where something comes before it, a stream.
+/// Returns the response alone as JSON or, if something comes before it or it takes long, a stream. `open` requests wait
+/// for a response.
 pub(super) async fn legacy(
     session: Arc<Session>,
     number: u64,
     mut open: usize,
-    mut heard: mpsc::Receiver<Said>,
-    batch: bool,
-    primes: bool,
+    mut deliveries: mpsc::Receiver<Delivery>,
+    is_batch: bool,
+    takes_empty_events: bool,
 ) -> Response<Body> {
-    // Something that answers no request may be put on the stream while we wait, so it must be there.
+    // Messages that belong to no request may be put on the stream meanwhile, so it has to exist.
     let (sender, body) = stream();
     session.connect(number, None, &sender);
     let woken = session.woken(number);
     let first = tokio::select! {
-        first = heard.recv() => match first {
+        first = deliveries.recv() => match first {
             Some(first) => Some(first),
             None => {
                 session.forget(number);
                 return failure(StatusCode::BAD_GATEWAY, -32000, "the server ended before it answered");
             }
         },
-        // Something that answers no request, perhaps a request of the server's own, is there to be seen.
+        // A message that belongs to no request, perhaps a request of the server, has to reach the client now.
         () = woken.notified() => None,
-        () = tokio::time::sleep(SLOW) => None,
+        () = tokio::time::sleep(MAX_PLAIN_WAIT) => None,
     };
-    let alone = |first: &Said| first.last && open == 1 && !batch && session.is_quiet(number);
-    let (only, first) = if first.as_ref().is_some_and(alone) { (first, None) } else { (None, first) };
+    let is_alone = |first: &Delivery| first.is_response && open == 1 && !is_batch && session.is_quiet(number);
+    let (only, first) = if first.as_ref().is_some_and(is_alone) { (first, None) } else { (None, first) };
     if let Some(only) = only {
         session.forget(number);
         let mut response = json(StatusCode::OK, only.message);
-        name_session(response.headers_mut(), &session.id);
+        set_session(response.headers_mut(), &session.id);
         return response;
     }
-    if first.is_none() && session.is_quiet(number) && primes {
+    if first.is_none() && session.is_quiet(number) && takes_empty_events {
         session.put(number, Message::Memory(Vec::new()), false);
     }
     let id = session.id.clone();
     tokio::spawn(async move {
         let mut next = match first {
             Some(first) => Some(first),
-            None => heard.recv().await,
+            None => deliveries.recv().await,
         };
-        while let Some(said) = next {
-            open -= usize::from(said.last);
-            session.put(number, said.message, open == 0);
+        while let Some(delivery) = next {
+            open -= usize::from(delivery.is_response);
+            session.put(number, delivery.message, open == 0);
             if open == 0 {
                 return;
             }
-            next = heard.recv().await;
+            next = deliveries.recv().await;
         }
     });
     events(&id, body)
 }
 
-/// The answer alone as JSON, or, where something comes before it, a stream. A client that goes away cancels.
+/// Returns the response alone as JSON or, if something comes before it or it takes long, a stream. A client that
+/// disconnects cancels its request.
 pub(super) async fn modern(
-    peer: Arc<Peer>,
+    server: Arc<StdioServer>,
     numbers: Vec<u64>,
-    mut heard: mpsc::Receiver<Said>,
+    mut deliveries: mpsc::Receiver<Delivery>,
     mut ticks: watch::Receiver<()>,
 ) -> Response<Body> {
-    let waiting = Abandon { peer: Some(peer), numbers };
-    // A timer of its own for every request would wake the driver once more for each.
+    let waiting = CancelOnDrop { server: Some(server), numbers };
+    // All requests share one clock: a timer for each would wake the runtime once more per request.
     let mut quiet = 0;
     let first = loop {
         tokio::select! {
-            said = heard.recv() => break Ok(said),
+            delivery = deliveries.recv() => break Ok(delivery),
             changed = ticks.changed() => {
                 quiet += 1;
-                if quiet > QUIET_TICKS || changed.is_err() {
+                if quiet > MAX_QUIET_TICKS || changed.is_err() {
                     break Err(());
                 }
             }
         }
     };
     let first = match first {
-        Ok(Some(said)) if said.last => {
+        Ok(Some(delivery)) if delivery.is_response => {
             waiting.done();
-            let status = said.message.as_bytes().map_or(StatusCode::OK, status_of);
-            return json(status, said.message);
+            return json(status_of(delivery.error_code), delivery.message);
         }
         other => other,
     };
@@ -143,23 +153,23 @@ pub(super) async fn modern(
     tokio::spawn(async move {
         let mut next = first.ok().flatten();
         loop {
-            if let Some(said) = next.take() {
-                let last = said.last;
-                let sent = sender.send(sse::event_of(None, said.message)).await.is_ok();
-                if last || !sent {
-                    if last {
+            if let Some(delivery) = next.take() {
+                let is_response = delivery.is_response;
+                let sent = sender.send(sse::event_of(None, delivery.message)).await.is_ok();
+                if is_response || !sent {
+                    if is_response {
                         waiting.done();
                     }
                     return;
                 }
             }
             next = tokio::select! {
-                said = heard.recv() => match said {
-                    Some(said) => Some(said),
+                delivery = deliveries.recv() => match delivery {
+                    Some(delivery) => Some(delivery),
                     None => return waiting.done(),
                 },
                 () = sender.closed() => return,
-                () = tokio::time::sleep(PING) => {
+                () = tokio::time::sleep(PING_INTERVAL) => {
                     let _ = sender.send(": ping\n\n".into()).await;
                     None
                 }
@@ -169,32 +179,23 @@ pub(super) async fn modern(
     events("", body)
 }
 
-/// How long an answer may take before a stream is begun for it, which a client can come back to.
-const SLOW: Duration = Duration::from_millis(100);
-/// Ticks that an answer may take before the client is told that it will.
-const QUIET_TICKS: u32 = 3;
-/// How often waiting requests look at the time.
-pub(super) const TICK: Duration = Duration::from_secs(5);
-/// How often a client is told that its answer is still awaited.
-const PING: Duration = Duration::from_secs(15);
-
-/// Requests that nobody waits for any more once this is dropped, unless they are done.
-struct Abandon {
-    peer: Option<Arc<Peer>>,
+/// Cancels requests when it is dropped, unless they are done.
+struct CancelOnDrop {
+    server: Option<Arc<StdioServer>>,
     numbers: Vec<u64>,
 }
 
-impl Abandon {
+impl CancelOnDrop {
     fn done(mut self) {
-        self.peer = None;
+        self.server = None;
     }
 }
 
-impl Drop for Abandon {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        if let Some(peer) = self.peer.take() {
+        if let Some(server) = self.server.take() {
             let numbers = std::mem::take(&mut self.numbers);
-            tokio::spawn(async move { peer.abandon(&numbers).await });
+            tokio::spawn(async move { server.abandon(&numbers).await });
         }
     }
 }

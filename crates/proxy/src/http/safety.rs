@@ -1,44 +1,42 @@
-//! Who may speak to us over HTTP.
+//! Who may send requests over HTTP.
 //!
-//! A page in the user's browser can send requests to this machine: by name (DNS rebinding, so the Host must be one of
-//! ours exactly) or by address (so an Origin, which browsers always send, must be one that was allowed). An address that
-//! others can reach needs a token.
+//! A page in the user's browser can send requests to this machine. By a name that resolves to it (DNS rebinding), so `Host`
+//! must be exactly a name of this listener; by its address, so `Origin`, which browsers always send, must be an allowed
+//! one. An address that other machines can reach needs a bearer token.
 
 use std::net::SocketAddr;
 
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
 
-/// Who may speak to us.
+/// Who may send requests.
 #[derive(Debug, Clone, Default)]
 pub struct Safety {
-    /// Names that may stand in Host besides those of the loopback address.
+    /// Values of `Host` that are allowed besides those of the loopback address.
     pub hosts: Vec<String>,
-    /// Origins that may send requests besides those of the loopback address.
+    /// Values of `Origin` that are allowed besides those of the loopback address.
     pub origins: Vec<String>,
-    /// What a caller must present as its bearer token.
+    /// The bearer token that clients must send.
     pub token: Option<String>,
 }
 
-/// Why a request is refused.
+/// The response to a request that is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct Denied {
     pub(super) status: StatusCode,
     pub(super) message: &'static str,
 }
 
-const HOST_REFUSED: Refusal = Refusal {
+const HOST_REFUSED: Denied = Denied {
     status: StatusCode::FORBIDDEN,
     message: "this Host is not allowed; use the address tidegate listens on, or --allow-host",
 };
-const ORIGIN_REFUSED: Refusal =
-    Refusal { status: StatusCode::FORBIDDEN, message: "this Origin is not allowed; see --allow-origin" };
-const TOKEN_REFUSED: Refusal = Refusal {
-    status: StatusCode::UNAUTHORIZED,
-    message: "a bearer token is needed, and this is none or the wrong one",
-};
+const ORIGIN_REFUSED: Denied =
+    Denied { status: StatusCode::FORBIDDEN, message: "this Origin is not allowed; see --allow-origin" };
+const TOKEN_REFUSED: Denied =
+    Denied { status: StatusCode::UNAUTHORIZED, message: "the bearer token is missing or wrong" };
 
-/// What is checked of every request.
+/// The checks of every request.
 #[derive(Debug, Clone)]
 pub(super) struct Checks {
     hosts: Vec<String>,
@@ -65,34 +63,34 @@ impl Checks {
         Self { hosts, origins, token: safety.token.clone() }
     }
 
-    /// Checks a request; every answer to one that fails is the same whatever it asks for.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        match only(headers, &HOST) {
+    /// Checks a request by its headers alone, so a refusal tells nothing about what it asks for.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Denied> {
+        match single_value(headers, &HOST) {
             Some(Some(host)) if self.hosts.contains(&host) => {}
             _ => return Err(HOST_REFUSED),
         }
-        match only(headers, &ORIGIN) {
+        match single_value(headers, &ORIGIN) {
             None => {}
             Some(Some(origin)) if self.origins.contains(&origin) => {}
             Some(_) => return Err(ORIGIN_REFUSED),
         }
         match &self.token {
-            Some(token) if !self.bears(headers, token) => Err(TOKEN_REFUSED),
+            Some(token) if !has_token(headers, token) => Err(TOKEN_REFUSED),
             _ => Ok(()),
         }
     }
-
-    fn bears(&self, headers: &HeaderMap, token: &str) -> bool {
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else { return false };
-        let bytes = value.as_bytes();
-        let (scheme, given) = bytes.split_at_checked(7).unwrap_or((b"", bytes));
-        scheme.eq_ignore_ascii_case(b"bearer ") && same(given.trim_ascii(), token.as_bytes())
-    }
 }
 
-/// The only value of a header, in lower case. `None` without one, `Some(None)` where it is not one plain value.
-fn only(headers: &HeaderMap, name: &HeaderName) -> Option<Option<String>> {
+fn has_token(headers: &HeaderMap, token: &str) -> bool {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return false };
+    let bytes = value.as_bytes();
+    let (scheme, given) = bytes.split_at_checked(7).unwrap_or((b"", bytes));
+    scheme.eq_ignore_ascii_case(b"bearer ") && constant_time_eq(given.trim_ascii(), token.as_bytes())
+}
+
+/// Returns the value of a header in lower case: `None` without one, `Some(None)` if there are several or it is not text.
+fn single_value(headers: &HeaderMap, name: &HeaderName) -> Option<Option<String>> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
     if values.next().is_some() {
@@ -101,8 +99,8 @@ fn only(headers: &HeaderMap, name: &HeaderName) -> Option<Option<String>> {
     Some(first.to_str().ok().map(str::to_ascii_lowercase))
 }
 
-/// Compares in a time that tells nothing but the length.
-fn same(one: &[u8], two: &[u8]) -> bool {
+/// Compares in a time that depends on the length alone.
+fn constant_time_eq(one: &[u8], two: &[u8]) -> bool {
     one.len() == two.len() && one.iter().zip(two).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
 

@@ -1,4 +1,4 @@
-//! Listening: connections, what they may send, and the end.
+//! The HTTP listener: it accepts connections, checks each request, and shuts down in order.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,59 +19,59 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use super::body::Body;
-use super::bridge::Bridge;
 use super::exchange::failure;
-use super::reverse::Reverse;
+use super::http_to_http::HttpToHttp;
+use super::http_to_stdio::HttpToStdio;
 use super::safety::{Checks, Safety};
 
-/// What stands behind.
+/// The server behind the listener.
 #[derive(Clone)]
-pub enum Front {
-    /// A server that is reached over HTTP.
-    Reverse(Arc<Reverse>),
+pub enum Backend {
+    /// A server over HTTP.
+    Http(Arc<HttpToHttp>),
     /// A server on stdio.
-    Bridge(Arc<Bridge>),
+    Stdio(Arc<HttpToStdio>),
 }
 
-/// Where and for whom to listen.
+/// Options of the listener.
 pub struct Options {
     /// The address; port 0 takes a free one.
     pub address: SocketAddr,
-    /// Who may speak to us.
+    /// Who may send requests.
     pub safety: Safety,
-    /// Called once requests are taken, with the address they are taken at.
+    /// Called with the bound address once requests are accepted.
     pub ready: Box<dyn FnOnce(SocketAddr) + Send>,
 }
 
-/// Why nobody can be listened to.
+/// Why the listener cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Others could reach the address, and nothing says who they are.
-    #[error("{0} can be reached from other machines, and no token is asked for")]
+    /// Other machines could reach the address, and no token protects it.
+    #[error("{0} can be reached from other machines, and no token is required")]
     Open(SocketAddr),
-    /// The address cannot be taken.
+    /// The address cannot be bound.
     #[error("cannot listen on {0}")]
     Address(SocketAddr, #[source] io::Error),
 }
 
-/// Requests that are worked on at once.
-const IN_FLIGHT: usize = 1024;
-/// How long requests may still take once we are told to end.
-const DRAIN: Duration = Duration::from_secs(10);
-/// How often sessions that nobody uses are ended.
-const TIDY: Duration = Duration::from_secs(60);
-/// How long the head of a request may take to arrive.
-const HEAD: Duration = Duration::from_secs(30);
-/// The most bytes of the head of a request.
-const HEAD_BYTES: usize = 64 * 1024;
+/// How many requests are handled at once.
+const MAX_IN_FLIGHT: usize = 1024;
+/// How long open requests may still take at shutdown.
+const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
+/// How often idle sessions are ended.
+const EXPIRE_INTERVAL: Duration = Duration::from_secs(60);
+/// How long the headers of a request may take to arrive.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest headers of a request.
+const MAX_HEADER_BYTES: usize = 64 * 1024;
 
-/// Listens until the process is told to end.
+/// Serves HTTP until the process is told to end.
 ///
 /// # Errors
 ///
-/// An address that cannot be taken, or that others could reach without a token.
-pub async fn serve(front: Front, options: Options) -> Result<(), ServeError> {
+/// An address that cannot be bound, or that other machines could reach without a token.
+pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError> {
     let Options { address, safety, ready } = options;
     if !address.ip().is_loopback() && safety.token.is_none() {
         return Err(ServeError::Open(address));
@@ -79,57 +79,57 @@ pub async fn serve(front: Front, options: Options) -> Result<(), ServeError> {
     let refused = |error| ServeError::Address(address, error);
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
-    let behind = front.clone();
-    let door =
-        Arc::new(Door { front, checks: Checks::new(&safety, bound), in_flight: Semaphore::new(IN_FLIGHT) });
+    let checks = Checks::new(&safety, bound);
+    let behind = backend.clone();
+    let service = Arc::new(Service { backend, checks, in_flight: Semaphore::new(MAX_IN_FLIGHT) });
     let graceful = GracefulShutdown::new();
-    let mut end = pin!(told_to_end());
-    let mut tidy = tokio::time::interval(TIDY);
+    let mut end = pin!(end_signal());
+    let mut expire = tokio::time::interval(EXPIRE_INTERVAL);
     ready(bound);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut end => break,
-            _ = tidy.tick() => {
-                if let Front::Bridge(bridge) = &behind {
-                    bridge.expire();
+            _ = expire.tick() => {
+                if let Backend::Stdio(front) = &behind {
+                    front.expire();
                 }
                 continue;
             }
         };
         let Ok((connection, _)) = accepted else {
-            // Out of file descriptors, most likely; others will be closed.
+            // Most likely there are no file descriptors left until other connections close.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        // An answer is one write; waiting for more to send with it only delays it.
+        // A response is one write; waiting for more to send with it only delays it.
         let _ = connection.set_nodelay(true);
-        let door = Arc::clone(&door);
-        let service = service_fn(move |request| {
-            let door = Arc::clone(&door);
-            async move { Ok::<_, Infallible>(door.answer(request).await) }
+        let service = Arc::clone(&service);
+        let answer = service_fn(move |request| {
+            let service = Arc::clone(&service);
+            async move { Ok::<_, Infallible>(service.answer(request).await) }
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(connection), service);
+            .header_read_timeout(HEADER_TIMEOUT)
+            .max_buf_size(MAX_HEADER_BYTES)
+            .serve_connection(TokioIo::new(connection), answer);
         let served = graceful.watch(served);
         tokio::spawn(async move {
-            // A client that is gone needs no answer.
+            // A client that is gone needs no response.
             let _ = served.await;
         });
     }
     drop(listener);
-    let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
-    if let Front::Bridge(bridge) = &behind {
-        bridge.end().await;
+    let _ = tokio::time::timeout(MAX_DRAIN_TIME, graceful.shutdown()).await;
+    if let Backend::Stdio(front) = &behind {
+        front.end().await;
     }
     Ok(())
 }
 
-/// Waits for TERM or an interrupt.
-async fn told_to_end() {
+/// Waits for SIGTERM or SIGINT.
+async fn end_signal() {
     let (Ok(mut term), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
@@ -141,38 +141,42 @@ async fn told_to_end() {
     }
 }
 
-/// What every request passes.
-struct Door {
-    front: Front,
+/// Handles requests.
+struct Service {
+    backend: Backend,
     checks: Checks,
     in_flight: Semaphore,
 }
 
-impl Door {
+impl Service {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        if let Err(refusal) = self.checks.check(request.headers()) {
-            let mut response = failure(refusal.status, -32000, refusal.message);
-            if refusal.status == StatusCode::UNAUTHORIZED {
+        if let Err(denied) = self.checks.check(request.headers()) {
+            let mut response = failure(denied.status, -32000, denied.message);
+            if denied.status == StatusCode::UNAUTHORIZED {
                 response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             return response;
         }
         if request.uri().path() != "/mcp" {
-            return failure(StatusCode::NOT_FOUND, -32600, "there is nothing here; the server is at /mcp");
+            return failure(StatusCode::NOT_FOUND, -32600, "not found; the server is at /mcp");
         }
         if ![Method::GET, Method::POST, Method::DELETE].contains(request.method()) {
-            return failure(StatusCode::METHOD_NOT_ALLOWED, -32600, "only GET, POST and DELETE are possible");
+            return failure(
+                StatusCode::METHOD_NOT_ALLOWED,
+                -32600,
+                "only GET, POST and DELETE are supported",
+            );
         }
-        // A stream that stays open is no work, so only what comes before the first byte counts.
+        // An open stream costs little, so only the time until the response begins counts.
         let Ok(_permit) = self.in_flight.try_acquire() else {
             let mut response =
                 failure(StatusCode::SERVICE_UNAVAILABLE, -32000, "too many requests at once; try again");
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return response;
         };
-        match &self.front {
-            Front::Reverse(front) => Arc::clone(front).answer(request).await,
-            Front::Bridge(front) => Arc::clone(front).answer(request).await,
+        match &self.backend {
+            Backend::Http(front) => Arc::clone(front).answer(request).await,
+            Backend::Stdio(front) => Arc::clone(front).answer(request).await,
         }
     }
 }

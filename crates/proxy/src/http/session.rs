@@ -1,7 +1,7 @@
-//! One legacy session: a server of its own, and the streams on which it speaks to its client.
+//! One legacy session: a server process of its own, and the event streams to its client.
 //!
-//! A stream belongs to a request, or is the one a client opens to listen. Events carry ids, and the latest are kept, so
-//! that a client whose connection broke can ask for what it missed.
+//! A stream belongs to a request, or is the one that a client opens to listen. Events carry ids, and the latest are kept,
+//! so a client whose connection broke can resume a stream.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,33 +11,39 @@ use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 
 use super::body::Piece;
-use super::peer::Peer;
+use super::exchange;
 use super::sse;
-use crate::held::Message;
-use crate::link::Link;
+use super::stdio_server::{Log, StdioServer};
+use crate::link::{Link, ServerMessage};
+use crate::spool::Message;
 
-/// Events of one stream that can be asked for again.
-const KEPT: usize = 256;
-/// Bytes of them that are held in memory.
-const KEPT_BYTES: usize = 1 << 20;
-/// Streams whose events can be asked for again.
-const STREAMS: usize = 64;
+/// How many events of one stream are kept for a client that resumes it.
+const MAX_KEPT_EVENTS: usize = 256;
+/// How many bytes of them are kept in memory.
+const MAX_KEPT_BYTES: usize = 1 << 20;
+/// How many streams can be resumed.
+const MAX_STREAMS: usize = 64;
 
-/// The stream of whoever listens for what answers no request.
+/// The stream for messages that belong to no request.
 pub(super) const LISTENING: u64 = 0;
 
 #[derive(Default)]
 struct Stream {
     next: u64,
     kept: VecDeque<(u64, Piece)>,
-    live: Option<mpsc::Sender<Piece>>,
+    /// The connection of the client, while there is one.
+    connection: Option<mpsc::Sender<Piece>>,
     over: bool,
-    /// Told when something is put on it.
+    /// Notified when something is put on the stream.
     woken: Arc<Notify>,
 }
 
 impl Stream {
-    /// Bytes in memory of the events that can be asked for again.
+    fn is_connected(&self) -> bool {
+        self.connection.as_ref().is_some_and(|connection| !connection.is_closed())
+    }
+
+    /// Returns how many bytes of kept events are in memory.
     fn kept_bytes(&self) -> usize {
         let bytes = |piece: &Piece| match piece {
             Piece::Bytes(bytes) => bytes.len(),
@@ -51,21 +57,21 @@ impl Stream {
 pub(super) struct Session {
     pub(super) id: String,
     pub(super) link: Arc<Link>,
-    pub(super) peer: Arc<Peer>,
+    pub(super) server: Arc<StdioServer>,
     streams: Mutex<HashMap<u64, Stream>>,
     next_stream: AtomicU64,
-    used: Mutex<Instant>,
+    last_used: Mutex<Instant>,
 }
 
 impl Session {
-    pub(super) fn new(id: String, link: Arc<Link>, peer: Arc<Peer>) -> Self {
+    pub(super) fn new(id: String, link: Arc<Link>, server: Arc<StdioServer>) -> Self {
         Self {
             id,
             link,
-            peer,
+            server,
             streams: Mutex::new(HashMap::from([(LISTENING, Stream::default())])),
             next_stream: AtomicU64::new(1),
-            used: Mutex::new(Instant::now()),
+            last_used: Mutex::new(Instant::now()),
         }
     }
 
@@ -73,23 +79,22 @@ impl Session {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the client is there.
+    /// Notes that the client used the session.
     pub(super) fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Since when the client has not been there; `None` while it listens.
+    /// Returns when the session was last used; `None` while its client listens.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        let listening =
-            self.streams().values().any(|stream| stream.live.as_ref().is_some_and(|live| !live.is_closed()));
-        (!listening).then(|| *self.used.lock().unwrap_or_else(PoisonError::into_inner))
+        let is_listening = self.streams().values().any(Stream::is_connected);
+        (!is_listening).then(|| *self.last_used.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Begins a stream for a request.
+    /// Begins a stream for a request; returns its number.
     pub(super) fn begin(&self) -> u64 {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
         let mut streams = self.streams();
-        if streams.len() > STREAMS
+        if streams.len() > MAX_STREAMS
             && let Some(oldest) = streams
                 .iter()
                 .filter(|(number, stream)| **number != LISTENING && stream.over)
@@ -102,33 +107,33 @@ impl Session {
         number
     }
 
-    /// Connects a client to a stream, from an event on; false where somebody listens there already.
-    pub(super) fn connect(&self, number: u64, after: Option<u64>, live: &mpsc::Sender<Piece>) -> bool {
+    /// Connects a client to a stream, after an event; returns false if another connection listens there already.
+    pub(super) fn connect(&self, number: u64, after: Option<u64>, connection: &mpsc::Sender<Piece>) -> bool {
         let mut streams = self.streams();
         let Some(stream) = streams.get_mut(&number) else { return false };
-        if stream.live.as_ref().is_some_and(|live| !live.is_closed()) && after.is_none() {
+        if stream.is_connected() && after.is_none() {
             return false;
         }
         let missed = stream.kept.iter().filter(|(event, _)| after.is_none_or(|after| *event > after));
         for (_, event) in missed {
-            // A reader that is just beginning has room for what was kept; one that has not will ask again.
-            let _ = live.try_send(event.clone());
+            // A new connection has room for these; a client that misses some resumes again.
+            let _ = connection.try_send(event.clone());
         }
-        stream.live = (!stream.over).then(|| live.clone());
+        stream.connection = (!stream.over).then(|| connection.clone());
         true
     }
 
-    /// Returns what is told when something is put on a stream.
+    /// Returns what is notified when something is put on a stream.
     pub(super) fn woken(&self, number: u64) -> Arc<Notify> {
         self.streams().get(&number).map(|stream| Arc::clone(&stream.woken)).unwrap_or_default()
     }
 
-    /// Returns whether nothing was put on a stream yet.
+    /// Returns whether nothing has been put on a stream yet.
     pub(super) fn is_quiet(&self, number: u64) -> bool {
         self.streams().get(&number).is_none_or(|stream| stream.next == 0)
     }
 
-    /// Puts a message on a stream. An empty one tells the client an id to come back with.
+    /// Puts a message on a stream. An empty one gives the client an event id to resume from.
     pub(super) fn put(&self, number: u64, message: Message, last: bool) {
         let mut streams = self.streams();
         let Some(stream) = streams.get_mut(&number) else { return };
@@ -137,40 +142,56 @@ impl Session {
         stream.woken.notify_one();
         let piece = sse::event_of(Some(&format!("{number}-{event}")), message);
         stream.kept.push_back((event, piece.clone()));
-        while stream.kept.len() > KEPT || (stream.kept.len() > 1 && stream.kept_bytes() > KEPT_BYTES) {
+        while stream.kept.len() > MAX_KEPT_EVENTS
+            || (stream.kept.len() > 1 && stream.kept_bytes() > MAX_KEPT_BYTES)
+        {
             stream.kept.pop_front();
         }
-        let sent = stream.live.as_ref().is_some_and(|live| live.try_send(piece).is_ok());
-        if !sent {
-            // Gone, or too slow: it can come back for what it missed.
-            stream.live = None;
-        }
-        if last {
-            stream.over = true;
-            stream.live = None;
+        let connection = stream.connection.as_ref();
+        let sent = connection.is_some_and(|connection| connection.try_send(piece).is_ok());
+        stream.over |= last;
+        if !sent || last {
+            // A client that is gone or too slow can resume the stream.
+            stream.connection = None;
         }
     }
 
-    /// Puts a message that answers no request where the client can see it: beside the newest open request, or where it
-    /// listens.
-    pub(super) fn put_other(&self, message: Message) {
+    /// Puts a message that belongs to no request on the stream of the newest open request or, without one, on the stream
+    /// where the client listens.
+    fn put_unrouted(&self, message: Message) {
         let number = {
             let streams = self.streams();
-            let open =
-                streams.iter().filter(|(number, stream)| **number != LISTENING && stream.live.is_some());
+            let open = streams
+                .iter()
+                .filter(|(number, stream)| **number != LISTENING && stream.connection.is_some());
             open.map(|(number, _)| *number).max().unwrap_or(LISTENING)
         };
         self.put(number, message, false);
     }
 
-    /// Ends a stream that is not needed, since its answer was sent whole.
+    /// Forwards the messages of the server that belong to no request, until the server is gone.
+    pub(super) async fn forward_unrouted(
+        self: Arc<Self>,
+        mut messages: mpsc::UnboundedReceiver<ServerMessage>,
+        log: Log,
+    ) {
+        while let Some(message) = messages.recv().await {
+            let outcome = exchange::from_server(&self.link, message).await;
+            outcome.dropped.iter().for_each(|reason| log(reason));
+            if let Some(message) = outcome.forward {
+                self.put_unrouted(message);
+            }
+        }
+    }
+
+    /// Removes a stream that is not needed, because its response was sent as plain JSON.
     pub(super) fn forget(&self, number: u64) {
         self.streams().remove(&number);
     }
 }
 
-/// Reads an event id back: the stream and the number of the event.
-pub(super) fn event_id(text: &str) -> Option<(u64, u64)> {
+/// Parses an event id: the number of the stream and that of the event.
+pub(super) fn parse_event_id(text: &str) -> Option<(u64, u64)> {
     let (stream, event) = text.split_once('-')?;
     Some((stream.parse().ok()?, event.parse().ok()?))
 }

@@ -1,21 +1,29 @@
-//! Server-sent events: cut out of a stream of bytes without changing them, and written.
+//! Server-sent events: splitting a stream of bytes into events without changing them, and writing events.
+//!
+//! The data of a large event goes to a message buffer, which spools it, and the other lines stay in memory; the event is put
+//! together again when it is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::body::Piece;
-use crate::held::{Framed, Intake, Limits, Message, TooLong};
+use crate::spool::{Limits, Message, MessageBuffer, Received, TooLarge};
 
-/// One event, with the bytes it came as.
+/// How many bytes of a line tell whether it is a data line.
+const DATA_PREFIX_BYTES: usize = b"data: ".len();
+/// How many bytes of a large event are kept besides its data; longer lines mean nothing in this protocol.
+const MAX_OTHER_BYTES: usize = 64 * 1024;
+
+/// One event, with the bytes that arrived.
 #[derive(Debug)]
 pub(super) struct Event {
-    /// All of it, to the end of the empty line; without its data where that is large.
+    /// All of it including the empty line at its end, but without its data if the event is large.
     pub(super) raw: Vec<u8>,
-    /// Where the data stood, if it is not in `raw`.
-    hole: Option<usize>,
-    /// The joined data; `None` where it has no data line, as a comment, or an empty one.
-    pub(super) data: Option<Framed>,
-    /// Its id.
+    /// The position of the data if it is not in `raw`.
+    data_position: Option<usize>,
+    /// The joined data; `None` if it is empty or there is no data line, as in a comment.
+    pub(super) data: Option<Received>,
+    /// The id of the event.
     pub(super) id: Option<String>,
     /// How long to wait before connecting again, in milliseconds.
     pub(super) retry: Option<u64>,
@@ -23,7 +31,7 @@ pub(super) struct Event {
 
 impl Event {
     fn read(raw: Vec<u8>) -> Self {
-        let mut event = Self { raw: Vec::new(), hole: None, data: None, id: None, retry: None };
+        let mut event = Self { raw: Vec::new(), data_position: None, data: None, id: None, retry: None };
         let mut joined: Option<Vec<u8>> = None;
         for line in lines(&raw) {
             let (name, value) = field(line);
@@ -39,29 +47,29 @@ impl Event {
         }
         event.raw = raw;
         let joined = joined.filter(|data| !data.trim_ascii().is_empty());
-        event.data = joined.map(|data| Framed::Message(data.into()));
+        event.data = joined.map(|data| Received::Message(data.into()));
         event
     }
 
-    /// Returns an event that stands for one that cannot be taken, before that has ended.
-    fn too_long(too_long: TooLong) -> Self {
-        Self { data: Some(Framed::TooLong(too_long)), ..Self::read(event(None, b"-")) }
+    /// Returns an event in place of one that is too large, before that one has ended.
+    fn too_large(too_large: TooLarge) -> Self {
+        Self { data: Some(Received::TooLarge(too_large)), ..Self::read(event(None, b"-")) }
     }
 
-    /// Returns the event with the data it came with.
+    /// Returns the event with its own data.
     pub(super) fn unchanged(self, data: Message) -> Piece {
-        if self.hole.is_some() { self.with_data(data) } else { self.raw.into() }
+        if self.data_position.is_some() { self.with_data(data) } else { self.raw.into() }
     }
 
-    /// Returns the event with other data; its other lines stay as they are.
+    /// Returns the event with other data; its other lines stay unchanged.
     pub(super) fn with_data(&self, data: Message) -> Piece {
-        match (self.hole, data) {
+        match (self.data_position, data) {
             (None, Message::Memory(data)) => self.with_line(&data).into(),
-            (Some(hole), Message::Memory(data)) => {
-                [&self.raw[..hole], &one_line(&data), &self.raw[hole..]].concat().into()
+            (Some(position), Message::Memory(data)) => {
+                [&self.raw[..position], &one_line(&data), &self.raw[position..]].concat().into()
             }
-            (hole, Message::Disk(data)) => {
-                let (before, after) = self.raw.split_at(hole.unwrap_or(0));
+            (position, Message::Disk(data)) => {
+                let (before, after) = self.raw.split_at(position.unwrap_or(0));
                 Piece::Disk(Box::new(data.on_one_line().between(before, after)))
             }
         }
@@ -81,12 +89,12 @@ impl Event {
                 out.push(b'\n');
             }
         }
-        // The line that ends the event is empty, so `lines` has handed it on already.
+        // `lines` also yields the empty line that ends the event.
         out
     }
 }
 
-/// The data as one line: line ends are left out, which in JSON mean nothing and here would end the data.
+/// Returns data as one line: line ends are only white space in JSON, but would end the data here.
 fn one_line(data: &[u8]) -> Cow<'_, [u8]> {
     let data = data.trim_ascii_end();
     match memchr::memchr2(b'\n', b'\r', data) {
@@ -101,7 +109,7 @@ pub(super) fn event(id: Option<&str>, data: &[u8]) -> Vec<u8> {
     if let Some(id) = id {
         out.extend_from_slice(format!("id: {id}\n").as_bytes());
     }
-    // One without data only tells an id to come back with, and when.
+    // An event without data only gives the client an id to resume from, and the time to wait.
     out.extend_from_slice(if data.is_empty() { b"retry: 1000\n" } else { b"event: message\n" });
     out.extend_from_slice(b"data: ");
     out.extend_from_slice(&one_line(data));
@@ -109,31 +117,31 @@ pub(super) fn event(id: Option<&str>, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Writes an event of a message.
+/// Writes an event with a message as its data.
 pub(super) fn event_of(id: Option<&str>, message: Message) -> Piece {
     match message {
         Message::Memory(data) => event(id, &data).into(),
         Message::Disk(data) => {
             let around = event(id, b"-");
-            // What stands for the data is followed by the two line ends.
+            // The placeholder is followed by two line ends.
             let (before, after) = around.split_at(around.len() - 3);
             Piece::Disk(Box::new(data.on_one_line().between(before, &after[1..])))
         }
     }
 }
 
-/// Cuts events out of a stream of bytes.
-pub(super) struct Events {
+/// Splits a stream of bytes into events.
+pub(super) struct EventSplitter {
     limits: Arc<Limits>,
     buffer: Vec<u8>,
     /// No event ends before here.
     searched: usize,
     /// The event that has become too large for the buffer.
-    large: Option<Large>,
+    large: Option<LargeEvent>,
 }
 
-impl Events {
-    /// Returns a stream of which nothing has come.
+impl EventSplitter {
+    /// Returns a splitter of a stream that has not begun.
     pub(super) fn new(limits: Arc<Limits>) -> Self {
         Self { limits, buffer: Vec::new(), searched: 0, large: None }
     }
@@ -148,18 +156,18 @@ impl Events {
         if let Some(large) = &mut self.large {
             let taken = large.push(&self.buffer);
             self.buffer.drain(..taken);
-            if let Some(too_long) = large.data.overflow() {
-                return Some(Event::too_long(too_long));
+            if let Some(too_large) = large.data.overflow() {
+                return Some(Event::too_large(too_large));
             }
-            let event = large.ended()?;
+            let event = large.finish()?;
             self.large = None;
             return Some(event);
         }
         let end = self.end();
-        // What is large is so however it came: all at once too.
-        if end.unwrap_or(self.buffer.len()) as u64 > self.limits.in_memory() {
+        // The size of an event counts, not whether it arrived in one piece.
+        if end.unwrap_or(self.buffer.len()) as u64 > self.limits.max_memory_bytes() {
             self.searched = 0;
-            self.large = Some(Large::new(Arc::clone(&self.limits)));
+            self.large = Some(LargeEvent::new(Arc::clone(&self.limits)));
             return self.next();
         }
         let end = end?;
@@ -169,19 +177,20 @@ impl Events {
         Some(Event::read(raw))
     }
 
-    /// Returns what came after the last whole event, unless it is large.
+    /// Returns what came after the last event, unless it is large.
     pub(super) fn rest(self) -> Vec<u8> {
         self.buffer
     }
 
-    /// Returns how many bytes are held in memory.
+    /// Returns how many bytes are in memory.
     #[cfg(feature = "fuzzing")]
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let large = self.large.as_ref();
-        self.buffer.len() + large.map_or(0, |large| large.raw.len() + large.begun.len() + large.data.held())
+        let bytes = |large: &LargeEvent| large.raw.len() + large.line_start.len() + large.data.memory_bytes();
+        self.buffer.len() + large.map_or(0, bytes)
     }
 
-    /// Where the first event ends: after a line end that is followed by another.
+    /// Returns the end of the first event: after a line end that is followed by another.
     fn end(&mut self) -> Option<usize> {
         let mut at = self.searched;
         while let Some(found) = memchr::memchr2(b'\n', b'\r', &self.buffer[at..]).map(|found| at + found) {
@@ -192,7 +201,7 @@ impl Events {
                     return None;
                 }
                 Some(b'\n' | b'\r') => {
-                    // A lone CR at the end of what came may be half of a CR LF.
+                    // A CR at the end of the buffer may be half of a CR LF.
                     if self.buffer[first] == b'\r' && self.buffer.len() == first + 1 {
                         self.searched = found;
                         return None;
@@ -207,48 +216,43 @@ impl Events {
     }
 }
 
-/// An event that is too large for a buffer: its data goes to where large messages are held, line by line.
-struct Large {
+/// An event that is too large for the buffer of its stream.
+struct LargeEvent {
     /// Everything but the data.
     raw: Vec<u8>,
-    hole: Option<usize>,
-    data: Intake,
-    /// Whether the line that is being read is one of data.
+    data_position: Option<usize>,
+    data: MessageBuffer,
+    /// Whether the current line is a data line.
     in_data: bool,
-    /// What is known of a line that has just begun.
-    begun: Vec<u8>,
-    /// Whether a line has come: an empty one before all others ends nothing.
+    /// The start of the current line, while it is not known to be a data line.
+    line_start: Vec<u8>,
+    /// Whether a line has ended: an empty line before all others does not end the event.
     has_lines: bool,
     over: bool,
 }
 
-/// Enough of a line to tell whether it is one of data.
-const PREFIX: usize = b"data: ".len();
-/// The most bytes of a large event besides its data; what is longer means nothing to anybody.
-const OTHERS: usize = 64 * 1024;
-
-impl Large {
+impl LargeEvent {
     fn new(limits: Arc<Limits>) -> Self {
         Self {
             raw: Vec::new(),
-            hole: None,
-            data: Intake::new(limits),
+            data_position: None,
+            data: MessageBuffer::new(limits),
             in_data: false,
-            begun: Vec::new(),
+            line_start: Vec::new(),
             has_lines: false,
             over: false,
         }
     }
 
-    /// Takes bytes up to the end of the event; returns how many. The last byte of all is left if it is a CR, since it may
-    /// be half of a line end.
+    /// Takes bytes up to the end of the event and returns how many. A CR as the very last byte is not taken, because it may
+    /// be half of a CR LF.
     fn push(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while at < bytes.len() && !self.over {
             let rest = &bytes[at..];
             let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
             if end > 0 {
-                self.inside(&rest[..end]);
+                self.push_inside_line(&rest[..end]);
                 at += end;
                 continue;
             }
@@ -263,26 +267,26 @@ impl Large {
     }
 
     /// Takes a part of a line.
-    fn inside(&mut self, bytes: &[u8]) {
+    fn push_inside_line(&mut self, bytes: &[u8]) {
         if self.in_data {
             return self.data.push(bytes);
         }
-        if self.begun.len() <= OTHERS {
-            self.begun.extend_from_slice(bytes);
+        if self.line_start.len() <= MAX_OTHER_BYTES {
+            self.line_start.extend_from_slice(bytes);
         }
-        if self.begun.len() >= PREFIX && self.begun.starts_with(b"data:") {
-            let begun = std::mem::take(&mut self.begun);
-            self.begin_data(&begun);
+        if self.line_start.len() >= DATA_PREFIX_BYTES && self.line_start.starts_with(b"data:") {
+            let line = std::mem::take(&mut self.line_start);
+            self.begin_data(&line);
         }
     }
 
     fn begin_data(&mut self, line: &[u8]) {
         let value = field(line).1;
-        if self.hole.is_none() {
+        if self.data_position.is_none() {
             let name = &line[..line.len() - value.len()];
-            // A name alone is a line too, but nothing can be put after it.
+            // A line may be a name alone, but a value can only follow a colon.
             self.raw.extend_from_slice(if name == b"data" { b"data:" } else { name });
-            self.hole = Some(self.raw.len());
+            self.data_position = Some(self.raw.len());
         } else {
             self.data.push(b"\n");
         }
@@ -291,34 +295,35 @@ impl Large {
     }
 
     fn end_line(&mut self, end: &[u8]) {
-        let line = std::mem::take(&mut self.begun);
+        let line = std::mem::take(&mut self.line_start);
         if !self.in_data && field(&line).0 == b"data" {
             self.begin_data(&line);
         }
         let has_lines = std::mem::replace(&mut self.has_lines, true);
         if !std::mem::take(&mut self.in_data) {
             self.over = line.is_empty() && has_lines;
-            // The line that ends it is never left out.
-            if self.over || self.raw.len() + line.len() <= OTHERS {
-                // Two line ends with data between them must not become one.
+            // The line that ends the event is always kept.
+            if self.over || self.raw.len() + line.len() <= MAX_OTHER_BYTES {
+                // A CR and an LF with data between them must not become one line end.
                 if line.is_empty() && end == b"\n" && self.raw.ends_with(b"\r") {
                     self.raw.push(b'\n');
                 }
                 self.raw.extend_from_slice(&[&line, end].concat());
             }
-        } else if self.hole == Some(self.raw.len()) {
-            // The ends of further data lines are in the data.
+        } else if self.data_position == Some(self.raw.len()) {
+            // The line ends between data lines are in the data.
             self.raw.extend_from_slice(end);
         }
     }
 
-    fn ended(&mut self) -> Option<Event> {
+    /// Returns the event if it has ended.
+    fn finish(&mut self) -> Option<Event> {
         if !self.over {
             return None;
         }
-        let known = Event::read(std::mem::take(&mut self.raw));
+        let event = Event::read(std::mem::take(&mut self.raw));
         let data = if self.data.is_empty() { None } else { self.data.finish() };
-        Some(Event { hole: self.hole, data, ..known })
+        Some(Event { data_position: self.data_position, data, ..event })
     }
 }
 
@@ -326,7 +331,7 @@ fn line_end(bytes: &[u8]) -> usize {
     if bytes.starts_with(b"\r\n") { 2 } else { 1 }
 }
 
-/// The lines of an event, the empty last one included.
+/// Returns the lines of an event, including the empty one at its end.
 fn lines(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = raw;
     std::iter::from_fn(move || {
@@ -353,7 +358,7 @@ mod tests {
 
     fn all(bytes: &[u8], step: usize, spool_above: usize) -> Vec<Event> {
         let limits = Limits { spool_above, most: 1000, folder: None };
-        let mut events = Events::new(Arc::new(limits));
+        let mut events = EventSplitter::new(Arc::new(limits));
         let mut out = Vec::new();
         for piece in bytes.chunks(step) {
             events.push(piece);
@@ -366,8 +371,8 @@ mod tests {
 
     fn data(event: &mut Event) -> Option<Vec<u8>> {
         match event.data.take()? {
-            Framed::Message(message) => message.into_bytes().ok(),
-            Framed::TooLong(_) => panic!("nothing is that long"),
+            Received::Message(message) => message.into_bytes().ok(),
+            Received::TooLarge(_) => panic!("nothing is that large"),
         }
     }
 
@@ -381,7 +386,7 @@ mod tests {
     const STREAM: &[u8] = b": hello\n\nid: 7\nevent: message\ndata: {\"a\":1}\n\nretry: 500\r\ndata: x\r\ndata: y\r\n\r\ndata:z\n\n";
 
     #[test]
-    fn events_are_cut_whatever_the_pieces() {
+    fn events_are_the_same_whatever_the_pieces() {
         for (step, spool_above) in (1..STREAM.len()).flat_map(|step| [(step, 1000), (step, 0), (step, 12)]) {
             let mut events = all(STREAM, step, spool_above);
             assert_eq!(events.len(), 4, "{step} {spool_above}");
@@ -398,11 +403,11 @@ mod tests {
     }
 
     #[test]
-    fn a_large_event_crosses_as_it_came() {
+    fn a_large_event_is_forwarded_unchanged() {
         for step in [1, 7, 20] {
             let stream = b"id: 7\ndata:{\"id\":1,\"result\":[1,2,3]}\r\nretry: 5\n\n";
             let mut event = all(stream, step, 10).remove(0);
-            let Some(Framed::Message(data)) = event.data.take() else { panic!() };
+            let Some(Received::Message(data)) = event.data.take() else { panic!() };
             assert!(matches!(data, Message::Disk(_)));
             assert_eq!(bytes(event.with_data(data)), stream);
             assert_eq!(bytes(event.with_data(b"{}".to_vec().into())), b"id: 7\ndata:{}\r\nretry: 5\n\n");
@@ -410,11 +415,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_too_long_is_told_before_its_end() {
+    fn an_event_that_is_too_large_is_reported_before_its_end() {
         let stream = [b"data: {\"id\":3,\"result\":\"", &[b'x'; 2000][..]].concat();
         let events = all(&stream, 100, 10);
         assert_eq!(events.len(), 1);
-        assert!(matches!(&events[0].data, Some(Framed::TooLong(found)) if found.id.as_deref() == Some(b"3")));
+        assert!(
+            matches!(&events[0].data, Some(Received::TooLarge(found)) if found.id.as_deref() == Some(b"3"))
+        );
         assert_eq!(bytes(events[0].with_data(b"{}".to_vec().into())), b"event: message\ndata: {}\n\n");
     }
 
@@ -422,7 +429,7 @@ mod tests {
     fn small_data_among_long_lines_is_not_lost() {
         let stream = b": a comment that is longer than the limit\ndata\ndata: {\ndata: }\n\n";
         let mut event = all(stream, 20, 12).remove(0);
-        let Some(Framed::Message(data)) = event.data.take() else { panic!() };
+        let Some(Received::Message(data)) = event.data.take() else { panic!() };
         assert_eq!(data.as_bytes(), Some(&b"\n{\n}"[..]));
         let out = bytes(event.unchanged(data));
         assert_eq!(out, b": a comment that is longer than the limit\ndata:{}\n\n");
@@ -431,7 +438,7 @@ mod tests {
     #[test]
     fn different_line_ends_stay_apart_without_the_data() {
         let mut event = all(b"data: a\rdata: b\r\n\n", 64, 10).remove(0);
-        let Some(Framed::Message(data)) = event.data.take() else { panic!() };
+        let Some(Received::Message(data)) = event.data.take() else { panic!() };
         assert_eq!(bytes(event.unchanged(data)), b"data: ab\r\n\n");
     }
 
@@ -442,11 +449,11 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_at_once_is_too_long_too() {
+    fn an_event_that_arrives_at_once_is_too_large_too() {
         let stream = [b"data: {\"id\":3,\"result\":\"", &[b'x'; 2000][..], b"\"}\n\ndata: y\n\n"].concat();
         let events = all(&stream, stream.len(), 5000);
         let long: Vec<bool> =
-            events.iter().map(|event| matches!(event.data, Some(Framed::TooLong(_)))).collect();
+            events.iter().map(|event| matches!(event.data, Some(Received::TooLarge(_)))).collect();
         assert_eq!(long, [true, false, false]);
     }
 

@@ -1,4 +1,4 @@
-//! The server's process, under its guard.
+//! The process of the server, under its guard.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,15 +13,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::StartError;
 use crate::guard;
 
-/// The server's process.
+/// The process of the server.
 pub(super) struct Child {
-    /// What it is called in messages.
+    /// The name of the program, for messages.
     pub(super) name: String,
     guard: Option<process::Child>,
     pid: Option<Pid>,
 }
 
-/// Its streams.
+/// The streams of the server.
 pub(super) struct Pipes {
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
@@ -32,7 +32,7 @@ impl Child {
     /// Starts a command.
     pub(super) fn start(program: &Path, command: &[OsString]) -> Result<(Self, Pipes), StartError> {
         let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if let Err(why) = look_for(command.first()) {
+        if let Err(why) = check_program(command.first()) {
             return Err(StartError::NotThere { name, why });
         }
         let refused = |error| StartError::Refused(name.clone(), error);
@@ -54,30 +54,30 @@ impl Child {
         Ok((Self { name, guard: Some(guard), pid }, Pipes { stdin, stdout, stderr }))
     }
 
-    /// Calls back with the exit code once it has ended.
+    /// Calls back with the exit code once the server has ended.
     pub(super) fn watch(&mut self, ended: impl FnOnce(u8) + Send + 'static) {
         let Some(mut guard) = self.guard.take() else { return };
         thread::spawn(move || ended(guard.wait().map_or(1, guard::exit_code)));
     }
 
-    /// Tells the guard to end everything.
+    /// Tells the guard to end the server and everything it started.
     pub(super) fn end(&self) {
         if let Some(pid) = self.pid {
-            // One that is gone has nothing left to end.
+            // A guard that is gone has ended everything.
             let _ = kill_process(pid, Signal::TERM);
         }
     }
 }
 
-/// Whether a program of this name can be found, so that a mistake is told as what it is.
-fn look_for(program: Option<&OsString>) -> Result<(), &'static str> {
+/// Checks that a program can be found, so that the error names the mistake.
+fn check_program(program: Option<&OsString>) -> Result<(), &'static str> {
     let Some(program) = program else { return Err("no command is given") };
     let path = Path::new(program);
     if path.components().count() > 1 {
         return match path.metadata() {
             Ok(meta) if meta.is_dir() => Err("it is a folder"),
             Ok(meta) if meta.permissions().mode() & 0o111 == 0 => {
-                Err("it is not executable; chmod +x makes it so")
+                Err("it is not executable; run chmod +x on it")
             }
             Ok(_) => Ok(()),
             Err(_) if program.to_string_lossy().contains(' ') => Err(QUOTED),
@@ -95,4 +95,4 @@ fn look_for(program: Option<&OsString>) -> Result<(), &'static str> {
     }
 }
 
-const QUOTED: &str = "it looks like a whole command in one argument; leave the quotes around it out";
+const QUOTED: &str = "it looks like a whole command in one argument; remove the quotes around it";

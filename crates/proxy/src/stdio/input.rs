@@ -1,5 +1,7 @@
-//! The server's input: written at once as long as the server reads, and else by a thread of its own, so that a server
-//! that does not read holds up nobody who writes.
+//! The input of the server.
+//!
+//! It is written directly while the server reads; otherwise a thread writes it, so a server that does not read does not hold
+//! up whoever writes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,83 +14,83 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Bytes that wait for a server that does not read; then whoever writes waits too.
-const WAITING: usize = 8 << 20;
-/// How long a server may not read before it is looked whether it still should.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How many bytes may wait for a server that does not read; then whoever writes waits too.
+const MAX_WAITING_BYTES: usize = 8 << 20;
+/// How often the thread checks whether it still has something to write to a server that does not read.
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 #[derive(Default)]
-struct State {
+struct InputQueue {
     pipe: Option<ChildStdin>,
     waiting: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// Whether nothing more is to be written once what waits is.
+    /// Whether the input ends after the bytes that wait.
     closing: bool,
 }
 
-/// The server's input.
+/// The input of the server.
 #[derive(Clone)]
-pub(super) struct Input {
-    state: Arc<(Mutex<State>, Condvar)>,
+pub(super) struct ServerInput {
+    queue: Arc<(Mutex<InputQueue>, Condvar)>,
 }
 
-impl Input {
-    /// Takes over the pipe, and starts the thread that writes what waits.
+impl ServerInput {
+    /// Takes over the pipe, and starts the thread that writes bytes that wait.
     pub(super) fn start(pipe: ChildStdin) -> Self {
-        // The flag is one of our end of the pipe, which nobody shares. Without it a full pipe is waited for here.
+        // The flag belongs to this end of the pipe, which nobody shares. If it cannot be set, a full pipe blocks `send`.
         let _ = rustix::io::ioctl_fionbio(pipe.as_fd(), true);
-        let state = State { pipe: Some(pipe), ..State::default() };
-        let input = Self { state: Arc::new((Mutex::new(state), Condvar::new())) };
+        let queue = InputQueue { pipe: Some(pipe), ..InputQueue::default() };
+        let input = Self { queue: Arc::new((Mutex::new(queue), Condvar::new())) };
         let writer = input.clone();
         thread::spawn(move || writer.write_waiting());
         input
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, InputQueue> {
+        self.queue.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a line, or lets it wait behind others.
+    /// Writes lines, or queues them behind others.
     pub(super) fn send(&self, line: &[u8]) -> io::Result<()> {
-        let mut state = self.lock();
-        while state.bytes > WAITING && state.pipe.is_some() {
-            state = self.state.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.lock();
+        while queue.bytes > MAX_WAITING_BYTES && queue.pipe.is_some() {
+            queue = self.queue.1.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
-        if state.closing || state.pipe.is_none() {
+        if queue.closing || queue.pipe.is_none() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let written = if state.waiting.is_empty() { state.write(line)? } else { 0 };
+        let written = if queue.waiting.is_empty() { queue.write(line)? } else { 0 };
         if written < line.len() {
-            state.bytes += line.len() - written;
-            state.waiting.push_back(line[written..].to_vec());
-            self.state.1.notify_all();
+            queue.bytes += line.len() - written;
+            queue.waiting.push_back(line[written..].to_vec());
+            self.queue.1.notify_all();
         }
         Ok(())
     }
 
-    /// Ends the input once what waits is written.
+    /// Ends the input after the bytes that wait.
     pub(super) fn close(&self) {
-        let mut state = self.lock();
-        state.closing = true;
-        if state.waiting.is_empty() {
-            state.pipe = None;
+        let mut queue = self.lock();
+        queue.closing = true;
+        if queue.waiting.is_empty() {
+            queue.pipe = None;
         }
-        self.state.1.notify_all();
+        self.queue.1.notify_all();
     }
 
     fn write_waiting(&self) {
         loop {
-            let mut state = self.lock();
-            while state.waiting.is_empty() && state.pipe.is_some() {
-                state = self.state.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let mut queue = self.lock();
+            while queue.waiting.is_empty() && queue.pipe.is_some() {
+                queue = self.queue.1.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
-            // A handle of its own, so that it can be waited for without the lock; given back at once, since the input
-            // ends when the last one is closed.
-            let Some(handle) = state.pipe.as_ref().and_then(|pipe| pipe.as_fd().try_clone_to_owned().ok())
+            // A handle of its own lets the thread wait without the lock. It is closed at once, because the input ends when
+            // the last handle is closed.
+            let Some(handle) = queue.pipe.as_ref().and_then(|pipe| pipe.as_fd().try_clone_to_owned().ok())
             else {
                 return;
             };
-            drop(state);
+            drop(queue);
             wait_for_room(&handle);
             drop(handle);
             self.write_one();
@@ -96,27 +98,27 @@ impl Input {
     }
 
     fn write_one(&self) {
-        let mut state = self.lock();
-        let Some(first) = state.waiting.pop_front() else { return };
-        match state.write(&first) {
-            Ok(written) if written < first.len() => state.waiting.push_front(first[written..].to_vec()),
+        let mut queue = self.lock();
+        let Some(first) = queue.waiting.pop_front() else { return };
+        match queue.write(&first) {
+            Ok(written) if written < first.len() => queue.waiting.push_front(first[written..].to_vec()),
             Ok(_) => {}
             // The server reads no more.
             Err(_) => {
-                state.waiting.clear();
-                state.pipe = None;
+                queue.waiting.clear();
+                queue.pipe = None;
             }
         }
-        state.bytes = state.waiting.iter().map(Vec::len).sum();
-        if state.closing && state.waiting.is_empty() {
-            state.pipe = None;
+        queue.bytes = queue.waiting.iter().map(Vec::len).sum();
+        if queue.closing && queue.waiting.is_empty() {
+            queue.pipe = None;
         }
-        self.state.1.notify_all();
+        self.queue.1.notify_all();
     }
 }
 
-impl State {
-    /// Writes as much as there is room for.
+impl InputQueue {
+    /// Writes as much as the pipe takes; returns how much.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(pipe) = &self.pipe else { return Err(io::ErrorKind::BrokenPipe.into()) };
         let mut written = 0;
@@ -134,7 +136,7 @@ impl State {
 
 fn wait_for_room(handle: &OwnedFd) {
     let mut handles = [PollFd::new(handle, PollFlags::OUT)];
-    if poll(&mut handles, Some(&LOOK)).is_err() {
+    if poll(&mut handles, Some(&POLL_INTERVAL)).is_err() {
         thread::sleep(Duration::from_millis(10));
     }
 }

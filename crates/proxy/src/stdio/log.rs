@@ -1,7 +1,7 @@
-//! Our stderr: what the server writes to its own, and what we have to say.
+//! The stderr of tidegate: what the server writes to its stderr, and tidegate's own log lines.
 //!
-//! The server's stderr is always read, or a server that writes much would stop; what nobody takes from ours is let go,
-//! and how much that was is said once there is room again.
+//! The server's stderr is always read, because a server that writes to a full pipe would stop. What nobody reads from
+//! tidegate's stderr is dropped, and a line says how much once there is room again.
 
 use std::io::{self, Read, Write};
 use std::process::ChildStderr;
@@ -11,14 +11,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Pieces that wait for a slow reader of our stderr.
-const WAITING: usize = 256;
+/// How many pieces may wait for a slow reader of stderr.
+const MAX_WAITING_PIECES: usize = 256;
 
-/// Writes to our stderr without ever waiting.
+/// Writes to stderr without ever waiting.
 #[derive(Clone)]
 pub(super) struct Log {
     pieces: SyncSender<Piece>,
-    let_go: Arc<AtomicU64>,
+    dropped_bytes: Arc<AtomicU64>,
 }
 
 enum Piece {
@@ -27,12 +27,12 @@ enum Piece {
 }
 
 impl Log {
-    /// Begins to pass on what a server writes.
+    /// Starts to forward the stderr of a server.
     pub(super) fn start(mut stderr: ChildStderr) -> Self {
-        let (pieces, waiting) = sync_channel(WAITING);
-        let log = Self { pieces, let_go: Arc::new(AtomicU64::new(0)) };
-        let let_go = Arc::clone(&log.let_go);
-        thread::spawn(move || write_all(&waiting, &let_go));
+        let (pieces, waiting) = sync_channel(MAX_WAITING_PIECES);
+        let log = Self { pieces, dropped_bytes: Arc::new(AtomicU64::new(0)) };
+        let dropped_bytes = Arc::clone(&log.dropped_bytes);
+        thread::spawn(move || write_all(&waiting, &dropped_bytes));
         let reader = log.clone();
         thread::spawn(move || {
             let mut buffer = vec![0; 16 * 1024];
@@ -43,19 +43,19 @@ impl Log {
         log
     }
 
-    /// Says something in our own name.
-    pub(super) fn say(&self, words: &str) {
-        self.push(format!("tidegate: {words}\n").into_bytes());
+    /// Writes a log line of tidegate's.
+    pub(super) fn say(&self, line: &str) {
+        self.push(format!("tidegate: {line}\n").into_bytes());
     }
 
     fn push(&self, bytes: Vec<u8>) {
         let length = bytes.len() as u64;
         if self.pieces.try_send(Piece::Bytes(bytes)).is_err() {
-            self.let_go.fetch_add(length, Ordering::Relaxed);
+            self.dropped_bytes.fetch_add(length, Ordering::Relaxed);
         }
     }
 
-    /// Waits a moment until everything is written.
+    /// Waits until everything is written, but no longer than half a second.
     pub(super) fn finish(&self) {
         let (done, wait) = sync_channel(1);
         if self.pieces.try_send(Piece::Finish(done)).is_ok() {
@@ -64,12 +64,12 @@ impl Log {
     }
 }
 
-fn write_all(waiting: &Receiver<Piece>, let_go: &AtomicU64) {
+fn write_all(waiting: &Receiver<Piece>, dropped_bytes: &AtomicU64) {
     loop {
-        // The other end is never dropped as long as the process lives.
+        // The sender lives as long as the process.
         match waiting.recv_timeout(Duration::from_secs(3600)) {
             Ok(Piece::Bytes(bytes)) => {
-                // Nothing can be done about a stderr that is gone.
+                // There is nobody to tell that stderr is gone.
                 let _ = io::stderr().write_all(&bytes);
             }
             Ok(Piece::Finish(done)) => {
@@ -78,11 +78,12 @@ fn write_all(waiting: &Receiver<Piece>, let_go: &AtomicU64) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        let lost = let_go.swap(0, Ordering::Relaxed);
+        let lost = dropped_bytes.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            let words =
-                format!("\ntidegate: {lost} bytes of the server's stderr were let go, as nobody read them\n");
-            let _ = io::stderr().write_all(words.as_bytes());
+            let line = format!(
+                "\ntidegate: dropped {lost} bytes of the server's stderr, because nobody read them\n"
+            );
+            let _ = io::stderr().write_all(line.as_bytes());
         }
     }
 }

@@ -35,10 +35,10 @@ fn link(gate: &Arc<Gate>, rules: Option<ProfileRules>, mode: Mode) -> Link {
 
 /// Takes a line from the server to the end, also where it is worked on later.
 fn from_server(link: &Link, line: impl Into<Message>) -> Option<Vec<u8>> {
-    let from = link.from_server(line);
-    let forward = match from.later {
-        Some(later) => link.finish(*later).forward,
-        None => from.forward,
+    let outcome = link.from_server(line);
+    let forward = match outcome.shape_job {
+        Some(job) => link.finish(*job).forward,
+        None => outcome.forward,
     };
     forward.map(|message| message.into_bytes().unwrap())
 }
@@ -46,7 +46,7 @@ fn from_server(link: &Link, line: impl Into<Message>) -> Option<Vec<u8>> {
 /// A message that is on disk however small it is.
 fn on_disk(line: &[u8]) -> Message {
     let limits = tidegate_proxy::Limits { spool_above: 0, ..tidegate_proxy::Limits::default() };
-    Message::held(line, limits).unwrap()
+    Message::receive(line, limits).unwrap()
 }
 
 /// Ids as clients write them.
@@ -87,7 +87,7 @@ proptest! {
         let line = format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":\"{method}\",\"params\":{params}{extra}}}\n").into_bytes();
         let from = link.from_client(line.clone());
         prop_assert_eq!(from.forward, Some(line));
-        prop_assert!(from.orders.is_empty());
+        prop_assert!(from.local.is_empty());
     }
 
     #[test]
@@ -250,9 +250,9 @@ fn a_batch_loses_only_what_answers_nothing() {
     let answers = br#"[{"jsonrpc":"2.0","id":1,"result":1.0},{"jsonrpc":"2.0","id":1,"result":"again"},{"jsonrpc":"2.0","id":2,"result":{ }}]"#;
     let from = link.from_server(answers.to_vec());
     let expected =
-        "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1.0},{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{ }}]\n";
+        "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1.0},{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{ }}]";
     assert_eq!(String::from_utf8(from.forward.unwrap().into_bytes().unwrap()).unwrap(), expected);
-    assert_eq!(from.left_out.len(), 1);
+    assert_eq!(from.dropped.len(), 1);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn started_as_the_client_does() {
         "✓ claude-code  ~/.claude.json: 2 servers, 2 wrapped; answers of at most 2,000 tokens and 10,240 bytes, below its \
          cut at 50,000 bytes\n· claude-code env (/nonexistent/shop)  is wrapped; not started: its folder /nonexistent/shop \
          is not there\n✗ claude-code env (.)  does not start: the server (python3) ended with exit code \
-         1 before it answered the greeting\n    | outer+else passed kept back here project\n    | tidegate: the server \
+         1 before it answered initialize\n    | outer+else passed kept back here project\n    | tidegate: the server \
          (python3) ended with exit code 1 before it answered anything; run the command alone to see why\n    fix: put right \
          what it says, in ~/.claude.json or where it is installed\n"
     );

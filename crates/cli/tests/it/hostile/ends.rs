@@ -1,4 +1,4 @@
-//! Servers that end too early, too late or not at all: whoever waits is told, and nothing is left.
+//! Servers that end too early, too late or not at all: open requests get an error, and no process is left behind.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ fn a_call_that_is_never_answered() {
     let answer = session.message();
     assert_eq!(answer["id"], id);
     assert!(answer["error"]["message"].as_str().unwrap().contains("within 2 s"), "{answer}");
-    // Whoever asked is told first, and then the server.
+    // The client gets its error first, then the server gets the cancellation.
     std::thread::sleep(Duration::from_millis(200));
     let heard = session.text("heard", json!({}));
     let cancelled = format!(r#""method":"notifications/cancelled","params":{{"requestId":{id},"#);
@@ -82,7 +82,7 @@ fn a_server_that_closes_stdout() {
     assert!(answer["error"]["message"].as_str().unwrap().contains("the call of trouble"), "{answer}");
     assert_eq!(session.line(), None);
     let (_, stderr) = session.ended();
-    assert!(stderr.contains("closed its output but did not end"), "{stderr}");
+    assert!(stderr.contains("closed its output but did not exit"), "{stderr}");
     place.assert_empty();
 }
 
@@ -94,7 +94,7 @@ fn a_server_that_reads_nothing() {
     let asked: Vec<u64> = (0..20)
         .map(|_| session.ask("tools/call", json!({"name": "echo", "arguments": {"value": long}})))
         .collect();
-    // Ours need no server.
+    // Local requests need no server.
     let own =
         session.ask("tools/call", json!({"name": "result_query", "arguments": {"id": "x-000000000000"}}));
     let first = session.message();

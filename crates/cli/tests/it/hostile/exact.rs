@@ -1,4 +1,5 @@
-//! Results that a parser would refuse or change: what fits crosses byte for byte, what does not is kept byte for byte.
+//! Results that a parser would refuse or change: those that fit are forwarded byte for byte, others are stored byte for
+//! byte.
 
 use serde_json::json;
 use tidegate_testkit::hostile::{Mode, payload};
@@ -27,7 +28,7 @@ fn large(place: &Place, session: &mut Session, mode: Mode) -> String {
     text
 }
 
-/// No character that a reader would not see, or a terminal would obey.
+/// Checks that a text has no character that is invisible or controls a terminal.
 fn assert_visible(text: &str) {
     let hidden = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')

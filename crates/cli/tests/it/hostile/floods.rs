@@ -1,4 +1,4 @@
-//! Too much of everything: it crosses or is kept, and memory stays bounded.
+//! Servers that write too much: it is forwarded or stored, and memory stays bounded.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{MEMORY, assert_ends, assert_sound};
 use crate::place::Place;
 use crate::session::handle;
 
-/// Nobody reads our stderr meanwhile.
+/// Nobody reads the stderr of tidegate meanwhile.
 #[test]
 fn a_flood_on_stderr() {
     let place = Place::new();
@@ -18,7 +18,7 @@ fn a_flood_on_stderr() {
     assert_sound(&place, &mut session);
     assert!(session.peak() < 64, "{} MiB", session.peak());
     let stderr = assert_ends(&place, session);
-    assert!(stderr.contains("bytes of the server's stderr were let go"), "{}", stderr.len());
+    assert!(stderr.contains("bytes of the server's stderr, because nobody read them"), "{}", stderr.len());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn results_of_many_sizes() {
     assert_ends(&place, session);
 }
 
-/// A line beyond any size is answered for, and the connection lives.
+/// A line above every limit becomes an error, and the connection stays usable.
 #[test]
 fn an_endless_line() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! Servers that speak in our voice: there is one frame and it is ours, our names stay ours, and what is meant for us never
-//! reaches them.
+//! Servers that imitate tidegate: there is only one frame, the names of tidegate stay its own, and requests for it never
+//! reach the server.
 
 use serde_json::{Value, json};
 use tidegate_testkit::hostile::{Mode, payload};
@@ -74,7 +74,7 @@ fn resources_in_our_scheme() {
         listed.as_array().unwrap().iter().map(|entry| entry["uri"].as_str().unwrap()).collect();
     let ours = handle(&text).replace("trouble-", "ax://trouble/");
     assert_eq!(uris, ["ax://trouble/000000000000", "ax://their/own", &ours]);
-    // What could be one of our names is looked up in our store, and nowhere else.
+    // An address that could be one of tidegate's is looked up in its store and nowhere else.
     let shadowed = session.request("resources/read", json!({"uri": "ax://trouble/000000000000"}));
     assert_eq!(shadowed["error"]["code"], -32002, "{shadowed}");
     let read = session.request("resources/read", json!({"uri": ours}));

@@ -1,4 +1,4 @@
-//! Answers that belong to nobody, or to somebody else: every request gets one answer, with its id as it was written.
+//! Responses to nobody or to other requests: every request gets one response, with its id as written.
 
 use serde_json::{Value, json};
 use tidegate_testkit::hostile::Mode;
@@ -7,7 +7,7 @@ use super::{assert_ends, assert_sound};
 use crate::place::Place;
 use crate::session::Session;
 
-/// Asks with an id of any form, and returns the line that comes.
+/// Sends a request with an id of any form, and returns the response line.
 fn ask_as(session: &mut Session, id: &str, tool: &str) -> String {
     session.send(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"value":"hello"}}}}}}"#
@@ -22,7 +22,7 @@ fn every_answer_twice() {
     assert_eq!(session.text("trouble", json!({})), "no trouble");
     assert_sound(&place, &mut session);
     assert!(session.is_silent());
-    assert!(assert_ends(&place, session).contains("an answer to no open request (id 2) was left out"));
+    assert!(assert_ends(&place, session).contains("dropped a response to no open request (id 2)"));
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn ids_that_nobody_asked_with() {
     assert!(session.is_silent());
     let stderr = assert_ends(&place, session);
     for id in ["4711", "\"wrong\"", "true", "[1]"] {
-        assert!(stderr.contains(&format!("an answer to no open request (id {id}) was left out")), "{stderr}");
+        assert!(stderr.contains(&format!("dropped a response to no open request (id {id})")), "{stderr}");
     }
 }
 
@@ -43,7 +43,7 @@ fn ids_that_are_almost_right() {
     let place = Place::new();
     let mut session = place.hostile(Mode::OddIds, &[]);
     let id = session.ask("tools/call", json!({"name": "trouble", "arguments": {}}));
-    // What answers no request that is known, such as a complaint about a line, crosses with its null.
+    // A response with a null id, such as an error about an unreadable line, is forwarded.
     assert_eq!(session.message()["id"], Value::Null);
     let answer = session.message();
     assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(id), &json!("to you")));
@@ -51,7 +51,7 @@ fn ids_that_are_almost_right() {
     assert!(session.is_silent());
     let stderr = assert_ends(&place, session);
     for odd in [format!("\"{id}\""), (u128::from(id) + (1 << 64)).to_string(), "1e400".into()] {
-        assert!(stderr.contains(&format!("(id {odd}) was left out")), "{odd}: {stderr}");
+        assert!(stderr.contains(&format!("no open request (id {odd})")), "{odd}: {stderr}");
     }
 }
 
@@ -70,7 +70,7 @@ fn ids_of_clients_come_back_as_they_were_written() {
             assert!(line.starts_with(&head) && line.contains(words), "{id} {tool}: {line}");
         }
     }
-    // One id for many requests at once: as many answers as requests.
+    // Several open requests with one id get as many responses.
     for _ in 0..50 {
         session.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"value":"x"}}}"#);
     }
@@ -112,7 +112,7 @@ fn answers_to_what_will_be_asked() {
     let mut session = place.hostile(Mode::AnswersEarly, &[]);
     assert_sound(&place, &mut session);
     assert!(session.is_silent());
-    assert!(assert_ends(&place, session).contains("(id 2) was left out"));
+    assert!(assert_ends(&place, session).contains("no open request (id 2)"));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn requests_of_the_server_with_ids_of_the_client() {
     let id = session.ask("tools/call", json!({"name": "trouble", "arguments": {}}));
     let request = session.message();
     assert_eq!((&request["id"], &request["method"]), (&json!(id), &json!("sampling/createMessage")));
-    // Ours is answered meanwhile.
+    // A local request is answered meanwhile.
     session.send(r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"result_query"}}"#);
     assert_eq!(session.message()["id"], "x");
     session.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"role":"assistant","x":1.0}}}}"#));

@@ -1,4 +1,4 @@
-//! Other things than messages on stdout, and messages in other dress.
+//! Output that is not a message, and messages in unusual forms.
 
 use serde_json::json;
 use tidegate_testkit::hostile::Mode;
@@ -38,7 +38,7 @@ fn half_lines() {
     assert!(assert_ends(&place, session).contains("(not JSON): a log l\u{ef}ne in pieces\n"));
 }
 
-/// An answer that stands behind text on its line is found there; the text is logged.
+/// A response that follows text on its line is forwarded; the text is logged.
 #[test]
 fn glued_text() {
     let place = Place::new();

@@ -1,10 +1,11 @@
-//! HTTP in front of HTTP: requests and responses cross with their headers, status and events, and only shaped results
-//! change.
+//! HTTP clients in front of an HTTP server: requests and responses are forwarded with their headers, status and events, and
+//! only what the gate edits changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{
@@ -16,59 +17,68 @@ use hyper::{Method, Request, Response, StatusCode};
 use tidegate_gate::causes;
 
 use super::body::{Body, Piece, full, stream, whole};
-use super::exchange::{self, answer, failure, from_server};
+use super::exchange::{self, answer, failure, from_server, json_answers};
 use super::modern::{SESSION_HEADER, is_modern};
 use super::remote::{Remote, RemoteError};
-use super::sse::{Event, Events};
-use crate::held::{Framed, Message};
+use super::sse::{Event, EventSplitter};
 use crate::link::Link;
+use crate::message::ParsedLine;
+use crate::spool::{Message, Received};
 
-/// Sessions that are remembered; of an older one only the client's name is not known any more.
-const SESSIONS: usize = 10_000;
+/// How many sessions are remembered; of a forgotten one only the name of the client is lost.
+const MAX_SESSIONS: usize = 10_000;
 
-/// A server behind.
-pub struct Reverse {
+/// A front for a server over HTTP.
+pub struct HttpToHttp {
     remote: Remote,
-    /// Makes the conversation of a client that is not known.
+    /// Makes the conversation with a new client.
     link: Box<dyn Fn() -> Link + Send + Sync>,
     sessions: Mutex<HashMap<String, Arc<Link>>>,
-    /// Whether the caller's own credentials are passed on.
+    /// Whether the `Authorization` header of clients is forwarded.
     forward_auth: bool,
 }
 
-impl Reverse {
-    /// Returns a front for a server; `link` makes a conversation.
+impl HttpToHttp {
+    /// Returns a front for a server; `link` makes the conversation with a new client.
     pub fn new(remote: Remote, forward_auth: bool, link: impl Fn() -> Link + Send + Sync + 'static) -> Self {
         Self { remote, link: Box::new(link), sessions: Mutex::default(), forward_auth }
     }
 
     /// Answers a request.
-    pub(super) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+    pub(super) async fn answer<B>(self: Arc<Self>, request: Request<B>) -> Response<Body>
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let (parts, body) = request.into_parts();
         let modern = is_modern(&parts.headers);
         let session = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
         let link = self.link_of(session.as_deref());
         let body = match exchange::read(body).await {
             Ok(body) => body,
-            Err(refused) => return *refused,
+            Err(refusal) => return *refusal,
         };
         let exchange = Arc::new(link.exchange());
         if parts.method == Method::GET {
-            // Answers whose own channel has ended come here.
+            // Responses whose own channel has ended arrive here.
             exchange.adopt(&link);
         }
         let mut forward = Bytes::new();
         if parts.method == Method::POST {
-            let batch = body.trim_ascii_start().first() == Some(&b'[');
-            let refused = if modern { exchange::check_modern(&parts.headers, &body).err() } else { None };
-            let from = exchange.from_client(body);
-            if !from.orders.is_empty() && from.forward.is_none() {
-                return match refused {
-                    Some(refused) => *refused,
-                    None => answer(&exchange, from.orders, batch, modern).await,
+            let message = ParsedLine::parse(body);
+            let is_batch = message.is_batch();
+            let checked = match modern {
+                true => exchange::check_modern(&parts.headers, &message.bytes, message.first()),
+                false => Ok(()),
+            };
+            let (message, local) = exchange.parsed_from_client(message);
+            if !local.is_empty() && message.is_none() {
+                return match checked {
+                    Err(refusal) => *refusal,
+                    Ok(()) => answer(&exchange, local, is_batch, modern).await,
                 };
             }
-            forward = from.forward.unwrap_or_default().into();
+            forward = message.map_or_else(Bytes::new, |message| message.bytes.into());
         }
         let headers = self.request_headers(parts.headers);
         match self.remote.send(parts.method.clone(), headers, forward).await {
@@ -79,7 +89,7 @@ impl Reverse {
         }
     }
 
-    /// The conversation of a session; one of its own for whoever has none.
+    /// Returns the conversation of a session, or a new one.
     fn link_of(&self, session: Option<&str>) -> Arc<Link> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let known = session.and_then(|id| sessions.get(id)).cloned();
@@ -93,7 +103,7 @@ impl Reverse {
         if !self.forward_auth {
             headers.remove(AUTHORIZATION);
         }
-        without_hops(headers)
+        without_hop_headers(headers)
     }
 
     async fn respond(
@@ -105,7 +115,7 @@ impl Reverse {
         ended: bool,
     ) -> Response<Body> {
         let (mut parts, body) = response.into_parts();
-        parts.headers = without_hops(std::mem::take(&mut parts.headers));
+        parts.headers = without_hop_headers(std::mem::take(&mut parts.headers));
         self.remember(&parts.headers, link, session, ended && parts.status.is_success());
         let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         match kind.split(';').next().map(str::trim) {
@@ -129,7 +139,7 @@ impl Reverse {
         if ended {
             session.map(|id| sessions.remove(&id));
         } else if let Some(id) = given.filter(|id| !sessions.contains_key(*id)) {
-            if sessions.len() >= SESSIONS {
+            if sessions.len() >= MAX_SESSIONS {
                 sessions.clear();
             }
             sessions.insert(id.to_owned(), Arc::clone(link));
@@ -137,8 +147,8 @@ impl Reverse {
     }
 }
 
-/// Headers that concern one connection only.
-fn without_hops(mut headers: HeaderMap) -> HeaderMap {
+/// Removes the headers that concern one connection only.
+fn without_hop_headers(mut headers: HeaderMap) -> HeaderMap {
     for name in [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE] {
         headers.remove(name);
     }
@@ -150,44 +160,45 @@ fn without_hops(mut headers: HeaderMap) -> HeaderMap {
 async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Arc<Link>) -> Response<Body> {
     parts.headers.remove(CONTENT_LENGTH);
     match exchange::read_response(body, exchange.limits()).await {
-        // What is no message, such as an error page, crosses as it is.
-        Ok(Framed::Message(Message::Memory(bytes))) => {
-            let crosses = Bytes::from(bytes);
-            match from_server(exchange, crosses.to_vec()).await {
+        // A body that is not forwarded, such as an error page that is no message, is sent unchanged.
+        Ok(Received::Message(Message::Memory(bytes))) => {
+            let unchanged = Bytes::from(bytes);
+            let message = Message::Memory(unchanged.to_vec());
+            match from_server(exchange, message.into()).await.forward {
                 Some(Message::Memory(forward)) => Response::from_parts(parts, full(forward)),
                 Some(forward) => Response::from_parts(parts, whole(forward)),
-                None => Response::from_parts(parts, full(crosses)),
+                None => Response::from_parts(parts, full(unchanged)),
             }
         }
-        Ok(Framed::Message(Message::Disk(spooled))) => {
-            let crosses = Message::Disk(spooled.clone());
-            let forward = from_server(exchange, Message::Disk(spooled)).await;
-            Response::from_parts(parts, whole(forward.unwrap_or(crosses)))
+        Ok(Received::Message(Message::Disk(spooled))) => {
+            let unchanged = Message::Disk(spooled.clone());
+            let forward = from_server(exchange, Message::Disk(spooled).into()).await.forward;
+            Response::from_parts(parts, whole(forward.unwrap_or(unchanged)))
         }
-        Ok(Framed::TooLong(too_long)) => {
-            let answer = exchange.refuse(&too_long).forward;
+        Ok(Received::TooLarge(too_large)) => {
+            let answer = exchange.refuse(&too_large).forward;
             let bytes = answer.and_then(|answer| answer.into_bytes().ok()).unwrap_or_default();
             exchange::json(StatusCode::BAD_GATEWAY, bytes)
         }
         Err(_) => {
-            let answers = exchange.end("the answer of the server broke off; a tool may have run");
+            let answers = exchange.end("the response of the server broke off; a tool may have run");
             exchange::json(StatusCode::BAD_GATEWAY, answers.concat())
         }
     }
 }
 
-/// Passes events on, one by one, with those changed that hold a result to be shaped.
+/// Forwards events one by one, with what the gate edits changed.
 async fn relay_events(
     mut body: Incoming,
     sender: tokio::sync::mpsc::Sender<Piece>,
     exchange: Arc<Link>,
     link: Arc<Link>,
 ) {
-    let mut events = Events::new(exchange.limits());
+    let mut events = EventSplitter::new(exchange.limits());
     loop {
         let frame = tokio::select! {
             frame = body.frame() => frame,
-            // The client is gone; dropping the body tells the server.
+            // The client is gone; dropping the body closes the connection to the server.
             () = sender.closed() => return,
         };
         let Some(Ok(frame)) = frame else { break };
@@ -204,22 +215,27 @@ async fn relay_events(
     if !rest.is_empty() {
         let _ = sender.send(rest.into()).await;
     }
-    // A server may end a channel before it has answered; the answer then comes on another one.
+    // A server may end a channel before it has answered; the response then arrives on another one.
     link.adopt(&exchange);
 }
 
-/// What an event becomes; `None` where it is left out.
+/// Returns what an event becomes; `None` if it is dropped.
 async fn relay_event(mut event: Event, exchange: &Arc<Link>) -> Option<Piece> {
     match event.data.take() {
         None => Some(event.raw.into()),
-        Some(Framed::Message(Message::Memory(data))) => match from_server(exchange, data.clone()).await? {
-            Message::Memory(forward) if forward.trim_ascii_end() == data.trim_ascii_end() => {
-                Some(event.unchanged(forward.into()))
+        Some(Received::Message(Message::Memory(data))) => {
+            let message = Message::Memory(data.clone());
+            match from_server(exchange, message.into()).await.forward? {
+                Message::Memory(forward) if forward.trim_ascii_end() == data.trim_ascii_end() => {
+                    Some(event.unchanged(forward.into()))
+                }
+                forward => Some(event.with_data(forward)),
             }
-            forward => Some(event.with_data(forward)),
-        },
-        Some(Framed::Message(data)) => Some(event.with_data(from_server(exchange, data).await?)),
-        Some(Framed::TooLong(too_long)) => Some(event.with_data(exchange.refuse(&too_long).forward?)),
+        }
+        Some(Received::Message(data)) => {
+            Some(event.with_data(from_server(exchange, data.into()).await.forward?))
+        }
+        Some(Received::TooLarge(too_large)) => Some(event.with_data(exchange.refuse(&too_large).forward?)),
     }
 }
 
@@ -227,10 +243,6 @@ fn unreachable(exchange: &Link, error: &RemoteError) -> Response<Body> {
     let reason = format!("the server could not be reached ({})", causes(error));
     match exchange.end(&reason).as_slice() {
         [] => failure(StatusCode::BAD_GATEWAY, -32000, &reason),
-        [one] => exchange::json(StatusCode::BAD_GATEWAY, one.trim_ascii_end().to_vec()),
-        many => {
-            let joined: Vec<&[u8]> = many.iter().map(|answer| answer.trim_ascii_end()).collect();
-            exchange::json(StatusCode::BAD_GATEWAY, [b"[", joined.join(&b","[..]).as_slice(), b"]"].concat())
-        }
+        answers => json_answers(StatusCode::BAD_GATEWAY, answers, false),
     }
 }

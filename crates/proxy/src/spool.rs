@@ -1,7 +1,9 @@
-//! A message, wherever its bytes are: in memory, or, where they are many, in a file without a name, which is gone with
-//! its last user however that ends.
+//! Messages in memory or, above a size, in a spool file.
+//!
+//! A spool file has no name, so the system removes it with its last user, however that one ends. Its bytes never change:
+//! edits are kept beside it and applied as it is read.
 
-mod intake;
+mod buffer;
 mod lines;
 
 use std::fs::File;
@@ -13,26 +15,29 @@ use std::sync::Arc;
 use tidegate_core::source::{Part, Source, Span};
 use tidegate_gate::raw::{Edits, Place, skim};
 
-pub(crate) use intake::{Framed, Intake, TooLong};
-pub(crate) use lines::{Cut, Lines};
+use crate::content::Content;
+use crate::message::{MAX_STARTS_TRIED, MessageHead};
 
-/// How large messages are dealt with.
+pub(crate) use buffer::{MessageBuffer, Received, TooLarge};
+pub(crate) use lines::{Line, LineSplitter};
+
+/// Limits for large messages.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// What is larger than this many bytes goes to disk while it arrives.
+    /// Messages above this many bytes are spooled to disk while they arrive.
     pub spool_above: usize,
-    /// The largest message; a larger one becomes an error.
+    /// The largest message in bytes; a larger one is answered with an error.
     pub most: u64,
-    /// Where it is spooled; the system's folder for temporary files where that is not possible.
+    /// The folder for spool files; the system's folder for temporary files if this one cannot be used.
     pub folder: Option<PathBuf>,
 }
 
 impl Limits {
-    /// The largest message unless told otherwise.
+    /// The largest message in bytes, by default.
     pub const MOST: u64 = 256 << 20;
 
-    /// Returns how many bytes of a message are held in memory: what is too large is so wherever it is held.
-    pub(crate) fn in_memory(&self) -> u64 {
+    /// Returns the largest message that stays in memory, which is never above the largest message of all.
+    pub(crate) fn max_memory_bytes(&self) -> u64 {
         (self.spool_above as u64).min(self.most)
     }
 }
@@ -59,17 +64,17 @@ impl From<Vec<u8>> for Message {
 }
 
 impl Message {
-    /// Returns a message as it would be held after it came.
-    pub fn held(bytes: &[u8], limits: Limits) -> Option<Self> {
-        let mut intake = Intake::new(Arc::new(limits));
-        intake.push(bytes);
-        match intake.finish()? {
-            Framed::Message(message) => Some(message),
-            Framed::TooLong(_) => None,
+    /// Returns a message in memory or on disk, as if it had arrived; `None` if it is too large.
+    pub fn receive(bytes: &[u8], limits: Limits) -> Option<Self> {
+        let mut buffer = MessageBuffer::new(Arc::new(limits));
+        buffer.push(bytes);
+        match buffer.finish()? {
+            Received::Message(message) => Some(message),
+            Received::TooLarge(_) => None,
         }
     }
 
-    /// Returns whether it is so large that looking into it takes a while.
+    /// Returns whether it is on disk or larger than a number of bytes.
     pub(crate) fn is_larger_than(&self, bytes: usize) -> bool {
         match self {
             Self::Memory(line) => line.len() > bytes,
@@ -77,7 +82,15 @@ impl Message {
         }
     }
 
-    /// Returns the bytes where they are in memory.
+    /// Returns access to its parts.
+    pub(crate) fn content(&self) -> Content<'_> {
+        match self {
+            Self::Memory(bytes) => Content::Memory(bytes),
+            Self::Disk(spooled) => Content::Disk(spooled),
+        }
+    }
+
+    /// Returns the bytes if they are in memory.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Memory(bytes) => Some(bytes),
@@ -89,7 +102,7 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// Where they cannot be read.
+    /// The spool file cannot be read.
     pub fn into_bytes(self) -> io::Result<Vec<u8>> {
         match self {
             Self::Memory(bytes) => Ok(bytes),
@@ -102,7 +115,7 @@ impl Message {
     }
 }
 
-/// A file that a message was written to while it came.
+/// The file that a message was written to while it arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Spool {
     file: Arc<File>,
@@ -119,81 +132,97 @@ impl Source for Spool {
     }
 }
 
-/// Bytes that are read at a time on the way out.
-const BLOCK: usize = 64 * 1024;
+/// How many bytes of a spool file are read at a time.
+const READ_BLOCK_BYTES: usize = 64 * 1024;
 
-/// A message on disk, with changes that are made as it is read.
+/// A message on disk, with edits that are applied as it is read.
 #[derive(Debug, Clone)]
 pub struct Spooled {
     spool: Spool,
-    /// The messages in it; none where the bytes are no message.
-    pub(crate) messages: Vec<skim::Message>,
+    /// The heads of the messages in it; none if the bytes are not JSON. Ranges are those of the file, without edits.
+    pub(crate) heads: Vec<MessageHead>,
     changes: Vec<(Place, Vec<u8>)>,
-    /// Whether line ends are left out, which in JSON mean nothing.
+    /// Whether line ends are removed, which are only white space in JSON.
     one_line: bool,
 }
 
 impl Spooled {
-    fn new(file: File, length: u64, messages: Vec<skim::Message>) -> Self {
+    fn new(file: File, length: u64, heads: Vec<MessageHead>) -> Self {
         let spool = Spool { file: Arc::new(file), length };
-        Self { spool, messages, changes: Vec::new(), one_line: false }
+        Self { spool, heads, changes: Vec::new(), one_line: false }
     }
 
-    /// Returns how many bytes came.
+    /// Returns how many bytes arrived.
     pub(crate) fn len(&self) -> usize {
         usize::try_from(self.spool.length).unwrap_or(usize::MAX)
     }
 
-    /// Returns a part of what came.
+    /// Returns a part of what arrived, without edits.
     pub(crate) fn part(&self, place: &Place) -> Part<Spool> {
         Part::new(self.spool.clone(), Span { start: place.start as u64, end: place.end as u64 })
     }
 
-    /// Returns what came, without any change.
+    /// Returns what arrived, without edits.
     pub(crate) fn source(&self) -> &dyn Source {
         &self.spool
     }
 
-    /// Makes changes; their places are of what came.
-    pub(crate) fn change(&mut self, edits: Edits) {
+    /// Adds edits; their ranges are those of what arrived.
+    pub(crate) fn edit(&mut self, edits: Edits) {
         let mut all = Edits::new();
         self.changes.drain(..).for_each(|(place, bytes)| all.replace(place, bytes));
         edits.in_order().into_iter().for_each(|(place, bytes)| all.replace(place, bytes));
         self.changes = all.in_order();
     }
 
-    /// Returns one of the messages in it, alone, with another id.
-    pub(crate) fn only(&self, index: usize, id: Option<&[u8]>) -> Self {
-        let mut message = self.messages[index].clone();
-        let mut edits = Edits::new();
-        edits.replace(0..message.place.start, Vec::new());
-        edits.replace(message.place.end..self.len(), Vec::new());
-        let named = message.members.iter_mut().rfind(|member| member.key == "id");
-        if let (Some(named), Some(id)) = (named, id) {
-            edits.replace(named.value.clone(), id);
-            named.head = id.to_vec();
-        }
-        let mut only = Self { messages: vec![message], ..self.clone() };
-        only.change(edits);
-        only
+    /// Returns the head of a message that has other text before it on its line.
+    pub(crate) fn message_after_text(&self) -> Option<MessageHead> {
+        let start = Content::Disk(self).start_of(&(0..self.len()), READ_BLOCK_BYTES);
+        let mut starts = memchr::memmem::find_iter(&start, b"{\"").take(MAX_STARTS_TRIED);
+        starts.find_map(|start| {
+            let place = start..self.len();
+            let members = skim::members(self.source(), &place).ok()?;
+            let head = MessageHead::of_spooled(&skim::Message { place, members });
+            head.is_message().then_some(head)
+        })
     }
 
-    /// Puts bytes before and after.
+    /// Returns it with one message only, whose head was found later.
+    pub(crate) fn with_head(&self, head: MessageHead) -> Self {
+        Self { heads: vec![head], ..self.clone() }
+    }
+
+    /// Returns one of the messages in it, alone, with one range of it replaced if `change` says so.
+    pub(crate) fn extract(&self, index: usize, change: Option<(Place, Vec<u8>)>) -> Self {
+        let mut head = self.heads[index].clone();
+        head.set_id_if_changed(change.as_ref());
+        let mut edits = Edits::new();
+        edits.replace(0..head.whole.start, Vec::new());
+        edits.replace(head.whole.end..self.len(), Vec::new());
+        if let Some((range, bytes)) = change {
+            edits.replace(range, bytes);
+        }
+        let mut extracted = Self { heads: vec![head], ..self.clone() };
+        extracted.edit(edits);
+        extracted
+    }
+
+    /// Returns the message with bytes before and after it.
     pub(crate) fn between(mut self, before: &[u8], after: &[u8]) -> Self {
         let mut edits = Edits::new();
         edits.replace(0..0, before);
         edits.replace(self.len()..self.len(), after);
-        self.change(edits);
+        self.edit(edits);
         self
     }
 
-    /// Writes it as one line, without its end.
+    /// Returns the message written as one line, without a line end.
     pub(crate) fn on_one_line(mut self) -> Self {
         self.one_line = true;
         self
     }
 
-    /// Returns the bytes, block by block.
+    /// Returns the bytes, block by block, with the edits applied.
     pub(crate) fn blocks(self) -> Blocks {
         Blocks { at: 0, next: 0, spooled: self }
     }
@@ -208,7 +237,7 @@ impl Spooled {
 pub(crate) struct Blocks {
     spooled: Spooled,
     at: usize,
-    /// The next change.
+    /// The index of the next edit.
     next: usize,
 }
 
@@ -220,7 +249,7 @@ impl Iterator for Blocks {
             let change = self.spooled.changes.get(self.next);
             let until = change.map_or(self.spooled.len(), |(place, _)| place.start);
             if self.at < until {
-                let end = until.min(self.at + BLOCK);
+                let end = until.min(self.at + READ_BLOCK_BYTES);
                 let span = Span { start: self.at as u64, end: end as u64 };
                 self.at = end;
                 let mut block = match span.read(&self.spooled.spool) {

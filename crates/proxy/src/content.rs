@@ -1,0 +1,115 @@
+//! Access to the parts of a message by range, in memory or on disk.
+//!
+//! Decisions about a message read it through [`Content`] only, so they are the same wherever its bytes are.
+
+use std::borrow::Cow;
+
+use memchr::memmem::Finder;
+use tidegate_core::source::{Source, Span};
+use tidegate_gate::raw::{self, Place, skim};
+
+use crate::ledger_queue::Forwarded;
+use crate::spool::Spooled;
+
+/// How many bytes are searched at a time on disk.
+const SEARCH_BLOCK_BYTES: usize = 256 * 1024;
+
+/// The bytes of a message.
+#[derive(Clone, Copy)]
+pub(crate) enum Content<'m> {
+    Memory(&'m [u8]),
+    Disk(&'m Spooled),
+}
+
+/// A member of an object.
+pub(crate) struct Member<'m> {
+    pub(crate) range: Place,
+    start: Cow<'m, [u8]>,
+}
+
+impl Member<'_> {
+    /// Returns the value as written; on disk only the beginning of a long one.
+    pub(crate) fn start(&self) -> &[u8] {
+        &self.start
+    }
+
+    /// Returns the value if it is a string.
+    pub(crate) fn text(&self) -> Option<String> {
+        raw::text(&self.start, &(0..self.start.len())).map(Cow::into_owned)
+    }
+
+    /// Returns the value if it is an integer.
+    pub(crate) fn integer(&self) -> Option<i64> {
+        std::str::from_utf8(&self.start).ok()?.parse().ok()
+    }
+}
+
+impl<'m> Content<'m> {
+    /// Returns a part if it is in memory.
+    pub(crate) fn slice(self, range: &Place) -> Option<&'m [u8]> {
+        match self {
+            Self::Memory(bytes) => bytes.get(range.clone()),
+            Self::Disk(_) => None,
+        }
+    }
+
+    /// Returns the first bytes of a part.
+    pub(crate) fn start_of(self, range: &Place, max_bytes: usize) -> Cow<'m, [u8]> {
+        let length = match self {
+            Self::Memory(bytes) => bytes.len(),
+            Self::Disk(spooled) => spooled.len(),
+        };
+        let range = range.start..range.end.min(range.start + max_bytes).min(length);
+        match self {
+            Self::Memory(bytes) => bytes[range].into(),
+            Self::Disk(spooled) => Span { start: range.start as u64, end: range.end as u64 }
+                .read(spooled.source())
+                .unwrap_or_default()
+                .into(),
+        }
+    }
+
+    /// Returns a part as a source.
+    pub(crate) fn source(self, range: &Place) -> Box<dyn Source + Sync + 'm> {
+        match self {
+            Self::Memory(bytes) => Box::new(&bytes[range.clone()]),
+            Self::Disk(spooled) => Box::new(spooled.part(range)),
+        }
+    }
+
+    /// Returns a part as the ledger queue takes it.
+    pub(crate) fn forwarded(self, range: &Place) -> Forwarded<'m> {
+        match self {
+            Self::Memory(bytes) => Forwarded::Memory(&bytes[range.clone()]),
+            Self::Disk(spooled) => Forwarded::Disk(spooled.part(range)),
+        }
+    }
+
+    /// Returns a member of the object at a range; of several with one name the last, as parsers do.
+    pub(crate) fn member(self, object: &Place, key: &str) -> Option<Member<'m>> {
+        match self {
+            Self::Memory(bytes) => {
+                let range = raw::member(bytes, object, key)?;
+                Some(Member { start: bytes[range.clone()].into(), range })
+            }
+            Self::Disk(spooled) => {
+                let members = skim::members(spooled.source(), object).ok()?;
+                let member = members.into_iter().rfind(|member| member.key == key)?;
+                Some(Member { range: member.value, start: member.head.into() })
+            }
+        }
+    }
+
+    /// Returns whether a part contains some bytes.
+    pub(crate) fn contains(self, range: &Place, finder: &Finder<'_>) -> bool {
+        if let Self::Memory(bytes) = self {
+            return finder.find(&bytes[range.clone()]).is_some();
+        }
+        // Blocks overlap, so a match across their border is found.
+        let step = SEARCH_BLOCK_BYTES - finder.needle().len();
+        range
+            .clone()
+            .step_by(step)
+            .any(|start| finder.find(&self.start_of(&(start..range.end), SEARCH_BLOCK_BYTES)).is_some())
+    }
+}

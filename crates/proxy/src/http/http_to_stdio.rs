@@ -1,0 +1,373 @@
+//! HTTP clients in front of a server on stdio: one server process for each legacy session, and one that all modern
+//! requests share.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body::Body as HttpBody;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use tidegate_gate::{RpcError, error_response, raw};
+use tokio::sync::{mpsc, watch};
+
+use super::body::{Body, full, stream};
+use super::exchange::{self, Refusal, answer, failure, refuse};
+use super::headers::HeaderArguments;
+use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
+use super::respond;
+use super::session::{LISTENING, Session, parse_event_id};
+use super::stdio_server::{Log, StdioServer, deliveries};
+use crate::link::{Link, ServerMessage};
+use crate::message::{BYTE_ORDER_MARK, MessageKind, ParsedLine};
+
+/// How many sessions there may be at once; each has a server process of its own.
+const MAX_SESSIONS: usize = 256;
+/// How long a server may take to list its tools when tidegate asks.
+const LIST_TIMEOUT: Duration = Duration::from_secs(5);
+/// The first revision whose clients accept an event without data at the start of a stream.
+const FIRST_VERSION_WITH_EMPTY_EVENTS: &[u8] = b"2025-11-25";
+/// How many pages of a list of tools tidegate asks for.
+const MAX_LIST_PAGES: usize = 16;
+/// How long a session may be idle.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
+/// The revisions with sessions.
+const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// A front for a server on stdio.
+pub struct HttpToStdio {
+    program: PathBuf,
+    command: Vec<OsString>,
+    /// Makes the conversation with a new client.
+    link: Box<dyn Fn() -> Link + Send + Sync>,
+    log: Log,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// The server of all modern requests.
+    shared: tokio::sync::Mutex<Option<Arc<StdioServer>>>,
+    /// The arguments that tools want repeated in headers, once the server was asked.
+    header_arguments: tokio::sync::OnceCell<HeaderArguments>,
+    ticks: OnceLock<watch::Receiver<()>>,
+}
+
+type Answer = Result<Response<Body>, Refusal>;
+
+impl HttpToStdio {
+    /// Returns a front for a command; `program` is tidegate itself, which starts the guard of a server.
+    pub fn new(
+        program: PathBuf,
+        command: Vec<OsString>,
+        link: impl Fn() -> Link + Send + Sync + 'static,
+        log: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            program,
+            command,
+            link: Box::new(link),
+            log: Arc::new(log),
+            sessions: Mutex::default(),
+            shared: tokio::sync::Mutex::default(),
+            header_arguments: tokio::sync::OnceCell::new(),
+            ticks: OnceLock::new(),
+        }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer<B>(self: Arc<Self>, request: Request<B>) -> Response<Body>
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let answered = match (&parts.method, is_modern(&parts.headers)) {
+            (&Method::POST, true) => self.answer_modern(parts, exchange::read(body).await).await,
+            (&Method::POST, false) => self.answer_legacy(parts, exchange::read(body).await).await,
+            (_, true) => Ok(respond::not_allowed()),
+            (&Method::GET, false) => self.listen(&parts.headers),
+            _ => self.delete(&parts.headers),
+        };
+        answered.unwrap_or_else(|refusal| *refusal)
+    }
+
+    /// Ends all servers.
+    pub(super) async fn end(&self) {
+        self.sessions().drain().for_each(|(_, session)| session.server.end());
+        if let Some(server) = self.shared.lock().await.take() {
+            server.end();
+        }
+    }
+
+    /// Ends the sessions that have been idle for too long.
+    pub(super) fn expire(&self) {
+        let now = Instant::now();
+        self.sessions().retain(|_, session| {
+            let is_idle = session.idle_since().is_some_and(|since| now.duration_since(since) > MAX_IDLE_TIME);
+            let is_over = is_idle || session.server.has_ended();
+            if is_over {
+                session.server.end();
+            }
+            !is_over
+        });
+    }
+
+    async fn answer_modern(&self, parts: Parts, body: Result<Vec<u8>, Refusal>) -> Answer {
+        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
+        let (message, kind) = parse_message(body?)?;
+        match kind {
+            // A client cancels by closing its connection; there is nothing else it has to notify of.
+            MessageKind::Notification => return Ok(respond::accepted()),
+            MessageKind::Request => {}
+            _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
+        }
+        exchange::check_modern(&parts.headers, &message.bytes, message.first())?;
+        if is_initialize(&message) {
+            // It would make a session of the server that all clients share.
+            let error = RpcError {
+                code: -32601,
+                message: "there are no sessions in this revision; send server/discover".into(),
+            };
+            let id = message.first().map_or(&b"null"[..], |head| head.id_bytes());
+            return Ok(exchange::json(StatusCode::NOT_FOUND, error_response(id, &error)));
+        }
+        let link = Arc::new((self.link)());
+        let (forward, local) = link.parsed_from_client(message);
+        if !local.is_empty() {
+            return Ok(answer(&link, local, false, true).await);
+        }
+        let server = self.shared_server().await?;
+        if let Some(message) = &forward {
+            self.check_header_arguments(&server, &parts.headers, message).await?;
+        }
+        let (sender, receiver) = deliveries();
+        let numbers = server.send(&link, forward, &sender).await;
+        drop(sender);
+        Ok(respond::modern(server, numbers, receiver, self.ticks()).await)
+    }
+
+    /// Checks the arguments that the called tool wants repeated in headers.
+    async fn check_header_arguments(
+        &self,
+        server: &Arc<StdioServer>,
+        headers: &HeaderMap,
+        message: &ParsedLine,
+    ) -> Result<(), Refusal> {
+        let head = message.first().filter(|head| head.method() == "tools/call");
+        let Some((head, params)) = head.and_then(|head| Some((head, head.params.as_ref()?))) else {
+            return Ok(());
+        };
+        let known = self.header_arguments.get_or_init(|| self.ask_header_arguments(server)).await;
+        known.check(headers, &message.bytes, params).map_err(|error| {
+            let answer = error_response(head.id_bytes(), &error);
+            Box::new(exchange::json(StatusCode::BAD_REQUEST, answer))
+        })
+    }
+
+    /// Asks the server which arguments its tools want repeated in headers.
+    async fn ask_header_arguments(&self, server: &Arc<StdioServer>) -> HeaderArguments {
+        let mut known = HeaderArguments::default();
+        let mut cursor = String::new();
+        for _ in 0..MAX_LIST_PAGES {
+            let ask = format!(
+                r#"{{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{{{cursor}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+            );
+            let link = Arc::new((self.link)().observing());
+            let (forward, _) = link.parsed_from_client(ParsedLine::parse(ask.into_bytes()));
+            let (sender, mut receiver) = deliveries();
+            server.send(&link, forward, &sender).await;
+            drop(sender);
+            // A server that does not list its tools must not hold up the calls of them.
+            let Ok(Some(delivery)) = tokio::time::timeout(LIST_TIMEOUT, receiver.recv()).await else { break };
+            let Some(line) = delivery.message.as_bytes() else { break };
+            known.learn(line);
+            match raw::whole(line).and_then(|whole| raw::at(line, &whole, &["result", "nextCursor"])) {
+                Some(next) => cursor = format!("\"cursor\":{},", String::from_utf8_lossy(&line[next])),
+                None => break,
+            }
+        }
+        known
+    }
+
+    /// Returns a clock that ticks every few seconds, shared by all requests.
+    fn ticks(&self) -> watch::Receiver<()> {
+        let ticks = self.ticks.get_or_init(|| {
+            let (sender, ticks) = watch::channel(());
+            tokio::spawn(async move {
+                while !sender.is_closed() {
+                    tokio::time::sleep(respond::TICK).await;
+                    let _ = sender.send(());
+                }
+            });
+            ticks
+        });
+        ticks.clone()
+    }
+
+    async fn shared_server(&self) -> Result<Arc<StdioServer>, Refusal> {
+        let mut shared = self.shared.lock().await;
+        if let Some(server) = shared.as_ref().filter(|server| !server.has_ended()) {
+            return Ok(Arc::clone(server));
+        }
+        let (unrouted, mut messages) = mpsc::unbounded_channel();
+        let server = self.start(unrouted)?;
+        // Every request stands alone, so there is no client to send such a message to.
+        let log = Arc::clone(&self.log);
+        tokio::spawn(async move {
+            while messages.recv().await.is_some() {
+                log(
+                    "dropped a message of the server that belongs to no request: its clients share the server",
+                );
+            }
+        });
+        *shared = Some(Arc::clone(&server));
+        Ok(server)
+    }
+
+    fn start(&self, unrouted: mpsc::UnboundedSender<ServerMessage>) -> Result<Arc<StdioServer>, Refusal> {
+        let (limits, log) = ((self.link)().limits(), Arc::clone(&self.log));
+        StdioServer::start(&self.program, &self.command, limits, unrouted, log).map_err(|error| {
+            let message = format!("the server cannot be started: {error}");
+            Box::new(failure(StatusCode::BAD_GATEWAY, -32000, &message))
+        })
+    }
+
+    async fn answer_legacy(&self, parts: Parts, body: Result<Vec<u8>, Refusal>) -> Answer {
+        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
+        let content = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if content.split(';').next().map(str::trim) != Some("application/json") {
+            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json");
+        }
+        let (message, kind) = parse_message(body?)?;
+        let begins = kind == MessageKind::Request && is_initialize(&message);
+        let session = if begins { self.begin()? } else { self.session(&parts.headers)? };
+        let is_batch = message.is_batch();
+        let exchange = Arc::new(session.link.exchange());
+        let (forward, local) = exchange.parsed_from_client(message);
+        if forward.is_none() && !local.is_empty() {
+            return Ok(answer(&exchange, local, is_batch, false).await);
+        }
+        let (sender, receiver) = deliveries();
+        let stream = session.begin();
+        let numbers = session.server.send(&exchange, forward, &sender).await;
+        drop(sender);
+        if numbers.is_empty() {
+            session.forget(stream);
+            return Ok(respond::accepted());
+        }
+        let version = parts.headers.get(VERSION_HEADER);
+        let takes_empty_events =
+            version.is_some_and(|version| version.as_bytes() >= FIRST_VERSION_WITH_EMPTY_EVENTS);
+        Ok(respond::legacy(session, stream, numbers.len(), receiver, is_batch, takes_empty_events).await)
+    }
+
+    fn begin(&self) -> Result<Arc<Session>, Refusal> {
+        if self.sessions().len() >= MAX_SESSIONS {
+            self.expire();
+        }
+        if self.sessions().len() >= MAX_SESSIONS {
+            return refuse(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many sessions at once; end some, or try later",
+            );
+        }
+        let (unrouted, messages) = mpsc::unbounded_channel();
+        let server = self.start(unrouted)?;
+        let session = Arc::new(Session::new(random_id(), Arc::new((self.link)()), server));
+        self.sessions().insert(session.id.clone(), Arc::clone(&session));
+        tokio::spawn(Arc::clone(&session).forward_unrouted(messages, Arc::clone(&self.log)));
+        Ok(session)
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+        let Some(id) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) else {
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "Mcp-Session-Id is missing: send initialize, then the id it returns",
+            );
+        };
+        let Some(session) = self.sessions().get(id).cloned() else {
+            return refuse(StatusCode::NOT_FOUND, "there is no such session, or no longer; send initialize");
+        };
+        let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
+        if version.is_some_and(|version| !LEGACY_VERSIONS.iter().any(|known| known.as_bytes() == version)) {
+            return refuse(StatusCode::BAD_REQUEST, "this MCP-Protocol-Version is not supported");
+        }
+        session.touch();
+        Ok(session)
+    }
+
+    fn listen(&self, headers: &HeaderMap) -> Answer {
+        accepts(headers, &["text/event-stream"])?;
+        let session = self.session(headers)?;
+        let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(parse_event_id);
+        let (number, after) = match after {
+            None => (LISTENING, None),
+            Some(Some((number, event))) => (number, Some(event)),
+            Some(None) => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid"),
+        };
+        let (sender, body) = stream();
+        if !session.connect(number, after, &sender) {
+            return refuse(StatusCode::CONFLICT, "another client listens on this stream already");
+        }
+        Ok(respond::events(&session.id, body))
+    }
+
+    fn delete(&self, headers: &HeaderMap) -> Answer {
+        let session = self.session(headers)?;
+        self.sessions().remove(&session.id);
+        session.server.end();
+        let mut response = Response::new(full(""));
+        *response.status_mut() = StatusCode::OK;
+        Ok(response)
+    }
+}
+
+/// Checks that the client accepts every type it may be answered with.
+fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
+    let accept =
+        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",");
+    let accepts = |kind: &str| {
+        let main = kind.split('/').next().unwrap_or_default();
+        accept
+            .split(',')
+            .map(|part| part.split(';').next().unwrap_or_default().trim())
+            .any(|part| part == kind || part == "*/*" || part == format!("{main}/*"))
+    };
+    match kinds.iter().all(|kind| accepts(kind)) {
+        true => Ok(()),
+        false => {
+            refuse(StatusCode::NOT_ACCEPTABLE, "Accept must name application/json and text/event-stream")
+        }
+    }
+}
+
+/// Parses the body of a request; a batch counts as a request. Refuses a body that is not a JSON-RPC message.
+fn parse_message(body: Vec<u8>) -> Result<(ParsedLine, MessageKind), Refusal> {
+    let message = ParsedLine::parse(body);
+    let kind = match message.first().map(|head| head.kind()) {
+        _ if message.bytes.starts_with(BYTE_ORDER_MARK) => None,
+        Some(_) if message.is_batch() => Some(MessageKind::Request),
+        Some(MessageKind::Other | MessageKind::Unreadable) => None,
+        kind => kind,
+    };
+    match kind {
+        Some(kind) => Ok((message, kind)),
+        None => Err(Box::new(failure(StatusCode::BAD_REQUEST, -32700, "the body is not a JSON-RPC message"))),
+    }
+}
+
+fn is_initialize(message: &ParsedLine) -> bool {
+    message.heads().iter().any(|head| head.method() == "initialize")
+}
+
+fn random_id() -> String {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

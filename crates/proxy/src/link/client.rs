@@ -1,0 +1,260 @@
+//! Messages of the client: which are forwarded, which tidegate answers itself, and which responses to wait for.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+use tidegate_gate::raw::{self, Edits, Member, Place};
+use tidegate_gate::{Called, Gate};
+
+use super::local::LocalKind;
+use super::{Conversation, Link, LocalRequest, Mode, append_line};
+use crate::content::Content;
+use crate::message::{Heads, MessageHead, MessageKind, ParsedLine, parse_heads};
+use crate::pending::{PendingRequest, RequestKind};
+
+/// How many ids of local requests are remembered.
+const MAX_LOCAL_IDS: usize = 256;
+/// Methods whose response may take any time, whatever the timeout.
+const METHODS_WITHOUT_TIMEOUT: [&str; 2] = ["subscriptions/listen", "tasks/result"];
+
+/// What to do with a line of the client.
+#[derive(Debug, Default)]
+pub struct ClientOutcome {
+    /// What to send to the server.
+    pub forward: Option<Vec<u8>>,
+    /// Requests that tidegate answers itself.
+    pub local: Vec<LocalRequest>,
+}
+
+/// What happens to one message of the client.
+enum ClientDecision {
+    Forward,
+    /// tidegate answers it.
+    Local(Box<LocalRequest>),
+    /// The server has no use for it.
+    Drop,
+}
+
+impl Link {
+    /// Takes a line of the client.
+    pub fn from_client(&self, line: Vec<u8>) -> ClientOutcome {
+        let (forward, local) = self.parsed_from_client(ParsedLine::parse(line));
+        ClientOutcome { forward: forward.map(|line| line.bytes), local }
+    }
+
+    /// Takes a parsed message of the client; returns what to send to the server, and what to answer locally.
+    pub(crate) fn parsed_from_client(&self, line: ParsedLine) -> (Option<ParsedLine>, Vec<LocalRequest>) {
+        let (edits, kept, local) = self.decide_on_client(&line.bytes, line.heads.as_ref());
+        let Some(kept) = kept else { return (None, local) };
+        let heads = match line.heads {
+            Some(heads) if kept.len() < heads.len() => {
+                Some(kept.iter().map(|index| heads[*index].clone()).collect())
+            }
+            heads => heads,
+        };
+        (Some(ParsedLine { bytes: line.bytes, heads }.edit(edits)), local)
+    }
+
+    /// Takes a line of the client, appends what to send to the server, and returns what to answer locally.
+    pub(crate) fn pass_to_server(&self, line: &[u8], forward: &mut Vec<u8>) -> Vec<LocalRequest> {
+        let (edits, kept, local) = self.decide_on_client(line, parse_heads(line).as_ref());
+        if kept.is_some() {
+            append_line(forward, Some(&edits.applied(line.into())));
+        }
+        local
+    }
+
+    /// Decides on each message of a line. Returns the edits, the indices of the messages to forward unless there are none,
+    /// and what to answer locally. A line that is not JSON is forwarded.
+    fn decide_on_client(
+        &self,
+        line: &[u8],
+        heads: Option<&Heads>,
+    ) -> (Edits, Option<SmallVec<[usize; 4]>>, Vec<LocalRequest>) {
+        let mut conversation = self.conversation();
+        let (mut edits, mut kept, mut local) = (Edits::new(), SmallVec::new(), Vec::new());
+        let Some(heads) = heads else {
+            conversation.unreadable |= !line.trim_ascii().is_empty();
+            return (edits, Some(kept), local);
+        };
+        for (index, head) in heads.iter().enumerate() {
+            conversation.unreadable |= head.kind() == MessageKind::Unreadable;
+            match self.client_message(&mut conversation, line, head, &mut edits) {
+                ClientDecision::Local(request) => local.push(*request),
+                ClientDecision::Drop => {}
+                ClientDecision::Forward => kept.push(index),
+            }
+        }
+        if kept.is_empty() && !heads.is_empty() {
+            return (edits, None, local);
+        }
+        if kept.len() < heads.len() {
+            remove_messages(heads, |index| !kept.contains(&index), &mut edits);
+        }
+        (edits, Some(kept), local)
+    }
+
+    /// Decides on a message of the client.
+    fn client_message(
+        &self,
+        conversation: &mut Conversation,
+        line: &[u8],
+        head: &MessageHead,
+        edits: &mut Edits,
+    ) -> ClientDecision {
+        let (method, none) = (head.method(), 0..0);
+        let params = head.params.as_ref().unwrap_or(&none);
+        match head.kind() {
+            MessageKind::Request => {}
+            MessageKind::Notification
+                if method == "notifications/cancelled" && self.cancel(conversation, line, params) =>
+            {
+                return ClientDecision::Drop;
+            }
+            _ => return ClientDecision::Forward,
+        }
+        let id = head.id_bytes().to_vec();
+        if let Some(renewed) = conversation.caller.renewed(method, line, params) {
+            conversation.caller = Arc::new(renewed);
+        }
+        let params = Params::read(line, params);
+        // Few tools have arguments of tidegate's, so this is looked up once.
+        let tool =
+            (method == "tools/call" && self.mode == Mode::Shape).then(|| params.text("name")).flatten();
+        let tool = tool.filter(|tool| self.gate.has_arguments(tool));
+        if let Some(kind) = self.local_kind(conversation, method, &params, tool.as_deref()) {
+            conversation.local_ids.truncate(MAX_LOCAL_IDS - 1);
+            conversation.local_ids.push_front(id.clone());
+            let request = LocalRequest::new(id, kind, Arc::clone(&conversation.caller));
+            return ClientDecision::Local(Box::new(request));
+        }
+        if let (Some(tool), Some(arguments)) = (tool, params.range("arguments")) {
+            self.gate.take_out(&tool, line, &arguments, edits);
+        }
+        let kind = conversation.request_kind(method, &params);
+        let timeout = self.timeout.filter(|_| !METHODS_WITHOUT_TIMEOUT.contains(&method));
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        self.pending().add(PendingRequest { id, kind, deadline, cancelled: false, shaping: false });
+        ClientDecision::Forward
+    }
+
+    /// Notes a cancellation; returns whether it concerns a local request.
+    fn cancel(&self, conversation: &Conversation, line: &[u8], params: &Place) -> bool {
+        let Some(id) = raw::member(line, params, "requestId") else { return false };
+        let id = &line[id];
+        self.pending().cancel(id);
+        conversation.local_ids.iter().any(|local| local == id)
+    }
+
+    /// Returns what a request asks of tidegate instead of the server; `tool` is the called tool if it has arguments of
+    /// tidegate's.
+    fn local_kind(
+        &self,
+        conversation: &Conversation,
+        method: &str,
+        params: &Params<'_>,
+        tool: Option<&str>,
+    ) -> Option<LocalKind> {
+        if self.mode == Mode::Observe {
+            return None;
+        }
+        match method {
+            "tools/call" if is_reader(conversation, &params.text("name")?) => {
+                Some(LocalKind::Query(params.get("arguments").map(<[u8]>::to_vec)))
+            }
+            "tools/call" => {
+                let (tool, arguments) = (tool?, params.get("arguments")?);
+                if self.gate.negotiates(tool, arguments) {
+                    return Some(LocalKind::Fetch(tool.to_owned(), arguments.to_vec()));
+                }
+                self.gate.refusal(&conversation.caller, tool, arguments).map(LocalKind::Refused)
+            }
+            "resources/read" => {
+                let uri = params.text("uri")?;
+                self.gate.owns(&uri).then(|| LocalKind::Read(uri.into_owned()))
+            }
+            "resources/list" if conversation.lacks_resources() => Some(LocalKind::Resources),
+            "resources/templates/list" if conversation.lacks_resources() => Some(LocalKind::Templates),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether a tool is tidegate's: by its listed name, or by the name that no server uses.
+fn is_reader(conversation: &Conversation, tool: &str) -> bool {
+    tool == conversation.caller.reader || tool == Gate::OTHER_READER
+}
+
+/// The members of a request's params, read once.
+struct Params<'l> {
+    line: &'l [u8],
+    whole: Place,
+    members: Vec<Member<'l>>,
+}
+
+impl<'l> Params<'l> {
+    fn read(line: &'l [u8], whole: &Place) -> Self {
+        Self { line, whole: whole.clone(), members: raw::members(line, whole).unwrap_or_default() }
+    }
+
+    /// Returns the range of a member; of several with one name the last, as parsers do.
+    fn range(&self, key: &str) -> Option<Place> {
+        self.members.iter().rfind(|member| member.key == key).map(|member| member.value.clone())
+    }
+
+    /// Returns a member as written.
+    fn get(&self, key: &str) -> Option<&'l [u8]> {
+        self.range(key).map(|range| &self.line[range])
+    }
+
+    fn text(&self, key: &str) -> Option<Cow<'l, str>> {
+        let bytes = self.get(key)?;
+        raw::text(bytes, &(0..bytes.len()))
+    }
+}
+
+impl Conversation {
+    fn request_kind(&self, method: &str, params: &Params<'_>) -> RequestKind {
+        let first_page = || params.get("cursor").is_none_or(|cursor| cursor == b"null");
+        let task = || self.tasks.call_of(Content::Memory(params.line), Some(&params.whole));
+        match method {
+            "initialize" | "server/discover" => RequestKind::Capabilities,
+            "tools/list" => RequestKind::Tools { first_page: first_page() },
+            "resources/list" => RequestKind::Resources { first_page: first_page() },
+            "resources/templates/list" => RequestKind::Templates { first_page: first_page() },
+            "tools/call" => RequestKind::Call(self.call(params)),
+            "tasks/result" => RequestKind::TaskResult(task()),
+            "tasks/get" => RequestKind::TaskState(task()),
+            other => RequestKind::Other(other.to_owned()),
+        }
+    }
+
+    fn call(&self, params: &Params<'_>) -> Called {
+        let tool = params.text("name").unwrap_or_default().into_owned();
+        let arguments = params.get("arguments").map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        // Codex marks the calls that a program written by its model makes.
+        let by_program = self.caller.profile.runs_programs
+            && raw::at(params.line, &params.whole, &["_meta", "callId"])
+                .and_then(|id| raw::text(params.line, &id))
+                .is_some_and(|id| id.starts_with("exec-"));
+        Called { tool, arguments, by_program }
+    }
+
+    fn lacks_resources(&self) -> bool {
+        self.capabilities.is_some_and(|found| found.tools && !found.resources)
+    }
+}
+
+/// Removes messages from a batch, with the commas that joined them.
+pub(super) fn remove_messages(heads: &[MessageHead], removed: impl Fn(usize) -> bool, edits: &mut Edits) {
+    let element = |(index, head): (usize, &MessageHead)| Member {
+        // The key tells which are removed; a batch has no keys of its own.
+        key: Cow::Borrowed(if removed(index) { "removed" } else { "" }),
+        value: head.whole.clone(),
+        whole: head.whole.clone(),
+    };
+    let elements: Vec<Member<'_>> = heads.iter().enumerate().map(element).collect();
+    edits.remove(&elements, |element| element.key == "removed");
+}

@@ -1,0 +1,315 @@
+//! The one decision about each message of the server: forwarded, edited, shaped, or dropped.
+//!
+//! It reads the message through its head and [`Content`], so it is the same for a line in memory, for a message that was
+//! spooled to disk, and for every transport. Lists and capabilities are edited in memory only; above the spool threshold
+//! they are forwarded unchanged.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+use tidegate_gate::raw::{Edits, Place};
+use tidegate_gate::{Called, Caller, LIST, MORE_OF_LIST};
+
+use super::client::remove_messages;
+use super::{Link, Mode};
+use crate::content::Content;
+use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind};
+use crate::pending::{PendingRequest, RequestKind};
+use crate::task::{result_of_task, task_id};
+
+/// The code of the error for a method that the server does not have.
+const METHOD_NOT_FOUND: i64 = -32601;
+/// How many bytes of a dropped message are shown in the log.
+const MAX_SHOWN_BYTES: usize = 200;
+/// How many bytes of an unknown id are shown in the log.
+const MAX_SHOWN_ID_BYTES: usize = 40;
+
+/// What happens to one message.
+enum Decision {
+    Forward,
+    /// It is dropped, for the reason given.
+    Drop(String),
+    /// It is stored and shaped before it is forwarded.
+    Shape(Box<ShapeTarget>),
+}
+
+/// The result or error that is to be stored and shaped.
+#[derive(Debug)]
+pub(super) struct ShapeTarget {
+    /// The id of the request, as the client wrote it.
+    pub(super) id: Vec<u8>,
+    /// The range of the result or error.
+    pub(super) range: Place,
+    pub(super) is_error: bool,
+    pub(super) called: Called,
+    pub(super) caller: Arc<Caller>,
+}
+
+/// What happens to the messages of one line.
+#[derive(Default)]
+pub(super) struct Decisions {
+    pub(super) edits: Edits,
+    /// Why messages were dropped, for the log.
+    pub(super) dropped: Vec<String>,
+    /// Whether something is left to forward.
+    pub(super) forward: bool,
+    /// What to shape first.
+    pub(super) shape: Option<Box<ShapeTarget>>,
+    /// The code of the error, if the line is an error response.
+    pub(super) error_code: Option<i64>,
+}
+
+impl Link {
+    /// Decides on every message of a line or spooled message.
+    pub(super) fn decide(&self, heads: &[MessageHead], content: Content<'_>) -> Decisions {
+        let mut decisions = Decisions::default();
+        if self.mode == Mode::Shape && content.start_of(&(0..usize::MAX), 3) == BYTE_ORDER_MARK {
+            // Clients that read strict JSON would refuse it.
+            decisions.edits.replace(0..BYTE_ORDER_MARK.len(), Vec::new());
+        }
+        let mut dropped: SmallVec<[usize; 4]> = SmallVec::new();
+        for (index, head) in heads.iter().enumerate() {
+            match self.decide_one(head, content, heads.len() == 1, &mut decisions) {
+                Decision::Forward => {}
+                Decision::Drop(reason) => {
+                    dropped.push(index);
+                    decisions.dropped.push(reason);
+                }
+                Decision::Shape(target) => decisions.shape = Some(target),
+            }
+        }
+        decisions.forward = dropped.len() < heads.len() || self.mode == Mode::Observe;
+        if decisions.forward && !dropped.is_empty() {
+            remove_messages(heads, |index| dropped.contains(&index), &mut decisions.edits);
+        }
+        if heads.is_empty() && self.mode == Mode::Shape {
+            decisions.dropped.push(dropped_line(content, &(0..usize::MAX), "no message"));
+        }
+        decisions
+    }
+
+    fn decide_one(
+        &self,
+        head: &MessageHead,
+        content: Content<'_>,
+        is_alone: bool,
+        decisions: &mut Decisions,
+    ) -> Decision {
+        match head.kind() {
+            MessageKind::Response => self.decide_response(head, content, is_alone, decisions),
+            MessageKind::Notification if head.method() == "notifications/tasks" => {
+                if let Some(params) = &head.params {
+                    let (caller, called) = {
+                        let conversation = self.conversation();
+                        let called = conversation.tasks.call_of(content, Some(params));
+                        (Arc::clone(&conversation.caller), called)
+                    };
+                    self.shape_task(&caller, &called, content, params, &mut decisions.edits);
+                }
+                Decision::Forward
+            }
+            MessageKind::Request | MessageKind::Notification => Decision::Forward,
+            _ if self.mode == Mode::Observe => Decision::Forward,
+            _ => Decision::Drop(dropped_line(content, &head.whole, "no message")),
+        }
+    }
+
+    fn decide_response(
+        &self,
+        head: &MessageHead,
+        content: Content<'_>,
+        is_alone: bool,
+        decisions: &mut Decisions,
+    ) -> Decision {
+        let id = head.id_bytes();
+        let (caller, unreadable) = {
+            let mut conversation = self.conversation();
+            conversation.answered = true;
+            (Arc::clone(&conversation.caller), conversation.unreadable)
+        };
+        let Some(request) = self.pending().take(id) else {
+            // It may answer something that the link could not read, such as a line that was not JSON.
+            if id == b"null" || unreadable || self.mode == Mode::Observe {
+                return Decision::Forward;
+            }
+            return Decision::Drop(dropped_response(id));
+        };
+        let edits = &mut decisions.edits;
+        let is_rewritten = request.id_is_rewritten(id) && self.mode == Mode::Shape;
+        if let Some(range) = head.id.as_ref().filter(|_| is_rewritten) {
+            edits.replace(range.clone(), request.id.clone());
+        }
+        if let (RequestKind::Call(called), Some(result)) = (&request.kind, &head.result)
+            && let Some(task) = task_id(content, result)
+        {
+            self.conversation().tasks.remember(task, called);
+        }
+        if head.result.is_none() {
+            decisions.error_code = error_code(head, content);
+        }
+        match (&request.kind, &head.result) {
+            (RequestKind::Call(_) | RequestKind::TaskResult(_), _) => {
+                return self.decide_call(request, caller, head, content, is_alone, edits);
+            }
+            (kind, Some(result)) => self.edit_list(kind, caller, content, result, edits),
+            (kind, None) => {
+                if self.replace_missing_list(kind, &caller, head, decisions) {
+                    decisions.error_code = None;
+                }
+            }
+        }
+        Decision::Forward
+    }
+
+    /// Decides on the result or error of a call.
+    fn decide_call(
+        &self,
+        request: PendingRequest,
+        caller: Arc<Caller>,
+        head: &MessageHead,
+        content: Content<'_>,
+        is_alone: bool,
+        edits: &mut Edits,
+    ) -> Decision {
+        let (RequestKind::Call(called) | RequestKind::TaskResult(called), Some(range)) =
+            (&request.kind, head.outcome())
+        else {
+            return Decision::Forward;
+        };
+        let started = Instant::now();
+        let note = |step| self.ledger.push(&caller, &called.tool, step, content.forwarded(range), started);
+        if self.mode == Mode::Observe {
+            note("observe");
+            return Decision::Forward;
+        }
+        if content.slice(range).is_some_and(|bytes| self.gate.fits(&caller, called, bytes)) {
+            note("pass");
+            return Decision::Forward;
+        }
+        let (id, range, called) = (request.id.clone(), range.clone(), called.clone());
+        let target = ShapeTarget { id, range, is_error: head.result.is_none(), called, caller };
+        if is_alone {
+            self.pending().keep_while_shaping(request);
+            return Decision::Shape(Box::new(target));
+        }
+        self.shape(&target, content, edits);
+        Decision::Forward
+    }
+
+    /// Stores and shapes a result or error, or notes that it is forwarded unchanged.
+    pub(super) fn shape(&self, target: &ShapeTarget, content: Content<'_>, edits: &mut Edits) {
+        let ShapeTarget { range, is_error, called, caller, .. } = target;
+        let started = Instant::now();
+        let body = content.source(range);
+        let shaped = match is_error {
+            false => self.gate.result(caller, called, &*body),
+            true => self.gate.error(caller, called, &*body),
+        };
+        match shaped {
+            Some(shaped) => edits.replace(range.clone(), shaped),
+            None => self.ledger.push(caller, &called.tool, "pass", content.forwarded(range), started),
+        }
+    }
+
+    /// Shapes the result that the state of a task carries once the task is done.
+    fn shape_task(
+        &self,
+        caller: &Caller,
+        called: &Called,
+        content: Content<'_>,
+        task: &Place,
+        edits: &mut Edits,
+    ) {
+        if self.mode == Mode::Observe {
+            return;
+        }
+        let Some(result) = result_of_task(content, task) else { return };
+        if let Some(shaped) = self.gate.result(caller, called, &*content.source(&result)) {
+            edits.replace(result, shaped);
+        }
+    }
+
+    /// Edits a list or the capabilities of the server, and notes what lists of tools cost.
+    fn edit_list(
+        &self,
+        kind: &RequestKind,
+        mut caller: Arc<Caller>,
+        content: Content<'_>,
+        range: &Place,
+        edits: &mut Edits,
+    ) {
+        if let RequestKind::Tools { first_page } = kind {
+            let step = if *first_page { LIST } else { MORE_OF_LIST };
+            self.ledger.push(&caller, "tools/list", step, content.forwarded(range), Instant::now());
+        }
+        if let RequestKind::TaskState(called) = kind {
+            return self.shape_task(&caller, called, content, range, edits);
+        }
+        let Some(result) = content.slice(range).filter(|_| self.mode == Mode::Shape) else { return };
+        let replacement = match kind {
+            RequestKind::Capabilities => self.gate.announce(result).and_then(|(found, announced)| {
+                self.conversation().capabilities = Some(found);
+                announced
+            }),
+            RequestKind::Tools { first_page } => {
+                let listed = self.gate.tools(Arc::make_mut(&mut caller), result, *first_page);
+                let mut conversation = self.conversation();
+                if conversation.caller.reader != caller.reader {
+                    Arc::make_mut(&mut conversation.caller).reader = caller.reader;
+                }
+                listed
+            }
+            RequestKind::Resources { first_page: true } => self.gate.resources(&caller, Some(result)),
+            RequestKind::Templates { first_page: true } => self.gate.templates(&caller, Some(result)),
+            _ => None,
+        };
+        if let Some(replacement) = replacement {
+            edits.replace(range.clone(), replacement);
+        }
+    }
+
+    /// Replaces the error of a server that does not have a list with tidegate's own list; returns whether it did.
+    fn replace_missing_list(
+        &self,
+        kind: &RequestKind,
+        caller: &Caller,
+        head: &MessageHead,
+        decisions: &mut Decisions,
+    ) -> bool {
+        if self.mode == Mode::Observe || decisions.error_code != Some(METHOD_NOT_FOUND) {
+            return false;
+        }
+        let list = match kind {
+            RequestKind::Resources { .. } => self.gate.resources(caller, None),
+            RequestKind::Templates { .. } => self.gate.templates(caller, None),
+            _ => None,
+        };
+        let (Some(list), Some(member)) = (list, &head.error_member) else { return false };
+        decisions.edits.replace(member.clone(), [b"\"result\":", list.as_slice()].concat());
+        true
+    }
+}
+
+/// Returns the code of the error that a message is.
+fn error_code(head: &MessageHead, content: Content<'_>) -> Option<i64> {
+    content.member(head.error.as_ref()?, "code")?.integer()
+}
+
+/// Describes a dropped message for the log.
+pub(crate) fn dropped_line(content: Content<'_>, range: &Place, reason: &str) -> String {
+    let start = content.start_of(range, MAX_SHOWN_BYTES);
+    format!("dropped a line of the server's output ({reason}): {}", String::from_utf8_lossy(&start).trim())
+}
+
+/// Describes dropped text for the log; blank text is not worth a line.
+pub(crate) fn dropped_text(content: Content<'_>, range: &Place) -> Option<String> {
+    let is_blank = content.start_of(range, MAX_SHOWN_BYTES).trim_ascii().is_empty();
+    (!is_blank).then(|| dropped_line(content, range, "not JSON"))
+}
+
+/// Describes a dropped response for the log.
+pub(crate) fn dropped_response(id: &[u8]) -> String {
+    let id = String::from_utf8_lossy(&id[..id.len().min(MAX_SHOWN_ID_BYTES)]);
+    format!("dropped a response to no open request (id {id})")
+}

@@ -1,0 +1,77 @@
+//! Requests that tidegate answers itself, from the store.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use tidegate_gate::{Caller, RpcError, error_response, response};
+
+use super::{Link, line_of};
+
+/// A request that tidegate answers itself.
+#[derive(Debug)]
+pub struct LocalRequest {
+    id: Vec<u8>,
+    kind: LocalKind,
+    caller: Arc<Caller>,
+}
+
+#[derive(Debug)]
+pub(super) enum LocalKind {
+    /// A call of tidegate's tool, with its arguments.
+    Query(Option<Vec<u8>>),
+    /// A part of a kept result, asked for through the tool it came from, with the arguments of the call.
+    Fetch(String, Vec<u8>),
+    /// A call with invalid arguments, with its answer.
+    Refused(Vec<u8>),
+    /// A read of one of tidegate's addresses.
+    Read(String),
+    /// A list that the server does not have.
+    Resources,
+    Templates,
+}
+
+/// The response to a local request.
+pub(crate) struct LocalAnswer {
+    /// The response, with a line end.
+    pub(crate) line: Vec<u8>,
+    /// The code of the error, if the response is one.
+    pub(crate) error_code: Option<i64>,
+}
+
+impl LocalRequest {
+    pub(super) fn new(id: Vec<u8>, kind: LocalKind, caller: Arc<Caller>) -> Self {
+        Self { id, kind, caller }
+    }
+}
+
+impl Link {
+    /// Answers a local request; returns the response with a line end.
+    pub fn answer_locally(&self, request: &LocalRequest) -> Vec<u8> {
+        self.local_answer(request).line
+    }
+
+    pub(crate) fn local_answer(&self, request: &LocalRequest) -> LocalAnswer {
+        // A query that the engine cannot handle must still be answered.
+        let answer = catch_unwind(AssertUnwindSafe(|| self.local_result(request))).unwrap_or_else(|_| {
+            Err(RpcError::internal("the query failed inside tidegate; ask for another view"))
+        });
+        let error_code = answer.as_ref().err().map(|error| error.code);
+        let line = line_of(match answer {
+            Ok(result) => response(&request.id, &result),
+            Err(error) => error_response(&request.id, &error),
+        });
+        LocalAnswer { line, error_code }
+    }
+
+    fn local_result(&self, request: &LocalRequest) -> Result<Vec<u8>, RpcError> {
+        let caller = &request.caller;
+        match &request.kind {
+            LocalKind::Query(arguments) => Ok(self.gate.query(caller, arguments.as_deref())),
+            LocalKind::Fetch(tool, arguments) => Ok(self.gate.fetch(caller, tool, arguments, true)),
+            LocalKind::Refused(answer) => Ok(answer.clone()),
+            LocalKind::Read(uri) => self.gate.read_resource(caller, uri),
+            LocalKind::Resources => Ok(self.gate.resources(caller, None).unwrap_or_default()),
+            LocalKind::Templates => Ok(self.gate.templates(caller, None).unwrap_or_default()),
+        }
+    }
+}

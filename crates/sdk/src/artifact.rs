@@ -15,7 +15,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_gate::policy::TTL;
 use tidegate_gate::{Keep, Place, causes};
-use tidegate_store::{ArtifactId, open};
+use tidegate_store::{ArtifactId, Clock, open};
 
 /// Where artifacts are kept; the same for the tools of a server and for the gate around it.
 #[derive(Clone)]
@@ -69,11 +69,20 @@ impl Artifacts {
         Self { ttl, ..self }
     }
 
+    /// Sets the clock by which artifacts expire, for tests. Call it before anything is stored.
+    pub(crate) fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        let keep = Arc::new(Keep::of_user(self.place.clone()).with_clock(clock));
+        Self { keep, ..self }
+    }
+
     /// What is kept for one caller; a caller without a name has what the server keeps.
     pub(crate) fn keep(&self, who: &str) -> Arc<Keep> {
         match who {
             "" => Arc::clone(&self.keep),
-            who => Arc::new(Keep::of_caller(self.place.clone(), who)),
+            who => {
+                let clock = Arc::clone(self.keep.clock());
+                Arc::new(Keep::of_caller(self.place.clone(), who).with_clock(clock))
+            }
         }
     }
 

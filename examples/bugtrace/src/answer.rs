@@ -208,7 +208,7 @@ impl Refusal {
 
 /// What an answer of a tool may have; a tool of no category has the usual limits.
 pub(crate) fn limits(tool: &str) -> ResponseLimits {
-    let usual = Category::of_tool(tool).map_or_else(ResponseLimits::default, Category::limits);
+    let usual = Category::of_tool(tool).map_or_else(ResponseLimits::default, ResponseLimits::from);
     ResponseLimits { max_string_length: STRING_CHARS, max_json_depth: DEPTH, ..usual }
 }
 

@@ -1,20 +1,23 @@
-//! What the commands on kept results share: the store of this user, names of results, and how they are listed.
+//! What the commands on kept results share: the store of this user, and the names and policies of results.
 
 use std::sync::Arc;
 
 use tidegate_config::Config;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
-use tidegate_core::view::cursor::SEAL;
 pub(crate) use tidegate_gate::causes;
-use tidegate_gate::policy::TTL;
-use tidegate_gate::{Keep as UserKeep, Opened};
-use tidegate_store::{Artifact, ArtifactId, ArtifactStore, SqliteStore, StoreError, StoredSource, open};
+use tidegate_gate::policy::{Policy, Rules, TTL};
+use tidegate_gate::{Keep as UserKeep, KeptResult, Opened};
+use tidegate_store::{
+    Artifact, ArtifactId, ArtifactStore, SqliteStore, StoreError, StoredSource, open, read_calls,
+};
 
 use crate::error::CommandError;
+use crate::notes;
 
 /// The results of this user.
 pub(crate) struct Keep {
+    config: Config,
     user: UserKeep,
     opened: Arc<Opened>,
 }
@@ -22,9 +25,10 @@ pub(crate) struct Keep {
 impl Keep {
     /// Opens the store of this user.
     pub(crate) fn open() -> Result<Self, CommandError> {
-        let user = UserKeep::of_user(Config::load(None)?.place());
+        let config = Config::load(None)?;
+        let user = UserKeep::of_user(config.place());
         let opened = user.open().map_err(|error| CommandError::out_of_reach(causes(&error)))?;
-        Ok(Self { user, opened })
+        Ok(Self { config, user, opened })
     }
 
     /// Returns the store.
@@ -37,14 +41,9 @@ impl Keep {
         self.store().list(&self.user.owner, most).map_err(|error| self.missing("the list", error))
     }
 
-    /// Takes a result away.
+    /// Deletes a result.
     pub(crate) fn delete(&self, name: &str) -> Result<(), CommandError> {
         self.store().delete(&self.user.owner, &id(name)?).map_err(|error| self.missing(name, error))
-    }
-
-    /// Returns the seal of a cursor.
-    pub(crate) fn seal(&self, id: &ArtifactId, bytes: &[u8]) -> [u8; SEAL] {
-        self.opened.seal(&self.user.owner, id, bytes)
     }
 
     /// Stores a result with its outline.
@@ -61,12 +60,37 @@ impl Keep {
         })
     }
 
-    /// Opens a result by any form of its name.
+    /// Opens a result, by any form of its name, with the policy that the configuration sets for its tool.
+    pub(crate) fn result(&self, name: &str) -> Result<KeptResult<'_>, CommandError> {
+        KeptResult::open(&self.user, &self.opened, &id(name)?, |artifact| Arc::new(self.policy(artifact)))
+            .map_err(|error| self.missing(name, error))
+    }
+
+    /// Returns the policy of the tool that a result came from. The ledger knows of which server the tool is; where it does
+    /// not, only the rules for all servers apply.
+    fn policy(&self, artifact: &Artifact) -> Policy {
+        let mut server = None;
+        if let Some(ledger) = notes::ledger(&self.config.place()) {
+            let id = artifact.id.as_str();
+            // A ledger that cannot be read must not hide the result.
+            let _ = read_calls(&ledger, artifact.created, &mut |call| {
+                let is_origin =
+                    call.artifact.as_deref() == Some(id) && notes::Kind::of(&call) != notes::Kind::FollowUp;
+                if is_origin && server.is_none() {
+                    server = Some(call.server);
+                }
+            });
+        }
+        let policies = self.config.policies(server.as_deref().unwrap_or_default(), Rules::default());
+        policies.of_tool(&artifact.tool)
+    }
+
+    /// Opens the bytes of a result by any form of its name.
     pub(crate) fn source(&self, name: &str) -> Result<StoredSource<'_>, CommandError> {
         open(self.store(), &self.user.owner, &id(name)?).map_err(|error| self.missing(name, error))
     }
 
-    /// Says why a result is not there, and what to do.
+    /// Returns the error for a result that cannot be read, with what to do.
     pub(crate) fn missing(&self, name: &str, error: StoreError) -> CommandError {
         match error {
             StoreError::NotFound => CommandError::failed(format!("no result is called {name:?}"))

@@ -1,18 +1,13 @@
 //! `tidegate query`: any part of a kept result, with the arguments of `result_query`.
 
-use std::time::Duration;
-
 use clap::Args;
 use serde_json::json;
-use tidegate_core::Tokens;
 use tidegate_core::budget::Budget;
-use tidegate_core::envelope::{Handle, handle_name};
-use tidegate_core::measure::Meter;
-use tidegate_core::outline::Outline;
-use tidegate_core::view::{Answer, Asked, Query, ViewError, answer, arguments, cursor};
-use tidegate_gate::kept_words;
+use tidegate_core::envelope::Handle;
+use tidegate_core::view::{Answer, Query, ViewError, arguments, cursor};
+use tidegate_gate::KeptResult;
+use tidegate_gate::profile::Profile;
 use tidegate_query::{Limits, Queries, Worker};
-use tidegate_store::{Clock, SystemClock};
 
 use crate::cli::Format;
 use crate::error::CommandError;
@@ -40,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     page: Option<u64>,
 
-    /// Records of one page [default: as many as typically fit]
+    /// Records of one page [default: as set for the tool, or as many as typically fit]
     #[arg(long, value_name = "N")]
     page_size: Option<u64>,
 
@@ -79,9 +74,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     mode: Option<String>,
 
-    /// Most tokens of the answer
-    #[arg(long, value_name = "TOKENS", default_value_t = Budget::DEFAULT_TOKENS.0)]
-    max_tokens: u64,
+    /// Most tokens of the answer [default: the budget of the tool]
+    #[arg(long, value_name = "TOKENS")]
+    max_tokens: Option<u64>,
 
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -90,61 +85,30 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let budget = budget(arguments.max_tokens)?;
     let keep = Keep::open()?;
-    let source = keep.source(&arguments.id)?;
-    let id = source.artifact().id.clone();
-    let seal = |bytes: &[u8]| keep.seal(&id, bytes);
-    let query = match &arguments.cursor {
-        Some(text) => cursor::decode(text, seal).map_err(CommandError::bad_input)?,
-        None => arguments.query()?,
-    };
-    let outline = Outline::from_bytes(source.outline());
-    let outline = outline.ok_or_else(|| {
-        CommandError::failed("the outline of this result is of another version")
-            .hint("tidegate export still gives its bytes")
-    })?;
-    let name = handle_name(&source.artifact().tool, id.as_str());
+    let kept = keep.result(&arguments.id)?;
+    let query = kept.query(arguments.cursor.as_deref(), arguments.view()).map_err(refused)?;
+    let budget = arguments.budget(&kept, &query)?;
     let engines = Queries::new(Limits::default(), Worker::current().map_err(CommandError::failed)?);
-    let left = source.artifact().expires.0.saturating_sub(SystemClock.now().0);
-    let kept = kept_words(Duration::from_millis(u64::try_from(left).unwrap_or(0)));
-    let asked = Asked {
-        source: &source,
-        outline: &outline,
-        tool: &source.artifact().tool,
-        handle: Handle::kept(&name, &kept),
-        query: &query,
-        budget,
-        meter: Meter::default(),
-        engines: &engines,
-        seal: &seal,
-    };
-    let answer = answer(&asked).map_err(refused)?;
+    let meter = terminal().meter;
+    let answer = kept.answer(&query, budget, meter, Handle::READER, &engines).map_err(refused)?;
+    let cursor = |next: &Query| cursor::encode(next, |bytes| kept.seal(bytes));
     match arguments.format {
         Format::Text => {
             ui::data(format!("{}\n", answer.text).as_bytes())?;
             if let Some(next) = &answer.next {
-                ui::note(&format!(
-                    "read on with: tidegate query {name} --cursor {}",
-                    cursor::encode(next, seal)
-                ));
+                let name = kept.name();
+                ui::note(&format!("read on with: tidegate query {name} --cursor {}", cursor(next)));
             }
             Ok(())
         }
-        Format::Json => ui::json(&report(&answer, |next| cursor::encode(next, seal))),
+        Format::Json => ui::json(&report(&answer, cursor)),
     }
 }
 
-/// The most tokens a caller may ask for.
-const MOST_TOKENS: u64 = 10_000;
-
-fn budget(tokens: u64) -> Result<Budget, CommandError> {
-    let least = Budget::LEAST_TOKENS.0;
-    if !(least..=MOST_TOKENS).contains(&tokens) {
-        let message = format!("--max-tokens {tokens} is not possible");
-        return Err(CommandError::bad_input(message).hint(format!("it is {least} to {MOST_TOKENS}")));
-    }
-    Ok(Budget::of_tokens(Tokens(tokens)))
+/// A terminal takes answers of any size; what they may cost is up to the policy and the caller.
+fn terminal() -> Profile {
+    Profile { max_bytes: u64::MAX, ..Profile::strictest() }
 }
 
 fn refused(error: ViewError) -> CommandError {
@@ -166,8 +130,20 @@ fn report(answer: &Answer, cursor: impl FnOnce(&Query) -> String) -> serde_json:
 }
 
 impl Arguments {
-    fn query(&self) -> Result<Query, CommandError> {
-        let arguments = arguments::Arguments {
+    /// Returns what the answer may cost.
+    fn budget(&self, kept: &KeptResult<'_>, query: &Query) -> Result<Budget, CommandError> {
+        let (least, most) = (Budget::LEAST_TOKENS.0, kept.policy().cap(&terminal()).tokens.0);
+        match self.max_tokens {
+            Some(tokens) if !(least..=most).contains(&tokens) => {
+                let message = format!("--max-tokens {tokens} is not possible");
+                Err(CommandError::bad_input(message).hint(format!("it is {least} to {most}")))
+            }
+            tokens => kept.budget(tokens, query, &terminal()).map_err(refused),
+        }
+    }
+
+    fn view(&self) -> arguments::Arguments {
+        arguments::Arguments {
             page: self.page,
             page_size: self.page_size,
             fields: self.fields.clone(),
@@ -179,7 +155,6 @@ impl Arguments {
             lines: self.lines.clone(),
             range: self.range.clone(),
             mode: self.mode.clone(),
-        };
-        arguments.into_query().map_err(CommandError::bad_input)
+        }
     }
 }

@@ -42,7 +42,6 @@ mod hash;
 pub mod hints;
 mod json;
 mod kind;
-pub mod limits;
 mod lines;
 pub mod measure;
 pub mod outline;

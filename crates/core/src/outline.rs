@@ -1,23 +1,28 @@
-//! What is kept beside a stored result, so that any part of it is found without reading it again: where its text
-//! stands, what notation its data is in, and where every so many-th record and line begins.
+//! The outline that is stored with a result, so that any part of it is found without reading all of it again.
+//!
+//! It says where the text of the result is, in which notation its data is written, and holds a sparse index of its
+//! records and lines. The bytes begin with a version: an outline that another version wrote is rebuilt from the
+//! result itself, so a stored result stays readable after an update.
 
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
+use crate::hints::Hints;
 use crate::payload::Payload;
 use crate::profile::node::SparseIndex;
 use crate::records::Notation;
-use crate::source::Span;
+use crate::shape::Prepared;
+use crate::source::{Source, Span};
 use crate::text::{Text, TextIndex};
 
-/// The form of the bytes; an outline of another form is made anew.
+/// The version of the serialized form; an outline of another version is rebuilt from the result.
 const VERSION: u8 = 1;
-/// The most names of fields kept, to suggest one where a wrong one was asked for.
-const FIELDS: usize = 400;
+/// The most field names kept, to suggest one where a request names a wrong one.
+const MAX_FIELDS: usize = 400;
 
-/// What is kept beside a stored result.
+/// The outline that is stored with a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outline {
     /// What the text was recognised as.
@@ -28,7 +33,7 @@ pub struct Outline {
     pub(crate) data: Option<DataOutline>,
 }
 
-/// Where data stands in a text, and its main list.
+/// Where the data is in a text, and its main list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataOutline {
     pub(crate) notation: Notation,
@@ -53,30 +58,49 @@ pub(crate) struct RecordsOutline {
 }
 
 impl Outline {
-    /// Makes the outline of a text that has been read.
+    /// Returns the outline of a text that was read.
     pub(crate) fn new(kind: &str, text: Option<&Text<'_>>, data: Option<&Data<'_>>) -> io::Result<Self> {
         let (parts, escaped, index) = text.map(Text::index).transpose()?.unwrap_or_default();
         Ok(Self { kind: kind.to_owned(), parts, escaped, text: index, data: data.map(DataOutline::new) })
     }
 
-    /// Reads a result and makes its outline.
+    /// Reads a result and returns its outline.
     ///
     /// # Errors
     ///
     /// Where the source cannot be read.
     pub fn read(payload: &Payload<'_>) -> io::Result<Self> {
-        let text = payload.joined_text();
-        crate::shape::Prepared::new(payload, text.as_ref())?.outline()
+        Self::read_with_hints(payload, &Hints::default())
     }
 
-    /// Returns the bytes to keep.
+    fn read_with_hints(payload: &Payload<'_>, hints: &Hints) -> io::Result<Self> {
+        let text = payload.joined_text();
+        Prepared::with_hints(payload, text.as_ref(), hints)?.outline()
+    }
+
+    /// Reads a stored outline, and rebuilds it from the result where another version wrote it or it is damaged.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn load(bytes: &[u8], source: &dyn Source, hints: &Hints) -> io::Result<Self> {
+        match Self::from_bytes(bytes) {
+            Some(outline) => Ok(outline),
+            None => {
+                let payload = Payload::read_result(source).map_err(io::Error::other)?;
+                Self::read_with_hints(&payload, hints)
+            }
+        }
+    }
+
+    /// Returns the bytes to store.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend(postcard::to_allocvec(self).unwrap_or_default());
         bytes
     }
 
-    /// Reads kept bytes; `None` where they are of another version or damaged.
+    /// Reads stored bytes; `None` where another version wrote them or they are damaged.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
         (*version == VERSION).then(|| postcard::from_bytes(rest).ok())?
@@ -114,7 +138,7 @@ impl DataOutline {
         if paths.is_empty() {
             paths = profile.children(record).map(|(id, _)| profile.path(record, id)).collect();
         }
-        paths.truncate(FIELDS);
+        paths.truncate(MAX_FIELDS);
         Self {
             notation: data.notation.clone(),
             start: data.range.start,
@@ -122,5 +146,26 @@ impl DataOutline {
             records,
             fields: paths,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_of_another_version_is_rebuilt() {
+        let text: String = (0..300).map(|n| format!(r#"{{\"id\":{n}}},"#)).collect();
+        let result =
+            format!(r#"{{"content":[{{"type":"text","text":"[{}]"}}]}}"#, text.trim_end_matches(','));
+        let source = result.as_bytes();
+        let load = |bytes: &[u8]| Outline::load(bytes, &source, &Hints::default()).unwrap();
+        let written = Outline::read(&Payload::read_result(&source).unwrap()).unwrap().to_bytes();
+        assert_eq!(load(&written).to_bytes(), written);
+        let mut other_version = written.clone();
+        other_version[0] += 1;
+        assert_eq!(Outline::from_bytes(&other_version), None);
+        assert_eq!(load(&other_version).to_bytes(), written);
+        assert_eq!(load(&[]).record_count(), Some(300));
     }
 }

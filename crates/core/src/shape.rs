@@ -36,6 +36,7 @@ mod tree;
 mod value_list;
 mod word_counts;
 
+use std::cell::OnceCell;
 use std::io;
 
 pub use draft::LeftOut;
@@ -124,6 +125,8 @@ pub struct Prepared<'p> {
     payload: &'p Payload<'p>,
     text: Option<&'p Text<'p>>,
     recognised: Option<RecognisedText<'p>>,
+    /// The cost of the whole result, counted once for one meter.
+    cost: OnceCell<(Meter, Cost)>,
 }
 
 impl<'p> Prepared<'p> {
@@ -152,7 +155,23 @@ impl<'p> Prepared<'p> {
         hints: &Hints,
     ) -> io::Result<Self> {
         let recognised = text.map(|text| RecognisedText::read(text, hints)).transpose()?;
-        Ok(Self { payload, text, recognised })
+        Ok(Self { payload, text, recognised, cost: OnceCell::new() })
+    }
+
+    /// Returns what the whole result costs. It is counted on the first call only, unless another meter is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn cost(&self, meter: &Meter) -> io::Result<Cost> {
+        if let Some((counted_with, cost)) = self.cost.get()
+            && counted_with == meter
+        {
+            return Ok(*cost);
+        }
+        let cost = measure::cost(self.payload, meter)?;
+        let _ = self.cost.set((*meter, cost));
+        Ok(cost)
     }
 
     /// Makes the outline that is kept beside the result.
@@ -172,7 +191,7 @@ impl<'p> Prepared<'p> {
     ///
     /// Where the source cannot be read.
     pub fn shape(&self, request: &Request<'_>) -> io::Result<Shaped> {
-        let raw = measure::cost(self.payload, &request.meter)?;
+        let raw = self.cost(&request.meter)?;
         let shaper = Shaper { prepared: self, payload: self.payload, request, raw };
         match shaper.lossless()? {
             Some(shaped) => Ok(shaped),
@@ -186,7 +205,7 @@ impl<'p> Prepared<'p> {
     ///
     /// Where the source cannot be read.
     pub fn overview(&self, request: &Request<'_>) -> io::Result<Shaped> {
-        let raw = measure::cost(self.payload, &request.meter)?;
+        let raw = self.cost(&request.meter)?;
         Shaper { prepared: self, payload: self.payload, request, raw }.overview()
     }
 }

@@ -1,11 +1,11 @@
-//! A part of a kept result that was asked for, within a budget.
+//! Views: the part of a kept result that a query asks for, within a budget.
 //!
 //! `follow-up -> view -> measure -> respond`: a [`Query`] names one view and a position in it; the answer holds what
-//! fits from there on, says how much there is, and carries the query that reads on. Everything is a function of the
+//! fits from there on, says how much there is, and carries the query for the next part. Everything is a function of the
 //! result and the query; the engines behind `jq`, `sql` and `grep` are passed in.
 //!
-//! Exact: records are JSON as the upstream wrote it but for white space, or separated values from which the same
-//! values can be read back; `range` gives the bytes themselves. So all pages together hold every record once, and
+//! Views are exact: records are JSON as the upstream wrote it, white space aside, or separated values from which the
+//! same values can be read back; `range` returns the bytes themselves. So all pages together hold every record once, and
 //! all ranges together every byte.
 
 mod answer;
@@ -18,6 +18,7 @@ mod flatten;
 mod nearest;
 mod path;
 mod records;
+mod segment;
 mod texts;
 
 pub use answer::{Answer, Asked, answer};
@@ -36,9 +37,9 @@ pub enum View {
     Summary,
     /// Records, by pages of fixed boundaries.
     Page {
-        /// Which page, from 1.
+        /// The number of the page, from 1.
         number: u64,
-        /// Records of one page; the artifact's own size if not given.
+        /// Records on one page; a size chosen for the artifact if not given.
         size: Option<u64>,
     },
     /// The value at a JSON Pointer or a simple JSONPath.
@@ -68,12 +69,12 @@ pub enum View {
         /// The last byte; the end of the result if not given.
         to: Option<u64>,
     },
-    /// All of it, as far as the caller's cap allows.
+    /// All of the result, as far as the caller's cap allows.
     Full,
 }
 
 impl View {
-    /// Returns what the view is called, as in the arguments that ask for it.
+    /// Returns the name of the view, as in the arguments that ask for it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Summary => "summary",
@@ -89,14 +90,14 @@ impl View {
     }
 }
 
-/// A view, the fields it is narrowed to, and how far it has been read.
+/// A view, the fields it is narrowed to, and the position in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
-    /// Which part.
+    /// The part that is asked for.
     pub view: View,
     /// Only these fields of the records; all if empty.
     pub fields: Vec<String>,
-    /// Where to go on: a record, a result, or a byte, as the view counts.
+    /// The position to read from: a record, a result, or a byte, as the view counts.
     pub position: u64,
 }
 
@@ -106,7 +107,7 @@ impl Query {
         Self { view, fields: Vec::new(), position: 0 }
     }
 
-    /// Returns the query that goes on at a position.
+    /// Returns the query that continues at a position.
     pub(crate) fn at(&self, position: u64) -> Self {
         Self { position, ..self.clone() }
     }

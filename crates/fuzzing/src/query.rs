@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tidegate_core::Tokens;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
+use tidegate_core::hints::Hints;
 use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
@@ -63,6 +64,7 @@ pub fn target(mut data: &[u8]) {
     let asked = Asked {
         source: &source,
         outline: &outline,
+        hints: &Hints::default(),
         tool: "list_things",
         handle: Handle::kept("list_things-3f9c2kq7m0xw", "kept 24 h"),
         query: &query,

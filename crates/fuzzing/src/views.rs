@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use tidegate_core::Tokens;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
+use tidegate_core::hints::Hints;
 use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
@@ -85,6 +86,7 @@ impl Stored {
         let asked = Asked {
             source: &self.result.as_slice(),
             outline: &self.outline,
+            hints: &Hints::default(),
             tool: "list_things",
             handle: Handle::kept("list_things-3f9c2kq7m0xw", "kept 24 h"),
             query,

@@ -1,4 +1,6 @@
-//! Who asks: what a client has said of itself, and how it is treated.
+//! Who asks: the client as it introduced itself, and the profile it gets.
+//!
+//! Until 2025-11-25 a client introduces itself once, in `initialize`; since 2026-07-28 in every request.
 
 use std::sync::LazyLock;
 
@@ -11,7 +13,7 @@ use crate::raw::{self, Place};
 
 /// The key under which a 2026-07-28 request names its protocol version.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// Looked for in every request, so made once.
+/// Built once, because every request is searched for the key.
 static VERSION_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(VERSION));
 /// The key under which a 2026-07-28 request names its client.
 const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
@@ -19,50 +21,50 @@ const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// A client of this gate.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The name it gives itself; empty as long as it has not.
+    /// The name that the client gave; empty before it gave one.
     pub client: String,
-    /// How it is treated.
+    /// What the client can take.
     pub profile: Profile,
-    /// Whether its requests are of the 2026-07-28 revision, where every result says its type.
+    /// Whether its requests are of the 2026-07-28 revision, where every result carries its type.
     pub modern: bool,
-    /// Who asks, where one process serves several; empty where there is only one.
+    /// The principal behind the client, where one process serves several; else empty.
     pub who: String,
-    /// What our tool is called for it.
+    /// The name of our tool for this client.
     pub reader: &'static str,
-    /// What is set for clients, by pattern of their name; of several that match, the first wins.
-    set: Vec<(String, ProfileRules)>,
+    /// Settings for clients, by pattern of their name; of several that match, the first wins.
+    rules: Vec<(String, ProfileRules)>,
 }
 
 impl Caller {
-    /// Returns a client that has not said who it is; `set` is what the user has set for clients.
-    pub fn unknown(set: Vec<(String, ProfileRules)>) -> Self {
+    /// Returns a client that has not introduced itself; `rules` are the user's settings for clients.
+    pub fn unknown(rules: Vec<(String, ProfileRules)>) -> Self {
         let mut caller = Self {
             client: String::new(),
             profile: Profile::strictest(),
             modern: false,
             who: String::new(),
             reader: Handle::READER,
-            set,
+            rules,
         };
         caller.name("");
         caller
     }
 
-    /// Returns a client that has not said who it is, where the same is set.
+    /// Returns a client that has not introduced itself, under the same settings.
     pub fn forgotten(&self) -> Self {
-        Self::unknown(self.set.clone())
+        Self::unknown(self.rules.clone())
     }
 
-    /// Notes the name the client gives itself.
+    /// Sets the name of the client, and the profile that goes with it.
     pub fn name(&mut self, client: &str) {
-        let matching = self.set.iter().filter(|(pattern, _)| matches(pattern, client));
+        let matching = self.rules.iter().filter(|(pattern, _)| matches(pattern, client));
         self.profile =
             matching.rev().fold(Profile::of_client(client), |profile, (_, rules)| rules.over(profile));
         self.client = client.chars().take(64).collect();
     }
 
-    /// Returns the client as a request makes it known, where that is something new: in `initialize`, or, since
-    /// 2026-07-28, in every request.
+    /// Returns the client as a request introduces it; `None` where the request says nothing new. A client introduces itself
+    /// in `initialize`, or, since 2026-07-28, in every request.
     pub fn renewed(&self, method: &str, json: &[u8], params: &Place) -> Option<Self> {
         if method == "initialize" {
             return self.introduced(false, json, raw::member(json, params, "clientInfo"));

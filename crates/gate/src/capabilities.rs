@@ -1,8 +1,8 @@
-//! What a server says it can do: with us in front it can also hand out kept results as resources.
+//! The capabilities of a server: through the gate it also offers kept results as resources.
 
 use crate::raw::{self, Edits};
 
-/// What the server behind can do.
+/// What the upstream can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// It has tools.
@@ -11,8 +11,8 @@ pub struct Capabilities {
     pub resources: bool,
 }
 
-/// Reads the result of `initialize` or `server/discover` and returns it with `resources` announced, if that is new.
-/// Without it some clients refuse to read any resource.
+/// Reads the result of `initialize` or `server/discover`, and returns it with `resources` announced where the upstream
+/// has none. Without that some clients refuse to read any resource.
 pub(crate) fn announce(result: &[u8]) -> Option<(Capabilities, Option<Vec<u8>>)> {
     let place = raw::member(result, &raw::whole(result)?, "capabilities")?;
     let members = raw::members(result, &place)?;

@@ -1,4 +1,6 @@
-//! Where a server has names that we would use too, seen from a list of tools that has passed the gate.
+//! Conflicts between the names of a server and ours, found in a list of tools that went through the gate.
+//!
+//! `tidegate doctor` reports them; the gate itself resolves them when it lists tools.
 
 use serde_json::{Value, json};
 
@@ -7,18 +9,18 @@ use crate::policy::Policy;
 use crate::style::fetch::{NAMES, OTHER_NAMES};
 use crate::tools::OTHER_NAME;
 
-/// A name that both would use.
+/// A name that the server uses and that would be ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conflict {
-    /// The server has a tool of our tool's name; ours is called this.
+    /// The server has a tool with the name of ours; ours has this name instead.
     Reader(&'static str),
     /// The tool has arguments of these names; ours have a prefix.
     Arguments(Vec<&'static str>),
-    /// The tool has an `output` of its own, which is taken for what it says.
+    /// The tool has an argument `output` of its own, so ours is not offered.
     Output,
 }
 
-/// Returns what is in conflict in a tool as it was listed through the gate, under a policy.
+/// Returns the conflicts of a tool, as it was listed through the gate under a policy.
 pub fn conflicts(tool: &Value, policy: &Policy) -> Vec<Conflict> {
     let mut found = Vec::new();
     if tool["name"] == OTHER_NAME {
@@ -37,7 +39,7 @@ pub fn conflicts(tool: &Value, policy: &Policy) -> Vec<Conflict> {
     found
 }
 
-/// Returns whether a tool as it was listed has something that a client may check results against.
+/// Returns whether a tool was listed with a schema against which a client may check results.
 pub fn has_output_schema(tool: &Value) -> bool {
     tool.get("outputSchema").is_some_and(|schema| *schema != json!(null))
 }

@@ -1,35 +1,36 @@
-//! What can go wrong in the gate, and how a caller is told: the one place where errors become words for a model or a
-//! JSON-RPC error. Every message says what to do next, and none holds what was stored.
+//! The errors of the gate, and the one place where they become words for a model or a JSON-RPC error.
+//!
+//! Every message says what to do next, and none contains stored data.
 
 use tidegate_core::view::{ViewError, visible_text};
 use tidegate_store::{Millis, StoreError};
 
-/// An error as JSON-RPC has it.
+/// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcError {
-    /// Its number.
+    /// The code.
     pub code: i64,
-    /// What happened, and what to do.
+    /// What happened, and what to do next.
     pub message: String,
 }
 
 impl RpcError {
-    /// The params of a request make no sense.
+    /// Returns the error for a request whose params make no sense.
     pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
         Self { code: -32602, message: bounded(&message.into()) }
     }
 
-    /// We have failed.
+    /// Returns the error for a failure of our own.
     pub fn internal(message: impl Into<String>) -> Self {
         Self { code: -32603, message: message.into() }
     }
 
-    /// The server behind has failed or does not answer.
+    /// Returns the error for an upstream that failed or does not answer.
     pub fn upstream(message: impl Into<String>) -> Self {
         Self { code: -32000, message: message.into() }
     }
 
-    /// No answer came in time.
+    /// Returns the error for an upstream that did not answer in time.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self { code: -32001, message: message.into() }
     }
@@ -41,7 +42,7 @@ pub(crate) enum FollowUpError {
     /// The arguments make no sense.
     #[error("{0}")]
     Arguments(String),
-    /// There is no such result, or no longer.
+    /// The result does not exist, or has expired.
     #[error("{0}")]
     Gone(String),
     /// The part cannot be given.
@@ -53,7 +54,7 @@ pub(crate) enum FollowUpError {
 }
 
 impl FollowUpError {
-    /// Says why a result is not there.
+    /// Returns the error for a result that cannot be opened.
     pub(crate) fn of_store(name: &str, error: &StoreError) -> Self {
         match error {
             StoreError::NotFound => Self::Gone(not_kept(name)),
@@ -63,7 +64,7 @@ impl FollowUpError {
     }
 }
 
-/// Says that there is no result of a name, whether that is so or the caller may not know of it.
+/// Says that no result has this name; also where the caller must not know whether one has.
 pub fn not_kept(name: &str) -> String {
     bounded(&format!(
         "no result is kept under {name:?}; copy the id from the answer that named it, such as list_issues-3f9c2kq7m0xw, or \
@@ -85,28 +86,28 @@ impl From<ViewError> for FollowUpError {
     }
 }
 
-/// The most characters of an error of ours: it fits the smallest budget, whatever was asked.
-const LONGEST: usize = 600;
+/// The most characters of an error message of ours, so that it fits the smallest budget.
+const MAX_MESSAGE_CHARS: usize = 600;
 
-/// Returns a message in at most so many characters, with its beginning and its end, and nothing hidden in it.
+/// Returns a message with its middle cut out where it is too long, and with hidden characters escaped.
 pub(crate) fn bounded(message: &str) -> String {
     let shown = visible_text(message);
     let length = shown.chars().count();
-    if length <= LONGEST {
+    if length <= MAX_MESSAGE_CHARS {
         return shown;
     }
-    let head: String = shown.chars().take(LONGEST * 2 / 3).collect();
-    let tail: String = shown.chars().skip(length - LONGEST / 3).collect();
+    let head: String = shown.chars().take(MAX_MESSAGE_CHARS * 2 / 3).collect();
+    let tail: String = shown.chars().skip(length - MAX_MESSAGE_CHARS / 3).collect();
     format!("{head} … {tail}")
 }
 
-/// Returns an error with what caused it, in words.
+/// Returns the message of an error with those of its causes.
 pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         let words = cause.to_string();
-        // Some repeat what they were caused by.
+        // Some messages already include their cause.
         if !text.ends_with(&words) {
             text.push_str(&format!(": {words}"));
         }
@@ -128,7 +129,7 @@ mod tests {
     struct Silent(#[source] Repeating);
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_named_once() {
         let gone = || Repeating(std::io::Error::other("gone"));
         assert_eq!(causes(&gone()), "the store: gone");
         assert_eq!(causes(&Silent(gone())), "the store cannot be used: the store: gone");

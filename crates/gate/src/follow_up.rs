@@ -1,63 +1,53 @@
-//! `follow-up -> store -> view -> respond`: a part of a kept result, from the store and never from the tool.
-
-use std::time::Duration;
+//! A follow-up: which kept result a caller asks for, and which part of it.
+//!
+//! `follow-up -> store -> view -> respond`: here the arguments of `result_query` are read, forgiving what models write
+//! (numbers as strings, one number for a span, names joined by commas). The result is opened by `kept_result.rs`.
 
 use serde_json::{Map, Value};
-use tidegate_core::Bytes;
-use tidegate_core::budget::Budget;
-use tidegate_core::envelope::{Handle, handle_name};
-use tidegate_core::outline::Outline;
 use tidegate_core::view::arguments::Arguments;
-use tidegate_core::view::{Answer, Asked, Engines, Query, View, answer, cursor};
-use tidegate_store::{Artifact, ArtifactId, Clock, SystemClock, open};
 
-use crate::caller::Caller;
 use crate::error::FollowUpError;
-use crate::keep::Keep;
-use crate::policy::{Policies, Policy};
 use crate::tools::ARGUMENTS;
 
-/// An argument that one client adds to every tool, for itself.
-const NOT_OURS: &str = "wait_for_previous";
+/// An argument that one client adds to every tool for its own use.
+const CLIENT_ARGUMENT: &str = "wait_for_previous";
 
-/// What was asked for.
+/// The part of a kept result that a caller asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FollowUp {
     /// The name of the result, in any form.
     pub(crate) id: String,
-    /// Where to go on.
+    /// The position of the last answer, instead of a view.
     pub(crate) cursor: Option<String>,
     /// The view, if no cursor is given.
     pub(crate) arguments: Arguments,
-    /// Room for the answer.
+    /// The most tokens of the answer.
     pub(crate) max_tokens: Option<u64>,
 }
 
-type Refused = FollowUpError;
-
 impl FollowUp {
     /// Reads the arguments of our tool.
-    pub(crate) fn read(arguments: &Map<String, Value>) -> Result<Self, Refused> {
+    pub(crate) fn read(arguments: &Map<String, Value>) -> Result<Self, FollowUpError> {
         let mut follow_up = Self::default();
         for (name, value) in arguments {
-            if !value.is_null() && name != NOT_OURS {
+            if !value.is_null() && name != CLIENT_ARGUMENT {
                 follow_up.set(name, value)?;
             }
         }
         if follow_up.id.is_empty() {
-            return Err(Refused::Arguments(
+            return Err(FollowUpError::Arguments(
                 "id is missing; it is named in the answer that was too large".into(),
             ));
         }
         if follow_up.cursor.is_some() && follow_up.arguments != Arguments::default() {
-            return Err(Refused::Arguments(
+            return Err(FollowUpError::Arguments(
                 "a cursor already says which view; give it with id alone, or leave it out".into(),
             ));
         }
         Ok(follow_up)
     }
 
-    fn set(&mut self, name: &str, value: &Value) -> Result<(), Refused> {
+    fn set(&mut self, name: &str, value: &Value) -> Result<(), FollowUpError> {
         let view = &mut self.arguments;
         match name {
             "id" => self.id = text(name, value)?,
@@ -76,31 +66,31 @@ impl FollowUp {
             "mode" => view.mode = Some(text(name, value)?),
             _ => {
                 let message = format!("there is no argument {name:?}; there are {}", ARGUMENTS.join(", "));
-                return Err(Refused::Arguments(message));
+                return Err(FollowUpError::Arguments(message));
             }
         }
         Ok(())
     }
 }
 
-fn wrong(name: &str, value: &Value, expected: &str) -> Refused {
+fn wrong(name: &str, value: &Value, expected: &str) -> FollowUpError {
     let shown: String = value.to_string().chars().take(80).collect();
-    Refused::Arguments(format!("{name} is {shown}, but should be {expected}"))
+    FollowUpError::Arguments(format!("{name} is {shown}, but should be {expected}"))
 }
 
-fn text(name: &str, value: &Value) -> Result<String, Refused> {
+fn text(name: &str, value: &Value) -> Result<String, FollowUpError> {
     value.as_str().map(str::to_owned).ok_or_else(|| wrong(name, value, "a string"))
 }
 
-/// A number, also where a model wrote it as a string.
-fn number(name: &str, value: &Value) -> Result<u64, Refused> {
+/// Reads a number, also where a model wrote it as a string.
+fn number(name: &str, value: &Value) -> Result<u64, FollowUpError> {
     let read = value.as_u64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
     let whole = || value.as_f64().filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n)).map(|n| n as u64);
     read.or_else(whole).ok_or_else(|| wrong(name, value, "a whole number"))
 }
 
-/// A span such as `10-20`, also where a model wrote one number.
-fn span(name: &str, value: &Value) -> Result<String, Refused> {
+/// Reads a span such as `10-20`, also where a model wrote one number.
+fn span(name: &str, value: &Value) -> Result<String, FollowUpError> {
     match value.as_u64() {
         Some(number) => Ok(number.to_string()),
         None => {
@@ -109,8 +99,8 @@ fn span(name: &str, value: &Value) -> Result<String, Refused> {
     }
 }
 
-/// A list of names, also where a model wrote them as one string.
-fn names(name: &str, value: &Value) -> Result<Vec<String>, Refused> {
+/// Reads a list of names, also where a model wrote them as one string.
+fn names(name: &str, value: &Value) -> Result<Vec<String>, FollowUpError> {
     let expected = "a list of names such as [\"id\"]";
     match value {
         Value::Array(values) => values
@@ -120,125 +110,6 @@ fn names(name: &str, value: &Value) -> Result<Vec<String>, Refused> {
         Value::String(text) => Ok(text.split(',').map(|name| name.trim().to_owned()).collect()),
         _ => Err(wrong(name, value, expected)),
     }
-}
-
-/// Reads parts of kept results.
-pub(crate) struct Reader<'r> {
-    pub(crate) keep: &'r Keep,
-    pub(crate) policies: &'r Policies,
-    pub(crate) engines: &'r dyn Engines,
-}
-
-/// A part that was read.
-pub(crate) struct Read {
-    pub(crate) artifact: Artifact,
-    pub(crate) answer: Answer,
-    /// The name of the view.
-    pub(crate) view: &'static str,
-}
-
-impl Reader<'_> {
-    /// Answers a follow-up; `beside` is what stands beside the text of the answer and counts too.
-    pub(crate) fn answer(&self, caller: &Caller, follow_up: FollowUp, beside: &str) -> Result<Read, Refused> {
-        let name = follow_up.id.clone();
-        let id = ArtifactId::parse(&name)
-            .ok_or_else(|| Refused::of_store(&name, &tidegate_store::StoreError::NotFound))?;
-        let opened = self.keep.open().map_err(|error| Refused::of_store(&name, &error))?;
-        let owner = &self.keep.owner;
-        let source = open(&opened.store, owner, &id).map_err(|error| {
-            self.keep.failed(&opened, &error);
-            Refused::of_store(&name, &error)
-        })?;
-        let artifact = source.artifact().clone();
-        let outline = Outline::from_bytes(source.outline()).ok_or_else(|| {
-            Refused::Store(format!("{name:?} was kept by another version; use tidegate export"))
-        })?;
-        let seal = |bytes: &[u8]| opened.seal(owner, &id, bytes);
-        let policy = self.policies.of_tool(&artifact.tool);
-        let max_tokens = follow_up.max_tokens;
-        let query = query(follow_up, &policy, &seal)?;
-        let budget = less(budget(max_tokens, &query, &policy, caller)?, beside, caller)?;
-        let handle = handle_name(&artifact.tool, id.as_str());
-        let kept = self.keep.words(remaining(&artifact));
-        let asked = Asked {
-            source: &source,
-            outline: &outline,
-            tool: &artifact.tool,
-            handle: Handle::kept(&handle, &kept).read_with(caller.reader),
-            query: &query,
-            budget,
-            meter: caller.profile.meter,
-            engines: self.engines,
-            seal: &seal,
-        };
-        let answer = answer(&asked)?;
-        Ok(Read { artifact, answer, view: query.view.name() })
-    }
-}
-
-fn query(
-    follow_up: FollowUp,
-    policy: &Policy,
-    seal: &dyn Fn(&[u8]) -> [u8; cursor::SEAL],
-) -> Result<Query, Refused> {
-    if let Some(text) = follow_up.cursor {
-        return cursor::decode(&text, seal).map_err(|error| Refused::Arguments(error.to_string()));
-    }
-    let mut query = follow_up.arguments.into_query()?;
-    if let View::Page { size, .. } = &mut query.view {
-        *size = size.or(policy.page_size);
-    }
-    Ok(query)
-}
-
-/// What an answer may cost: the usual, or what was asked for up to the cap.
-fn budget(
-    max_tokens: Option<u64>,
-    query: &Query,
-    policy: &Policy,
-    caller: &Caller,
-) -> Result<Budget, Refused> {
-    let cap = policy.cap(&caller.profile);
-    let least = Budget::LEAST_TOKENS.0;
-    match max_tokens {
-        Some(tokens) if tokens < least => {
-            Err(Refused::Arguments(format!("max_tokens is {tokens}, but an answer needs at least {least}")))
-        }
-        Some(tokens) => Ok(policy.of_tokens(tokens.min(cap.tokens.0), &caller.profile)),
-        None if query.view == View::Full => Ok(cap),
-        None => Ok(policy.budget(&caller.profile)),
-    }
-}
-
-/// What is left of a budget beside a text.
-fn less(budget: Budget, beside: &str, caller: &Caller) -> Result<Budget, Refused> {
-    if beside.is_empty() {
-        return Ok(budget);
-    }
-    let tokens = budget.tokens - caller.profile.meter.count(beside);
-    let bytes = budget.bytes - Bytes(2 * beside.len() as u64 + 64);
-    if tokens < Budget::LEAST_TOKENS || bytes < Budget::LEAST_BYTES {
-        return Err(Refused::Arguments("the address is too long; ask with fewer words".into()));
-    }
-    Ok(Budget { tokens, bytes })
-}
-
-fn remaining(artifact: &Artifact) -> Duration {
-    let left = artifact.expires.0.saturating_sub(SystemClock.now().0);
-    Duration::from_millis(u64::try_from(left).unwrap_or(0))
-}
-
-/// Says for how long a result is kept: `kept 24 h`.
-pub fn kept_words(left: Duration) -> String {
-    // A result that was kept a moment ago has not quite its full time left.
-    let seconds = left.as_millis().div_ceil(1000).max(1);
-    let (count, unit) = match seconds {
-        ..=119 => (seconds, "s"),
-        120..=7_199 => (seconds.div_ceil(60), "min"),
-        7_200..=172_800 => (seconds.div_ceil(3600), "h"),
-        _ => (seconds / 86_400, "days"),
-    };
-    format!("kept {count} {unit}")
 }
 
 #[cfg(test)]
@@ -273,15 +144,6 @@ mod tests {
         ] {
             let message = read(arguments.clone()).unwrap_err();
             assert!(message.contains(words), "{arguments}: {message}");
-        }
-    }
-
-    #[test]
-    fn times_in_words() {
-        for (seconds, words) in
-            [(86_400, "24 h"), (300, "5 min"), (30, "30 s"), (7 * 86_400, "7 days"), (0, "1 s")]
-        {
-            assert_eq!(kept_words(Duration::from_secs(seconds)), format!("kept {words}"));
         }
     }
 }

@@ -9,8 +9,14 @@
 //! ```
 //!
 //! A result is stored before it is answered; a follow-up is answered from the store alone. Nothing here calls a tool.
+//! `verdict.rs` decides what passes, `overflow.rs` stores and shapes what does not, `follow_ups.rs` answers from the
+//! store, `negotiate.rs` and `lists.rs` let callers know what they can ask for, `ledger.rs` records what calls cost.
 
+mod follow_ups;
+mod ledger;
+mod lists;
 mod negotiate;
+mod verdict;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,32 +24,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
-use tidegate_core::Bytes;
-use tidegate_core::budget::Budget;
-use tidegate_core::measure::{self, Cost, Fit, Meter};
-use tidegate_core::payload::{Form, Payload};
+use serde_json::{Value, json};
+use tidegate_core::measure::Cost;
 use tidegate_core::source::Source;
 use tidegate_query::Queries;
-use tidegate_store::{ArtifactStore, Call, Clock, Counted, SystemClock};
+use tidegate_store::Call;
+
+pub use ledger::{LIST, MORE_OF_LIST, Untouched};
 
 use crate::caller::Caller;
-use crate::capabilities::{self, Capabilities};
-use crate::error::{RpcError, bounded};
-use crate::follow_up::{FollowUp, Read, Reader};
 use crate::keep::Keep;
 use crate::negotiation::Offered;
-use crate::passage::Passage;
+use crate::overflow::{Overflow, Shaped};
 use crate::policy::{Policies, Policy};
-use crate::raw::{self, Edits, skim};
-use crate::style::Style;
-use crate::{negotiation, output, reply, resources, tools};
+use crate::raw::skim;
+use crate::{output, tools};
+use verdict::{Look, Outcome, Terms, Verdict};
 
 /// The largest result that a program gets whole.
-const WHOLE_BYTES: u64 = 256 << 20;
+const MAX_WHOLE_BYTES: u64 = 256 << 20;
 
-/// The most bytes of an error: one client cuts the middle out of longer ones, whatever it allows for results.
-const ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
+/// The most tools whose policy is cached: a server that makes up names must not fill the memory.
+const MAX_CACHED_POLICIES: usize = 1024;
+
+/// The code of a JSON-RPC error whose own code cannot be read.
+const SERVER_ERROR: i64 = -32000;
 
 /// What a gate is made of.
 pub struct Setup {
@@ -60,29 +65,14 @@ pub struct Setup {
 /// Policy, store and engine for one server.
 pub struct Gate {
     setup: Setup,
-    /// The policies of the tools that were called: putting one together for each call would cost more than the call.
-    known: Mutex<HashMap<String, Arc<Policy>>>,
+    /// The policies of the tools that were called or marked: resolving one for each call would cost more than the call.
+    policies: Mutex<HashMap<String, Arc<Policy>>>,
     offered: Offered,
-    /// Whether any tool may have arguments of ours; where none has, no call is looked into for them.
-    arguments: AtomicBool,
+    /// Whether any tool may have arguments of ours; where none has, no call is searched for them.
+    offers_arguments: AtomicBool,
     /// Bytes of results that were sent.
-    sent: AtomicU64,
+    sent_bytes: AtomicU64,
 }
-
-/// The bytes of an answer once a session has had enough: the least, and room to say so.
-const SMALLEST: Bytes = Bytes(Budget::LEAST_BYTES.0 + 160);
-
-/// What an answer may cost, and why.
-struct Allowed {
-    budget: Budget,
-    /// The ceiling of the session, where it has been reached.
-    ceiling: Option<u64>,
-    /// Whether all of the result was asked for.
-    full: bool,
-}
-
-/// Tools whose policy is remembered. A server has fewer; one that makes up names must not fill the memory.
-const KNOWN: usize = 1024;
 
 /// A tool call whose result is awaited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -91,54 +81,46 @@ pub struct Called {
     pub tool: String,
     /// The arguments, as JSON.
     pub arguments: Option<String>,
-    /// Whether a program made the call, which reads the result itself.
+    /// Whether a program made the call, and reads the result itself.
     pub by_program: bool,
 }
 
-/// The step of a list of tools, or of its first page.
-pub const LIST: &str = "list";
-/// The step of a further page of a list of tools.
-pub const MORE_OF_LIST: &str = "list-more";
-
-/// What was done with a result that crossed as it came, for the ledger.
-pub struct Untouched<'u> {
-    /// Who called.
-    pub caller: &'u Caller,
-    /// The tool.
-    pub tool: &'u str,
-    /// `pass`, `observe`, [`LIST`] or [`MORE_OF_LIST`].
-    pub step: &'u str,
-    /// The result.
-    pub result: &'u dyn Source,
-    /// Microseconds that were added to the call.
-    pub added_micros: u64,
+/// What the gate decided about the result of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The answer to send instead of the result; `None` where the result passes as it came.
+    pub answer: Option<Vec<u8>>,
+    /// What the result costs, where that was counted.
+    pub raw: Option<Cost>,
+    /// What was done: `pass`, `whole`, `lossless`, or the style of the answer.
+    pub step: &'static str,
 }
 
 impl Gate {
-    /// What our tool is also called: its name where an upstream has one of the usual name.
+    /// The name of our tool where the upstream has one of the usual name.
     pub const OTHER_READER: &'static str = tools::OTHER_NAME;
 
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
-        let arguments = AtomicBool::new(setup.policies.offer_arguments());
+        let offers_arguments = AtomicBool::new(setup.policies.offer_arguments());
         Self {
             setup,
-            known: Mutex::default(),
+            policies: Mutex::default(),
             offered: Offered::default(),
-            arguments,
-            sent: AtomicU64::new(0),
+            offers_arguments,
+            sent_bytes: AtomicU64::new(0),
         }
     }
 
-    /// Returns the policy of a tool.
+    /// Returns the policy of a tool, with what the tool says about itself.
     pub fn policy(&self, tool: &str) -> Arc<Policy> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(policy) = known.get(tool) {
+        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(policy) = policies.get(tool) {
             return Arc::clone(policy);
         }
         let policy = Arc::new(self.setup.policies.of_tool(tool));
-        if known.len() < KNOWN {
-            known.insert(tool.to_owned(), Arc::clone(&policy));
+        if policies.len() < MAX_CACHED_POLICIES {
+            policies.insert(tool.to_owned(), Arc::clone(&policy));
         }
         policy
     }
@@ -148,294 +130,116 @@ impl Gate {
         &self.setup.keep
     }
 
-    /// Returns whether the result of a call certainly crosses untouched, without taking long or storing anything.
+    /// Returns whether the result of a call certainly passes as it came; takes no time and stores nothing.
     pub fn fits(&self, caller: &Caller, called: &Called, result: &[u8]) -> bool {
         let policy = self.policy(&called.tool);
-        let budget = self.room(&policy, caller, called).budget;
-        let meter = &caller.profile.meter;
-        if policy.probes(result.len() as u64) {
-            return false;
-        }
-        let fits = measure::fits_unread(result, &budget, meter).is_some() || {
-            let source = result;
-            let small = result.len() as u64 <= budget.bytes.0.min(ERROR_BYTES.0);
-            small && Payload::read_result(&source).is_ok_and(|payload| fits(&payload, &budget, meter))
-        };
-        if fits {
-            self.count(result.len() as u64);
-        }
-        fits
-    }
-
-    /// Counts what is sent in this session.
-    fn count(&self, bytes: u64) {
-        self.sent.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// The room for the answer to a call: the usual, that of a full output, or the least once the session has had enough.
-    fn room(&self, policy: &Policy, caller: &Caller, called: &Called) -> Allowed {
-        let usual = policy.budget(&caller.profile);
-        let ceiling = policy.session_max_bytes.filter(|most| self.sent.load(Ordering::Relaxed) >= *most);
-        let full = output::is_full(policy, called.arguments.as_deref());
-        let budget = match (ceiling, full) {
-            (Some(_), _) => usual.with_bytes(SMALLEST.min(usual.bytes)),
-            (None, true) => policy.full(&caller.profile),
-            (None, false) => usual,
-        };
-        Allowed { budget, ceiling, full: full && ceiling.is_none() }
-    }
-
-    /// Decides on the result of a call: `None` where it crosses untouched, else what is answered instead.
-    pub fn result(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Option<Vec<u8>> {
-        self.decide(caller, called, result, false)
-    }
-
-    fn decide(
-        &self,
-        caller: &Caller,
-        called: &Called,
-        result: &(dyn Source + Sync),
-        failed: bool,
-    ) -> Option<Vec<u8>> {
-        let started = Instant::now();
-        let policy = self.policy(&called.tool);
-        let allowed = self.room(&policy, caller, called);
-        let budget = allowed.budget;
-        let meter = &caller.profile.meter;
-        let probes = policy.probes(result.len()) && !allowed.full && !failed;
-        if !probes
-            && result.as_slice().is_some_and(|bytes| measure::fits_unread(bytes, &budget, meter).is_some())
-        {
-            self.count(result.len());
-            return None;
-        }
-        let length = result.len();
-        // One result that the engine cannot handle must not end the proxy, nor cross as a flood.
-        let shaped = catch_unwind(AssertUnwindSafe(|| {
-            let payload = match Payload::read_result(&result) {
-                Ok(payload) => payload,
-                Err(error) => return Some(Passage::unreadable(caller, called, &error)),
-            };
-            let budget = match payload.is_error {
-                Some(true) => budget.with_bytes(budget.bytes.min(ERROR_BYTES)),
-                _ => budget,
-            };
-            let said = payload.is_error == Some(true);
-            // Pictures cost by their size, not by their bytes.
-            let probes = probes && !said && policy.probes(measure::bytes(&payload).0);
-            let crosses = fits(&payload, &budget, meter) && (!probes || negotiation::is_envelope(&payload));
-            if !is_final(&payload) || crosses {
-                return None;
-            }
-            let style = match policy.style {
-                _ if probes => Style::Probe,
-                _ if allowed.full => Style::Overview,
-                // What went wrong is told as it is, but for the contract, which has a field for it.
-                _ if failed => Style::Overview,
-                Style::Probe | Style::Error if said => Style::Overview,
-                style => style,
-            };
-            // A full output above its cap is attached, beside an answer of the usual size.
-            let budget = if allowed.full { policy.budget(&caller.profile) } else { budget };
-            let (attached, ceiling) = (allowed.full, allowed.ceiling);
-            let (keep, server) = (&*self.setup.keep, self.setup.server.as_str());
-            let passage =
-                Passage { keep, server, caller, called, policy: &policy, budget, style, attached, ceiling };
-            Some(passage.shape(&payload, result))
+        let terms = self.terms(&policy, caller, called);
+        // A result that breaks the reader is left to `decide`, which answers it.
+        let verdict = catch_unwind(AssertUnwindSafe(|| {
+            matches!(terms.verdict(&result, Outcome::Result, Look::Quick), Verdict::Pass(_))
         }));
-        let shaped = shaped.unwrap_or_else(|_| Some(Passage::failed(caller, called)));
-        self.count(shaped.as_ref().map_or(length, |shaped| shaped.result.len() as u64));
-        let shaped = shaped?;
-        let result = (!called.by_program || result.len() > WHOLE_BYTES).then_some(shaped.result);
-        let (step, sent) = match result {
-            Some(_) => (shaped.step, shaped.sent),
-            None => ("whole", shaped.raw),
-        };
-        let call = self.entry(caller, &called.tool, step, (shaped.raw, sent));
-        let (artifact, stored_bytes) = (shaped.artifact, shaped.stored_bytes);
-        self.note(Call { artifact, stored_bytes, ..call }, started);
-        result
+        let passes = verdict.unwrap_or(false);
+        if passes {
+            self.count_sent(result.len() as u64);
+        }
+        passes
     }
 
-    /// Decides on the error that a call was answered with: one that would flood the context is kept, and its message
-    /// becomes an overview. Returns what the error becomes.
+    /// Decides about the result of a call, and stores and shapes what does not pass.
+    pub fn decide(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Decision {
+        self.decide_outcome(caller, called, result, Outcome::Result)
+    }
+
+    /// Returns what is sent instead of the result of a call; `None` where the result passes as it came.
+    pub fn result(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Option<Vec<u8>> {
+        self.decide(caller, called, result).answer
+    }
+
+    /// Returns what is sent instead of the JSON-RPC error of a call; `None` where the error passes as it came. An error
+    /// that would flood the context is kept, and its message becomes an overview.
     pub fn error(&self, caller: &Caller, called: &Called, error: &(dyn Source + Sync)) -> Option<Vec<u8>> {
-        let shaped: Value = serde_json::from_slice(&self.decide(caller, called, error, true)?).ok()?;
+        let answer = self.decide_outcome(caller, called, error, Outcome::RpcError).answer?;
+        let shaped: Value = serde_json::from_slice(&answer).ok()?;
         let members = skim::members(error, &(0..usize::try_from(error.len()).ok()?)).unwrap_or_default();
         let code = members.iter().rfind(|member| member.key == "code");
         let code = code.and_then(|code| std::str::from_utf8(&code.head).ok()?.parse::<i64>().ok());
         let text = &shaped["content"][0]["text"];
-        Some(json!({ "code": code.unwrap_or(-32000), "message": text }).to_string().into())
+        Some(json!({ "code": code.unwrap_or(SERVER_ERROR), "message": text }).to_string().into())
     }
 
-    /// Answers a call of our tool.
-    pub fn query(&self, caller: &Caller, arguments: Option<&[u8]>) -> Vec<u8> {
+    fn terms<'t>(&self, policy: &'t Policy, caller: &'t Caller, called: &Called) -> Terms<'t> {
+        let full = output::is_full(policy, called.arguments.as_deref());
+        Terms::new(policy, &caller.profile, self.sent_bytes.load(Ordering::Relaxed), full)
+    }
+
+    fn decide_outcome(
+        &self,
+        caller: &Caller,
+        called: &Called,
+        result: &(dyn Source + Sync),
+        outcome: Outcome,
+    ) -> Decision {
         let started = Instant::now();
-        let asked: Result<Map<String, Value>, _> = serde_json::from_slice(arguments.unwrap_or(b"{}"));
-        let answer = match asked {
-            Err(_) => Err("the arguments are not an object; give at least {\"id\": ...}".into()),
-            Ok(asked) => FollowUp::read(&asked)
-                .and_then(|follow_up| self.reader().answer(caller, follow_up, ""))
-                .map_err(|error| error.to_string()),
-        };
-        match answer {
-            Err(message) => {
-                let message = format!("{}: {}. Nothing was run.", caller.reader, bounded(&message));
-                let result = reply::text_result(caller, &message, true);
-                let tokens = caller.profile.meter.count(&message);
-                let sent = Cost { tokens, estimated: false, bytes: Bytes(result.len() as u64) };
-                let call = self.entry(caller, caller.reader, "view", (sent, sent));
-                self.note(Call { view: Some("refused".into()), ..call }, started);
-                self.count(result.len() as u64);
-                result
-            }
-            Ok(part) => {
-                let result = reply::text_result(caller, &part.answer.text, false);
-                self.note_view(caller, &part, started);
-                self.count(result.len() as u64);
-                result
-            }
-        }
-    }
-
-    /// Returns whether an address is one of ours.
-    pub fn owns(&self, uri: &str) -> bool {
-        resources::is_ours(uri)
-    }
-
-    /// Reads a resource whose address is one of ours.
-    ///
-    /// # Errors
-    ///
-    /// A result that is not there, or a view of it that makes no sense.
-    pub fn read_resource(&self, caller: &Caller, uri: &str) -> Result<Vec<u8>, RpcError> {
-        let started = Instant::now();
-        let part = resources::follow_up(uri).and_then(|asked| self.reader().answer(caller, asked, uri));
-        let part = part.map_err(|error| resources::refused(caller, &error))?;
-        self.note_view(caller, &part, started);
-        let contents = json!({ "uri": uri, "mimeType": "text/plain", "text": part.answer.text });
-        Ok(reply::own_list(caller, json!({ "contents": [contents] })))
-    }
-
-    /// Rewrites a page of `tools/list`; `None` where it stays. The caller learns what our tool is called.
-    pub fn tools(&self, caller: &mut Caller, result: &[u8], first_page: bool) -> Option<Vec<u8>> {
-        let offer = |tool: &str, members: &[raw::Member<'_>], edits: &mut Edits| {
-            let policy = self.policy(tool);
-            if policy.negotiates() || policy.offers_output {
-                self.offered.offer(result, tool, &policy, members, edits);
+        let policy = self.policy(&called.tool);
+        let terms = self.terms(&policy, caller, called);
+        // One result that the engine cannot handle must not end the proxy, nor pass as a flood.
+        let shaped = catch_unwind(AssertUnwindSafe(|| self.shape(&terms, caller, called, result, outcome)));
+        let shaped = match shaped {
+            Err(_) => Shaped::failed(caller, called),
+            Ok(Ok(shaped)) => shaped,
+            Ok(Err(raw)) => {
+                self.count_sent(result.len());
+                return Decision { answer: None, raw, step: "pass" };
             }
         };
-        let listed = tools::rewrite(caller, result, first_page, &offer);
-        caller.reader = listed.reader;
-        listed.result
-    }
-
-    /// Reads what the upstream can do, and announces what it can do with us in front.
-    pub fn announce(&self, result: &[u8]) -> Option<(Capabilities, Option<Vec<u8>>)> {
-        capabilities::announce(result)
-    }
-
-    /// Adds the newest results to a list of resources; a list of its own where the upstream has none.
-    pub fn resources(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
-        let keep = &self.setup.keep;
-        // A store that cannot be used has nothing to list; whoever stores or reads is told.
-        let artifacts = keep.open().and_then(|opened| opened.store.list(&keep.owner, resources::LISTED));
-        let entries = resources::entries(&artifacts.unwrap_or_default(), &caller.profile.meter);
-        match result {
-            Some(result) => resources::extend(result, "resources", &entries),
-            None => Some(reply::own_list(caller, json!({ "resources": entries }))),
-        }
-    }
-
-    /// Adds our template to a list of resource templates; a list of its own where the upstream has none.
-    pub fn templates(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
-        let template = resources::template();
-        match result {
-            Some(result) => resources::extend(result, "resourceTemplates", &[template]),
-            None => Some(reply::own_list(caller, json!({ "resourceTemplates": [template] }))),
-        }
-    }
-
-    /// Notes a result that crossed as it came. Counts its tokens, so it is not for the path of an answer.
-    pub fn note_untouched(&self, untouched: &Untouched<'_>) {
-        let &Untouched { caller, tool, step, result, added_micros } = untouched;
-        let meter = &caller.profile.meter;
-        let cost = match step {
-            LIST | MORE_OF_LIST => tools::cost(result, meter),
-            _ => Payload::read_result(&result).ok().and_then(|payload| measure::cost(&payload, meter).ok()),
+        self.count_sent(shaped.result.len() as u64);
+        let whole = called.by_program && result.len() <= MAX_WHOLE_BYTES;
+        let (answer, step, sent) = match whole {
+            true => (None, "whole", shaped.raw),
+            false => (Some(shaped.result), shaped.step, shaped.sent),
         };
-        let Some(cost) = cost else { return };
-        let call = self.entry(caller, tool, step, (cost, cost));
-        self.setup.keep.note(Call { added_micros, ..call });
+        let call = self.entry(caller, &called.tool, step, (shaped.raw, sent));
+        let (artifact, stored_bytes) = (shaped.artifact, shaped.stored_bytes);
+        self.note(Call { artifact, stored_bytes, ..call }, started);
+        Decision { answer, raw: Some(shaped.raw), step }
     }
 
-    /// Notes a part of a kept result that was answered.
-    fn note_view(&self, caller: &Caller, part: &Read, started: Instant) {
-        let call = self.entry(caller, &part.artifact.tool, "view", (part.answer.cost, part.answer.cost));
-        let (artifact, view) = (Some(part.artifact.id.to_string()), Some(part.view.to_owned()));
-        self.note(Call { artifact, view, ..call }, started);
-    }
-
-    fn note(&self, call: Call, started: Instant) {
-        let added_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.setup.keep.note(Call { added_micros, ..call });
-    }
-
-    /// What the ledger says of a call, as far as it is the same for all.
-    fn entry(&self, caller: &Caller, tool: &str, step: &str, (raw, sent): (Cost, Cost)) -> Call {
-        let meter = &caller.profile.meter;
-        Call {
-            at: SystemClock.now(),
-            client: caller.client.clone(),
-            server: self.setup.server.clone(),
-            tool: tool.chars().take(128).collect(),
-            step: step.to_owned(),
-            raw_bytes: raw.bytes.0,
-            raw_tokens: raw.tokens.0,
-            sent_bytes: sent.bytes.0,
-            sent_tokens: sent.tokens.0,
-            added_micros: 0,
-            artifact: None,
-            session: Some(self.setup.keep.session.as_str().to_owned()),
-            view: None,
-            stored_bytes: 0,
-            counted: Some(Counted {
-                vocabulary: meter.vocabulary().to_owned(),
-                margin_percent: meter.margin_percent(),
-            }),
+    /// Stores and shapes a result; `Err` holds the cost of a result that passes, where it was counted.
+    fn shape(
+        &self,
+        terms: &Terms<'_>,
+        caller: &Caller,
+        called: &Called,
+        result: &(dyn Source + Sync),
+        outcome: Outcome,
+    ) -> Result<Shaped, Option<Cost>> {
+        match terms.verdict(result, outcome, Look::Full) {
+            Verdict::Pass(cost) => Err(cost),
+            Verdict::Unreadable(error) => Ok(Shaped::unreadable(caller, called, &error)),
+            // The full look always decides; if it did not, the result must not pass as a flood.
+            Verdict::Undecided => Ok(Shaped::failed(caller, called)),
+            Verdict::Shape { payload, style, budget } => {
+                let overflow = Overflow {
+                    keep: &self.setup.keep,
+                    server: &self.setup.server,
+                    caller,
+                    called,
+                    policy: terms.policy,
+                    budget,
+                    style,
+                    attached: terms.full,
+                    ceiling: terms.ceiling,
+                };
+                Ok(overflow.shape(&payload, result))
+            }
         }
     }
 
-    fn reader(&self) -> Reader<'_> {
-        let Setup { keep, policies, engines, .. } = &self.setup;
-        Reader { keep, policies, engines }
+    /// Counts the bytes of a result that is sent in this session.
+    fn count_sent(&self, bytes: u64) {
+        self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
-fn fits(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> bool {
-    matches!(measure::fits(payload, budget, meter), Ok(Fit::Fits(_)))
-}
-
-/// Whether this is the result of the tool, and not a request for input or the promise of one.
-fn is_final(payload: &Payload<'_>) -> bool {
-    let asks = |kind: &[u8]| kind == br#""input_required""#;
-    if payload.form != Form::Plain {
-        let kind = payload.others.iter().find(|member| member.key == "resultType");
-        return !kind
-            .filter(|kind| kind.value.len() <= SMALL)
-            .and_then(|kind| kind.value.read(payload.source()).ok())
-            .is_some_and(|kind| asks(&kind));
-    }
-    let whole = 0..usize::try_from(payload.source().len()).unwrap_or(usize::MAX);
-    let members = skim::members(payload.source(), &whole).unwrap_or_default();
-    let find = |key: &str| members.iter().find(|member| member.key == key);
-    let named = |task: &skim::Skimmed| {
-        skim::members(payload.source(), &task.value)
-            .is_ok_and(|members| members.iter().any(|member| member.key == "taskId"))
-    };
-    let promise = find("taskId").is_some() || find("task").is_some_and(named);
-    !promise && !find("resultType").is_some_and(|kind| asks(&kind.head))
-}
-
-/// The most bytes of what says of which kind a result is.
-const SMALL: u64 = 1024;
+#[cfg(test)]
+mod tests;

@@ -1,23 +1,23 @@
-//! What clients do to results by themselves, whatever is set here.
+//! What clients themselves do to results, whatever the configuration sets.
 //!
-//! A [`Profile`](crate::profile::Profile) keeps answers below these limits; whoever sets another one can be told where they
-//! are. Seen by running the shipped clients (`tests/real_clients/`).
+//! A [`Profile`](crate::profile::Profile) keeps answers below these limits; `tidegate doctor` warns where a setting does
+//! not. Measured with the shipped clients (`tests/real_clients/`).
 
-/// What a client does to results by itself.
+/// What a client itself does to results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Habits {
-    /// The bytes above which it does not show a result as it is, if it is known to cut.
+    /// The size in bytes above which the client truncates a result, if it does.
     pub cuts_at: Option<u64>,
     /// Whether a result without `structuredContent` is an error where the tool has an `outputSchema`.
     pub checks_schemas: bool,
 }
 
 impl Habits {
-    /// Returns the habits of a client by the name it gives itself; of one that is not known the worst is assumed.
+    /// Returns the habits of a client by its name; the worst is assumed of an unknown client.
     pub fn of_client(name: &str) -> Self {
         match name {
             _ if name.starts_with("claude-code") => Self { cuts_at: Some(50_000), checks_schemas: false },
-            // For models it does not know; others may have more.
+            // For models that it does not know; other models may get more.
             _ if name.starts_with("codex") => Self { cuts_at: Some(12_000), checks_schemas: false },
             _ if name.starts_with("gemini-cli") => Self { cuts_at: Some(40_000), checks_schemas: true },
             _ if name.starts_with("opencode") => Self { cuts_at: Some(51_200), checks_schemas: true },

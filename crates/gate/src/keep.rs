@@ -1,34 +1,35 @@
-//! The store, the ledger and the key of one user, opened when they are first needed and again after they failed.
+//! The store, the ledger and the sealing key of one owner, opened on first use and reopened after a failure.
 //!
-//! A client may start a proxy only to ask what the server can do, so nothing is opened before a result or a note is to
-//! be kept; and a disk that was full a minute ago may have room now. So a store that fails is opened anew the next time,
-//! as is one whose file was moved away. The ledger is apart: what is wrong with it concerns no result.
+//! A client may start a proxy only to ask what the server can do, so nothing is opened before a result or a ledger
+//! entry has to be written. A store that failed is opened again on the next use, because a disk that was full a minute
+//! ago may have room now; so is one whose file was moved away. The ledger is separate: a broken ledger never fails a
+//! result. All times come from one clock, which tests can set.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::cursor;
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Call, Description, Home, Ledger, NewArtifact, Owner, Quotas,
-    SealKey, Session, SqliteLedger, SqliteStore, StoreError,
+    Artifact, ArtifactId, ArtifactStore, Call, Clock, Description, Home, Ledger, Millis, NewArtifact, Owner,
+    Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, StoredSource, SystemClock, open,
 };
 
-use crate::follow_up::kept_words;
+use crate::kept_result::kept_words;
 
 /// Where results are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In a folder; the platform's folder for data if none is named.
+    /// In a folder; the platform's data folder if none is named.
     Folder(Option<PathBuf>),
     /// In the memory of this process.
     Memory,
 }
 
 impl Place {
-    /// Returns the folder, whether it is there or not.
+    /// Returns the folder, whether it exists or not.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {
             Self::Folder(named) => Home::find(named.clone()),
@@ -37,40 +38,47 @@ impl Place {
     }
 }
 
-/// What is open.
+/// An open store and the key that seals its cursors and tokens.
 pub struct Opened {
-    /// The results.
+    /// The store.
     pub store: SqliteStore,
     key: SealKey,
 }
 
-/// The ledger, as far as it is there.
-enum Notes {
-    /// Nothing was noted yet, or not since it failed at this time.
-    Closed(Option<Instant>),
+enum LedgerState {
+    Closed,
+    /// The ledger could not be opened at this time.
+    Failed(Millis),
     Open(Arc<SqliteLedger>),
 }
 
-/// How long a ledger that cannot be opened is left alone.
-const LEFT_ALONE: Duration = Duration::from_secs(60);
+/// How long to wait before a ledger that could not be opened is tried again.
+const LEDGER_RETRY: Duration = Duration::from_secs(60);
 
-/// The results of one user.
+/// The kept results of one owner.
 pub struct Keep {
     place: Place,
-    /// Whose results they are.
+    /// Who may read the results.
     pub owner: Owner,
-    /// Whose quota they count for.
+    /// The session whose quota the results count for.
     pub session: Session,
+    clock: Arc<dyn Clock>,
     opened: Mutex<Option<Arc<Opened>>>,
-    notes: Mutex<Notes>,
+    ledger: Mutex<LedgerState>,
 }
 
 impl Keep {
     /// Returns the results of the user who runs this process.
     pub fn of_user(place: Place) -> Self {
         let session = Session::new(format!("process:{}:{}", std::process::id(), ArtifactId::random()));
-        let owner = Owner::new(format!("local:{}", user()));
-        Self { place, owner, session, opened: Mutex::new(None), notes: Mutex::new(Notes::Closed(None)) }
+        Self {
+            place,
+            owner: Owner::new(format!("local:{}", user())),
+            session,
+            clock: Arc::new(SystemClock),
+            opened: Mutex::new(None),
+            ledger: Mutex::new(LedgerState::Closed),
+        }
     }
 
     /// Returns the results of one caller of a server that has several; an empty name is the user who runs it.
@@ -82,7 +90,18 @@ impl Keep {
         }
     }
 
-    /// Returns what is open, and opens it if it is not.
+    /// Returns the same results with another clock, for tests in which something expires. Call it before the first use.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Returns the clock by which results and tokens expire.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Returns the open store, and opens it if necessary.
     ///
     /// # Errors
     ///
@@ -93,34 +112,43 @@ impl Keep {
             return Ok(Arc::clone(opened));
         }
         *opened = None;
-        let new = Arc::new(Opened::open(&self.place)?);
-        // One that can only be read now may take results a moment later.
+        let new = Arc::new(Opened::open(&self.place, Arc::clone(&self.clock))?);
+        // A store that can only be read now may accept writes a moment later, so it is not cached.
         *opened = new.store.is_current().then(|| Arc::clone(&new));
         Ok(new)
     }
 
-    /// Takes note of what went wrong: a store whose file is at fault is opened anew the next time.
-    pub(crate) fn failed(&self, opened: &Arc<Opened>, error: &StoreError) {
+    /// Drops a store whose file caused an error, so that the next use opens it again.
+    fn reopen_after(&self, opened: &Arc<Opened>, error: &StoreError) {
         let mut current = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if error.is_of_the_file() && current.as_ref().is_some_and(|current| Arc::ptr_eq(current, opened)) {
             *current = None;
         }
     }
 
-    /// Says for how long a result is kept.
-    pub(crate) fn words(&self, left: Duration) -> String {
+    /// Returns the stored bytes of a result.
+    pub(crate) fn stored<'o>(
+        &self,
+        opened: &'o Arc<Opened>,
+        id: &ArtifactId,
+    ) -> Result<StoredSource<'o>, StoreError> {
+        open(&opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
+    }
+
+    /// Says for how long a result is kept: `kept 24 h`.
+    pub(crate) fn retention_note(&self, left: Duration) -> String {
         match self.place {
             Place::Folder(_) => kept_words(left),
             Place::Memory => "kept until the server ends".into(),
         }
     }
 
-    /// Returns a result of a tool that is to be stored.
+    /// Returns a new artifact for a result of a tool.
     pub fn new_artifact<'n>(&'n self, tool: &'n str, ttl: Duration) -> NewArtifact<'n> {
         NewArtifact::new(&self.owner, &self.session, tool, ttl)
     }
 
-    /// Stores a result; what it turned out to be is asked for last, and again where storing is tried again.
+    /// Stores a result. `describe` is called after the bytes are written, and again if storing is retried.
     ///
     /// # Errors
     ///
@@ -133,9 +161,9 @@ impl Keep {
     ) -> Result<Artifact, StoreError> {
         let opened = self.open()?;
         match opened.store.put(new, body, describe) {
-            // The file may have been put right since it was opened. Nothing was stored, so nothing is stored twice.
+            // The file may have been repaired since it was opened. Nothing was stored, so nothing is stored twice.
             Err(error) if error.is_of_the_file() => {
-                self.failed(&opened, &error);
+                self.reopen_after(&opened, &error);
                 drop(opened);
                 self.open()?.store.put(new, body, describe)
             }
@@ -143,7 +171,7 @@ impl Keep {
         }
     }
 
-    /// Returns what is kept of an outline.
+    /// Returns the description to store with a result of this outline and token count.
     pub fn description(outline: &Outline, tokens: u64) -> Description {
         Description {
             outline: outline.to_bytes(),
@@ -153,43 +181,41 @@ impl Keep {
         }
     }
 
-    /// Notes a call in the ledger, if there is one.
+    /// Writes a call to the ledger, if there is one.
     pub(crate) fn note(&self, call: Call) {
         if let Some(ledger) = self.ledger() {
             ledger.note(call);
         }
     }
 
-    /// The ledger, opened if it can be. One that cannot must not fail a call, nor hold up the next ones.
+    /// Returns the ledger, opened if possible. One that cannot be opened must not fail a call or delay the next ones.
     fn ledger(&self) -> Option<Arc<SqliteLedger>> {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*notes {
-            Notes::Open(ledger) => return Some(Arc::clone(ledger)),
-            Notes::Closed(Some(failed)) if failed.elapsed() < LEFT_ALONE => return None,
-            Notes::Closed(_) => {}
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        match &*ledger {
+            LedgerState::Open(ledger) => return Some(Arc::clone(ledger)),
+            LedgerState::Failed(at) if (*at..at.after(LEDGER_RETRY)).contains(&now) => return None,
+            LedgerState::Failed(_) | LedgerState::Closed => {}
         }
         let Place::Folder(named) = &self.place else { return None };
         let opened = Home::open(named.clone()).ok().and_then(|home| SqliteLedger::open(&home.ledger()).ok());
         let opened = opened.map(Arc::new);
-        *notes = opened.clone().map_or_else(|| Notes::Closed(Some(Instant::now())), Notes::Open);
+        *ledger = opened.clone().map_or(LedgerState::Failed(now), LedgerState::Open);
         opened
     }
 
-    /// Writes the notes of the ledger, if anything was noted.
+    /// Writes pending ledger entries to disk.
     pub fn flush(&self) {
-        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Notes::Open(ledger) = &*notes {
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        if let LedgerState::Open(ledger) = &*ledger {
             ledger.flush();
         }
     }
 
-    fn is_open(&self) -> Option<Arc<Opened>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Takes away what has expired, if anything was opened.
+    /// Deletes expired results, if the store was opened.
     pub fn sweep(&self) {
-        if let Some(opened) = self.is_open() {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(opened) = opened {
             // The next sweep, of this or another process, tries again.
             let _ = opened.store.sweep();
         }
@@ -197,29 +223,30 @@ impl Keep {
 }
 
 impl Opened {
-    fn open(place: &Place) -> Result<Self, StoreError> {
+    fn open(place: &Place, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
         match place {
-            Place::Memory => {
-                Ok(Self { store: SqliteStore::ephemeral(Quotas::default())?, key: SealKey::ephemeral() })
-            }
+            Place::Memory => Ok(Self {
+                store: SqliteStore::ephemeral_with(Quotas::default(), clock)?,
+                key: SealKey::ephemeral(),
+            }),
             Place::Folder(named) => {
                 let home = Home::open(named.clone()).map_err(|error| unusable(Box::new(error)))?;
                 Ok(Self {
-                    store: SqliteStore::open(&home.artifacts(), Quotas::default())?,
+                    store: SqliteStore::open_with(&home.artifacts(), Quotas::default(), clock)?,
                     key: SealKey::of_folder(home.path()).map_err(|error| unusable(Box::new(error)))?,
                 })
             }
         }
     }
 
-    /// Returns the seal of a cursor.
+    /// Returns the seal over the bytes of a cursor or token.
     pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; cursor::SEAL] {
         self.key.seal(owner, id, bytes)
     }
 }
 
-/// Who the user of this process is.
+/// Returns the user who runs this process.
 #[cfg(unix)]
 fn user() -> String {
     rustix::process::getuid().as_raw().to_string()
@@ -228,4 +255,63 @@ fn user() -> String {
 #[cfg(not(unix))]
 fn user() -> String {
     std::env::var("USERNAME").unwrap_or_else(|_| "user".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_testkit::clock::SetClock;
+
+    use super::*;
+
+    fn stored(keep: &Keep, ttl: Duration) -> ArtifactId {
+        let new = keep.new_artifact("list", ttl);
+        keep.put(&new, &b"{}".as_slice(), &|| Ok(Description::default())).unwrap().id
+    }
+
+    #[test]
+    fn a_result_expires_by_the_clock_of_the_keep() {
+        let clock = Arc::new(SetClock::default());
+        let keep = Keep::of_user(Place::Memory).with_clock(Arc::<SetClock>::clone(&clock));
+        let id = stored(&keep, Duration::from_secs(60));
+        let opened = keep.open().unwrap();
+        assert!(keep.stored(&opened, &id).is_ok());
+        clock.advance(Duration::from_secs(61));
+        assert!(matches!(keep.stored(&opened, &id).err(), Some(StoreError::Expired { .. })));
+    }
+
+    #[test]
+    fn nothing_is_opened_before_it_is_needed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::Folder(Some(folder.path().join("data")));
+        let keep = Keep::of_user(place);
+        keep.flush();
+        keep.sweep();
+        assert!(!folder.path().join("data").exists());
+        stored(&keep, Duration::from_secs(60));
+        assert!(folder.path().join("data").exists());
+    }
+
+    #[test]
+    fn a_ledger_that_cannot_be_opened_is_tried_again_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("data");
+        // A file where the folder should be.
+        std::fs::write(&home, "").unwrap();
+        let clock = Arc::new(SetClock::default());
+        let keep =
+            Keep::of_user(Place::Folder(Some(home.clone()))).with_clock(Arc::<SetClock>::clone(&clock));
+        assert!(keep.ledger().is_none());
+        std::fs::remove_file(&home).unwrap();
+        assert!(keep.ledger().is_none(), "it is left alone for a while");
+        clock.advance(LEDGER_RETRY);
+        assert!(keep.ledger().is_some());
+    }
+
+    #[test]
+    fn callers_are_owners_of_their_own() {
+        let owner = |who: &str| Keep::of_caller(Place::Memory, who).owner;
+        assert_eq!(owner(""), Keep::of_user(Place::Memory).owner);
+        assert_ne!(owner("ada"), owner(""));
+        assert_ne!(owner("ada"), owner("bob"));
+    }
 }

@@ -1,20 +1,22 @@
 //! The gate: what crosses between an agent and its MCP servers, as raw JSON.
 //!
-//! A [`Gate`] is policy, store and engine in one: it shapes the results that would flood the agent's context, answers
-//! the follow-ups from the store, and makes the few changes to lists that let the agent know how to ask. It knows
-//! nothing of transports; whoever carries the messages calls it with the parts of theirs that matter.
+//! A [`Gate`] combines policy, store and engine: it shapes the results that would flood the agent's context, answers
+//! follow-ups from the store, and makes the few changes to lists that tell the agent how to ask. It knows nothing about
+//! transports: the proxy and the SDK call it with the parts of their messages that matter.
 
 mod caller;
 mod capabilities;
+mod choice;
 pub mod conflict;
 mod error;
 mod follow_up;
 mod gate;
 mod habits;
 mod keep;
+mod kept_result;
 mod negotiation;
 mod output;
-mod passage;
+mod overflow;
 pub mod policy;
 pub mod profile;
 pub mod raw;
@@ -27,10 +29,10 @@ mod tools;
 pub use caller::Caller;
 pub use capabilities::Capabilities;
 pub use error::{RpcError, causes, not_kept};
-pub use follow_up::kept_words;
-pub use gate::{Called, Gate, LIST, MORE_OF_LIST, Setup, Untouched};
+pub use gate::{Called, Decision, Gate, LIST, MORE_OF_LIST, Setup, Untouched};
 pub use habits::Habits;
 pub use keep::{Keep, Opened, Place};
+pub use kept_result::{KeptResult, kept_words};
 pub use reply::{error_response, response};
 pub use tools::listed_tokens;
 pub use tools::reader_definition;

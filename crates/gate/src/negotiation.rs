@@ -1,35 +1,36 @@
-//! The arguments with which parts of a result are fetched through its own tool: offered where tools are listed, taken
-//! out of every call, so that the upstream never sees them, and answered from the store.
+//! The arguments that fetch parts of a result through its own tool.
+//!
+//! They are offered where tools are listed, removed from every call, so that the upstream never sees them, and answered
+//! from the store. A token that is not valid, of another tool or caller, or expired gets one and the same answer.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
-use tidegate_core::envelope::handle_name;
 use tidegate_core::measure::{self, Fit};
-use tidegate_core::outline::Outline;
 use tidegate_core::payload::{BlockKind, Form, Payload};
 use tidegate_core::source::{Source, Span};
 use tidegate_core::view::Dataset;
-use tidegate_store::{ArtifactId, open};
+use tidegate_store::ArtifactId;
 
 use crate::caller::Caller;
 use crate::error::{bounded, causes};
 use crate::keep::Keep;
+use crate::kept_result::KeptResult;
 use crate::policy::Policy;
 use crate::raw::{self, Edits, Place};
-use crate::style::Room;
+use crate::style::AnswerLimits;
 use crate::style::fetch::{About, Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part};
 use crate::style::probe::{Bound, GONE, MODES, Token};
 use crate::{output, reply};
 
-/// The names that a tool's arguments of ours have.
+/// The names of our arguments of a tool.
 pub(crate) type Names = &'static [&'static str; 5];
 
-/// How many tools are remembered.
-const KNOWN: usize = 4096;
+/// The most tools whose offer is remembered.
+const MAX_OFFERED_TOOLS: usize = 4096;
 
-/// What was offered for one tool.
+/// Our arguments that were offered for one tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Offer {
     /// The names of the negotiation, where there is one.
@@ -38,7 +39,7 @@ struct Offer {
     output: bool,
 }
 
-/// What was offered, by tool.
+/// Our arguments that were offered, by tool.
 #[derive(Debug, Default)]
 pub(crate) struct Offered {
     tools: Mutex<HashMap<String, Offer>>,
@@ -49,8 +50,8 @@ impl Offered {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner).get(tool).copied()
     }
 
-    /// Returns the names under which a call has a token. A tool that was not listed here may be known from before; then the
-    /// name of the token says which they are.
+    /// Returns the names of our arguments in a call that has a token. A client may know a tool from an earlier list; then
+    /// the name of the token's argument tells which names were offered.
     pub(crate) fn names(&self, tool: &str, arguments: &[u8]) -> Option<Names> {
         match self.of(tool) {
             Some(offer) => offer.names.filter(|names| token(arguments, names).is_some()),
@@ -58,7 +59,7 @@ impl Offered {
         }
     }
 
-    /// Returns the names of all arguments of a tool that are ours; what was not offered may be the tool's own.
+    /// Returns the names of all our arguments of a tool; an argument that was not offered may be the tool's own.
     pub(crate) fn own(&self, tool: &str) -> Vec<&'static str> {
         let offer = self.of(tool).unwrap_or_default();
         let output = offer.output.then_some(output::NAME);
@@ -88,7 +89,7 @@ impl Offered {
         };
         let offer = Offer { names, output: policy.offers_output && !taken(output::NAME) };
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        if tools.len() < KNOWN || tools.contains_key(tool) {
+        if tools.len() < MAX_OFFERED_TOOLS || tools.contains_key(tool) {
             tools.insert(tool.to_owned(), offer);
         }
         let added: Vec<String> =
@@ -121,7 +122,7 @@ fn offered(names: Names) -> String {
     members.map(|(name, schema)| format!("\"{name}\":{schema}")).collect::<Vec<_>>().join(",")
 }
 
-/// Takes our arguments out of those of a call.
+/// Removes our arguments from those of a call.
 pub(crate) fn take_out(line: &[u8], arguments: &Place, names: &[&str], edits: &mut Edits) {
     let members = raw::members(line, arguments).unwrap_or_default();
     if members.iter().any(|member| names.contains(&member.key.as_ref())) {
@@ -129,7 +130,7 @@ pub(crate) fn take_out(line: &[u8], arguments: &Place, names: &[&str], edits: &m
     }
 }
 
-/// Where the token of a call stands.
+/// Returns the place of the token in the arguments of a call.
 fn token(arguments: &[u8], names: Names) -> Option<Place> {
     let token = raw::whole(arguments).and_then(|whole| raw::member(arguments, &whole, names[0]))?;
     (arguments[token.clone()] != *b"null").then_some(token)
@@ -142,11 +143,11 @@ pub(crate) fn mistake(arguments: &[u8], own: &[&str]) -> Option<String> {
     Fetch::read(&asked, names).err()
 }
 
-/// Returns whether a small result is a first answer already, from a server that negotiates by itself.
+/// Returns whether a small result is already the first answer of a probe, from a server that negotiates by itself.
 pub(crate) fn is_envelope(payload: &Payload<'_>) -> bool {
-    const LARGEST: u64 = 4096;
+    const MAX_ENVELOPE_BYTES: u64 = 4096;
     let source = payload.source();
-    if payload.form == Form::Plain || source.len() > LARGEST {
+    if payload.form == Form::Plain || source.len() > MAX_ENVELOPE_BYTES {
         return false;
     }
     let text = payload.joined_text().and_then(|text| text.to_bytes().ok()).unwrap_or_default();
@@ -155,7 +156,7 @@ pub(crate) fn is_envelope(payload: &Payload<'_>) -> bool {
     ["preview", "total_size", "available_modes", "continuation_token"].into_iter().all(has)
 }
 
-/// What a result has beside the data that is fetched from it.
+/// Names what a result holds beside the data that is fetched from it.
 fn outside(source: &dyn Source, data: &Dataset<'_>) -> Vec<String> {
     let mut outside = Vec::new();
     if data.is_surrounded().unwrap_or(false) {
@@ -170,14 +171,14 @@ fn outside(source: &dyn Source, data: &Dataset<'_>) -> Vec<String> {
     outside
 }
 
-/// A call that asks for a part of a kept result.
-pub(crate) struct Redeemed<'r> {
+/// A call that fetches a part of a kept result through the tool itself.
+pub(crate) struct ProbeFetch<'r> {
     pub(crate) keep: &'r Keep,
     /// The server's name.
     pub(crate) server: &'r str,
     pub(crate) caller: &'r Caller,
     pub(crate) tool: &'r str,
-    pub(crate) policy: &'r Policy,
+    pub(crate) policy: Arc<Policy>,
     /// Whether the caller may call the tool now.
     pub(crate) allowed: bool,
 }
@@ -186,11 +187,11 @@ pub(crate) struct Redeemed<'r> {
 pub(crate) struct Fetched {
     pub(crate) result: Vec<u8>,
     pub(crate) artifact: Option<String>,
-    /// What the part is called, as a view.
+    /// The name of the part, as a view.
     pub(crate) view: Option<&'static str>,
 }
 
-impl Redeemed<'_> {
+impl ProbeFetch<'_> {
     /// Answers from the store; nothing is run.
     pub(crate) fn answer(&self, arguments: &[u8], names: Names) -> Fetched {
         let asked: Map<String, Value> = serde_json::from_slice(arguments).unwrap_or_default();
@@ -198,35 +199,41 @@ impl Redeemed<'_> {
             Ok(fetch) => fetch,
             Err(message) => return self.refused(&message),
         };
-        // Whatever is wrong with a token, one result that is not there is looked up, so that neither words nor time tell
-        // what it is.
         let Ok(opened) = self.keep.open() else { return self.gone() };
         let bound = Bound { server: self.server, tool: self.tool, who: &self.caller.who };
+        let now = self.keep.clock().now();
         let token = Token::read(&fetch.token)
-            .filter(|token| token.holds(bound, |bytes| opened.seal(&self.keep.owner, &token.id, bytes)))
+            .filter(|token| {
+                token.is_valid(bound, now, |bytes| opened.seal(&self.keep.owner, &token.id, bytes))
+            })
             .filter(|_| self.allowed);
+        // Without a valid token a name that nothing has is looked up, so that neither the words nor the time of the
+        // answer tell why it is refused.
         let id = token.map_or_else(ArtifactId::random, |token| token.id);
-        let Ok(source) = open(&opened.store, &self.keep.owner, &id) else { return self.gone() };
-        let Some(outline) = Outline::from_bytes(source.outline()) else { return self.gone() };
-        let data = Dataset::new(&source, &outline);
-        let name = handle_name(self.tool, id.as_str());
-        let rest = format!("{} {{\"id\":\"{name}\"}}", self.caller.reader);
-        let outside = outside(&source, &data);
-        let about = About { data: &data, page_size: self.policy.page_size, rest: &rest, outside, note: None };
-        let room = self.room();
-        let part = match fetch.part(&about, room) {
-            Ok(Ok(Part::Whole)) => self.whole(&source, &about, &fetch),
-            Ok(Ok(Part::Text(text))) => Ok(room.result(&text, false)),
-            Ok(Err(message)) => Err(message),
-            Err(error) => Err(format!("the result cannot be read now ({}); try again", causes(&error))),
+        let Ok(kept) = KeptResult::open(self.keep, &opened, &id, |_| Arc::clone(&self.policy)) else {
+            return self.gone();
         };
-        match part {
+        match self.part(&kept, &fetch) {
             Ok(result) => Fetched { result, artifact: Some(id.to_string()), view: Some(fetch.view()) },
             Err(message) => self.refused(&message),
         }
     }
 
-    /// The result as it came, or, where that is above the cap, its first page.
+    fn part(&self, kept: &KeptResult<'_>, fetch: &Fetch) -> Result<Vec<u8>, String> {
+        let data = kept.dataset();
+        let rest = format!("{} {{\"id\":\"{}\"}}", self.caller.reader, kept.name());
+        let outside = outside(kept.source(), &data);
+        let about = About { data: &data, page_size: self.policy.page_size, rest: &rest, outside, note: None };
+        let limits = self.limits();
+        match fetch.part(&about, limits) {
+            Ok(Ok(Part::Whole)) => self.whole(kept.source(), &about, fetch),
+            Ok(Ok(Part::Text(text))) => Ok(limits.result(&text, false)),
+            Ok(Err(message)) => Err(message),
+            Err(error) => Err(format!("the result cannot be read now ({}); try again", causes(&error))),
+        }
+    }
+
+    /// Returns the result as it came, or, where that is above the cap, its first page.
     fn whole(&self, source: &dyn Source, about: &About<'_>, fetch: &Fetch) -> Result<Vec<u8>, String> {
         let unreadable =
             |error: std::io::Error| format!("the result cannot be read now ({})", causes(&error));
@@ -235,25 +242,25 @@ impl Redeemed<'_> {
         let payload = Payload::read_result(source).map_err(|error| causes(&error))?;
         if let Fit::Fits(_) = measure::fits(&payload, &cap, meter).map_err(unreadable)? {
             let result = Span::whole(source).read(source).map_err(unreadable)?;
-            // It may have come in the other era.
+            // The result may have come from a client of the other protocol revision.
             let typed = raw::whole(&result).and_then(|whole| raw::member(&result, &whole, "resultType"));
             return Ok(match (typed, self.caller.modern) {
                 (None, true) => raw::added(&result, &[], br#""resultType":"complete""#),
                 _ => result,
             });
         }
-        let room = self.room();
+        let limits = self.limits();
         let note = format!(
             "the complete result is above the cap of {} tokens and {} bytes; this is a page of it",
             cap.tokens.0, cap.bytes.0
         );
-        let page = fetch.first_page(about, room, &note).map_err(unreadable)??;
-        Ok(room.result(&page, false))
+        let page = fetch.first_page(about, limits, &note).map_err(unreadable)??;
+        Ok(limits.result(&page, false))
     }
 
-    fn room(&self) -> Room<'_> {
+    fn limits(&self) -> AnswerLimits<'_> {
         let budget = self.policy.budget(&self.caller.profile);
-        Room { caller: self.caller, budget, limits: self.policy.limits }
+        AnswerLimits { caller: self.caller, budget, values: self.policy.limits }
     }
 
     fn gone(&self) -> Fetched {
@@ -268,5 +275,92 @@ impl Redeemed<'_> {
             artifact: None,
             view: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tidegate_testkit::clock::SetClock;
+    use tidegate_testkit::make;
+
+    use super::*;
+    use crate::keep::Place as KeepPlace;
+    use crate::policy::{Policies, Rules};
+    use crate::style::Style;
+
+    fn policy() -> Arc<Policy> {
+        let defaults = Rules { style: Some(Style::Probe), offer_output: Some(true), ..Rules::default() };
+        Arc::new(Policies::of_defaults(defaults).of_tool("list"))
+    }
+
+    /// Lists one tool with a schema, and returns the schema that a client sees.
+    fn listed(offered: &Offered, schema: &str) -> Value {
+        let tool = format!(r#"{{"name":"list","inputSchema":{schema}}}"#);
+        let bytes = tool.as_bytes();
+        let members = raw::members(bytes, &raw::whole(bytes).unwrap()).unwrap();
+        let mut edits = Edits::new();
+        offered.offer(bytes, "list", &policy(), &members, &mut edits);
+        serde_json::from_slice::<Value>(&edits.apply(bytes)).unwrap()["inputSchema"].clone()
+    }
+
+    #[test]
+    fn arguments_of_the_tool_keep_their_names() {
+        let offered = Offered::default();
+        assert!(offered.own("list").is_empty());
+        let schema = listed(&offered, r#"{"type":"object"}"#);
+        assert!(NAMES.iter().all(|name| schema["properties"][name].is_object()), "{schema}");
+        assert_eq!(offered.own("list").len(), 6, "the five names, and output");
+        let schema = listed(&offered, r#"{"properties":{"mode":{},"output":{"type":"integer"}}}"#);
+        assert!(OTHER_NAMES.iter().all(|name| schema["properties"][name].is_object()), "{schema}");
+        assert_eq!(schema["properties"]["output"]["type"], "integer");
+        assert_eq!(offered.own("list"), OTHER_NAMES);
+    }
+
+    #[test]
+    fn a_token_decides_under_which_names_a_call_fetches() {
+        let offered = Offered::default();
+        let names = |arguments: &str| offered.names("list", arguments.as_bytes());
+        assert_eq!(names(r#"{"continuation_token":"x"}"#), Some(&NAMES), "known from an earlier list");
+        assert_eq!(names(r#"{"tg_continuation_token":"x"}"#), Some(&OTHER_NAMES));
+        assert_eq!(names(r#"{"continuation_token":null,"mode":"full"}"#), None);
+        listed(&offered, "{}");
+        assert_eq!(names(r#"{"tg_continuation_token":"x"}"#), None, "it is the tool's own");
+    }
+
+    #[test]
+    fn our_arguments_are_removed_from_a_call() {
+        let line = br#"{"a":1,"mode":"full","page":2}"#;
+        let mut edits = Edits::new();
+        take_out(line, &raw::whole(line).unwrap(), &["mode", "page"], &mut edits);
+        assert_eq!(edits.apply(line), br#"{"a":1}"#);
+    }
+
+    #[test]
+    fn every_token_that_is_not_valid_gets_the_same_answer() {
+        let clock = Arc::new(SetClock::default());
+        let keep = Keep::of_user(KeepPlace::Memory).with_clock(Arc::<SetClock>::clone(&clock));
+        let body = make::text_result("[1,2,3]");
+        let new = keep.new_artifact("list", Duration::from_secs(600));
+        let id = keep.put(&new, &body.as_slice(), &|| Ok(Default::default())).unwrap().id;
+        let opened = keep.open().unwrap();
+        let caller = Caller::unknown(Vec::new());
+        let answer = |tool: &str, token: &str, allowed: bool| {
+            let (keep, caller) = (&keep, &caller);
+            let fetch = ProbeFetch { keep, server: "s", caller, tool, policy: policy(), allowed };
+            fetch.answer(json!({"continuation_token": token}).to_string().as_bytes(), &NAMES)
+        };
+        let bound = Bound { server: "s", tool: "list", who: "" };
+        let expires = keep.clock().now().after(Duration::from_secs(300));
+        let token = bound.token(&id, expires, |bytes| opened.seal(&keep.owner, &id, bytes));
+        assert_eq!(answer("list", &token, true).artifact, Some(id.to_string()));
+        let gone = answer("list", "x", true);
+        assert!(String::from_utf8_lossy(&gone.result).contains("expired or not found"));
+        for (tool, token, allowed) in [("other", &token, true), ("list", &token, false)] {
+            assert_eq!(answer(tool, token, allowed).result, gone.result);
+        }
+        clock.advance(Duration::from_secs(300));
+        assert_eq!(answer("list", &token, true).result, gone.result);
     }
 }

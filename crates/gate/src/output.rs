@@ -1,6 +1,6 @@
 //! `output: "summary" | "full"`: an argument with which a caller asks for all of a result at once.
 //!
-//! It is offered where tools are listed, unless the tool has one of that name itself; then what that one says is heeded
+//! It is offered where tools are listed, unless the tool has an argument of that name; then the tool's own argument wins
 //! and reaches the tool. A full output above its cap is attached instead of refused.
 
 use serde_json::{Value, json};
@@ -9,17 +9,17 @@ use crate::policy::Policy;
 use crate::raw;
 use crate::style::items::short;
 
-/// The name of the argument.
+/// The name of our argument.
 pub(crate) const NAME: &str = "output";
-/// What it can be.
+/// The values of our argument.
 const CHOICES: [&str; 2] = ["summary", "full"];
 
-/// What offers it in a schema.
+/// Returns the member of a schema that offers our argument.
 pub(crate) fn offered() -> String {
     format!("\"{NAME}\":{}", schema())
 }
 
-/// The schema of the argument.
+/// Returns the schema of our argument.
 pub(crate) fn schema() -> Value {
     json!({
         "type": "string",
@@ -28,24 +28,24 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// What the arguments of a call say.
-fn said(arguments: &[u8]) -> Option<Value> {
+/// Returns the value of our argument in a call.
+fn value_in(arguments: &[u8]) -> Option<Value> {
     let whole = raw::whole(arguments)?;
     let place = raw::member(arguments, &whole, NAME)?;
-    serde_json::from_slice(&arguments[place]).ok().filter(|said: &Value| !said.is_null())
+    serde_json::from_slice(&arguments[place]).ok().filter(|value: &Value| !value.is_null())
 }
 
 /// Returns whether a call asks for all of its result.
 pub(crate) fn is_full(policy: &Policy, arguments: Option<&str>) -> bool {
     policy.offers_output
-        && arguments.and_then(|arguments| said(arguments.as_bytes())).is_some_and(|said| said == "full")
+        && arguments.and_then(|arguments| value_in(arguments.as_bytes())).is_some_and(|value| value == "full")
 }
 
-/// Says what is wrong with the argument, where it is ours.
+/// Says what is wrong with our argument of a call, if anything is.
 pub(crate) fn mistake(arguments: &[u8]) -> Option<String> {
-    let said = said(arguments)?;
-    let known = said.as_str().is_some_and(|said| CHOICES.contains(&said));
+    let value = value_in(arguments)?;
+    let known = value.as_str().is_some_and(|value| CHOICES.contains(&value));
     (!known).then(|| {
-        format!("{NAME} is {}, but should be one of {}", short(&said.to_string(), 80), CHOICES.join(", "))
+        format!("{NAME} is {}, but should be one of {}", short(&value.to_string(), 80), CHOICES.join(", "))
     })
 }

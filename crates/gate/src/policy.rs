@@ -1,19 +1,24 @@
-//! The rules for one tool, and how they are put together from what was set for all, for a server and for a tool.
+//! The rules for one tool, resolved from what was set for the run, the tool, the server and everything.
+//!
+//! [`Rules`] are what somebody wrote: every key may be absent. [`Policies`] holds all rules of one server; a [`Policy`]
+//! is what results for one tool, with defaults in place of what nobody set.
 
 use std::time::Duration;
 
 use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
-use tidegate_core::limits::HardLimits;
 use tidegate_core::{Bytes, Tokens};
 
+use crate::choice;
 use crate::profile::Profile;
+use crate::style::category::Category;
+use crate::style::limits::HardLimits;
 use crate::style::{ProbeWhen, Style};
 
-/// What to answer where a result could not be kept. Both say that the tool did run.
+/// The answer where a result could not be kept. Both say that the tool did run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnStoreFailure {
-    /// The overview, marked as all there is.
+    /// The overview, marked as the only thing there is.
     #[default]
     Overview,
     /// An error.
@@ -21,62 +26,61 @@ pub enum OnStoreFailure {
 }
 
 impl OnStoreFailure {
-    /// The names, as they are set.
+    /// The names of the choices in the configuration.
     pub const NAMES: [&'static str; 2] = ["overview", "error"];
 
-    /// Returns what a name means.
+    /// Returns the choice of a name.
     pub fn named(name: &str) -> Option<Self> {
-        let choices = [Self::Overview, Self::Error];
-        Self::NAMES.iter().position(|known| *known == name).map(|at| choices[at])
+        choice::named(Self::NAMES, [Self::Overview, Self::Error], name)
     }
 }
 
-/// Rules as they were set: what is absent is taken from the next wider ones.
+/// Rules as they were written; what is absent comes from the next wider rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Most tokens of an answer.
+    /// The most tokens of an answer.
     pub budget_tokens: Option<u64>,
-    /// Most bytes of an answer.
+    /// The most bytes of an answer.
     pub max_bytes: Option<u64>,
-    /// Most tokens that a caller can ask for.
+    /// The most tokens that a caller can ask for.
     pub cap_tokens: Option<u64>,
-    /// For how long a result is kept.
+    /// How long a result is kept.
     pub ttl_seconds: Option<u64>,
-    /// Records of one page.
+    /// Records on one page.
     pub page_size: Option<u64>,
-    /// Fields shown first.
+    /// The fields that rows are shown with.
     pub fields: Option<Vec<String>>,
     /// Where the records are.
     pub rows: Option<String>,
     /// What the content is.
     pub kind: Option<String>,
-    /// What to answer where a result could not be kept.
+    /// The answer where a result could not be kept.
     pub on_store_failure: Option<OnStoreFailure>,
-    /// What to answer where a result does not fit.
+    /// The answer where a result does not fit.
     pub style: Option<Style>,
     /// When a tool of the style `probe` answers with one.
     pub probe_when: Option<ProbeWhen>,
-    /// For how long the token of a probe holds.
+    /// How long the token of a probe is valid.
     pub token_seconds: Option<u64>,
     /// A result of more bytes is answered with a probe, whatever the style.
     pub auto_negotiate_bytes: Option<u64>,
-    /// The domain of the addresses of kept results.
+    /// The domain in the addresses of kept results.
     pub domain: Option<String>,
-    /// Whether the bytes of an answer go by what kind of tool it is, as its name says.
+    /// Whether the category of a tool, told by its name, limits the bytes of its answers.
     pub category_budgets: Option<bool>,
-    /// Most items of a list, where a result is cut down.
+    /// The most items of a list, where a value is cut down.
     pub max_items: Option<u64>,
-    /// Most characters of a string.
+    /// The most characters of a string, where a value is cut down.
     pub max_string: Option<u64>,
-    /// Most lines of a text.
+    /// The most lines of a text, where a value is cut down.
     pub max_lines: Option<u64>,
-    /// Most levels of nesting.
+    /// The most levels of nesting, where a value is cut down.
     pub max_depth: Option<u64>,
     /// Whether a caller can ask for `output: "full"`.
     pub offer_output: Option<bool>,
-    /// Most tokens of a full output; what is larger is attached.
+    /// The most tokens of a full output; a larger one is attached.
     pub full_cap_tokens: Option<u64>,
-    /// Bytes of a session after which answers are as small as they can be.
+    /// Once a session was sent this many bytes, answers are as small as possible.
     pub session_max_bytes: Option<u64>,
 }
 
@@ -88,7 +92,7 @@ impl Rules {
             || self.offer_output == Some(true)
     }
 
-    /// Returns these rules, and the wider ones where these say nothing.
+    /// Returns these rules, with the wider ones where these set nothing.
     pub fn over(self, wider: &Self) -> Self {
         Self {
             budget_tokens: self.budget_tokens.or(wider.budget_tokens),
@@ -120,19 +124,24 @@ impl Rules {
 /// All rules for the tools of one server.
 #[derive(Debug, Clone, Default)]
 pub struct Policies {
-    /// Set for this run; they win over everything.
+    /// Rules for this run; they win over everything.
     pub run: Rules,
-    /// By pattern of the tool's name, narrowest first.
+    /// Rules by pattern of the tool's name, narrowest first.
     tools: Vec<(String, Rules)>,
-    /// For all tools of the server.
+    /// Rules for all tools of the server.
     pub server: Rules,
-    /// For everything.
+    /// Rules for everything.
     pub defaults: Rules,
 }
 
 impl Policies {
+    /// Returns policies in which one set of rules holds for all tools.
+    pub fn of_defaults(defaults: Rules) -> Self {
+        Self { defaults, ..Self::default() }
+    }
+
     /// Adds rules for the tools whose name matches a pattern, in which `*` stands for any characters. Where several
-    /// match, the one with more characters of its own wins; one that was added earlier wins over its equal.
+    /// patterns match, the one with more literal characters wins; of equal ones, the one that was added first.
     pub fn add_tools(&mut self, pattern: &str, rules: Rules) {
         self.tools.push((pattern.to_owned(), rules));
         self.tools.sort_by_key(|(pattern, _)| std::cmp::Reverse(specificity(pattern)));
@@ -149,8 +158,8 @@ impl Policies {
         self.of_marked_tool(tool, &Rules::default())
     }
 
-    /// Returns the policy for a tool that says something of itself: narrower than what was set for all, wider than what
-    /// was set for its name.
+    /// Returns the policy for a tool that declares rules itself: they win over the rules for the server and for everything,
+    /// and lose to rules for its name.
     pub fn of_marked_tool(&self, tool: &str, marked: &Rules) -> Policy {
         let matching = self.tools.iter().filter(|(pattern, _)| matches(pattern, tool));
         let narrow = matching.fold(self.run.clone(), |rules, (_, wider)| rules.over(wider));
@@ -158,7 +167,7 @@ impl Policies {
     }
 }
 
-/// Returns how narrow a pattern is: a plain name, or else how many characters of its own it has.
+/// Returns how narrow a pattern is: whether it is a plain name, and how many literal characters it has.
 pub fn specificity(pattern: &str) -> (bool, usize) {
     (!pattern.contains('*'), pattern.bytes().filter(|byte| *byte != b'*').count())
 }
@@ -184,58 +193,38 @@ pub struct Policy {
     budget_tokens: Option<u64>,
     max_bytes: Option<u64>,
     cap_tokens: Option<u64>,
-    /// For how long a result is kept.
+    /// How long a result is kept.
     pub ttl: Duration,
-    /// Records of one page; chosen for each result if not given.
+    /// Records on one page; chosen for each result if not set.
     pub page_size: Option<u64>,
-    /// What is known of its results.
+    /// Hints about the results of the tool.
     pub hints: Hints,
-    /// What to answer where a result could not be kept.
+    /// The answer where a result could not be kept.
     pub on_store_failure: OnStoreFailure,
-    /// What to answer where a result does not fit.
+    /// The answer where a result does not fit.
     pub style: Style,
     /// When a tool of the style `probe` answers with one.
     pub probe_when: ProbeWhen,
-    /// For how long the token of a probe holds.
+    /// How long the token of a probe is valid.
     pub token_life: Duration,
     /// A result of more bytes is answered with a probe, whatever the style.
     pub auto_negotiate_bytes: Option<u64>,
-    /// The domain of the addresses of kept results; the tool's name if not given.
+    /// The domain in the addresses of kept results; the tool's name if not set.
     pub domain: Option<String>,
-    /// What a result is cut down to where it must be.
+    /// What single values are cut down to.
     pub limits: HardLimits,
     /// Whether a caller can ask for `output: "full"`.
     pub offers_output: bool,
     full_cap_tokens: Option<u64>,
-    /// Bytes of a session after which answers are as small as they can be.
+    /// Once a session was sent this many bytes, answers are as small as possible.
     pub session_max_bytes: Option<u64>,
 }
 
-/// For how long a result is kept unless something else was set.
+/// How long a result is kept by default.
 pub const TTL: Duration = Duration::from_secs(24 * 3600);
 
-/// For how long the token of a probe holds unless something else was set.
+/// How long the token of a probe is valid by default.
 pub const TOKEN_LIFE: Duration = Duration::from_secs(300);
-
-/// The bytes of an answer by what kind of tool it is: patterns of its name, narrowest first. What would be less than an
-/// answer needs is raised to that.
-const CATEGORIES: [(&str, u64); 15] = [
-    ("session_status", 1536),
-    ("trace_get", 1536),
-    ("agent_run", 3072),
-    ("workflow_run", 3072),
-    ("config_*", 1536),
-    ("memory_*", 1536),
-    ("guard_*", 1536),
-    ("*_status", 1536),
-    ("*_analyze", 1536),
-    ("*_list", 2048),
-    ("list_*", 2048),
-    ("*_scan", 2048),
-    ("scan_*", 2048),
-    ("*_run", 3072),
-    ("run_*", 3072),
-];
 
 fn limits(rules: &Rules) -> HardLimits {
     let usual = HardLimits::default();
@@ -249,17 +238,13 @@ fn limits(rules: &Rules) -> HardLimits {
     }
 }
 
-fn category_bytes(tool: &str) -> Option<u64> {
-    CATEGORIES.iter().find(|(pattern, _)| matches(pattern, tool)).map(|(_, bytes)| *bytes)
-}
-
 impl Policy {
     fn new(rules: Rules, tool: &str) -> Self {
         let limits = limits(&rules);
-        let category = rules.category_budgets.unwrap_or_default().then(|| category_bytes(tool)).flatten();
+        let category = Category::of_tool(tool).filter(|_| rules.category_budgets == Some(true));
         Self {
             budget_tokens: rules.budget_tokens,
-            max_bytes: rules.max_bytes.or(category),
+            max_bytes: rules.max_bytes.or(category.map(|category| category.bytes() as u64)),
             cap_tokens: rules.cap_tokens,
             ttl: rules.ttl_seconds.map_or(TTL, Duration::from_secs),
             page_size: rules.page_size,
@@ -277,7 +262,7 @@ impl Policy {
         }
     }
 
-    /// Returns what a full output may cost: what was set for it, whatever the client, or what a client can ask for.
+    /// Returns what a full output may cost: its own cap, for every client, or the most that the client can ask for.
     pub(crate) fn full(&self, profile: &Profile) -> Budget {
         match self.full_cap_tokens {
             Some(tokens) => Budget::of_tokens(Tokens(tokens)),
@@ -290,7 +275,7 @@ impl Policy {
         self.style == Style::Probe || self.auto_negotiate_bytes.is_some()
     }
 
-    /// Returns whether a result of so many bytes is answered with a probe though it may fit.
+    /// Returns whether a result of this many bytes is answered with a probe even if it fits.
     pub(crate) fn probes(&self, bytes: u64) -> bool {
         let always = self.style == Style::Probe && self.probe_when == ProbeWhen::Always;
         always || self.auto_negotiate_bytes.is_some_and(|most| bytes > most)
@@ -309,7 +294,7 @@ impl Policy {
         Budget { tokens: cap.tokens.max(usual.tokens), bytes: cap.bytes.max(usual.bytes) }
     }
 
-    /// Returns a budget of so many tokens, with the bytes that go with it.
+    /// Returns a budget of this many tokens, with the byte limit that goes with it.
     pub fn of_tokens(&self, tokens: u64, profile: &Profile) -> Budget {
         let budget = Budget::of_tokens(Tokens(tokens));
         let bytes = self.max_bytes.unwrap_or(budget.bytes.0).min(profile.max_bytes);

@@ -1,31 +1,32 @@
-//! What one client can digest, known from what it does with results.
+//! What one client can take, known from what it does with results.
 //!
-//! The figures were seen by running the shipped clients (`tests/real_clients/`); those of VS Code and Zed are from their source. An
-//! unknown client gets the strictest of everything, so that its model reads each answer whole.
+//! The figures were measured with the shipped clients (`tests/real_clients/`); those of VS Code and Zed are from their source. An
+//! unknown client gets the strictest limits, so that its model sees every answer whole.
 
 use tidegate_core::measure::{Factor, Meter};
 use tidegate_tokens::Encoding;
 
-/// What becomes of a tool's `outputSchema` when tools are listed. Any call may overflow, so it is decided there.
+use crate::choice;
+
+/// What happens to a tool's `outputSchema` when tools are listed. Any call may overflow, so it is decided there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputSchema {
-    /// It is taken away.
+    /// It is removed.
     #[default]
     Strip,
-    /// It stays; for clients that do not mind a result without `structuredContent`.
+    /// It stays; for clients that accept a result without `structuredContent`.
     Keep,
-    /// It allows our envelope too.
+    /// It is extended to allow our envelope.
     Union,
 }
 
 impl OutputSchema {
-    /// The names, as they are set.
+    /// The names of the choices in the configuration.
     pub const NAMES: [&'static str; 3] = ["strip", "keep", "union"];
 
-    /// Returns what a name means.
+    /// Returns the choice of a name.
     pub fn named(name: &str) -> Option<Self> {
-        let choices = [Self::Strip, Self::Keep, Self::Union];
-        Self::NAMES.iter().position(|known| *known == name).map(|at| choices[at])
+        choice::named(Self::NAMES, [Self::Strip, Self::Keep, Self::Union], name)
     }
 
     /// Returns its name.
@@ -34,16 +35,16 @@ impl OutputSchema {
     }
 }
 
-/// What one client can digest.
+/// What one client can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Most tokens of an answer unless the policy says otherwise.
+    /// The most tokens of an answer unless the policy sets another number.
     pub budget_tokens: Option<u64>,
-    /// Most bytes of an answer, below where the client cuts.
+    /// The most bytes of an answer, below the size at which the client truncates.
     pub max_bytes: u64,
-    /// Most tokens that a caller can ask for.
+    /// The most tokens that a caller can ask for.
     pub cap_tokens: u64,
-    /// What becomes of a tool's `outputSchema`.
+    /// What happens to a tool's `outputSchema`.
     pub output_schema: OutputSchema,
     /// Whether a shaped answer carries a link to the complete result.
     pub resource_link: bool,
@@ -53,16 +54,16 @@ pub struct Profile {
     pub runs_programs: bool,
 }
 
-/// What is set for a client: what is absent stays as it is built in.
+/// Settings for a client; what is absent keeps its built-in value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileRules {
-    /// Most tokens of an answer.
+    /// The most tokens of an answer.
     pub budget_tokens: Option<u64>,
-    /// Most bytes of an answer.
+    /// The most bytes of an answer.
     pub max_bytes: Option<u64>,
-    /// Most tokens that a caller can ask for.
+    /// The most tokens that a caller can ask for.
     pub cap_tokens: Option<u64>,
-    /// What becomes of a tool's `outputSchema`.
+    /// What happens to a tool's `outputSchema`.
     pub output_schema: Option<OutputSchema>,
     /// Whether a shaped answer carries a link to the complete result.
     pub resource_link: Option<bool>,
@@ -86,11 +87,11 @@ impl ProfileRules {
     }
 }
 
-/// By how much a count is raised for models whose tokenizer is not public, in percent.
-const NOT_PUBLIC: u32 = 130;
+/// The factor, in percent, on counts for models whose tokenizer is not public.
+const PRIVATE_TOKENIZER_PERCENT: u32 = 130;
 
 impl Profile {
-    /// Returns the profile of a client that is not known.
+    /// Returns the profile of an unknown client.
     pub fn strictest() -> Self {
         Self {
             budget_tokens: None,
@@ -105,31 +106,33 @@ impl Profile {
 
     /// Returns the profile of a client by the name it gives itself.
     pub fn of_client(name: &str) -> Self {
-        let not_public = Meter::new(Encoding::O200k, Factor::percent(NOT_PUBLIC));
+        let private_tokenizer = Meter::new(Encoding::O200k, Factor::percent(PRIVATE_TOKENIZER_PERCENT));
         let strictest = Self::strictest();
         match name {
-            // Writes what is longer than 50,000 characters to a file and shows 2 kB of it.
+            // Writes a result over 50,000 characters to a file and shows 2 kB of it.
             _ if name.starts_with("claude-code") => {
-                Self { max_bytes: 45_000, resource_link: true, meter: not_public, ..strictest }
+                Self { max_bytes: 45_000, resource_link: true, meter: private_tokenizer, ..strictest }
             }
-            // Cuts the middle out at 12,000 bytes for models it does not know. Its own types come from outputSchema.
-            // A link would reach the model as JSON, so there is none.
+            // Cuts out the middle of results over 12,000 bytes for models it does not know. Makes types for programs from
+            // outputSchema. Shows a resource_link to the model as JSON, so there is none.
             _ if name.starts_with("codex") => Self {
                 max_bytes: 11_500,
                 output_schema: OutputSchema::Keep,
                 runs_programs: true,
                 ..strictest
             },
-            // Keeps 8,000 characters of the beginning and 32,000 of the end of what is longer than 40,000. Reads only
-            // resources that were listed before, so a new link would lead nowhere.
-            _ if name.starts_with("gemini-cli") => Self { max_bytes: 38_000, meter: not_public, ..strictest },
-            // Shows the beginning of what is longer than 51,200 bytes or 2,000 lines.
+            // Shows the first 8,000 and last 32,000 characters of a result over 40,000. Reads only resources that were
+            // listed before, so a new link would lead nowhere.
+            _ if name.starts_with("gemini-cli") => {
+                Self { max_bytes: 38_000, meter: private_tokenizer, ..strictest }
+            }
+            // Shows the beginning of a result over 51,200 bytes or 2,000 lines.
             _ if name.starts_with("opencode") => Self { max_bytes: 48_000, ..strictest },
-            // Makes a link of a resource_link, which the model can read.
+            // Turns a resource_link into a link that the model can read.
             _ if name.starts_with("Visual Studio Code") => {
                 Self { max_bytes: 50_000, resource_link: true, ..strictest }
             }
-            // Has no limit of its own, and takes no resource_link.
+            // Has no limit of its own, and does not accept a resource_link.
             _ if name == "Zed" || name.starts_with("Zed ") => Self { max_bytes: 50_000, ..strictest },
             _ => strictest,
         }

@@ -1,9 +1,9 @@
-//! JSON as bytes that are looked into and changed in a few places, never parsed and written again.
+//! JSON as bytes that are searched and edited in a few places, never parsed and serialized again.
 //!
-//! A message crosses a proxy as it came, so what is needed is where its members stand, not what they are: a span in
-//! the bytes, found without recursion, without limits of depth or number, and without a copy. Strings need not be
-//! valid UTF-8. Spans are of the bytes given, so that an [`Edits`] leaves every other byte alone. The parsers of the
-//! field build values, refuse such input, or cannot say where a value stood.
+//! A message passes a proxy as it came, so what is needed is the place of each member, not its value: a range of the
+//! bytes, found without recursion, without limits of depth or number, and without a copy. Strings need not be valid
+//! UTF-8. Places refer to the bytes given, so that [`Edits`] leaves every other byte alone. JSON parsers build values,
+//! refuse such input, or cannot say where a value was.
 
 pub mod skim;
 
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use tidegate_core::quote::{self, Inside};
 
-/// Where a value stands.
+/// The byte range of a value.
 pub type Place = Range<usize>;
 
 /// One member of an object.
@@ -20,9 +20,9 @@ pub type Place = Range<usize>;
 pub struct Member<'j> {
     /// Its name.
     pub key: Cow<'j, str>,
-    /// Where its value stands.
+    /// The place of its value.
     pub value: Place,
-    /// Where name and value stand.
+    /// The place of name and value.
     pub whole: Place,
 }
 
@@ -32,10 +32,10 @@ pub fn members<'j>(json: &'j [u8], place: &Place) -> Option<Vec<Member<'j>>> {
     each_member(json, place, |member| members.push(member)).map(|()| members)
 }
 
-/// Hands out the members of the object at a place, one after the other; `None` where there is no object, which may turn
-/// out only after some were handed out.
+/// Calls `each` for every member of the object at a place; `None` where there is no object, which may be found only after
+/// some calls.
 pub fn each_member<'j>(json: &'j [u8], place: &Place, mut each: impl FnMut(Member<'j>)) -> Option<()> {
-    let mut reader = Reader { json: json.get(..place.end)?, at: place.start };
+    let mut reader = Scanner { json: json.get(..place.end)?, at: place.start };
     reader.open(b'{')?;
     if reader.closes(b'}')? {
         return reader.ends().then_some(());
@@ -48,7 +48,7 @@ pub fn each_member<'j>(json: &'j [u8], place: &Place, mut each: impl FnMut(Membe
         reader.expect(b':')?;
         reader.space();
         let value = reader.value()?;
-        // A name that cannot be decoded is none that anybody looks for.
+        // Nobody looks for a name that cannot be decoded.
         let name =
             text(json, &key).unwrap_or_else(|| String::from_utf8_lossy(&json[key]).into_owned().into());
         each(Member { key: name, whole: start..value.end, value });
@@ -63,7 +63,7 @@ pub fn each_member<'j>(json: &'j [u8], place: &Place, mut each: impl FnMut(Membe
 
 /// Returns the elements of the array at a place; `None` where there is no array.
 pub fn elements(json: &[u8], place: &Place) -> Option<Vec<Place>> {
-    let mut reader = Reader { json: json.get(..place.end)?, at: place.start };
+    let mut reader = Scanner { json: json.get(..place.end)?, at: place.start };
     reader.open(b'[')?;
     let mut elements = Vec::new();
     if reader.closes(b']')? {
@@ -81,7 +81,7 @@ pub fn elements(json: &[u8], place: &Place) -> Option<Vec<Place>> {
     }
 }
 
-/// Returns where a member of the object at a place stands; of several with one name the last, as parsers do.
+/// Returns the place of a member of the object at a place; of several with one name the last, as parsers do.
 pub fn member(json: &[u8], place: &Place, key: &str) -> Option<Place> {
     members(json, place)?.into_iter().rev().find(|member| member.key == key).map(|member| member.value)
 }
@@ -102,7 +102,7 @@ pub fn text<'j>(json: &'j [u8], place: &Place) -> Option<Cow<'j, str>> {
 
 /// Returns the place of the one value that the bytes hold, without the white space around it.
 pub fn whole(json: &[u8]) -> Option<Place> {
-    let mut reader = Reader { json, at: 0 };
+    let mut reader = Scanner { json, at: 0 };
     reader.space();
     let value = reader.value()?;
     reader.ends().then_some(value)
@@ -118,12 +118,12 @@ pub(crate) fn added(result: &[u8], path: &[&str], bytes: &[u8]) -> Vec<u8> {
     edits.apply(result)
 }
 
-struct Reader<'j> {
+struct Scanner<'j> {
     json: &'j [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl Scanner<'_> {
     fn space(&mut self) {
         while matches!(self.json.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             self.at += 1;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::caller::Caller;
 use crate::error::RpcError;
 
-/// Returns a tool result that is one text.
+/// Returns a tool result with one text block.
 pub(crate) fn text_result(caller: &Caller, text: &str, is_error: bool) -> Vec<u8> {
     let mut result = json!({ "content": [{ "type": "text", "text": text }] });
     if is_error {
@@ -14,7 +14,7 @@ pub(crate) fn text_result(caller: &Caller, text: &str, is_error: bool) -> Vec<u8
     complete(caller, result)
 }
 
-/// Returns a result as a client of its revision expects it.
+/// Returns a result in the form of the client's protocol revision.
 pub(crate) fn complete(caller: &Caller, mut result: Value) -> Vec<u8> {
     if caller.modern {
         result["resultType"] = "complete".into();
@@ -22,7 +22,7 @@ pub(crate) fn complete(caller: &Caller, mut result: Value) -> Vec<u8> {
     result.to_string().into_bytes()
 }
 
-/// Returns a list that is ours alone; since 2026-07-28 it says that it is for this caller and may be stale at once.
+/// Returns a list of our own; since 2026-07-28 a list says whether it may be cached, and ours must not be.
 pub(crate) fn own_list(caller: &Caller, mut result: Value) -> Vec<u8> {
     if caller.modern {
         result["ttlMs"] = 0.into();

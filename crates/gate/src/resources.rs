@@ -1,4 +1,6 @@
 //! Kept results as resources: `ax://<tool>/<id>`, where a query string selects the view.
+//!
+//! Reading one is a follow-up like a call of `result_query`, with the query string as its arguments.
 
 use serde_json::{Map, Value, json};
 use tidegate_core::Tokens;
@@ -14,8 +16,8 @@ use crate::tools::make_private;
 
 /// The scheme of our addresses.
 const SCHEME: &str = "ax://";
-/// How many of the newest results are listed.
-pub(crate) const LISTED: usize = 50;
+/// The most results in a list of resources, newest first.
+pub(crate) const MAX_LISTED: usize = 50;
 
 /// Returns the address of a result.
 pub(crate) fn uri(tool: &str, domain: Option<&str>, id: &ArtifactId) -> String {
@@ -30,17 +32,17 @@ pub(crate) fn link(tool: &str, domain: Option<&str>, id: &ArtifactId) -> String 
         .to_string()
 }
 
-/// Returns whether an address is one of ours. Others with our scheme are the upstream's business.
+/// Returns whether an address is one of ours. An upstream may have other addresses with our scheme.
 pub(crate) fn is_ours(uri: &str) -> bool {
     uri.starts_with(SCHEME) && ArtifactId::parse(uri).is_some()
 }
 
 /// The most tokens of our entries in a list of resources.
-const LISTED_TOKENS: Tokens = Tokens(1500);
+const MAX_LISTED_TOKENS: Tokens = Tokens(1500);
 
-/// Returns the entries of a list of resources, newest first, as many as a model can well read.
+/// Returns the entries of a list of resources, newest first, as many as [`MAX_LISTED_TOKENS`] allows.
 pub(crate) fn entries(artifacts: &[Artifact], meter: &Meter) -> Vec<Value> {
-    let mut left = LISTED_TOKENS;
+    let mut left = MAX_LISTED_TOKENS;
     let entry = |artifact: &Artifact| {
         let records = artifact.records.map_or_else(String::new, |records| format!("{records} records, "));
         let description = format!("{records}{} bytes, kept until {}", artifact.bytes, artifact.expires);
@@ -60,7 +62,7 @@ pub(crate) fn entries(artifacts: &[Artifact], meter: &Meter) -> Vec<Value> {
     artifacts.iter().map(entry).take_while(fits).collect()
 }
 
-/// Returns our one template.
+/// Returns our only template.
 pub(crate) fn template() -> Value {
     json!({
         "uriTemplate": "ax://{tool}/{id}{?page,page_size,fields,path,jq,sql,grep,context,lines,range,mode,cursor}",
@@ -96,7 +98,7 @@ pub(crate) fn follow_up(uri: &str) -> Result<FollowUp, FollowUpError> {
     FollowUp::read(&arguments)
 }
 
-/// Decodes `%41` and `+` of a query string; what is no such code stays.
+/// Decodes `%41` and `+` in a query string; invalid codes stay as they are.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -120,7 +122,7 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// How a client of each revision is told that a resource cannot be read.
+/// Returns the error for a resource that cannot be read, in the client's protocol revision.
 pub(crate) fn refused(caller: &Caller, error: &FollowUpError) -> RpcError {
     match error {
         FollowUpError::Gone(message) if !caller.modern => {

@@ -5,21 +5,21 @@
 
 use crate::raw::{self, Edits, Place};
 
-/// Where `structuredContent` of an answer of ours has its text.
+/// The member of `structuredContent` that holds the text of our answer.
 pub(crate) const MEMBER: &str = "tidegate";
 
 /// The schema of our envelope.
 const ENVELOPE: &str =
     r#"{"type":"object","properties":{"tidegate":{"type":"string"}},"required":["tidegate"]}"#;
-/// Keywords whose value is data and no schema.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
-/// Keywords whose value has names of the author's as keys.
-const NAMED: [&str; 6] =
+/// Keywords whose value is data, not a schema.
+const DATA_KEYWORDS: [&str; 4] = ["const", "enum", "default", "examples"];
+/// Keywords whose value is an object of schemas under names of the author.
+const NAMED_KEYWORDS: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
-/// Nesting beyond this is no schema that a client could use.
-const DEEPEST: usize = 200;
+/// The most levels of a schema; no client could use a deeper one.
+const MAX_DEPTH: usize = 200;
 
-/// Returns the schema with our envelope allowed; `None` where that cannot be said.
+/// Returns the schema with our envelope allowed; `None` where that cannot be expressed.
 pub(crate) fn union(schema: &[u8]) -> Option<Vec<u8>> {
     let place = raw::whole(schema)?;
     let members = raw::members(schema, &place)?;
@@ -51,9 +51,9 @@ pub(crate) fn union(schema: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Moves the references in a schema.
+/// Rewrites the references in a schema that moved two levels down.
 fn rebase(json: &[u8], schema: &Place, edits: &mut Edits, depth: usize) -> Option<()> {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return None;
     }
     match json.get(schema.start)? {
@@ -62,11 +62,11 @@ fn rebase(json: &[u8], schema: &Place, edits: &mut Edits, depth: usize) -> Optio
                 let key = member.key.as_ref();
                 if key == "$ref" {
                     move_reference(json, member.value, edits);
-                } else if NAMED.contains(&key) && json[member.value.start] == b'{' {
+                } else if NAMED_KEYWORDS.contains(&key) && json[member.value.start] == b'{' {
                     for named in raw::members(json, &member.value)? {
                         rebase(json, &named.value, edits, depth + 1)?;
                     }
-                } else if !DATA.contains(&key) {
+                } else if !DATA_KEYWORDS.contains(&key) {
                     rebase(json, &member.value, edits, depth + 1)?;
                 }
             }

@@ -1,23 +1,25 @@
-//! What a tool answers when its result does not fit: one of four conventions over one store and one way to read on.
+//! What a tool answers when its result does not fit: one of four styles over one store and one way to read on.
 //!
 //! `overview` is the text that the engine composes. The others are JSON with fixed fields, for callers that were written
 //! against them: `probe` offers to fetch parts through arguments of the tool itself, `contract` is a summary with a
-//! reference, `error` says what was exceeded. Whichever it is, the complete result was kept before.
+//! reference, `error` says which budget was exceeded. In every style the complete result is kept first.
 
+pub mod category;
 pub(crate) mod contract;
 pub(crate) mod error;
 pub(crate) mod fetch;
 pub(crate) mod items;
+pub mod limits;
 pub(crate) mod probe;
 
 use serde_json::Value;
 use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
-use tidegate_core::limits::HardLimits;
 
 use crate::caller::Caller;
 use crate::profile::OutputSchema;
-use crate::{raw, reply, schema};
+use crate::{choice, raw, reply, schema};
+use limits::HardLimits;
 
 /// What a tool answers when its result does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,18 +31,17 @@ pub enum Style {
     Probe,
     /// A summary, a few items and a reference.
     Contract,
-    /// What was exceeded, and how to ask for less.
+    /// The budget that was exceeded, and how to ask for less.
     Error,
 }
 
 impl Style {
-    /// The names of the styles, as they are set.
+    /// The names of the styles in the configuration.
     pub const NAMES: [&'static str; 4] = ["overview", "probe", "contract", "error"];
 
     /// Returns the style of a name.
     pub fn named(name: &str) -> Option<Self> {
-        let styles = [Self::Overview, Self::Probe, Self::Contract, Self::Error];
-        Self::NAMES.iter().position(|known| *known == name).map(|at| styles[at])
+        choice::named(Self::NAMES, [Self::Overview, Self::Probe, Self::Contract, Self::Error], name)
     }
 
     /// Returns its name.
@@ -52,40 +53,41 @@ impl Style {
 /// When a tool of the style `probe` answers with one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProbeWhen {
-    /// When its result does not fit.
+    /// When the result does not fit.
     #[default]
     OverBudget,
-    /// Whatever the size.
+    /// For results of any size.
     Always,
 }
 
 impl ProbeWhen {
-    /// The names, as they are set.
+    /// The names of the choices in the configuration.
     pub const NAMES: [&'static str; 2] = ["over_budget", "always"];
 
-    /// Returns what a name means.
+    /// Returns the choice of a name.
     pub fn named(name: &str) -> Option<Self> {
-        let choices = [Self::OverBudget, Self::Always];
-        Self::NAMES.iter().position(|known| *known == name).map(|at| choices[at])
+        choice::named(Self::NAMES, [Self::OverBudget, Self::Always], name)
     }
 }
 
-/// The room for one answer.
+/// The limits of one answer to one caller.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room<'r> {
+pub(crate) struct AnswerLimits<'r> {
     pub(crate) caller: &'r Caller,
+    /// What the whole answer may cost.
     pub(crate) budget: Budget,
-    pub(crate) limits: HardLimits,
+    /// What single values are cut down to.
+    pub(crate) values: HardLimits,
 }
 
-impl Room<'_> {
+impl AnswerLimits<'_> {
     /// Returns whether a text fits, as the text of a result.
     pub(crate) fn fits(&self, text: &str) -> bool {
         let bytes = Bytes(self.result(text, false).len() as u64);
         bytes <= self.budget.bytes && self.caller.profile.meter.count(text) <= self.budget.tokens
     }
 
-    /// Returns the result of a text; where a schema was listed that allows our envelope, in both channels.
+    /// Returns a result with a text; in both channels where the listed schema allows our envelope.
     pub(crate) fn result(&self, text: &str, is_error: bool) -> Vec<u8> {
         let result = reply::text_result(self.caller, text, is_error);
         if self.caller.profile.output_schema != OutputSchema::Union {
@@ -96,7 +98,7 @@ impl Room<'_> {
     }
 }
 
-/// The first characters of a text; what is cut ends with a mark.
+/// Returns the first characters of a text, with `...` where something was cut.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -104,7 +106,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A text as JSON.
+/// Returns a text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }

@@ -1,4 +1,7 @@
 //! `tools/list`, and the one tool we add to it.
+//!
+//! Only places in the list change: our tool is appended, `outputSchema` is rewritten as the client needs it, and
+//! everything else stays byte for byte.
 
 use std::borrow::Cow;
 
@@ -13,7 +16,7 @@ use crate::profile::OutputSchema;
 use crate::raw::{self, Edits, Place};
 use crate::schema;
 
-/// What our tool is called where an upstream has one of its name.
+/// The name of our tool where an upstream tool has its usual name.
 pub(crate) const OTHER_NAME: &str = "tidegate_result_query";
 
 /// Our tool. What a model reads of it costs at most 350 tokens.
@@ -39,7 +42,7 @@ const DEFINITION: &str = concat!(
     r#""annotations":{"readOnlyHint":true},"_meta":{"anthropic/alwaysLoad":true}}"#
 );
 
-/// Names of the arguments of our tool.
+/// The names of the arguments of our tool.
 pub(crate) const ARGUMENTS: [&str; 14] = [
     "id",
     "cursor",
@@ -57,7 +60,8 @@ pub(crate) const ARGUMENTS: [&str; 14] = [
     "max_tokens",
 ];
 
-/// What a page of a list of tools costs in every conversation, whether they are called or not; `None` if it is none.
+/// Returns what a page of a list of tools costs in every conversation, whether the tools are called or not; `None` where
+/// it is no such list.
 pub(crate) fn cost(result: &dyn Source, meter: &Meter) -> Option<Cost> {
     let whole = Span { start: 0, end: result.len() };
     let page: Value = serde_json::from_slice(&whole.read(result).ok()?).ok()?;
@@ -65,26 +69,26 @@ pub(crate) fn cost(result: &dyn Source, meter: &Meter) -> Option<Cost> {
     Some(Cost { tokens: Tokens(tokens), estimated: meter.is_estimate(), bytes: Bytes(result.len()) })
 }
 
-/// Returns what a tool costs by being listed: a model is told its name, description and arguments.
+/// Returns what a tool costs by being listed: the model reads its name, description and arguments.
 pub fn listed_tokens(tool: &Value, meter: &Meter) -> u64 {
-    let told = json!({
+    let listed = json!({
         "name": tool["name"],
         "description": tool["description"],
         "parameters": tool["inputSchema"],
     });
-    meter.count(&told.to_string()).0
+    meter.count(&listed.to_string()).0
 }
 
-/// A list of tools, as it is handed on.
+/// A rewritten list of tools.
 pub(crate) struct Listed {
-    /// The list; `None` where it stays as it is.
+    /// The list; `None` where nothing changes.
     pub(crate) result: Option<Vec<u8>>,
-    /// What our tool is called from now on.
+    /// The name of our tool from now on.
     pub(crate) reader: &'static str,
 }
 
-/// Rewrites a page of `tools/list`: our tool at the end of the first page, and what clients would check results
-/// against. A list that is not one stays as it is.
+/// Rewrites a page of `tools/list`: adds our tool to the first page, and changes the schemas against which clients would
+/// check results. Anything that is no list stays as it is.
 pub(crate) fn rewrite(
     caller: &Caller,
     result: &[u8],
@@ -110,7 +114,8 @@ pub(crate) fn rewrite(
         }
     }
     let reader = if taken { OTHER_NAME } else { caller.reader };
-    // Some clients read the first page only. A name that is found to be taken on a later one changes there.
+    // Some clients read the first page only. Where a later page has a tool of our name, ours is added again under its
+    // other name.
     if first_page || reader != caller.reader {
         edits.append(result, &list, definition(reader).as_bytes());
     }
@@ -136,7 +141,7 @@ fn rewrite_schema(
     }
 }
 
-/// A list with something of ours in it differs from client to client, so nobody may cache it for all.
+/// Makes a list private: with our additions it differs from client to client, so no cache may share it.
 pub(crate) fn make_private(json: &[u8], whole: &Place, edits: &mut Edits) {
     if let Some(scope) = raw::member(json, whole, "cacheScope")
         && raw::text(json, &scope).as_deref() == Some("public")

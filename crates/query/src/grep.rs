@@ -1,8 +1,8 @@
-//! Lines or records that a regular expression matches.
+//! The view `grep`: lines or records that a regular expression matches.
 //!
-//! In records the decoded values are searched, so that an expression never has to know about JSON escapes; a small
-//! record is shown whole, of a large one the values that match, with the path that leads to it. An expression
-//! without capitals matches capitals too.
+//! In records the decoded values are searched, so that an expression never has to know about JSON escapes. A small
+//! record is shown whole; of a large one the matching values are shown with the path that leads to them. An expression
+//! without capitals also matches capitals.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -13,16 +13,16 @@ use tidegate_core::view::{Dataset, Found, RecordText, Total, ViewError, Window, 
 
 use crate::limits::Limits;
 
-/// The largest compiled expression.
-const COMPILED: usize = 4 << 20;
-/// Records up to this many bytes are shown whole.
-const SMALL_RECORD: usize = 700;
-/// Bytes shown around a match in something long.
-const AROUND: usize = 120;
-/// Values shown of a large record.
-const VALUES: usize = 6;
-/// How many lines or records pass between looks at the clock.
-const LOOK: u64 = 256;
+/// The most bytes of a compiled expression.
+const MAX_COMPILED_BYTES: usize = 4 << 20;
+/// The most bytes of a record that is shown whole.
+const MAX_WHOLE_RECORD_BYTES: usize = 700;
+/// Bytes shown before a match in a long text; twice as many are shown after it.
+const CONTEXT_BYTES: usize = 120;
+/// The most matching values shown of a large record.
+const MAX_SHOWN_VALUES: usize = 6;
+/// Lines or records between checks of the time.
+const ITEMS_PER_CHECK: u64 = 256;
 
 pub(crate) fn run(
     limits: &Limits,
@@ -36,7 +36,7 @@ pub(crate) fn run(
     if data.is_records() {
         data.records(0, usize::MAX, &mut |record| search.record(&regex, data, &record))?;
     } else {
-        let mut around = Around::new(context);
+        let mut around = LineContext::new(context);
         data.lines(1, &mut |line| search.line(&regex, line.number, line.text, &mut around))?;
         search.end_lines(&mut around);
     }
@@ -47,8 +47,8 @@ fn compile(pattern: &str) -> Result<Regex, ViewError> {
     let any_case = !pattern.chars().any(char::is_uppercase);
     let built = RegexBuilder::new(pattern)
         .case_insensitive(any_case)
-        .size_limit(COMPILED)
-        .dfa_size_limit(COMPILED)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES)
         .build();
     built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => ViewError::Engine(
@@ -65,18 +65,18 @@ fn compile(pattern: &str) -> Result<Regex, ViewError> {
     })
 }
 
-/// Lines before a match that may still be shown, and lines after it that are.
-struct Around {
-    context: u64,
+/// The context of matching lines: lines before a match that may still be shown, and lines after it that are.
+struct LineContext {
+    lines: u64,
     before: VecDeque<String>,
     after_left: u64,
-    /// The match that is being written, and how many came before it.
+    /// The match whose lines are being collected, and how many matches came before it.
     open: Option<(String, u64)>,
 }
 
-impl Around {
-    fn new(context: u64) -> Self {
-        Self { context, before: VecDeque::new(), after_left: 0, open: None }
+impl LineContext {
+    fn new(lines: u64) -> Self {
+        Self { lines, before: VecDeque::new(), after_left: 0, open: None }
     }
 }
 
@@ -86,16 +86,16 @@ struct Search<'l> {
     started: Instant,
     seen: u64,
     matches: u64,
-    /// Matches in order, from a little before those that are wanted.
+    /// Matches in order, from a little before the first wanted one.
     results: Vec<String>,
     bytes: usize,
-    /// Records in which a value is just what was looked for: they come first.
+    /// Records in which a whole value matches: they come first.
     exact: Vec<String>,
     stopped: bool,
 }
 
-/// The most records that come first because a value is just what was looked for.
-const MOST_EXACT: usize = 40;
+/// The most records that come first because a whole value matches.
+const MAX_EXACT: usize = 40;
 
 impl<'l> Search<'l> {
     fn new(limits: &'l Limits, window: Window) -> Self {
@@ -112,10 +112,10 @@ impl<'l> Search<'l> {
         }
     }
 
-    /// Whether the search must end here.
-    fn look_at_clock(&mut self) -> ControlFlow<()> {
+    /// Counts an item, and breaks where a limit is reached.
+    fn check_limits(&mut self) -> ControlFlow<()> {
         self.seen += 1;
-        let over = self.seen.is_multiple_of(LOOK) && self.started.elapsed() > self.limits.time;
+        let over = self.seen.is_multiple_of(ITEMS_PER_CHECK) && self.started.elapsed() > self.limits.time;
         if over || self.matches >= self.limits.rows {
             self.stopped = true;
             return ControlFlow::Break(());
@@ -123,17 +123,17 @@ impl<'l> Search<'l> {
         ControlFlow::Continue(())
     }
 
-    /// The first match, without those that come before all, that may be wanted.
+    /// Returns the first match, exact ones aside, that may be wanted.
     fn first(&self) -> u64 {
-        self.window.skip.saturating_sub(MOST_EXACT as u64)
+        self.window.skip.saturating_sub(MAX_EXACT as u64)
     }
 
-    /// Whether a match after `before` others may be wanted.
+    /// Returns whether a match after `before` others may be wanted.
     fn wanted(&self, before: u64) -> bool {
         before >= self.first() && self.bytes <= self.window.bytes
     }
 
-    /// Keeps a match that has `before` others before it. Those that may yet turn out to be passed over are not charged.
+    /// Keeps a match that has `before` others before it. Matches that may still be skipped do not count as bytes.
     fn keep(&mut self, result: String, before: u64) {
         if before >= self.window.skip {
             self.bytes += result.len();
@@ -142,7 +142,7 @@ impl<'l> Search<'l> {
     }
 
     fn record(&mut self, regex: &Regex, data: &Dataset<'_>, record: &RecordText<'_>) -> ControlFlow<()> {
-        self.look_at_clock()?;
+        self.check_limits()?;
         let mut places: Vec<(String, String)> = Vec::new();
         let mut is_exact = false;
         scalars(record.json, &mut |path, text| {
@@ -158,7 +158,7 @@ impl<'l> Search<'l> {
         }
         let others = self.matches - self.exact.len() as u64;
         self.matches += 1;
-        let first = is_exact && self.exact.len() < MOST_EXACT;
+        let first = is_exact && self.exact.len() < MAX_EXACT;
         if first || self.wanted(others) {
             let shown = shown_record(regex, data, record, &places);
             if first {
@@ -170,8 +170,8 @@ impl<'l> Search<'l> {
         ControlFlow::Continue(())
     }
 
-    fn line(&mut self, regex: &Regex, number: u64, text: &str, around: &mut Around) -> ControlFlow<()> {
-        self.look_at_clock()?;
+    fn line(&mut self, regex: &Regex, number: u64, text: &str, around: &mut LineContext) -> ControlFlow<()> {
+        self.check_limits()?;
         let Some(found) = regex.find(text) else {
             self.pass(number, text, around);
             return ControlFlow::Continue(());
@@ -183,14 +183,14 @@ impl<'l> Search<'l> {
             let mut result = before;
             result.push(format!("{number}: {}", piece(text, found.start(), found.end())));
             around.open = Some((result.join("\n"), self.matches - 1));
-            around.after_left = around.context;
+            around.after_left = around.lines;
         }
         ControlFlow::Continue(())
     }
 
-    /// A line without a match: perhaps after one, perhaps before the next.
-    fn pass(&mut self, number: u64, text: &str, around: &mut Around) {
-        if around.context == 0 {
+    /// Handles a line without a match, which may be context of the match before it or after it.
+    fn pass(&mut self, number: u64, text: &str, around: &mut LineContext) {
+        if around.lines == 0 {
             return self.end_lines(around);
         }
         let line = format!("{number}- {}", piece(text, 0, 0));
@@ -203,13 +203,13 @@ impl<'l> Search<'l> {
             return;
         }
         self.end_lines(around);
-        if around.before.len() as u64 == around.context {
+        if around.before.len() as u64 == around.lines {
             around.before.pop_front();
         }
         around.before.push_back(line);
     }
 
-    fn end_lines(&mut self, around: &mut Around) {
+    fn end_lines(&mut self, around: &mut LineContext) {
         if let Some((result, before)) = around.open.take() {
             self.keep(result, before);
         }
@@ -231,7 +231,7 @@ impl<'l> Search<'l> {
             notes.push("Those in which a value is just that come first.".into());
         }
         let total = if self.stopped { Total::AtLeast(self.matches) } else { Total::Exactly(self.matches) };
-        // The results begin at `first`, and the exact ones come before all of them.
+        // The results begin at `first`, and the exact matches come before all of them.
         let passed = usize::try_from(self.window.skip).unwrap_or(usize::MAX);
         let begin = usize::try_from(self.first()).unwrap_or(usize::MAX);
         let exact = self.exact.len();
@@ -244,7 +244,7 @@ impl<'l> Search<'l> {
     }
 }
 
-/// A record that matches: whole if it is small, else what it is and the objects in it that match.
+/// Returns a matching record: whole if it is small, else what identifies it and the objects in it that match.
 fn shown_record(
     regex: &Regex,
     data: &Dataset<'_>,
@@ -252,25 +252,25 @@ fn shown_record(
     places: &[(String, String)],
 ) -> String {
     let pointer = data.pointer(record);
-    if record.json.len() <= SMALL_RECORD {
+    if record.json.len() <= MAX_WHOLE_RECORD_BYTES {
         return format!("{pointer} {}", record.json);
     }
     let mut lines = vec![format!("{pointer} {}", identity(record, places))];
-    let mut told: Vec<String> = Vec::new();
+    let mut shown: Vec<String> = Vec::new();
     for (path, text) in places {
         let parent = parent_of(path);
-        if told.contains(&parent) {
+        if shown.contains(&parent) {
             continue;
         }
-        if told.len() == VALUES {
-            lines.push(format!("+{} more matching values", places.len() - VALUES));
+        if shown.len() == MAX_SHOWN_VALUES {
+            lines.push(format!("+{} more matching values", places.len() - MAX_SHOWN_VALUES));
             break;
         }
         let place = format!("{pointer}{parent}");
         let small = (!parent.is_empty())
             .then(|| value_at(record.json, &parent))
             .flatten()
-            .filter(|json| json.len() <= SMALL_RECORD / 2);
+            .filter(|json| json.len() <= MAX_WHOLE_RECORD_BYTES / 2);
         let name = path.rsplit('.').next().unwrap_or(path);
         lines.push(match small {
             Some(json) => format!("{place} {json}"),
@@ -279,12 +279,12 @@ fn shown_record(
                 format!("{place} {name}={}", piece(text, found.0, found.1))
             }
         });
-        told.push(parent);
+        shown.push(parent);
     }
     lines.join("\n")
 }
 
-/// The first short values of a record, to tell which one it is.
+/// Returns the first short values of a record, which identify it.
 fn identity(record: &RecordText<'_>, places: &[(String, String)]) -> String {
     let mut names: Vec<String> =
         record.key.map(|key| format!("key={}", visible_text(key))).into_iter().collect();
@@ -298,7 +298,7 @@ fn identity(record: &RecordText<'_>, places: &[(String, String)]) -> String {
     format!("({size} bytes, {} matching values) {}", places.len(), names.join(" | "))
 }
 
-/// The JSON Pointer of the object or list that holds a path, from the record.
+/// Returns the JSON Pointer, from the record, of the object or list that holds a path.
 fn parent_of(path: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut rest = path;
@@ -322,13 +322,13 @@ fn parent_of(path: &str) -> String {
     parts.iter().map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
-/// The JSON at a pointer.
+/// Returns the JSON at a pointer.
 fn value_at(json: &str, pointer: &str) -> Option<String> {
     let value: serde_json::Value = serde_json::from_str(json).ok()?;
     value.pointer(pointer).map(ToString::to_string)
 }
 
-/// The part of a long text around a match, on one line.
+/// Returns the part of a long text around a match, on one line.
 fn piece(text: &str, start: usize, end: usize) -> String {
     let boundary = |at: usize, up: bool| -> usize {
         let mut at = at.min(text.len());
@@ -337,8 +337,8 @@ fn piece(text: &str, start: usize, end: usize) -> String {
         }
         at
     };
-    let from = boundary(start.saturating_sub(AROUND), false);
-    let to = boundary(end.max(start) + AROUND * 2, true);
+    let from = boundary(start.saturating_sub(CONTEXT_BYTES), false);
+    let to = boundary(end.max(start) + CONTEXT_BYTES * 2, true);
     let head = if from > 0 { "…" } else { "" };
     let tail =
         if to < text.len() { format!("… ({} characters)", text.chars().count()) } else { String::new() };

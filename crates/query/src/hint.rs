@@ -1,15 +1,19 @@
-//! What to say to a query that asks for something that is not there.
+//! Hints for a query that asks for something the data does not have.
 
 use tidegate_core::view::{Dataset, nearest};
 
-/// Names shown of the fields there are.
-const SHOWN: usize = 30;
+/// The most field names in a hint.
+const MAX_SHOWN_FIELDS: usize = 30;
 
-/// Says what the data looks like: `List of 430 records with fields id, title, ...`.
+/// Describes the data: `The data is a list of 430 with fields id, title, ...`.
 pub(crate) fn shape(data: &Dataset<'_>) -> String {
     let fields = data.fields();
-    let names: Vec<&str> =
-        fields.iter().map(String::as_str).filter(|name| !name.contains("[]")).take(SHOWN).collect();
+    let names: Vec<&str> = fields
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !name.contains("[]"))
+        .take(MAX_SHOWN_FIELDS)
+        .collect();
     let more = if fields.len() > names.len() { ", ..." } else { "" };
     let kind = if data.is_keyed() { "an object" } else { "a list" };
     let place = match data.records_path() {
@@ -24,13 +28,13 @@ pub(crate) fn shape(data: &Dataset<'_>) -> String {
     }
 }
 
-/// Says which known names are near to a wrong one.
+/// Suggests known names that are similar to a wrong one.
 pub(crate) fn meant(data: &Dataset<'_>, wrong: &str) -> String {
     let near = nearest(wrong, data.fields().iter().map(String::as_str));
     if near.is_empty() { String::new() } else { format!("Did you mean {}? ", near.join(", ")) }
 }
 
-/// Finds names in a jq program (`.titel`) that no field has.
+/// Returns the names in a jq program (`.titel`) that no field has.
 pub(crate) fn unknown_names(data: &Dataset<'_>, program: &str) -> Vec<String> {
     let known = |name: &str| {
         let part_of = |path: &str| path.split(['.', '[', ']', '"']).any(|part| part == name);

@@ -1,4 +1,6 @@
-//! jq: the program and the data go to a process of its own, the results come back line by line.
+//! The view `jq`: the program and the data go to a worker process, the results come back line by line.
+//!
+//! The process is killed when the limits of time are over, and in any case before the answer is given.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
@@ -31,26 +33,26 @@ pub(crate) fn run(
         rows: limits.rows,
         memory_bytes: limits.memory_bytes,
     };
-    let mut running = Running::start(worker, &order, json)?;
+    let mut running = RunningWorker::start(worker, &order, json)?;
     let outcome = running.wait(limits);
-    running.end();
+    running.kill();
     let (results, outcome) = outcome?;
     found(data, program, results, outcome)
 }
 
-/// The process while it runs. Ended in any case.
-struct Running {
+/// A running worker process; killed when dropped.
+struct RunningWorker {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Running {
+impl RunningWorker {
     fn start(worker: &Worker, order: &Order, json: Vec<u8>) -> Result<Self, ViewError> {
         let spawned = worker
             .command()
-            // Nothing of our environment is the program's business.
+            // The program must not see our environment.
             .env_clear()
-            // An allocator that reserves address space by the gigabyte would meet the memory limit at once.
+            // An allocator that reserves gigabytes of address space would exceed the memory limit at once.
             .env("MIMALLOC_ARENA_RESERVE", "32MiB")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -68,7 +70,7 @@ impl Running {
         let mut header = serde_json::to_vec(order).unwrap_or_default();
         header.push(b'\n');
         std::thread::spawn(move || {
-            // A process that was ended early does not read all; that is its own business.
+            // A process that was killed early does not read everything, and need not.
             let _ = stdin.write_all(&header).and_then(|()| stdin.write_all(&json));
         });
         let (sender, lines) = channel();
@@ -83,7 +85,7 @@ impl Running {
         Ok(Self { child, lines })
     }
 
-    /// Takes the lines until the outcome, under the limits of time.
+    /// Collects results until the outcome arrives or a time limit is over.
     fn wait(&mut self, limits: &Limits) -> Result<(Vec<String>, Outcome), ViewError> {
         let mut results = Vec::new();
         let mut until = Instant::now() + limits.load_time;
@@ -113,17 +115,17 @@ impl Running {
         }
     }
 
-    fn end(&mut self) {
-        // Already gone is as good.
+    fn kill(&mut self) {
+        // A process that has already ended is fine too.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningWorker {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            self.end();
+            self.kill();
         }
     }
 }
@@ -159,20 +161,20 @@ fn found(
     Ok(Found { header: None, results, total, what: "results".into(), notes })
 }
 
-/// An error in few words: those of jq quote the whole input.
+/// Returns an error with its middle cut out: those of jq quote the whole input.
 fn brief(error: &str) -> String {
-    const ENDS: usize = 120;
+    const MAX_END_CHARS: usize = 120;
     let shown = visible_text(error);
     let length = shown.chars().count();
-    if length <= 2 * ENDS {
+    if length <= 2 * MAX_END_CHARS {
         return shown;
     }
-    let head: String = shown.chars().take(ENDS).collect();
-    let tail: String = shown.chars().skip(length - ENDS).collect();
+    let head: String = shown.chars().take(MAX_END_CHARS).collect();
+    let tail: String = shown.chars().skip(length - MAX_END_CHARS).collect();
     format!("{head} … {tail}")
 }
 
-/// What the program's unknown names may have meant.
+/// Suggests known names for the unknown names in a program.
 fn meant(data: &Dataset<'_>, program: &str) -> String {
     hint::unknown_names(data, program).iter().map(|name| hint::meant(data, name)).collect()
 }

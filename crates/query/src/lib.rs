@@ -1,9 +1,8 @@
 //! The engines behind the `jq`, `sql` and `grep` views, each under limits of time, memory and rows.
 //!
-//! jq runs in a process of its own, which has no environment, may use only so much memory, and is ended when its time
-//! is over: a jq program can loop or grow without end, and nothing inside a process can stop it. SQL runs in an
-//! in-memory database that can only be read and is interrupted when its time is over. A regular expression takes time
-//! linear in the text.
+//! jq runs in a separate process with an empty environment and a memory limit, which is killed when its time is over: a
+//! jq program can loop or allocate without end, and nothing inside the process can stop it. SQL runs in a read-only
+//! in-memory database and is interrupted when its time is over. A regular expression takes time linear in the text.
 
 mod grep;
 mod hint;

@@ -1,17 +1,17 @@
-//! What one query may use.
+//! The limits of one query: time, memory, input and rows.
 
 use std::time::Duration;
 
-/// What one query may use.
+/// The limits of one query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How long it may run, loading not counted.
+    /// How long a query may run, loading not counted.
     pub time: Duration,
     /// How long loading may take.
     pub load_time: Duration,
-    /// Memory of the process that runs jq.
+    /// The memory of the process that runs jq.
     pub memory_bytes: u64,
-    /// The largest text that is loaded for jq or SQL.
+    /// The most bytes of text that are loaded for jq.
     pub input_bytes: usize,
     /// Results after which counting stops.
     pub rows: u64,
@@ -30,7 +30,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Says that the time is over.
+    /// Returns the message for something that ran out of time.
     pub(crate) fn out_of_time(&self, what: &str) -> String {
         format!("{what} was stopped after {} s; make it look at less, or read pages", self.time.as_secs_f64())
     }

@@ -1,8 +1,8 @@
-//! SQL over the table `t`: one row per record, columns from all records, in a database that lives in memory, can only
-//! be read, and is interrupted when its time is over.
+//! The view `sql`: a query over the table `t` with one row per record and columns from all records.
 //!
-//! A member of an object is a column (`title`, `author.login`); lists and objects are also there as JSON, for SQLite's
-//! JSON functions. Numbers that SQLite cannot hold exactly are TEXT, and the answer says so.
+//! The database is in memory and read-only, and a query is interrupted when its time is over. A member of an object is a
+//! column (`title`, `author.login`); lists and objects are columns too, as JSON for SQLite's JSON functions. Numbers that
+//! SQLite cannot hold exactly are TEXT, and the answer says so.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -19,14 +19,14 @@ use tidegate_core::view::{Dataset, Found, Scalar, Total, ViewError, Window, flat
 use crate::hint;
 use crate::limits::Limits;
 
-/// Levels of objects that become columns.
-const DEPTH: usize = 3;
+/// The most levels of objects that become columns.
+const MAX_COLUMN_DEPTH: usize = 3;
 /// The most columns; SQLite's own limit is 2,000.
-const COLUMNS: usize = 1500;
-/// The longest value a query may make.
-const LONGEST_VALUE: i32 = 32 << 20;
-/// Virtual machine steps between looks at the clock.
-const STEPS: i32 = 4000;
+const MAX_COLUMNS: usize = 1500;
+/// The most bytes of a value that a query computes.
+const MAX_VALUE_BYTES: i32 = 32 << 20;
+/// SQLite virtual machine steps between checks of the time.
+const STEPS_PER_CHECK: i32 = 4000;
 
 pub(crate) fn run(
     limits: &Limits,
@@ -41,7 +41,7 @@ pub(crate) fn run(
     table.query(limits, data, query, window)
 }
 
-/// The records, loaded.
+/// The records, loaded into the table `t`.
 struct Table {
     connection: Connection,
     /// Per column, values that are TEXT because SQLite cannot hold them exactly.
@@ -52,7 +52,7 @@ struct Table {
 impl Table {
     fn load(limits: &Limits, data: &Dataset<'_>) -> Result<Self, ViewError> {
         let connection = Connection::open_in_memory().map_err(internal)?;
-        // Nothing here needs to survive a crash.
+        // An in-memory table need not survive a crash.
         connection
             .execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN")
             .map_err(internal)?;
@@ -122,11 +122,11 @@ impl Table {
         })
     }
 
-    /// Makes the database read-only and interruptible; the flag says that the time is over.
+    /// Makes the database read-only and limits its time; the flag is set when the time is over.
     fn restrict(&mut self, limits: &Limits) -> Result<Arc<AtomicBool>, ViewError> {
         let connection = &mut self.connection;
         for (limit, value) in [
-            (Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE),
+            (Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES),
             (Limit::SQLITE_LIMIT_ATTACHED, 0),
             (Limit::SQLITE_LIMIT_EXPR_DEPTH, 200),
             (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000),
@@ -151,7 +151,7 @@ impl Table {
             }
             over
         };
-        connection.progress_handler(STEPS, Some(over)).map_err(internal)?;
+        connection.progress_handler(STEPS_PER_CHECK, Some(over)).map_err(internal)?;
         Ok(stopped)
     }
 
@@ -172,12 +172,12 @@ impl Table {
     }
 }
 
-/// Loads records one by one; a field that no record had so far becomes a new column.
+/// Loads records one by one; a field that no earlier record had becomes a new column.
 struct Loader<'c> {
     connection: &'c Connection,
     names: Vec<String>,
-    /// Where the columns of the last record were, since records repeat their order.
-    cursor: usize,
+    /// The column expected next, since records repeat the order of their fields.
+    next_column: usize,
     row: Vec<Value>,
     inexact: Vec<u64>,
     insert: String,
@@ -192,7 +192,7 @@ impl<'c> Loader<'c> {
         let mut names: Vec<String> = Vec::new();
         for field in data.fields().iter().filter(|field| !field.contains(['[', '*']) && !field.is_empty()) {
             let twin = names.iter().any(|name| name.eq_ignore_ascii_case(field));
-            if !twin && field.matches('.').count() < DEPTH && names.len() < COLUMNS {
+            if !twin && field.matches('.').count() < MAX_COLUMN_DEPTH && names.len() < MAX_COLUMNS {
                 names.push(field.clone());
             }
         }
@@ -203,7 +203,7 @@ impl<'c> Loader<'c> {
         connection.execute_batch(&format!("CREATE TABLE t ({})", columns.join(", "))).map_err(internal)?;
         let mut loader = Self {
             connection,
-            cursor: 0,
+            next_column: 0,
             row: Vec::new(),
             inexact: vec![0; names.len()],
             insert: String::new(),
@@ -230,12 +230,12 @@ impl<'c> Loader<'c> {
         }
         self.row.clear();
         self.row.resize(self.names.len(), Value::Null);
-        self.cursor = 0;
+        self.next_column = 0;
         let mut failed = None;
         if let Some(key) = key {
             failed = self.set("key", Scalar::Text(key)).err();
         }
-        flatten(json, DEPTH, &mut |path, scalar| {
+        flatten(json, MAX_COLUMN_DEPTH, &mut |path, scalar| {
             if failed.is_none() {
                 let path = if path.is_empty() { "value" } else { path };
                 failed = self.set(path, scalar).err();
@@ -250,16 +250,16 @@ impl<'c> Loader<'c> {
     }
 
     fn set(&mut self, path: &str, scalar: Scalar<'_>) -> Result<(), ViewError> {
-        let hit = self.names.get(self.cursor).is_some_and(|name| name == path);
+        let hit = self.names.get(self.next_column).is_some_and(|name| name == path);
         let at = match hit
-            .then_some(self.cursor)
+            .then_some(self.next_column)
             .or_else(|| self.names.iter().position(|name| name.eq_ignore_ascii_case(path)))
         {
             Some(at) => at,
-            None if self.names.len() < COLUMNS => self.add_column(path)?,
+            None if self.names.len() < MAX_COLUMNS => self.add_column(path)?,
             None => return Ok(()),
         };
-        self.cursor = at + 1;
+        self.next_column = at + 1;
         let (value, exact) = value_of(scalar, self.textual);
         self.inexact[at] += u64::from(!exact);
         self.row[at] = value;
@@ -287,7 +287,7 @@ fn quoted_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A value as SQLite holds it, and whether that is exact.
+/// Returns a value as SQLite holds it, and whether that is exact.
 fn value_of(scalar: Scalar<'_>, textual: bool) -> (Value, bool) {
     match scalar {
         Scalar::Null => (Value::Null, true),
@@ -295,7 +295,7 @@ fn value_of(scalar: Scalar<'_>, textual: bool) -> (Value, bool) {
         Scalar::Number(raw) => {
             number(raw).map_or_else(|| (Value::Text(raw.to_owned()), false), |value| (value, true))
         }
-        // In separated values a number cannot be told from text but by its looks.
+        // In separated values only its form tells a number from text.
         Scalar::Text(text) if textual && looks_numeric(text) => {
             (number(text).unwrap_or_else(|| Value::Text(text.to_owned())), true)
         }
@@ -312,25 +312,25 @@ fn looks_numeric(text: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// A number as an integer or a float, if that says exactly what was written.
+/// Returns a number as an integer or a float, if that is exactly what was written.
 fn number(raw: &str) -> Option<Value> {
     if let Ok(integer) = raw.parse::<i64>() {
         return Some(Value::Integer(integer));
     }
     let float: f64 = raw.parse().ok().filter(|float: &f64| float.is_finite())?;
     let digits = significant(raw);
-    // Fifteen digits always survive; of more, ask what comes back.
+    // Fifteen digits always survive a float; more may, so the float is written and compared.
     (digits.len() <= 15 || significant(&format!("{float:e}")) == digits).then_some(Value::Real(float))
 }
 
-/// The digits of a number from the first to the last that is not zero.
+/// Returns the digits of a number from the first to the last that is not zero.
 fn significant(raw: &str) -> String {
     let mantissa = raw.split(['e', 'E']).next().unwrap_or(raw);
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     digits.trim_matches('0').to_owned()
 }
 
-/// A value of a row as a cell: what looks like a number but is text is quoted.
+/// Returns a value of a row as a cell; text that looks like a number is quoted.
 fn cell(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => String::new(),

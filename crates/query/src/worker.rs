@@ -1,8 +1,8 @@
-//! The process that runs one jq program and ends.
+//! The worker process, which runs one jq program and exits.
 //!
-//! Its stdin is one line of JSON, the `Order`, and then the data. On its stdout a line `l` says that the data is loaded,
-//! a line `r...` is a result, and a line `o...` the `Outcome`. It limits its own memory; its time is the caller's
-//! business.
+//! Its stdin is one line of JSON, the `Order`, followed by the data. On its stdout a line `l` says that the data is
+//! loaded, a line `r...` is a result, and a line `o...` is the `Outcome`. It limits its own memory; the caller limits its
+//! time.
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -16,23 +16,23 @@ use serde::{Deserialize, Serialize};
 /// The hidden subcommand under which a program that offers itself as a worker is started.
 pub const SUBCOMMAND: &str = "__query-worker";
 
-/// How to start the process.
+/// How to start the worker process.
 #[derive(Debug, Clone)]
 pub struct Worker {
     program: PathBuf,
 }
 
 impl Worker {
-    /// Starts a program with [`SUBCOMMAND`] as its only argument; it must call [`main`].
+    /// Returns a worker that runs a program with [`SUBCOMMAND`] as its only argument; the program must call [`main`].
     pub fn new(program: PathBuf) -> Self {
         Self { program }
     }
 
-    /// Starts the program that is running.
+    /// Returns a worker that runs the current program again.
     ///
     /// # Errors
     ///
-    /// Where the system does not tell which that is.
+    /// Where the path of the current program is unknown.
     pub fn current() -> io::Result<Self> {
         Ok(Self::new(std::env::current_exe()?))
     }
@@ -44,11 +44,11 @@ impl Worker {
     }
 }
 
-/// What is to be run.
+/// What the worker is to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) program: String,
-    /// Results to pass over.
+    /// Results to skip.
     pub(crate) skip: u64,
     /// Bytes of results after which they are only counted.
     pub(crate) bytes: usize,
@@ -57,17 +57,17 @@ pub(crate) struct Order {
     pub(crate) memory_bytes: u64,
 }
 
-/// How it ended.
+/// How the program ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// Results.
+    /// How many results there were.
     pub(crate) total: u64,
-    /// Whether that is all of them.
+    /// Whether these are all of them.
     pub(crate) complete: bool,
     pub(crate) error: Option<String>,
 }
 
-/// Runs one order from stdin, and returns whether that could be done.
+/// Runs one order from stdin, and returns whether that succeeded.
 pub fn main() -> bool {
     let outcome = serve(&mut io::stdin().lock(), &mut io::stdout().lock());
     outcome.is_ok()
@@ -98,7 +98,7 @@ fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
 #[cfg(unix)]
 fn limit_memory(bytes: u64) {
     use rustix::process::{Resource, Rlimit, setrlimit};
-    // A system that does not limit leaves the time limit as the guard.
+    // Where the system sets no limit, the time limit remains.
     let _ = setrlimit(Resource::As, Rlimit { current: Some(bytes), maximum: Some(bytes) });
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
 }

@@ -16,7 +16,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_gate::policy::TTL;
 use tidegate_gate::{Keep, Place, causes};
-use tidegate_store::{ArtifactId, open};
+use tidegate_store::{ArtifactId, Clock, open};
 
 use crate::text::excerpt;
 
@@ -73,11 +73,20 @@ impl Artifacts {
         Self { ttl, ..self }
     }
 
+    /// Sets the clock by which artifacts expire, for tests. Call it before anything is stored.
+    pub(crate) fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        let keep = Arc::new(Keep::of_user(self.place.clone()).with_clock(clock));
+        Self { keep, ..self }
+    }
+
     /// Returns the store of one caller; an unnamed caller shares the server's own.
     pub(crate) fn keep(&self, caller: &str) -> Arc<Keep> {
         match caller {
             "" => Arc::clone(&self.keep),
-            caller => Arc::new(Keep::of_caller(self.place.clone(), caller)),
+            caller => {
+                let clock = Arc::clone(self.keep.clock());
+                Arc::new(Keep::of_caller(self.place.clone(), caller).with_clock(clock))
+            }
         }
     }
 

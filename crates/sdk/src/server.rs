@@ -1,4 +1,6 @@
 //! The gate inside a server: one line around any `ServerHandler` of rmcp.
+//!
+//! Every caller has a gate of its own, so that no caller can read the results of another.
 
 mod handler;
 mod requests;
@@ -12,36 +14,37 @@ use rmcp::{RoleServer, ServerHandler};
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::{Gate, Place, Setup};
 use tidegate_query::{Limits, Queries, Worker};
+use tidegate_store::Clock;
 
 use crate::artifact::Artifacts;
 use crate::dispatcher::Dispatcher;
 use crate::tier::{AllowAll, Permission};
 use crate::totals::{Totals, say};
 
-/// Who asks, as the author of the server tells them apart.
-type Who = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
+/// Returns the name of the caller of a request, as the author of the server tells callers apart.
+type CallerName = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
 
-/// Runs jq apart, with its memory bounded. Where it is not installed, every other view is there.
+/// The program that runs jq in a process of its own. Where it is not installed, only the view `jq` is missing.
 const WORKER: &str = "tidegate";
-/// Callers whose gate is held open.
-const GATES: usize = 1000;
+/// The most callers whose gate is held open.
+const MAX_GATES: usize = 1000;
 
-/// A server with the gate inside: what fits its budget is answered as it is, what does not is kept and answered with
-/// something smaller, and any part of it can be read without running the tool again.
+/// A server with the gate inside: a result that fits its budget is answered as it is; a larger one is kept and answered
+/// with something smaller, and any part of it can be read without running the tool again.
 ///
-/// It is a `ServerHandler` of rmcp like the server itself: `Tidegate::wrap(server).serve(stdio())`.
+/// It is a `ServerHandler` of rmcp, like the server itself: `Tidegate::wrap(server).serve(stdio())`.
 pub struct Tidegate<S> {
     server: S,
     artifacts: Artifacts,
     policies: Policies,
     permission: Arc<dyn Permission + Send + Sync>,
-    who: Who,
+    who: CallerName,
     gates: Mutex<HashMap<String, Arc<Gate>>>,
     dispatcher: Option<Dispatcher>,
     session: Session,
 }
 
-/// What is told of a session, at each call and when it ends.
+/// The totals of a session, logged at each call and when it ends.
 struct Session {
     quiet: bool,
     totals: Arc<Totals>,
@@ -56,8 +59,8 @@ impl Drop for Session {
 }
 
 impl<S: ServerHandler> Tidegate<S> {
-    /// Puts the gate around a server. Results are kept in `$TIDEGATE_HOME`, or else in the user's data folder, as those of
-    /// `tidegate run` are.
+    /// Wraps a server in the gate. Results are kept in `$TIDEGATE_HOME`, or else in the user's data folder, like those of
+    /// `tidegate run`.
     pub fn wrap(server: S) -> Self {
         Self {
             server,
@@ -83,7 +86,14 @@ impl<S: ServerHandler> Tidegate<S> {
         Self { artifacts: artifacts.clone(), ..self }
     }
 
-    /// Sets rules for all tools; what `#[heavy]` says of one is narrower.
+    /// Sets the clock by which results and tokens expire, for tests. Call it after [`Self::kept_in`] or
+    /// [`Self::artifacts`].
+    #[must_use]
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { artifacts: self.artifacts.with_clock(clock), ..self }
+    }
+
+    /// Sets rules for all tools; `#[heavy]` on a tool wins over them.
     #[must_use]
     pub fn defaults(mut self, rules: Rules) -> Self {
         self.policies.defaults = rules.over(&self.policies.defaults);
@@ -97,7 +107,7 @@ impl<S: ServerHandler> Tidegate<S> {
         self
     }
 
-    /// Tells callers apart: what one keeps no other can read, and tokens hold for their own caller only.
+    /// Tells callers apart: no caller can read the results of another, and tokens are valid for their own caller only.
     #[must_use]
     pub fn callers(
         self,
@@ -106,7 +116,7 @@ impl<S: ServerHandler> Tidegate<S> {
         Self { who: Arc::new(who), ..self }
     }
 
-    /// Asks who may call what, at every call and whenever a token is redeemed.
+    /// Checks who may call what, at every call and whenever a token is used.
     #[must_use]
     pub fn permission(self, permission: impl Permission + Send + Sync + 'static) -> Self {
         Self { permission: Arc::new(permission), ..self }
@@ -118,14 +128,14 @@ impl<S: ServerHandler> Tidegate<S> {
         Self { dispatcher: Some(dispatcher), ..self }
     }
 
-    /// Once a session has been sent so many bytes, answers are as small as they can be, and say so.
+    /// Makes answers as small as possible, and lets them say so, once a session was sent this many bytes.
     #[must_use]
     pub fn session_max_bytes(mut self, bytes: u64) -> Self {
         self.policies.defaults.session_max_bytes = Some(bytes);
         self
     }
 
-    /// Writes no line for each call.
+    /// Logs no line for each call.
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.session.quiet = true;
@@ -137,7 +147,7 @@ impl<S: ServerHandler> Tidegate<S> {
         Arc::clone(&self.session.totals)
     }
 
-    /// The gate of a caller, whose results nobody else can read.
+    /// Returns the gate of a caller, whose results nobody else can read.
     fn gate(&self, who: &str) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gate) = gates.get(who) {
@@ -152,7 +162,7 @@ impl<S: ServerHandler> Tidegate<S> {
             engines: Queries::new(Limits::default(), Worker::new(installed(WORKER))),
             server,
         }));
-        if gates.len() >= GATES
+        if gates.len() >= MAX_GATES
             && let Some(one) = gates.keys().find(|known| !known.is_empty()).cloned()
         {
             gates.remove(&one);
@@ -162,7 +172,7 @@ impl<S: ServerHandler> Tidegate<S> {
     }
 }
 
-/// Where a program is installed. It is started without our environment, and so without our PATH.
+/// Returns where a program is installed. It is started without our environment, and so without our PATH.
 fn installed(program: &str) -> PathBuf {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(program));

@@ -10,6 +10,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use tidegate_core::Tokens;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
+use tidegate_core::hints::Hints;
 use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
@@ -88,6 +89,7 @@ impl Kept {
         let asked = Asked {
             source: &source,
             outline: &outline,
+            hints: &Hints::default(),
             tool: "tool",
             handle: Handle::kept("tool-3f9c2kq7m0xw", "kept 24 h"),
             query: &Query::new(View::Page { number, size: Some(10) }),

@@ -209,7 +209,7 @@ impl Failure {
 
 /// Returns the limits of a tool's answers; a tool without a category has the default byte limit.
 pub(crate) fn limits(tool: &str) -> ResponseLimits {
-    let limits = Category::of_tool(tool).map_or_else(ResponseLimits::default, Category::limits);
+    let limits = Category::of_tool(tool).map_or_else(ResponseLimits::default, ResponseLimits::from);
     ResponseLimits { max_string_length: MAX_STRING_CHARS, max_json_depth: MAX_DEPTH, ..limits }
 }
 

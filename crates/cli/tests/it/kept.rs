@@ -1,8 +1,11 @@
 //! The cycle a person can try in a shell: keep, list, read, export, remove.
 
+use std::process::Command;
+
 use serde_json::Value;
 use tidegate_testkit::{make, sample};
 
+use crate::place::Place;
 use crate::{Outcome, tidegate_in};
 
 struct Home(tempfile::TempDir);
@@ -201,4 +204,31 @@ fn nothing_kept_is_said() {
     let outcome = Home::new().run(&["ls"]);
     assert_eq!((outcome.code, outcome.text()), (0, ""));
     assert!(outcome.stderr.contains("no results are kept"));
+}
+
+#[test]
+fn a_query_follows_the_policy_of_the_tool() {
+    let place = Place::new();
+    place.configure(
+        "[server.upstream.tool.rows]\npage_size = 3\nfields = [\"number\"]\nbudget_tokens = 700\n",
+    );
+    let mut session = place.start(&[]);
+    let id = session.keep_rows(400);
+    // The ledger, which knows the server of the tool, is written when the session ends.
+    place.end(session);
+    let query = |arguments: &[&str]| {
+        let command = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+            .args([&["query", id.as_str()], arguments].concat())
+            .env("TIDEGATE_HOME", place.home())
+            .env("XDG_CONFIG_HOME", place.home())
+            .current_dir(place.folder.path())
+            .output();
+        String::from_utf8(command.unwrap().stdout).unwrap()
+    };
+    let page = query(&["--page", "2"]);
+    assert!(page.contains("rows 4-6 of 400"), "{page}");
+    let summary = query(&[]);
+    assert!(summary.lines().any(|line| line == "#,number"), "{summary}");
+    let report: Value = serde_json::from_str(&query(&["--format", "json"])).unwrap();
+    assert!(report["tokens"].as_u64().unwrap() <= 700, "{report}");
 }

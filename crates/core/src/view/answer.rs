@@ -1,4 +1,8 @@
 //! From a query to the text of its answer, within the budget.
+//!
+//! An engine runs once for each query. What it found, or the dataset itself, is then written into a [`Room`], and the
+//! writing is repeated in a smaller room until the answer with its frame fits: what the frame says depends on what
+//! found a place, so its cost is known only afterwards.
 
 use std::io;
 
@@ -9,6 +13,7 @@ use super::error::ViewError;
 use super::{Query, View, path, records, texts};
 use crate::budget::Budget;
 use crate::envelope::{self, Handle};
+use crate::hints::Hints;
 use crate::measure::{Cost, Meter};
 use crate::outline::Outline;
 use crate::payload::Payload;
@@ -17,17 +22,19 @@ use crate::shape::{Prepared, Request, Room};
 use crate::source::Source;
 use crate::write;
 
-/// What is asked for, and of what.
+/// A query to a kept result, with everything its answer depends on.
 pub struct Asked<'r> {
     /// The result.
     pub source: &'r dyn Source,
-    /// What was kept beside it.
+    /// The outline that was stored with it.
     pub outline: &'r Outline,
-    /// The tool it came from.
+    /// What the tool's policy says about its results; only the summary depends on it.
+    pub hints: &'r Hints,
+    /// The tool that it came from.
     pub tool: &'r str,
     /// Its name.
     pub handle: Handle<'r>,
-    /// Which part.
+    /// The part that is asked for.
     pub query: &'r Query,
     /// What the answer may cost.
     pub budget: Budget,
@@ -39,26 +46,26 @@ pub struct Asked<'r> {
     pub seal: &'r dyn Fn(&[u8]) -> [u8; cursor::SEAL],
 }
 
-/// A part, as text.
+/// The answer to a query.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// What the model reads.
     pub text: String,
     /// The part alone, without its frame.
     pub body: String,
-    /// How many of what the view counts are shown.
+    /// How many rows, lines or bytes are shown, as the view counts.
     pub shown: u64,
     /// How many there are, where that is known.
     pub of: Option<u64>,
-    /// The query that reads on.
+    /// The query for the next part.
     pub next: Option<Query>,
     /// What the text costs.
     pub cost: Cost,
 }
 
-/// What one view wrote into the room.
+/// The part that a view wrote into the room.
 pub(crate) struct Part {
-    /// What it is, in a few words: `rows 1-20 of 430`.
+    /// A description of the part: `rows 1-20 of 430`.
     pub(crate) what: String,
     pub(crate) shown: u64,
     pub(crate) of: Option<u64>,
@@ -66,8 +73,9 @@ pub(crate) struct Part {
     pub(crate) notes: Vec<String>,
 }
 
-/// Tokens and bytes set aside for the frame at first.
+/// The tokens first set aside for the frame.
 const FRAME_TOKENS: u64 = 90;
+/// The bytes first set aside for the frame.
 const FRAME_BYTES: u64 = 400;
 
 /// Answers a query.
@@ -80,13 +88,17 @@ pub fn answer(asked: &Asked<'_>) -> Result<Answer, ViewError> {
         return summary(asked);
     }
     let dataset = Dataset::new(asked.source, asked.outline);
+    let found = asked.run_engine(&dataset)?;
     let (mut tokens, mut bytes) = (
         asked.budget.tokens.0.saturating_sub(FRAME_TOKENS),
         asked.budget.bytes.0.saturating_sub(FRAME_BYTES),
     );
     loop {
         let mut room = Room::new(&asked.meter, tokens, bytes);
-        let part = asked.part(&dataset, &mut room)?;
+        let part = match &found {
+            Some(found) => asked.found(found, &mut room)?,
+            None => asked.part(&dataset, &mut room)?,
+        };
         let answer = asked.finish(part, room.into_text());
         let over = |cost: &Cost| (cost.tokens - asked.budget.tokens, cost.bytes - asked.budget.bytes);
         let (Tokens(more_tokens), Bytes(more_bytes)) = over(&answer.cost);
@@ -97,7 +109,7 @@ pub fn answer(asked: &Asked<'_>) -> Result<Answer, ViewError> {
         tokens = tokens.saturating_sub(if more_tokens > 0 { more_tokens + 4 } else { 0 });
         bytes = bytes.saturating_sub(if more_bytes > 0 { more_bytes + 16 } else { 0 });
         if (tokens, bytes) == before {
-            // What stands around the part is too much by itself: it repeats the question, so that is too long.
+            // The frame alone is over the budget: it repeats the query, so the query is too long.
             return Err(no_room());
         }
     }
@@ -112,7 +124,7 @@ fn summary(asked: &Asked<'_>) -> Result<Answer, ViewError> {
     let payload =
         Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?;
     let text = payload.joined_text();
-    let prepared = Prepared::new(&payload, text.as_ref())?;
+    let prepared = Prepared::with_hints(&payload, text.as_ref(), asked.hints)?;
     let request = Request {
         tool: asked.tool,
         arguments: None,
@@ -132,31 +144,40 @@ fn summary(asked: &Asked<'_>) -> Result<Answer, ViewError> {
 }
 
 impl Asked<'_> {
-    fn part(&self, dataset: &Dataset<'_>, room: &mut Room<'_>) -> Result<Part, ViewError> {
+    /// Runs the engine behind a view that computes; `None` for the other views.
+    fn run_engine(&self, dataset: &Dataset<'_>) -> Result<Option<Found>, ViewError> {
         let window = Window {
             skip: self.query.position,
             bytes: usize::try_from(self.budget.bytes.0).unwrap_or(usize::MAX),
         };
+        let found = match &self.query.view {
+            View::Jq(program) => self.engines.jq(dataset, program, window)?,
+            View::Sql(query) => self.engines.sql(dataset, query, window)?,
+            View::Grep { pattern, context } => self.engines.grep(dataset, pattern, *context, window)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(found))
+    }
+
+    /// Writes a view that needs no engine, as much of it as fits.
+    fn part(&self, dataset: &Dataset<'_>, room: &mut Room<'_>) -> Result<Part, ViewError> {
         match &self.query.view {
-            View::Summary => Err(ViewError::bad("a summary is no part")),
             View::Page { number, size } => records::page(dataset, self.query, *number, *size, room),
             View::Path(path) => path::view(dataset, self.query, path, room),
             View::Lines { from, to } => texts::lines(dataset, self.query, *from, *to, room),
             View::Range { from, to } => texts::range(dataset, self.query, *from, *to, room),
             View::Full => self.full(dataset, room),
-            View::Jq(program) => self.found(self.engines.jq(dataset, program, window)?, "jq", room),
-            View::Sql(query) => self.found(self.engines.sql(dataset, query, window)?, "sql", room),
-            View::Grep { pattern, context } => {
-                self.found(self.engines.grep(dataset, pattern, *context, window)?, "grep", room)
+            View::Summary | View::Jq(_) | View::Sql(_) | View::Grep { .. } => {
+                Err(ViewError::bad("this view is not written from the records"))
             }
         }
     }
 
     /// Writes the results of an engine, as many as fit.
-    fn found(&self, found: Found, name: &str, room: &mut Room<'_>) -> Result<Part, ViewError> {
-        let skip = self.query.position;
-        if let Some(header) = found.header.filter(|_| !found.results.is_empty()) {
-            room.push(0, header);
+    fn found(&self, found: &Found, room: &mut Room<'_>) -> Result<Part, ViewError> {
+        let (skip, name) = (self.query.position, self.query.view.name());
+        if let Some(header) = found.header.as_ref().filter(|_| !found.results.is_empty()) {
+            room.push(0, header.clone());
         }
         let mut shown = 0;
         for result in &found.results {
@@ -173,9 +194,9 @@ impl Asked<'_> {
                 break;
             }
         }
-        let (total, more) = match found.total {
-            Total::Exactly(total) => (write::grouped(total), skip + shown < total),
-            Total::AtLeast(total) => (format!("at least {}", write::grouped(total)), true),
+        let (total, more, of) = match found.total {
+            Total::Exactly(total) => (write::grouped(total), skip + shown < total, Some(total)),
+            Total::AtLeast(total) => (format!("at least {}", write::grouped(total)), true, None),
         };
         let what = match (shown, found.total) {
             (0, Total::Exactly(0)) => format!("{name} found no {}", found.what),
@@ -183,15 +204,11 @@ impl Asked<'_> {
                 format!("{name} {} {}-{} of {total}", found.what, (skip + 1).min(skip + shown), skip + shown)
             }
         };
-        let of = match found.total {
-            Total::Exactly(total) => Some(total),
-            Total::AtLeast(_) => None,
-        };
         let next = (more && shown > 0).then(|| self.query.at(skip + shown));
-        Ok(Part { what, shown, of, next, notes: found.notes })
+        Ok(Part { what, shown, of, next, notes: found.notes.clone() })
     }
 
-    /// All of the text if it fits, else its pages.
+    /// Writes all of the text if it fits, else its first page.
     fn full(&self, dataset: &Dataset<'_>, room: &mut Room<'_>) -> Result<Part, ViewError> {
         if self.query.position == 0 && dataset.text.max_len() <= 8 * room.left() {
             let text = String::from_utf8_lossy(&dataset.text.to_bytes()?).into_owned();
@@ -227,7 +244,7 @@ impl Asked<'_> {
         Answer { text, body, shown: part.shown, of: part.of, next: part.next, cost }
     }
 
-    /// The arguments that read on: a page number where that says it, else a cursor.
+    /// Returns the arguments for the next part: a page number where that is enough, else a cursor.
     fn next_arguments(&self, next: &Query) -> String {
         match next {
             Query { view: View::Page { number, size }, fields, position: 0 } if fields.is_empty() => {

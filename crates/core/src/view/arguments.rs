@@ -1,14 +1,14 @@
-//! The arguments of `result_query` and of `tidegate query`, which are the same, and the query they make.
+//! The arguments of `result_query` and `tidegate query`, which are the same, and the query they ask for.
 
 use super::error::ViewError;
 use super::{Query, View};
 
-/// What was asked for, before it is known to make sense.
+/// The arguments as they were given, not yet checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// Which page, from 1.
+    /// The number of a page, from 1.
     pub page: Option<u64>,
-    /// Records of one page.
+    /// Records on one page.
     pub page_size: Option<u64>,
     /// Only these fields.
     pub fields: Option<Vec<String>>,
@@ -30,15 +30,15 @@ pub struct Arguments {
     pub mode: Option<String>,
 }
 
-/// The longest program or expression.
-const LONGEST: usize = 2000;
-/// The largest page.
-const LARGEST_PAGE: u64 = 1000;
+/// The most bytes of a program or expression.
+const MAX_PROGRAM_BYTES: usize = 2000;
+/// The most records on one page.
+const MAX_PAGE_SIZE: u64 = 1000;
 /// The most lines around a match.
-const MOST_CONTEXT: u64 = 50;
+const MAX_CONTEXT_LINES: u64 = 50;
 
 impl Arguments {
-    /// Makes the query; at most one view may be named, and fields go with pages alone.
+    /// Returns the query; at most one view may be named, and fields combine with pages only.
     ///
     /// # Errors
     ///
@@ -87,9 +87,9 @@ impl Arguments {
         }
         if let Some(pattern) = self.grep {
             let context = self.context.unwrap_or(0);
-            if context > MOST_CONTEXT {
+            if context > MAX_CONTEXT_LINES {
                 return Err(ViewError::bad(format!(
-                    "context {context} is too large; at most {MOST_CONTEXT}"
+                    "context {context} is too large; at most {MAX_CONTEXT_LINES}"
                 )));
             }
             if pattern.is_empty() {
@@ -118,7 +118,7 @@ impl Arguments {
         }
     }
 
-    /// A page, or the summary where nothing was asked for.
+    /// Returns a page, or the summary where nothing was asked for.
     fn page_view(self) -> Result<View, ViewError> {
         if self.page.is_none() && self.page_size.is_none() && self.fields.is_none() {
             return Ok(View::Summary);
@@ -127,9 +127,9 @@ impl Arguments {
         if number == 0 {
             return Err(ViewError::bad("pages count from 1; ask for page 1"));
         }
-        if let Some(size) = self.page_size.filter(|size| !(1..=LARGEST_PAGE).contains(size)) {
+        if let Some(size) = self.page_size.filter(|size| !(1..=MAX_PAGE_SIZE).contains(size)) {
             return Err(ViewError::bad(format!(
-                "page_size {size} is not possible; it is 1 to {LARGEST_PAGE}"
+                "page_size {size} is not possible; it is 1 to {MAX_PAGE_SIZE}"
             )));
         }
         Ok(View::Page { number, size: self.page_size })
@@ -137,8 +137,11 @@ impl Arguments {
 }
 
 fn checked(name: &str, text: String) -> Result<String, ViewError> {
-    if text.len() > LONGEST {
-        return Err(ViewError::bad(format!("{name} is {} bytes long; at most {LONGEST}", text.len())));
+    if text.len() > MAX_PROGRAM_BYTES {
+        return Err(ViewError::bad(format!(
+            "{name} is {} bytes long; at most {MAX_PROGRAM_BYTES}",
+            text.len()
+        )));
     }
     Ok(text)
 }

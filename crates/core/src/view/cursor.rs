@@ -1,9 +1,9 @@
-//! The opaque way back into a view: a query and a position, sealed so that it can neither be made up nor be used for
-//! another owner or another artifact.
+//! A cursor: a query and a position in one opaque text, sealed so that it can neither be forged nor be used for another
+//! owner or another artifact.
 //!
 //! The text is base64url of `version, length of the seal, seal, query`. The seal is a MAC that the caller computes
-//! over what identifies owner and artifact together with version and query; this file has no key. A cursor carries
-//! everything it needs, so that nothing has to be remembered for it.
+//! over owner, artifact, version and query; this file has no key. A cursor carries everything it needs, so that nothing
+//! has to be remembered for it.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,4 @@
-//! A kept result as data: its text, its records as JSON, its lines. What the engines read.
+//! A kept result as data: its text, its records as JSON, and its lines. This is what the engines read.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -106,10 +106,10 @@ impl<'a> Dataset<'a> {
     ///
     /// Where the source cannot be read.
     pub fn is_surrounded(&self) -> io::Result<bool> {
-        const SPACE: u64 = 2;
+        const MAX_SPACE: u64 = 2;
         let Some(data) = &self.outline.data else { return Ok(false) };
         let length = self.text.length()?;
-        Ok(data.start > SPACE || length.saturating_sub(data.end) > SPACE)
+        Ok(data.start > MAX_SPACE || length.saturating_sub(data.end) > MAX_SPACE)
     }
 
     /// Returns whether records rather than lines are the unit to search in.
@@ -122,7 +122,7 @@ impl<'a> Dataset<'a> {
         }
     }
 
-    /// Returns whether values are text by notation, so that what looks like a number is meant as one.
+    /// Returns whether the notation has no types, so that text which looks like a number is meant as one.
     pub fn is_textual(&self) -> bool {
         let notation = self.outline.data.as_ref().map(|data| &data.notation);
         matches!(
@@ -134,7 +134,7 @@ impl<'a> Dataset<'a> {
     /// Returns the JSON Pointer of a record, by its key or its number.
     pub fn pointer(&self, record: &RecordText<'_>) -> String {
         let number = record.number.to_string();
-        super::path::pointer(self.records_path(), record.key.unwrap_or(&number))
+        super::segment::pointer(self.records_path(), record.key.unwrap_or(&number))
     }
 
     pub(crate) fn main(&self) -> Option<&RecordsOutline> {
@@ -200,7 +200,7 @@ impl<'a> Dataset<'a> {
             None => Ok((1, Lines::new(&self.text))),
             Some(checkpoint) if checkpoint.decoded == 0 => Ok((1, Lines::new(&self.text))),
             Some(checkpoint) => {
-                // The checkpoint stands somewhere inside a line; the rest of it is passed over.
+                // The checkpoint is somewhere inside a line; the rest of that line is skipped.
                 let mut lines = Lines::from(&self.text, checkpoint.decoded)?;
                 lines.next()?;
                 Ok((checkpoint.lines + 2, lines))
@@ -264,8 +264,8 @@ impl<'a> Dataset<'a> {
     }
 }
 
-/// A lone surrogate is no character, and strict parsers refuse it; it becomes the six characters of its escape, as
-/// it is shown everywhere else.
+/// Replaces lone surrogates, which strict parsers refuse, with the six characters of their escape, as they are shown
+/// everywhere else.
 fn without_lone_surrogates(json: Vec<u8>) -> Vec<u8> {
     let surrogate = |at: usize| -> Option<u16> {
         let digits = json.get(at + 2..at + 6).filter(|_| json[at..].starts_with(b"\\u"))?;

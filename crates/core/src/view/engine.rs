@@ -1,24 +1,25 @@
-//! What the engines behind `jq`, `sql` and `grep` are given and give back. They live in a crate of their own, under
-//! limits of time, memory and rows; here is only the boundary.
+//! The boundary to the engines behind `jq`, `sql` and `grep`: what they get and what they return.
+//!
+//! The engines are in a crate of their own, under limits of time, memory and rows. An engine runs once for each query.
 
 use super::dataset::Dataset;
 use super::error::ViewError;
 
-/// Which results are wanted.
+/// The results that are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// Results to pass over.
+    /// Results to skip.
     pub skip: u64,
-    /// Bytes of results after which none more is wanted.
+    /// Once the results have this many bytes, no more are wanted.
     pub bytes: usize,
 }
 
-/// How many results there are in all.
+/// How many results a query has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Total {
-    /// So many.
+    /// Exactly this many.
     Exactly(u64),
-    /// So many were found before a limit was reached.
+    /// This many were found before a limit was reached.
     AtLeast(u64),
 }
 
@@ -27,13 +28,13 @@ pub enum Total {
 pub struct Found {
     /// A line above the results, such as the names of columns.
     pub header: Option<String>,
-    /// The results after those passed over, each one line or a few.
+    /// The results after the skipped ones, each of one or a few lines.
     pub results: Vec<String>,
     /// How many results there are.
     pub total: Total,
-    /// What the results are called, in the plural.
+    /// The noun for the results, in the plural.
     pub what: String,
-    /// What a reader must know, such as that some numbers are text.
+    /// Facts that a reader must know, such as that some numbers are text.
     pub notes: Vec<String>,
 }
 
@@ -67,7 +68,7 @@ pub trait Engines {
     ) -> Result<Found, ViewError>;
 }
 
-/// No engines: views that compute are refused.
+/// An absence of engines: the views that need one are refused.
 #[derive(Debug, Clone, Copy)]
 pub struct NoEngines;
 

@@ -1,4 +1,4 @@
-//! A record as a flat list of its scalars with their paths: what a table has as columns and a search looks through.
+//! A record as a flat list of its scalars with their paths: the columns of a table, and the values that grep searches.
 
 use crate::json::value::read_text;
 use crate::json::{Dialect, Event, ScanError, Scanner, compact, string};
@@ -21,20 +21,20 @@ pub enum Scalar<'s> {
     Json(&'s str),
 }
 
-/// Hands out the members of a record with their dotted paths, objects both as JSON and by their members down to
-/// `depth` levels; a record that is no object is handed out under the empty path.
+/// Calls `visit` for the members of a record with their dotted paths: for objects both as JSON and for their members, down
+/// to `depth` levels; for a record that is no object, with the empty path.
 ///
-/// JSON that is broken is handed out as far as it goes.
+/// Broken JSON is visited up to the break.
 pub fn flatten(json: &str, depth: usize, visit: &mut dyn FnMut(&str, Scalar<'_>)) {
     walk(json, "", depth, visit).unwrap_or_default();
 }
 
-/// Hands out every scalar of a record with its path, those in lists too: `labels[0]`.
+/// Calls `visit` for every scalar of a record with its path, also for those in lists: `labels[0]`.
 pub fn scalars(json: &str, visit: &mut dyn FnMut(&str, &str)) {
     each_scalar(json, visit).unwrap_or_default();
 }
 
-/// Returns JSON with what a reader would not see written as escapes; everything else as it is.
+/// Returns JSON with hidden characters written as escapes; everything else stays as it is.
 pub fn visible_json(json: &str) -> String {
     if !json.chars().any(visible::is_hidden) {
         return json.to_owned();
@@ -50,7 +50,7 @@ pub fn visible_json(json: &str) -> String {
     out
 }
 
-/// Returns a text with what a reader would not see written as `\u{202e}`, and without colour codes.
+/// Returns a text with hidden characters written as `\u{202e}`, and without color codes.
 pub fn visible_text(text: &str) -> String {
     visible::text(text)
 }
@@ -68,7 +68,7 @@ fn walk(
     let at_top = path.is_empty();
     match scanner.next()? {
         Event::StartObject if depth > 0 || at_top => {}
-        _ => return hand_out(path, json, visit),
+        _ => return visit_value(path, json, visit),
     }
     loop {
         let name = match scanner.next()? {
@@ -77,14 +77,14 @@ fn walk(
         };
         let path = if at_top { name } else { format!("{path}.{name}") };
         let value = compact::value(&mut scanner, Dialect::Json, usize::MAX)?.text;
-        hand_out(&path, &value, visit)?;
+        visit_value(&path, &value, visit)?;
         if value.starts_with('{') && depth > 1 {
             walk(&value, &path, depth - 1, visit)?;
         }
     }
 }
 
-fn hand_out(path: &str, json: &str, visit: &mut dyn FnMut(&str, Scalar<'_>)) -> Result<(), ScanError> {
+fn visit_value(path: &str, json: &str, visit: &mut dyn FnMut(&str, Scalar<'_>)) -> Result<(), ScanError> {
     match json.as_bytes().first() {
         Some(b'"') => {
             let inside = json.get(1..json.len() - 1).unwrap_or_default();
@@ -109,7 +109,7 @@ fn each_scalar(json: &str, visit: &mut dyn FnMut(&str, &str)) -> Result<(), Scan
     let mut open: Vec<(usize, Option<u64>)> = Vec::new();
     let mut path = String::new();
     loop {
-        // An element of a list has a path of its own before it is known what it is.
+        // The path of a list element is known before its value is.
         let event = scanner.next()?;
         if let (Some((length, Some(position))), true) = (open.last_mut(), is_value(&event)) {
             path.truncate(*length);

@@ -1,6 +1,6 @@
-//! The known name that is nearest to a wrong one.
+//! Suggestions: the known names that are most similar to a wrong one.
 
-/// Returns the known names nearest to `wrong`, best first, if any is near enough to be what was meant.
+/// Returns the known names most similar to `wrong`, best first; none where no name is similar enough.
 pub fn nearest<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
     let wanted = wrong.to_lowercase();
     let near = wanted.chars().count().div_ceil(3).max(1);
@@ -19,7 +19,7 @@ pub fn nearest<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> Vec
     scored.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
-/// How many letters must be put in, left out, changed or swapped.
+/// Returns how many characters must be inserted, removed, changed or swapped.
 fn distance(one: &str, two: &str) -> usize {
     let (one, two): (Vec<char>, Vec<char>) = (one.chars().take(64).collect(), two.chars().take(64).collect());
     let mut rows = vec![(0..=two.len()).collect::<Vec<usize>>()];

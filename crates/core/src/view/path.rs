@@ -1,13 +1,14 @@
 //! The value at a path: a JSON Pointer (`/features/3/id`) or a simple JSONPath (`$.features[3].id`, `items[*].name`).
 //!
-//! A value that fits is given whole. Of a larger object or list each member is given on a line, those that are
-//! large themselves by their size, so that the next path is known; a long string is given in pieces.
+//! A value that fits is shown whole. A larger object or list is shown with one member per line, large members by their
+//! size, so that the reader knows the next path; a long string is shown in pieces.
 
 use super::Query;
 use super::answer::Part;
 use super::dataset::Dataset;
 use super::error::ViewError;
 use super::nearest::nearest;
+use super::segment::{Segment, parse, to_pointer};
 use crate::json::compact;
 use crate::json::value::read_text;
 use crate::json::{Dialect, Event, ScanError, Scanner, string};
@@ -17,88 +18,7 @@ use crate::source::Span;
 use crate::text::Text;
 use crate::{visible, write};
 
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Segment {
-    /// A key, or a position if the value is a list and the key a number.
-    Key(String),
-    /// All members.
-    Any,
-}
-
-/// Reads a path.
-pub(crate) fn parse(path: &str) -> Result<Vec<Segment>, ViewError> {
-    let trimmed = path.trim();
-    if trimmed.is_empty() || trimmed == "/" || trimmed == "$" || trimmed == "." {
-        return Ok(Vec::new());
-    }
-    if let Some(pointer) = trimmed.strip_prefix('/') {
-        let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
-        return Ok(pointer.split('/').map(|part| Segment::Key(unescaped(part))).collect());
-    }
-    parse_json_path(trimmed.strip_prefix('$').unwrap_or(trimmed)).ok_or_else(|| {
-        ViewError::bad(format!(
-            "path {path:?} cannot be read; write it like \"/items/0/name\" or \"$.items[0].name\""
-        ))
-    })
-}
-
-fn parse_json_path(path: &str) -> Option<Vec<Segment>> {
-    let mut segments = Vec::new();
-    let mut rest = path;
-    while !rest.is_empty() {
-        if let Some(inside) = rest.strip_prefix('[') {
-            let (step, after) = match inside.chars().next()? {
-                quote @ ('"' | '\'') => {
-                    let end = inside[1..].find(quote)? + 1;
-                    (Segment::Key(inside[1..end].to_owned()), inside[end + 1..].strip_prefix(']')?)
-                }
-                _ => {
-                    let (index, after) = inside.split_once(']')?;
-                    let any = index == "*" || index.is_empty();
-                    if !any && index.parse::<u64>().is_err() {
-                        return None;
-                    }
-                    (if any { Segment::Any } else { Segment::Key(index.to_owned()) }, after)
-                }
-            };
-            segments.push(step);
-            rest = after;
-            continue;
-        }
-        rest = rest.strip_prefix('.').unwrap_or(rest);
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let end = quoted.find('"')?;
-            segments.push(Segment::Key(quoted[..end].to_owned()));
-            rest = &quoted[end + 1..];
-            continue;
-        }
-        let end = rest.find(['.', '[']).unwrap_or(rest.len());
-        if end == 0 {
-            return None;
-        }
-        segments.push(if &rest[..end] == "*" { Segment::Any } else { Segment::Key(rest[..end].to_owned()) });
-        rest = &rest[end..];
-    }
-    Some(segments)
-}
-
-/// Returns the pointer of a member of the main list, whose path is dotted.
-pub(crate) fn pointer(list: &str, member: &str) -> String {
-    let mut segments = parse(list).unwrap_or_default();
-    segments.push(Segment::Key(member.to_owned()));
-    to_pointer(&segments)
-}
-
-fn to_pointer(segments: &[Segment]) -> String {
-    let keys = segments.iter().filter_map(|segment| match segment {
-        Segment::Key(key) => Some(format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
-        Segment::Any => None,
-    });
-    keys.collect()
-}
-
-/// Writes the value at a path, or goes on in it.
+/// Writes the value at a path, or the rest of it from a position on.
 pub(crate) fn view(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -116,7 +36,7 @@ pub(crate) fn view(
     let (dialect, start) = match data.notation {
         Notation::Json(dialect) => (dialect, data.start),
         _ => {
-            let json = dataset.to_json(MOST)?;
+            let json = dataset.to_json(MAX_JSON_BYTES)?;
             let json = json
                 .ok_or_else(|| ViewError::bad("the result is too large for path; use page, grep or lines"))?;
             let source = json.as_slice();
@@ -128,12 +48,12 @@ pub(crate) fn view(
     Walker { text: &dataset.text, dialect, dataset, jump: true }.view(query, path, &segments, start, room)
 }
 
-/// The largest text that is turned into JSON for a path.
-const MOST: usize = 64 * 1024 * 1024;
-/// Bytes of a member that is shown whole among others.
-const MEMBER: usize = 240;
+/// The most bytes of text that are turned into JSON for a path.
+const MAX_JSON_BYTES: usize = 64 * 1024 * 1024;
+/// The most bytes of a member that is shown whole among others.
+const MAX_MEMBER_BYTES: usize = 240;
 /// The most keys named where a path leads nowhere.
-const KEYS: usize = 40;
+const MAX_NAMED_KEYS: usize = 40;
 
 struct Walker<'w> {
     text: &'w Text<'w>,
@@ -164,7 +84,7 @@ impl Walker<'_> {
             return Ok(Part { what, shown: 1, of: Some(1), next: None, notes: Vec::new() });
         }
         if query.position == 0 && self.jump && object {
-            // Of a large object first what it consists of; its members one by one when read on.
+            // The first answer for a large object is its overview; its members follow when the caller reads on.
             overview_of(self.text, at, self.dialect, room)?;
             let what = format!("an overview of the object at {}; its members follow", shown_path(path));
             return Ok(Part { what, shown: 1, of: None, next: Some(query.at(1)), notes: Vec::new() });
@@ -176,7 +96,7 @@ impl Walker<'_> {
         Ok(Scanner::at(self.text, at, self.dialect)?)
     }
 
-    /// Finds where the value at a path begins.
+    /// Returns the position of the value at a path.
     fn locate(&self, path: &str, segments: &[Segment], start: u64) -> Result<u64, ViewError> {
         let mut at = start;
         for (depth, segment) in segments.iter().enumerate() {
@@ -189,7 +109,7 @@ impl Walker<'_> {
         Ok(at)
     }
 
-    /// The place of a member of the main list, by its index.
+    /// Returns the position of a member of the main list, by its index.
     fn jump_to(&self, before: &[Segment], key: &str) -> Result<Option<u64>, ViewError> {
         let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed) else { return Ok(None) };
         let Ok(number) = key.parse::<u64>() else { return Ok(None) };
@@ -204,7 +124,7 @@ impl Walker<'_> {
         Ok(place)
     }
 
-    /// Finds the member `key` of the container at `at`.
+    /// Returns the position of the member `key` of the container at `at`.
     fn step(&self, path: &str, at: u64, key: &str) -> Result<u64, ViewError> {
         let mut scanner = self.scanner(at)?;
         let mut keys: Vec<String> = Vec::new();
@@ -260,8 +180,8 @@ impl Walker<'_> {
         let meant = nearest(key, keys.iter().map(String::as_str));
         let meant =
             if meant.is_empty() { String::new() } else { format!(" Did you mean {}?", meant.join(", ")) };
-        let known: Vec<String> = keys.iter().take(KEYS).map(|key| visible::cut(key, 60)).collect();
-        let more = keys.len().saturating_sub(KEYS);
+        let known: Vec<String> = keys.iter().take(MAX_NAMED_KEYS).map(|key| visible::cut(key, 60)).collect();
+        let more = keys.len().saturating_sub(MAX_NAMED_KEYS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         ViewError::NotThere(format!(
             "{}: no key {key:?}.{meant} Keys there: {}{more}",
@@ -270,7 +190,7 @@ impl Walker<'_> {
         ))
     }
 
-    /// The members of a large value, one a line, from the query's position on.
+    /// Writes the members of a large value, one per line, from the query's position on.
     fn members(&self, query: &Query, path: &str, at: u64, room: &mut Room<'_>) -> Result<Part, ViewError> {
         let mut scanner = self.scanner(at)?;
         let object = match scanner.next().map_err(broken)? {
@@ -281,7 +201,7 @@ impl Walker<'_> {
                 return Err(ViewError::bad("the value is too long to be shown; use range to read its bytes"));
             }
         };
-        // The members of an object count from 1, since 0 is its overview.
+        // Positions of members of an object begin at 1, since 0 is its overview.
         let before = u64::from(object && self.jump);
         let first = query.position.saturating_sub(before);
         let (mut number, mut shown, mut full) = (0, 0, false);
@@ -318,22 +238,25 @@ impl Walker<'_> {
         Ok(Part { what, shown, of: Some(number), next, notes: Vec::new() })
     }
 
-    /// A member as JSON if it is small, else its beginning or its size.
+    /// Returns a member as JSON if it is small, else its beginning or its size.
     fn member(&self, scanner: &mut Scanner<'_>) -> Result<String, ViewError> {
         let start = scanner.value_start().map_err(broken)?;
         let mut probe = self.scanner(start)?;
-        let compact = compact::value(scanner, self.dialect, MEMBER).map_err(broken)?;
+        let compact = compact::value(scanner, self.dialect, MAX_MEMBER_BYTES).map_err(broken)?;
         let size = write::size(scanner.position() - start);
-        if compact.whole && compact.text.len() <= 2 * MEMBER {
+        if compact.whole && compact.text.len() <= 2 * MAX_MEMBER_BYTES {
             return Ok(compact.text);
         }
         let (open, close, object) = match probe.next().map_err(broken)? {
             Event::StartObject => ('{', '}', true),
             Event::StartArray => ('[', ']', false),
             Event::String(token) => {
-                return Ok(format!("\"{}… ({size})\"", visible::cut(&read_text(&token, MEMBER).text, 160)));
+                return Ok(format!(
+                    "\"{}… ({size})\"",
+                    visible::cut(&read_text(&token, MAX_MEMBER_BYTES).text, 160)
+                ));
             }
-            _ => return Ok(visible::cut(&compact.text, MEMBER)),
+            _ => return Ok(visible::cut(&compact.text, MAX_MEMBER_BYTES)),
         };
         let (mut count, mut keys) = (0u64, Vec::new());
         let depth = probe.depth();
@@ -358,7 +281,7 @@ impl Walker<'_> {
         Ok(format!("{open}{count}{names}{more}{close} {size}"))
     }
 
-    /// A piece of a long string.
+    /// Writes a piece of a long string.
     fn string_piece(
         &self,
         query: &Query,
@@ -367,7 +290,7 @@ impl Walker<'_> {
         room: &mut Room<'_>,
     ) -> Result<Part, ViewError> {
         let mut scanner = self.scanner(at)?;
-        scanner.keep_strings(MOST);
+        scanner.keep_strings(MAX_JSON_BYTES);
         let text = match scanner.next().map_err(broken)? {
             Event::String(token) => string::decode_text(token.raw),
             _ => String::new(),
@@ -391,7 +314,7 @@ impl Walker<'_> {
         Ok(Part { what, shown: taken as u64, of: Some(text.len() as u64), next, notes: Vec::new() })
     }
 
-    /// The values that a path with `*` leads to, one a line with where it stands.
+    /// Writes the values that a path with `*` leads to, one per line with its path.
     fn each(
         &self,
         query: &Query,
@@ -499,30 +422,5 @@ fn broken(error: ScanError) -> ViewError {
         ScanError::Syntax { offset, reason } => ViewError::NotThere(format!(
             "the data breaks off at byte {offset} ({reason}); use range to read what follows"
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pointers_and_paths() {
-        let keys = |path: &str| -> Vec<String> {
-            let segments = parse(path).unwrap().into_iter();
-            segments
-                .map(|segment| match segment {
-                    Segment::Key(key) => key,
-                    Segment::Any => "*".into(),
-                })
-                .collect()
-        };
-        assert_eq!(keys("/a~1b/0/~0x"), ["a/b", "0", "~x"]);
-        assert_eq!(keys("$.a.b[3]['x y'].c"), ["a", "b", "3", "x y", "c"]);
-        assert_eq!(keys("a[*].\"b.c\""), ["a", "*", "b.c"]);
-        assert_eq!(keys(".items[].name"), ["items", "*", "name"]);
-        assert!(keys("/").is_empty() && keys("$").is_empty());
-        assert!(parse("a[").is_err() && parse("a..b").is_err() && parse("$.x[one]").is_err());
-        assert_eq!(pointer("resolve.\"a/b\"", "7"), "/resolve/a~1b/7");
     }
 }

@@ -10,7 +10,7 @@ use super::answer::Part;
 use super::dataset::Dataset;
 use super::error::ViewError;
 use super::nearest::nearest;
-use super::{Query, View, path};
+use super::{Query, View, segment};
 use crate::json::value::{ReadLimits, Value};
 use crate::json::{Dialect, Scanner, string};
 use crate::outline::RecordsOutline;
@@ -20,21 +20,21 @@ use crate::source::Span;
 use crate::text::Text;
 use crate::{visible, write};
 
-/// Bytes that a page should hold with records of average size.
-const PAGE_BYTES: u64 = 5000;
-/// The sizes a page may have by itself.
-const SIZES: [u64; 9] = [1, 2, 5, 10, 20, 25, 50, 100, 200];
-/// The most values read of one record.
-const RECORD: ReadLimits =
+/// The bytes of a page that holds records of average size.
+const TARGET_PAGE_BYTES: u64 = 5000;
+/// The page sizes to choose from where none is asked for.
+const PAGE_SIZES: [u64; 9] = [1, 2, 5, 10, 20, 25, 50, 100, 200];
+/// How much is read of one record.
+const RECORD_LIMITS: ReadLimits =
     ReadLimits { depth: 128, elements: 100_000, string_bytes: usize::MAX, values: 1_000_000 };
 
-/// Returns the size of a page that was not asked for: so many records of average size fit.
+/// Returns the default page size: as many records of average size as a page should hold.
 pub(crate) fn default_size(records: &RecordsOutline) -> u64 {
     let mean = (records.bytes / records.index.count.max(1)).max(1);
-    SIZES.iter().copied().rfind(|size| size * mean <= PAGE_BYTES).unwrap_or(1)
+    PAGE_SIZES.iter().copied().rfind(|size| size * mean <= TARGET_PAGE_BYTES).unwrap_or(1)
 }
 
-/// Writes a page, or goes on at a record of it.
+/// Writes a page, or the rest of it from a record on.
 pub(crate) fn page(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -68,7 +68,7 @@ pub(crate) fn page(
     Ok(Part { what, shown, of: Some(count), next, notes: lines.notes })
 }
 
-/// The page after this one where it was shown to its end, else the first record that was not shown.
+/// Returns the query for the next page, or for the first record that was not shown.
 fn next_page(
     query: &Query,
     number: u64,
@@ -108,14 +108,14 @@ fn collect(
     Ok(records)
 }
 
-/// Records as lines.
-struct Lines {
+/// Records written as lines.
+struct RecordLines {
     header: Option<String>,
     lines: Vec<String>,
     notes: Vec<String>,
 }
 
-impl Lines {
+impl RecordLines {
     fn push(&self, room: &mut Room<'_>) -> u64 {
         if self.header.as_ref().is_some_and(|header| !room.push(0, header.clone())) {
             return 0;
@@ -136,8 +136,8 @@ fn cells_note() -> String {
     "CSV: a quoted cell is a string, an empty one null.".into()
 }
 
-/// Whole records: as separated values if they are flat and alike, else as JSON.
-fn whole(records: &[JsonRecord]) -> Lines {
+/// Writes whole records: as separated values if they are flat and alike, else as JSON.
+fn whole(records: &[JsonRecord]) -> RecordLines {
     if let Some(lines) = separated(records) {
         return lines;
     }
@@ -146,10 +146,10 @@ fn whole(records: &[JsonRecord]) -> Lines {
         Some(key) => format!("{}:{}", json_string(key), record.json),
         None => record.json.clone(),
     });
-    Lines { header: None, lines: lines.collect(), notes: vec![json_note()] }
+    RecordLines { header: None, lines: lines.collect(), notes: vec![json_note()] }
 }
 
-fn separated(records: &[JsonRecord]) -> Option<Lines> {
+fn separated(records: &[JsonRecord]) -> Option<RecordLines> {
     if records.len() < 2 {
         return None;
     }
@@ -178,15 +178,19 @@ fn separated(records: &[JsonRecord]) -> Option<Lines> {
     }
     let header = header?.join(",");
     let notes = vec![cells_note()];
-    (!lines.iter().any(|line| line.chars().any(visible::is_hidden))).then_some(Lines {
+    (!lines.iter().any(|line| line.chars().any(visible::is_hidden))).then_some(RecordLines {
         header: Some(header),
         lines,
         notes,
     })
 }
 
-/// Some fields of the records: separated values if all of them are scalars, else objects.
-fn projected(dataset: &Dataset<'_>, records: &[JsonRecord], fields: &[String]) -> Result<Lines, ViewError> {
+/// Writes some fields of the records: as separated values if all of them are scalars, else as objects.
+fn projected(
+    dataset: &Dataset<'_>,
+    records: &[JsonRecord],
+    fields: &[String],
+) -> Result<RecordLines, ViewError> {
     let fields: Vec<String> = expand(dataset, fields);
     let mut rows: Vec<Vec<Option<Value>>> = Vec::new();
     for record in records {
@@ -219,7 +223,7 @@ fn projected(dataset: &Dataset<'_>, records: &[JsonRecord], fields: &[String]) -
         if records.iter().any(|record| record.key.is_some()) {
             names.insert(0, "key".into());
         }
-        return Ok(Lines { header: Some(names.join(",")), lines, notes: vec![cells_note()] });
+        return Ok(RecordLines { header: Some(names.join(",")), lines, notes: vec![cells_note()] });
     }
     let object = |row: &Vec<Option<Value>>, record: &JsonRecord| {
         let members = fields.iter().zip(row).filter_map(|(field, value)| {
@@ -229,10 +233,10 @@ fn projected(dataset: &Dataset<'_>, records: &[JsonRecord], fields: &[String]) -
         record.key.as_ref().map_or(object.clone(), |key| format!("{}:{object}", json_string(key)))
     };
     let lines = rows.iter().zip(records).map(|(row, record)| object(row, record)).collect();
-    Ok(Lines { header: None, lines, notes: vec![json_note()] })
+    Ok(RecordLines { header: None, lines, notes: vec![json_note()] })
 }
 
-/// `*` stands for all fields at its level.
+/// Replaces `*` with all fields at its level.
 fn expand(dataset: &Dataset<'_>, fields: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for field in fields
@@ -263,7 +267,7 @@ fn unknown_field(dataset: &Dataset<'_>, field: &str) -> ViewError {
     ViewError::NotThere(format!("no record has a field {field:?}.{meant} Fields: {}", known.join(", ")))
 }
 
-/// A record that is larger than the room: its own overview, and the path into it.
+/// Writes a record that is larger than the room: its own overview, and the path into it.
 fn oversized(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -277,7 +281,7 @@ fn oversized(
     };
     let main = dataset.main().map_or("", |main| main.path.as_str());
     let name = record.key.clone().unwrap_or_else(|| record.number.to_string());
-    let pointer = path::pointer(main, &name);
+    let pointer = segment::pointer(main, &name);
     match (record.at, dataset.outline.data.as_ref().map(|data| &data.notation)) {
         (Some(at), Some(Notation::Json(dialect) | Notation::JsonLines(dialect))) => {
             overview_of(&dataset.text, at, *dialect, room)?;
@@ -296,7 +300,7 @@ fn oversized(
     Ok(Part { what, shown: 1, of: Some(count), next, notes: Vec::new() })
 }
 
-/// Pages of a text without records are pages of lines.
+/// Writes a page of lines, for a text without records.
 fn pages_of_lines(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -304,21 +308,21 @@ fn pages_of_lines(
     size: Option<u64>,
     room: &mut Room<'_>,
 ) -> Result<Part, ViewError> {
-    let size = size.unwrap_or(LINES_PAGE);
+    let size = size.unwrap_or(LINES_PER_PAGE);
     let from = (number - 1).saturating_mul(size) + 1;
     let query = Query { view: View::Lines { from, to: Some(from + size - 1) }, ..query.clone() };
     super::texts::lines(dataset, &query, from, Some(from + size - 1), room)
 }
 
-/// Lines of one page, where lines are all there is.
-const LINES_PAGE: u64 = 100;
+/// Lines on one page of a text without records.
+const LINES_PER_PAGE: u64 = 100;
 
 fn parse(json: &str) -> Option<Value> {
     let source = json.as_bytes();
     let text = Text::plain(&source, Span::whole(&source));
     let mut scanner = Scanner::new(&text, Dialect::Json);
     scanner.keep_strings(usize::MAX);
-    Value::read(&mut scanner, RECORD).ok()
+    Value::read(&mut scanner, RECORD_LIMITS).ok()
 }
 
 fn json_string(text: &str) -> String {

@@ -12,8 +12,8 @@ use crate::shape::Room;
 use crate::source::Span;
 use crate::{visible, write};
 
-/// Writes lines; a position is the number of lines of the span already shown, or inside a line that is longer than
-/// the room, its offset with the highest bit set.
+/// Writes lines. A position is the number of lines of the span already shown, or, inside a line that is longer than the
+/// room, the offset with the highest bit set.
 pub(crate) fn lines(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -21,7 +21,7 @@ pub(crate) fn lines(
     to: Option<u64>,
     room: &mut Room<'_>,
 ) -> Result<Part, ViewError> {
-    // Lines have no fields, and what reads on must not carry them: they would take the room of the lines.
+    // Lines have no fields, and the next query must not carry them: they would take the room of the lines.
     let query = &Query { fields: Vec::new(), ..query.clone() };
     let total = dataset.line_count()?;
     if from > total {
@@ -31,8 +31,8 @@ pub(crate) fn lines(
         )));
     }
     let last = to.unwrap_or(total).min(total);
-    if query.position & INSIDE != 0 {
-        return inside_line(dataset, query, query.position & !INSIDE, last, total, room);
+    if query.position & INSIDE_LINE != 0 {
+        return inside_line(dataset, query, query.position & !INSIDE_LINE, last, total, room);
     }
     let first = (from + query.position).min(last);
     let (mut number, mut lines) = dataset.lines_from(first)?;
@@ -59,14 +59,14 @@ pub(crate) fn lines(
     Ok(Part { what, shown, of: Some(total), next, notes: Vec::new() })
 }
 
-/// Marks a position as an offset inside a line.
-const INSIDE: u64 = 1 << 63;
+/// The bit that marks a position as an offset inside a line.
+const INSIDE_LINE: u64 = 1 << 63;
 
 fn next_lines(query: &Query, from: u64, to: Option<u64>) -> Query {
     Query { view: View::Lines { from, to }, position: 0, ..query.clone() }
 }
 
-/// A piece of a line that is longer than the room.
+/// Writes a piece of a line that is longer than the room.
 fn inside_line(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -87,14 +87,14 @@ fn inside_line(
     let finished = taken == text.len() && end < bytes.len();
     let length = dataset.text.length()?;
     let View::Lines { from, to } = query.view else { return Err(ViewError::bad("no lines")) };
-    // Which line this is, counted from the nearest known place.
+    // The number of this line, counted from the nearest checkpoint.
     let number = line_number(dataset, at, from)?;
     let next = if here >= length {
         None
     } else if finished {
         (number < last).then(|| next_lines(query, number + 1, to))
     } else {
-        Some(Query { position: INSIDE | here, ..query.clone() })
+        Some(Query { position: INSIDE_LINE | here, ..query.clone() })
     };
     let what = format!(
         "a piece of line {number} of {}, {} bytes from byte {at} of the text",
@@ -104,7 +104,7 @@ fn inside_line(
     Ok(Part { what, shown: 1, of: Some(total), next, notes: Vec::new() })
 }
 
-/// How many bytes the first `taken` bytes of their text are, in which what is not valid was replaced.
+/// Returns how many raw bytes make the first `taken` bytes of their text, in which invalid bytes were replaced.
 fn consumed(bytes: &[u8], taken: usize) -> usize {
     let (mut of_text, mut of_bytes) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -129,12 +129,12 @@ fn line_number(dataset: &Dataset<'_>, at: u64, from: u64) -> Result<u64, ViewErr
     Ok(number)
 }
 
-/// Writes the longest beginning of a text that fits, and returns how many of its bytes that are.
+/// Writes the longest beginning of a text that fits, and returns its length in bytes.
 pub(crate) fn push_cut(room: &mut Room<'_>, text: &str) -> usize {
     push_cut_as(room, text, visible::text)
 }
 
-/// As [`push_cut`], with the text written in some way.
+/// Does the same as [`push_cut`], with the text passed through `write`.
 fn push_cut_as(room: &mut Room<'_>, text: &str, write: impl Fn(&str) -> String) -> usize {
     let mut end = text.len().min(room.bytes() as usize);
     while end > 0 {
@@ -178,21 +178,21 @@ pub(crate) fn range(
     Ok(Part { what, shown, of: Some(total), next, notes: note.map(str::to_owned).into_iter().collect() })
 }
 
-/// The shortest run that is worth an answer of its own where more would fit.
-const RUN: usize = 512;
+/// The shortest run of plain text that is worth an answer of its own where more would fit.
+const MIN_PLAIN_RUN: usize = 512;
 
-/// Writes as many bytes as fit; says how they are written where that is not as they are.
+/// Writes as many bytes as fit; returns how they are written where that is not plain text.
 ///
-/// What is shown as it is reads best, but a hidden character or a broken one may stand every few bytes: then an answer
-/// is as full as it can be, in a form that holds them too.
+/// Plain text reads best, but a hidden or broken character may come every few bytes: then the bytes are written in a form
+/// that can hold such characters, so that the answer is as full as possible.
 fn push_bytes(room: &mut Room<'_>, bytes: &[u8]) -> (usize, Option<&'static str>) {
     let error = std::str::from_utf8(bytes).err();
     let valid = error.map_or(bytes.len(), |error| error.valid_up_to());
-    // A character that is cut off at the end is left to the next answer.
+    // A character that is cut off at the end belongs to the next answer.
     let whole = if error.is_some_and(|error| error.error_len().is_none()) { valid } else { bytes.len() };
     let valid = std::str::from_utf8(&bytes[..valid]).unwrap_or_default();
-    let enough = whole.clamp(1, RUN);
-    // Only what is shown exactly may be shown as text.
+    let enough = whole.clamp(1, MIN_PLAIN_RUN);
+    // Only bytes that are shown exactly may be shown as text.
     let plain = valid.find(|c: char| visible::is_hidden(c) || c == '\r').unwrap_or(valid.len());
     if plain >= enough || plain > 0 && !room.fits(&valid[..plain]) {
         return (push_cut(room, &valid[..plain]), None);
@@ -210,7 +210,7 @@ fn push_bytes(room: &mut Room<'_>, bytes: &[u8]) -> (usize, Option<&'static str>
     (0, None)
 }
 
-/// A text as a JSON string, with hidden characters escaped.
+/// Returns a text as a JSON string, with hidden characters escaped.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     string::write_visible(text, &mut out);

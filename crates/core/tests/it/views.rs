@@ -1,14 +1,19 @@
 //! Law 2 for the views: all pages together hold every record once, all ranges every byte, whatever the budget.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 use serde_json::Value;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
+use tidegate_core::hints::Hints;
 use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::arguments::Arguments;
-use tidegate_core::view::{Answer, Asked, NoEngines, Query, View, ViewError, answer};
+use tidegate_core::view::{
+    Answer, Asked, Dataset, Engines, Found, NoEngines, Query, Total, View, ViewError, Window, answer,
+};
 use tidegate_core::{Bytes, Tokens};
 use tidegate_testkit::{make, sample};
 
@@ -29,15 +34,26 @@ impl Kept {
     }
 
     pub(crate) fn ask(&self, query: &Query, tokens: u64) -> Result<Answer, ViewError> {
+        self.ask_with(query, tokens, &NoEngines, &Hints::default())
+    }
+
+    fn ask_with(
+        &self,
+        query: &Query,
+        tokens: u64,
+        engines: &dyn Engines,
+        hints: &Hints,
+    ) -> Result<Answer, ViewError> {
         let asked = Asked {
             source: &self.result.as_slice(),
             outline: &self.outline,
+            hints,
             tool: "list_things",
             handle: Handle::kept(HANDLE, "kept 24 h"),
             query,
             budget: Budget::of_tokens(Tokens(tokens)),
             meter: Meter::default(),
-            engines: &NoEngines,
+            engines,
             seal: &|_| [7; 12],
         };
         let answer = answer(&asked)?;
@@ -296,4 +312,61 @@ fn a_result_without_text_has_no_lines() {
     let kept = Kept::new(br#"{"content":[{"type":"text"}]}"#.to_vec());
     let error = kept.ask(&Query::new(View::Lines { from: 1, to: Some(100) }), 1000).unwrap_err();
     assert!(error.to_string().contains("0 lines"), "{error}");
+}
+
+/// Finds the same rows for every query, and counts how often it is asked.
+#[derive(Default)]
+struct CountingEngines {
+    runs: Cell<u64>,
+}
+
+impl CountingEngines {
+    fn run(&self) -> Result<Found, ViewError> {
+        self.runs.set(self.runs.get() + 1);
+        let results = (0..1000).map(|number| format!("{number},some words about it")).collect();
+        let header = Some("number,words".to_owned());
+        Ok(Found { header, results, total: Total::Exactly(1000), what: "rows".into(), notes: Vec::new() })
+    }
+}
+
+impl Engines for CountingEngines {
+    fn jq(&self, _: &Dataset<'_>, _: &str, _: Window) -> Result<Found, ViewError> {
+        self.run()
+    }
+
+    fn sql(&self, _: &Dataset<'_>, _: &str, _: Window) -> Result<Found, ViewError> {
+        self.run()
+    }
+
+    fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: Window) -> Result<Found, ViewError> {
+        self.run()
+    }
+}
+
+#[test]
+fn an_engine_runs_once_for_an_answer_that_is_cut() {
+    // The cursor of the next part repeats the query, so a long query makes the frame larger than the first guess.
+    let long = format!("select number, words from t where {}", "number > 0 and ".repeat(40));
+    for view in [
+        View::Sql(format!("{long} true")),
+        View::Jq(long.clone()),
+        View::Grep { pattern: long.clone(), context: 0 },
+    ] {
+        let engines = CountingEngines::default();
+        let answer = issues().ask_with(&Query::new(view), 900, &engines, &Hints::default()).unwrap();
+        assert!(answer.shown < 1000 && answer.next.is_some(), "{} rows", answer.shown);
+        assert_eq!(engines.runs.get(), 1);
+    }
+}
+
+#[test]
+fn a_summary_follows_the_hints_of_the_policy() {
+    let summary =
+        |hints: &Hints| issues().ask_with(&Query::new(View::Summary), 900, &NoEngines, hints).unwrap().text;
+    let plain = summary(&Hints::default());
+    let hinted = summary(&Hints { fields: vec!["number".into()], ..Hints::default() });
+    assert_ne!(plain, hinted);
+    assert!(hinted.lines().any(|line| line == "#,number"), "{hinted}");
+    let text = summary(&Hints { kind: Some("text".into()), ..Hints::default() });
+    assert_ne!(plain, text);
 }

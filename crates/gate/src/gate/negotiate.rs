@@ -1,4 +1,4 @@
-//! The gate where a tool's own arguments ask for more: what is ours among them, and what is answered.
+//! The arguments of ours among a tool's own: offered, checked, removed from the call, and answered from the store.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -6,39 +6,31 @@ use std::time::Instant;
 
 use tidegate_core::measure;
 use tidegate_core::payload::Payload;
-use tidegate_store::{ArtifactId, Call, open};
+use tidegate_store::Call;
 
-use super::{Gate, KNOWN};
+use super::{Gate, MAX_CACHED_POLICIES};
 use crate::caller::Caller;
-use crate::negotiation::{self, Redeemed};
+use crate::negotiation::{self, ProbeFetch};
 use crate::policy::Rules;
 use crate::raw::{Edits, Place};
 use crate::style::fetch::NAMES;
 use crate::{output, reply};
 
 impl Gate {
-    /// Sets rules for one tool that were found after the gate was made; they yield to those that were set for its name.
+    /// Sets rules that a tool declares itself; rules that were set for its name win over them.
     pub fn mark(&self, tool: &str, rules: &Rules) {
         if rules.offer_arguments() {
-            self.arguments.store(true, Ordering::Relaxed);
+            self.offers_arguments.store(true, Ordering::Relaxed);
         }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < KNOWN || known.contains_key(tool) {
-            known.insert(tool.to_owned(), Arc::new(self.setup.policies.of_marked_tool(tool, rules)));
+        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        if policies.len() < MAX_CACHED_POLICIES || policies.contains_key(tool) {
+            policies.insert(tool.to_owned(), Arc::new(self.setup.policies.of_marked_tool(tool, rules)));
         }
-    }
-
-    /// Returns the tool that a kept result came from, by any of its names.
-    pub fn tool_of(&self, name: &str) -> Option<String> {
-        let (keep, id) = (&self.setup.keep, ArtifactId::parse(name)?);
-        let opened = keep.open().ok()?;
-        let source = open(&opened.store, &keep.owner, &id).ok()?;
-        Some(source.artifact().tool.clone())
     }
 
     /// Returns whether a tool may have arguments of ours.
     pub fn has_arguments(&self, tool: &str) -> bool {
-        if !self.arguments.load(Ordering::Relaxed) {
+        if !self.offers_arguments.load(Ordering::Relaxed) {
             return false;
         }
         let policy = self.policy(tool);
@@ -58,7 +50,7 @@ impl Gate {
         Some(reply::text_result(caller, &format!("{tool}: {mistake}. Nothing was run."), true))
     }
 
-    /// Takes what is ours out of the arguments of a call that goes to the upstream.
+    /// Removes our arguments from a call that goes to the upstream.
     pub fn take_out(&self, tool: &str, line: &[u8], arguments: &Place, edits: &mut Edits) {
         negotiation::take_out(line, arguments, &self.own_arguments(tool), edits);
     }
@@ -69,21 +61,15 @@ impl Gate {
     }
 
     /// Answers a call that asks for a part of a kept result; the tool is not run. A caller who may not call the tool now
-    /// gets the answer of one whose token does not hold.
+    /// gets the same answer as one whose token is not valid.
     pub fn fetch(&self, caller: &Caller, tool: &str, arguments: &[u8], allowed: bool) -> Vec<u8> {
         let started = Instant::now();
         let policy = self.policy(tool);
         let names = self.offered.names(tool, arguments).unwrap_or(&NAMES);
-        let redeemed = Redeemed {
-            keep: &self.setup.keep,
-            server: &self.setup.server,
-            caller,
-            tool,
-            policy: &policy,
-            allowed,
-        };
-        let fetched = redeemed.answer(arguments, names);
-        self.count(fetched.result.len() as u64);
+        let fetch =
+            ProbeFetch { keep: &self.setup.keep, server: &self.setup.server, caller, tool, policy, allowed };
+        let fetched = fetch.answer(arguments, names);
+        self.count_sent(fetched.result.len() as u64);
         if fetched.artifact.is_some() {
             let cost = Payload::read_result(&fetched.result.as_slice())
                 .ok()

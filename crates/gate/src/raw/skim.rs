@@ -1,37 +1,38 @@
-//! Where the members of a message stand that is too large to be held: found while its bytes pass by, in whatever
-//! pieces they come, so that nothing of it needs to be in memory but the beginnings of its members.
+//! The places of the members of a message that is too large for memory.
+//!
+//! They are found while the bytes pass, in pieces of any size; only the beginnings of the members are held.
 
 use tidegate_core::quote::{self, Inside};
 use tidegate_core::source::{Source, Span};
 
 use super::{Place, text};
 
-/// How much of a value is kept: enough for every id and method.
+/// The most bytes held of a value: enough for every id and method.
 pub const HEAD: usize = 1024;
-/// Members of one message that are kept; those of the protocol are few.
+/// The most members of one message that are held; those of the protocol are few.
 pub const MEMBERS: usize = 64;
-/// Messages of one batch; a longer one is none.
+/// The most messages of one batch; a longer batch is refused.
 pub const MESSAGES: usize = 1000;
-/// What some write before a text.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-/// Bytes that are read at a time where all are there already.
-const BLOCK: usize = 64 * 1024;
+/// The byte order mark, which some programs write first.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Bytes that are read at a time from a source.
+const BLOCK_BYTES: usize = 64 * 1024;
 
 /// One member of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skimmed {
     /// Its name.
     pub key: String,
-    /// Where its value stands.
+    /// The place of its value.
     pub value: Place,
     /// The beginning of its value.
     pub head: Vec<u8>,
 }
 
-/// One message: where it stands, and its members.
+/// One message: its place and its members.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
     /// Its members, in order.
     pub members: Vec<Skimmed>,
@@ -52,21 +53,21 @@ enum Phase {
     Value,
 }
 
-/// Reads over the bytes of a message, or of a batch of them.
+/// Finds the members of a message, or of a batch of messages, while their bytes pass.
 #[derive(Debug, Default)]
 pub struct Skim {
     /// How many bytes have passed.
     at: usize,
     depth: usize,
-    /// The depth at which the members of a message stand: 1, or 2 in a batch; 0 until the first byte is seen.
+    /// The depth of the members of a message: 1, or 2 in a batch; 0 before the first byte.
     level: usize,
     in_string: bool,
     escaped: bool,
     phase: Phase,
     key: String,
-    /// Where the value began that is being read.
+    /// The start of the value that is being read.
     value: Option<usize>,
-    /// After the last byte that is no white space.
+    /// The position after the last byte that is no white space.
     last: usize,
     /// The beginning of the key or value that is being read.
     head: Vec<u8>,
@@ -77,7 +78,7 @@ pub struct Skim {
 }
 
 impl Skim {
-    /// Returns a skim of bytes that have not come yet.
+    /// Returns a skim before the first byte.
     pub fn new() -> Self {
         Self::default()
     }
@@ -92,7 +93,7 @@ impl Skim {
         }
     }
 
-    /// Returns a member that is known already of the message that is being read, or was read last.
+    /// Returns a member, as far as it was read, of the message that is being read or was read last.
     pub fn known(&self, key: &str) -> Option<&Skimmed> {
         self.message.member(key).or_else(|| self.messages.last()?.member(key))
     }
@@ -110,7 +111,7 @@ impl Skim {
         }
     }
 
-    /// Passes over a part of a string; returns how much.
+    /// Skips a part of a string, and returns its length.
     fn inside(&mut self, rest: &[u8]) -> usize {
         let from = usize::from(std::mem::take(&mut self.escaped));
         match quote::closing(rest, from, b'"', &mut false) {
@@ -135,7 +136,7 @@ impl Skim {
     fn end_key(&mut self) {
         self.keeps = false;
         let head = std::mem::take(&mut self.head);
-        // A name that cannot be decoded, or is that long, is none that anybody looks for.
+        // Nobody looks for a name that cannot be decoded or is that long.
         self.key = text(&head, &(0..head.len())).map(std::borrow::Cow::into_owned).unwrap_or_default();
         self.phase = Phase::Colon;
     }
@@ -152,13 +153,13 @@ impl Skim {
             b':' if at_level && self.phase == Phase::Colon => {
                 self.phase = Phase::Value;
                 self.value = None;
-                // What comes next is the value, not this.
+                // The value begins after this byte.
                 self.last = self.at + 1;
                 return 1;
             }
             b',' if at_level => self.end_member(),
-            // A byte order mark, which some write first.
-            _ if self.level == 0 && self.last == self.at && MARK.get(self.at) == Some(&byte) => {}
+            // A byte order mark, which some programs write first.
+            _ if self.level == 0 && self.last == self.at && BYTE_ORDER_MARK.get(self.at) == Some(&byte) => {}
             _ if self.level == 0 || self.depth == 0 => self.broken = true,
             _ => {
                 self.begin();
@@ -170,7 +171,7 @@ impl Skim {
         1
     }
 
-    /// Notes where a key or value of a message begins.
+    /// Records the start of a key or value of a message.
     fn begin(&mut self) {
         if self.depth != self.level {
             return;
@@ -188,11 +189,11 @@ impl Skim {
 
     fn open(&mut self, byte: u8) {
         if self.level == 0 {
-            // A part of a mark is none.
-            self.broken |= self.last > 0 && self.last < MARK.len();
+            // A part of a byte order mark is none.
+            self.broken |= self.last > 0 && self.last < BYTE_ORDER_MARK.len();
             self.level = if byte == b'{' { 1 } else { 2 };
         } else if self.depth == 0 {
-            // Something follows what was whole.
+            // Something follows a complete message.
             self.broken = true;
         }
         self.begin();
@@ -241,7 +242,7 @@ impl Skim {
 pub fn members(source: &dyn Source, place: &Place) -> std::io::Result<Vec<Skimmed>> {
     let mut skim = Skim { at: place.start, ..Skim::default() };
     while skim.at < place.end && !skim.broken {
-        let end = place.end.min(skim.at + BLOCK);
+        let end = place.end.min(skim.at + BLOCK_BYTES);
         skim.push(&Span { start: skim.at as u64, end: end as u64 }.read(source)?);
     }
     Ok(skim.finish().and_then(|mut messages| messages.pop()).unwrap_or_default().members)

@@ -1,16 +1,18 @@
-//! The style `error`: the budget that was exceeded, and what to do. The result is kept, so the second half of the hint
-//! spares the call that the first half asks for.
+//! The style `error`: the budget that was exceeded, and what to do.
+//!
+//! The hint first says what callers of this style expect: ask for less and call again. The result is kept, so the hint
+//! then names the handle, which makes that call unnecessary.
 
 use serde_json::json;
 
-/// What was exceeded, and where the result is.
+/// The budget that was exceeded, and where the result is.
 pub(crate) struct Exceeded<'e> {
     pub(crate) tool: &'e str,
     pub(crate) tokens: u64,
     pub(crate) budget: u64,
     /// The name of the kept result and for how long it is kept; `None` where it could not be kept.
     pub(crate) handle: Option<(&'e str, &'e str)>,
-    /// What our tool is called.
+    /// The name of our tool.
     pub(crate) reader: &'e str,
 }
 
@@ -26,7 +28,7 @@ impl Exceeded<'_> {
             None => String::new(),
         };
         let hint = format!("Lower limit or narrow fields and call again.{kept}");
-        // In the order of the document, which a map would not keep.
+        // In the order that the style defines, which a map would not keep.
         format!(
             r#"{{"error":"OUTPUT_BUDGET_EXCEEDED","tool":{},"tokens":{tokens},"budget":{budget},"hint":{}}}"#,
             json!(tool),

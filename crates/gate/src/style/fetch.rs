@@ -1,32 +1,34 @@
-//! The second call of the style `probe`: a part of the kept result, as the mode asks for it.
+//! The second call of the style `probe`: the part of the kept result that its mode asks for.
+//!
+//! Every answer is JSON that fits its limits, and says what is not in it and how to read that.
 
 use std::io;
 
 use serde_json::{Map, Value};
 use tidegate_core::Bytes;
-use tidegate_core::limits::HardLimits;
 use tidegate_core::view::Dataset;
 
 use super::items::{Items, at, short, with_short_values};
+use super::limits::HardLimits;
 use super::probe::MODES;
-use super::{Room, quoted};
+use super::{AnswerLimits, quoted};
 
-/// Items of a page unless something else was set or asked for.
+/// Items of a page unless the policy or the call sets another number.
 pub(crate) const PAGE_SIZE: u64 = 20;
 /// The most items of a page that can be asked for.
-const LARGEST_PAGE: u64 = 1000;
+const MAX_PAGE_SIZE: u64 = 1000;
 /// Keys of an object and items of a list in a summary, and characters of a value.
 const SUMMARY_KEYS: usize = 10;
 const SUMMARY_ITEMS: u64 = 5;
 const SUMMARY_CHARACTERS: usize = 100;
 
-/// The arguments of a negotiation, by the names of the document.
+/// The names of our arguments, as the style defines them.
 pub(crate) const NAMES: [&str; 5] = ["continuation_token", "mode", "page", "page_size", "filter_keys"];
-/// The same where a tool has an argument of one of these names.
+/// The names of our arguments where a tool has an argument of one of the plain names.
 pub(crate) const OTHER_NAMES: [&str; 5] =
     ["tg_continuation_token", "tg_mode", "tg_page", "tg_page_size", "tg_filter_keys"];
 
-/// What was asked for.
+/// Our arguments of one call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fetch {
     pub(crate) token: String,
@@ -36,16 +38,16 @@ pub(crate) struct Fetch {
     filter_keys: Vec<String>,
 }
 
-/// A part, or the wish for all of it.
+/// The part that a call asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Text(String),
-    /// The result as it came, if the cap allows.
+    /// All of the result, if the cap allows.
     Whole,
 }
 
 impl Fetch {
-    /// Reads the arguments of a negotiation out of those of a call.
+    /// Reads our arguments among those of a call.
     pub(crate) fn read(arguments: &Map<String, Value>, names: &[&str; 5]) -> Result<Self, String> {
         let given = |at: usize| arguments.get(names[at]).filter(|value| !value.is_null());
         let wrong = |at: usize, value: &Value, expected: &str| {
@@ -86,12 +88,12 @@ impl Fetch {
             token: text(0, "a string, as it was given")?.unwrap_or_default(),
             mode,
             page: number(2, u64::MAX)?,
-            page_size: number(3, LARGEST_PAGE)?,
+            page_size: number(3, MAX_PAGE_SIZE)?,
             filter_keys,
         })
     }
 
-    /// Returns what the part is called, as a view.
+    /// Returns the name of the part, as a view.
     pub(crate) fn view(&self) -> &'static str {
         match self.mode.as_deref() {
             None | Some("summary") => "summary",
@@ -102,9 +104,13 @@ impl Fetch {
     }
 
     /// Returns the part that the mode asks for; `Err` inside says what is wrong with the request.
-    pub(crate) fn part(&self, about: &About<'_>, room: Room<'_>) -> io::Result<Result<Part, String>> {
+    pub(crate) fn part(
+        &self,
+        about: &About<'_>,
+        limits: AnswerLimits<'_>,
+    ) -> io::Result<Result<Part, String>> {
         let items = Items::new(about.data)?;
-        let part = Parts { items: &items, about, room };
+        let part = Parts { items: &items, about, limits };
         let (number, size) =
             (self.page.unwrap_or(1), self.page_size.or(about.page_size).unwrap_or(PAGE_SIZE));
         let text = match self.mode.as_deref().unwrap_or("summary") {
@@ -125,41 +131,41 @@ impl Fetch {
         Ok(text?.map(Part::Text))
     }
 
-    /// Returns a page in place of what is too large, with a note.
+    /// Returns a page of a result that is too large to be answered whole, with a note.
     pub(crate) fn first_page(
         &self,
         about: &About<'_>,
-        room: Room<'_>,
+        limits: AnswerLimits<'_>,
         note: &str,
     ) -> io::Result<Result<String, String>> {
         let items = Items::new(about.data)?;
         let about = About { note: Some(note), outside: about.outside.clone(), ..*about };
-        let part = Parts { items: &items, about: &about, room };
+        let part = Parts { items: &items, about: &about, limits };
         part.page(self.page.unwrap_or(1), self.page_size.or(about.page_size).unwrap_or(PAGE_SIZE), &[])
     }
 }
 
-/// What there is to know of the result that is fetched from.
+/// The result that a call fetches from.
 pub(crate) struct About<'a> {
     pub(crate) data: &'a Dataset<'a>,
     /// Items of a page, where that is set.
     pub(crate) page_size: Option<u64>,
     /// The call that reads what is not shown.
     pub(crate) rest: &'a str,
-    /// What the result has beside its data.
+    /// Names of what the result holds beside its data.
     pub(crate) outside: Vec<String>,
     pub(crate) note: Option<&'a str>,
 }
 
-/// Parts of one result, each within the room and with a mark of what is not in it.
+/// Writes parts of one result, each within its limits and with a mark of what is not in it.
 struct Parts<'p> {
     items: &'p Items<'p>,
     about: &'p About<'p>,
-    room: Room<'p>,
+    limits: AnswerLimits<'p>,
 }
 
 impl Parts<'_> {
-    /// What stands behind the part: what is outside of it, what was cut, and how to read that.
+    /// Appends what is outside the part, what was cut, and how to read that, and closes the object.
     fn closed(&self, body: String, cut: bool) -> String {
         let mut outside = self.items.outside();
         outside.extend(self.about.outside.iter().cloned());
@@ -184,10 +190,10 @@ impl Parts<'_> {
 
     /// Reads about as much as can be shown.
     fn read(&self, from: u64, count: u64) -> io::Result<Vec<(Option<String>, String)>> {
-        self.items.read(from, count, 4 * self.room.budget.bytes.0 as usize)
+        self.items.read(from, count, 4 * self.limits.budget.bytes.0 as usize)
     }
 
-    /// The first keys of an object or items of a list, with their values cut, and how many there are.
+    /// Returns the first keys of an object or items of a list, with their values cut, and how many there are.
     fn summary(&self) -> io::Result<String> {
         let mut taken = 0;
         let members = self.items.members(|_| {
@@ -215,17 +221,17 @@ impl Parts<'_> {
                 format!(r#"{{"summary":{body},"showing":{},"total":{total},"has_more":{more}"#, each.len());
             self.closed(text, cut)
         };
-        while each.len() > 1 && !self.room.fits(&written(&each, false)) {
+        while each.len() > 1 && !self.limits.fits(&written(&each, false)) {
             each.pop();
         }
-        let cut = members.is_none() && each.len() == 1 && !self.room.fits(&written(&each, false));
+        let cut = members.is_none() && each.len() == 1 && !self.limits.fits(&written(&each, false));
         if cut {
             each[0] = self.cut_to_fit(&each[0], |item| written(&[item], true));
         }
         Ok(written(&each, cut))
     }
 
-    /// Some members of the object that the result is; `None` where it is none, or has none of them.
+    /// Returns some members of a result that is an object; `None` where it is no object or has none of them.
     fn members(&self, keys: &[String]) -> io::Result<Option<String>> {
         let wanted = |name: &str| {
             keys.iter().any(|key| {
@@ -255,11 +261,11 @@ impl Parts<'_> {
                 true => format!(r#"{text},"cut":true,"rest":{}}}"#, quoted(self.about.rest)),
                 false => format!("{text}}}"),
             };
-            if self.room.fits(&text) || found.len() <= 1 && most < 20 {
+            if self.limits.fits(&text) || found.len() <= 1 && most < 20 {
                 return Ok(Some(text));
             }
             match most {
-                usize::MAX => most = self.room.budget.bytes.0 as usize,
+                usize::MAX => most = self.limits.budget.bytes.0 as usize,
                 100.. => most /= 2,
                 _ if found.len() > 1 => {
                     found.truncate(found.len() * 3 / 4);
@@ -269,7 +275,7 @@ impl Parts<'_> {
         }
     }
 
-    /// One page of items, perhaps narrowed to some keys.
+    /// Returns one page of items, narrowed to some keys if there are any.
     fn page(&self, number: u64, size: u64, keys: &[String]) -> io::Result<Result<String, String>> {
         let total = self.items.count()?;
         let start = (number - 1).saturating_mul(size);
@@ -301,12 +307,13 @@ impl Parts<'_> {
             }
             self.closed(text, cut)
         };
-        // All of them where they fit, else a part of a page that divides it, so that the next one begins behind it.
+        // The whole page where it fits, else a number of items that divides the page size, so that a smaller page
+        // number begins exactly behind them.
         let divides = |count: usize| size.is_multiple_of(count as u64);
         let fitting = (1..=items.len())
             .rev()
             .filter(|count| *count as u64 == of_page || divides(*count))
-            .find(|count| self.room.fits(&written(&items[..*count], false)));
+            .find(|count| self.limits.fits(&written(&items[..*count], false)));
         Ok(Ok(match (fitting, items.first()) {
             (Some(count), _) => written(&items[..count], false),
             (None, Some(first)) => {
@@ -317,13 +324,13 @@ impl Parts<'_> {
         }))
     }
 
-    /// An item cut down until what it is written into fits.
+    /// Cuts an item down until the text that holds it fits.
     fn cut_to_fit(&self, item: &str, written: impl Fn(String) -> String) -> String {
-        let mut bytes = self.room.budget.bytes.0 / 2;
+        let mut bytes = self.limits.budget.bytes.0 / 2;
         while bytes > 64 {
-            let limits = HardLimits { bytes: Bytes(bytes), ..self.room.limits };
-            if let Ok(cut) = limits.apply(item.as_bytes())
-                && self.room.fits(&written(cut.clone()))
+            let limits = HardLimits { bytes: Bytes(bytes), ..self.limits.values };
+            if let Some(cut) = limits.apply(item)
+                && self.limits.fits(&written(cut.clone()))
             {
                 return cut;
             }

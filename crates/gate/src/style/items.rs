@@ -1,4 +1,6 @@
 //! The records of a kept result as JSON, exactly as they were written, whole or narrowed to some fields.
+//!
+//! The JSON styles show results through this: whatever the notation of a result, it is a list of items here.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -8,14 +10,15 @@ use tidegate_core::view::{Dataset, nearest, visible_text};
 use super::{cut, quoted};
 use crate::raw::{self, Place};
 
-/// The most bytes read of one record, and of an object whose list is one of its members.
-const RECORD: usize = 1 << 20;
-const OBJECT: usize = 4 << 20;
+/// The most bytes read of one record.
+const MAX_RECORD_BYTES: usize = 1 << 20;
+/// The most bytes read of an object whose list is one of its members.
+const MAX_OBJECT_BYTES: usize = 4 << 20;
 
 /// How many members an object has, and some of them as JSON.
 pub(crate) type Members = (u64, Vec<(String, String)>);
 
-/// What a result consists of.
+/// The items of a result.
 pub(crate) struct Items<'d> {
     data: &'d Dataset<'d>,
     form: Form,
@@ -38,8 +41,10 @@ impl<'d> Items<'d> {
     pub(crate) fn new(data: &'d Dataset<'d>) -> io::Result<Self> {
         let form = match data.record_count() {
             0 if data.kind() == "json" => {
-                let json =
-                    data.to_json(OBJECT)?.and_then(|json| String::from_utf8(json).ok()).unwrap_or_default();
+                let json = data
+                    .to_json(MAX_OBJECT_BYTES)?
+                    .and_then(|json| String::from_utf8(json).ok())
+                    .unwrap_or_default();
                 let empty = matches!(json.trim(), "" | "[]" | "{}");
                 Form::Value((!empty).then(|| json.trim().to_owned()))
             }
@@ -51,7 +56,7 @@ impl<'d> Items<'d> {
         Ok(Self { data, form })
     }
 
-    /// Returns how many there are.
+    /// Returns how many items there are.
     pub(crate) fn count(&self) -> io::Result<u64> {
         match &self.form {
             Form::Lines => self.data.line_count(),
@@ -60,7 +65,7 @@ impl<'d> Items<'d> {
         }
     }
 
-    /// Returns the names of what stands beside the items, in the object that holds their list.
+    /// Returns the names of the members beside the list, in the object that holds it.
     pub(crate) fn outside(&self) -> Vec<String> {
         let list = self.data.records_path();
         match &self.form {
@@ -73,8 +78,8 @@ impl<'d> Items<'d> {
         }
     }
 
-    /// Returns how many members the object has that the result is, and those of them that are wanted; `None` where it is
-    /// none.
+    /// Returns how many members a result that is an object has, and those of them that are wanted; `None` where it is no
+    /// object.
     pub(crate) fn members(&self, mut wanted: impl FnMut(&str) -> bool) -> io::Result<Option<Members>> {
         match &self.form {
             Form::Inside(members) if !members.is_empty() => {
@@ -96,7 +101,7 @@ impl<'d> Items<'d> {
         }
     }
 
-    /// Reads some of them as JSON, each with its key where it has one; at most about so many bytes.
+    /// Reads some items as JSON, each with its key where it has one; stops after about `bytes` bytes.
     pub(crate) fn read(
         &self,
         from: u64,
@@ -115,7 +120,7 @@ impl<'d> Items<'d> {
         Ok(items)
     }
 
-    /// Reads all of them, until `visit` breaks.
+    /// Reads all items from one on, until `visit` breaks.
     pub(crate) fn each(
         &self,
         from: u64,
@@ -131,7 +136,7 @@ impl<'d> Items<'d> {
                 }
                 Ok(())
             }
-            _ => self.data.records(from, RECORD, &mut |record| {
+            _ => self.data.records(from, MAX_RECORD_BYTES, &mut |record| {
                 let json = if record.whole { strict(record.json) } else { quoted(&cut(record.json, 100)) };
                 visit(record.key, json)
             }),
@@ -185,7 +190,7 @@ impl<'d> Items<'d> {
 
     fn keys(&self) -> Vec<String> {
         let mut keys = self.data.fields().to_vec();
-        // Of an object the keys are its own, before those of what stands below them.
+        // The keys of an object come before those of the values in it.
         let mut own = Vec::new();
         let looked = self.members(|key| {
             own.push(key.to_owned());
@@ -198,15 +203,15 @@ impl<'d> Items<'d> {
     }
 }
 
-/// The members of the object that holds the list; none where it is too large to be looked through.
+/// Returns the members of the object that holds the list; none where it is too large to be read.
 fn around(data: &Dataset<'_>) -> io::Result<Vec<(String, String)>> {
-    let Some(json) = data.to_json(OBJECT)? else { return Ok(Vec::new()) };
+    let Some(json) = data.to_json(MAX_OBJECT_BYTES)? else { return Ok(Vec::new()) };
     let members = raw::whole(&json).and_then(|whole| raw::members(&json, &whole)).unwrap_or_default();
     let text = |place: &Place| String::from_utf8_lossy(&json[place.clone()]).into_owned();
     Ok(members.iter().map(|member| (member.key.to_string(), text(&member.value))).collect())
 }
 
-/// A value that every parser takes: what has no JSON form, such as `NaN`, is text.
+/// Returns a value that every parser accepts: one that is no JSON, such as `NaN`, becomes a string.
 fn strict(json: &str) -> String {
     match serde_json::from_str::<serde::de::IgnoredAny>(json) {
         Ok(_) => json.to_owned(),
@@ -223,7 +228,7 @@ pub(crate) fn at(json: &[u8], place: &Place, key: &str) -> Option<Place> {
     dots.into_iter().find_map(|dot| at(json, &raw::member(json, place, &key[..dot])?, &key[dot + 1..]))
 }
 
-/// An item with every value in it cut to so many characters.
+/// Returns an item with every value in it cut to `most` characters.
 pub(crate) fn with_short_values(json: &str, most: usize) -> String {
     let bytes = json.as_bytes();
     let members = raw::whole(bytes).and_then(|whole| raw::members(bytes, &whole));
@@ -234,7 +239,7 @@ pub(crate) fn with_short_values(json: &str, most: usize) -> String {
     format!("{{{}}}", each.collect::<Vec<_>>().join(","))
 }
 
-/// A value of at most so many characters: what is longer becomes the beginning of its text.
+/// Returns a value of at most `most` characters: a longer one becomes a string of its beginning.
 pub(crate) fn short(json: &str, most: usize) -> String {
     let text = raw::text(json.as_bytes(), &(0..json.len()));
     match text {

@@ -1,25 +1,25 @@
 //! The style `probe`: the first answer, and the token that fetches the rest.
 //!
-//! A token names the result, the tool, who asked and when it ends, under a seal of the store's key, so that nothing has
-//! to be remembered for it and nothing about it can be changed. It ends before the result does.
+//! A token names the result, and is sealed with the store's key over the tool, the caller and the time it expires. So
+//! nothing has to be remembered for it, and nothing about it can be changed. It expires before the result does.
 
 use std::io;
-use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tidegate_core::view::{Dataset, cursor, visible_text};
-use tidegate_store::{ArtifactId, Clock, Millis, SystemClock};
+use tidegate_store::{ArtifactId, Millis};
 
-use super::{Room, quoted};
+use super::{AnswerLimits, quoted};
 
-/// Characters of the preview.
-const PREVIEW: usize = 200;
+/// The most characters of the preview.
+const MAX_PREVIEW_CHARS: usize = 200;
 /// The ways to fetch.
 pub(crate) const MODES: [&str; 4] = ["summary", "paginated", "filtered", "full"];
-/// The answer to every token that does not lead to a result of this tool and caller now.
+/// The answer to every token that is not valid for this tool and caller now.
 pub(crate) const GONE: &str = "Continuation token expired or not found. Re-invoke without continuation_token to start a new negotiation.";
 
+/// The version of the token's bytes.
 const VERSION: u8 = 1;
 
 /// Returns the first answer: what the result looks like, how large it is, and the token.
@@ -27,9 +27,9 @@ pub(crate) fn envelope(
     data: &Dataset<'_>,
     total_size: u64,
     token: &str,
-    room: Room<'_>,
+    limits: AnswerLimits<'_>,
 ) -> io::Result<String> {
-    let beginning = visible_text(&data.beginning(PREVIEW)?);
+    let beginning = visible_text(&data.beginning(MAX_PREVIEW_CHARS)?);
     let modes = MODES.map(quoted).join(",");
     let text = |characters: usize| {
         let preview: String = beginning.chars().take(characters).collect();
@@ -38,15 +38,15 @@ pub(crate) fn envelope(
             quoted(&preview)
         )
     };
-    // Characters may cost several tokens each.
-    let mut characters = PREVIEW;
-    while characters > 0 && !room.fits(&text(characters)) {
+    // A character may cost several tokens.
+    let mut characters = MAX_PREVIEW_CHARS;
+    while characters > 0 && !limits.fits(&text(characters)) {
         characters /= 2;
     }
     Ok(text(characters))
 }
 
-/// A token, opened.
+/// A token that was read; it may not be valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) id: ArtifactId,
@@ -54,7 +54,7 @@ pub(crate) struct Token {
     seal: Vec<u8>,
 }
 
-/// Whom and what a token is for.
+/// The tool and caller that a token is valid for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bound<'b> {
     /// The server's name.
@@ -65,8 +65,9 @@ pub(crate) struct Bound<'b> {
 }
 
 impl Bound<'_> {
+    /// Returns the bytes that the seal of a token covers.
     fn sealed(&self, expires: Millis) -> Vec<u8> {
-        // With their lengths, so that no two of them make the same bytes.
+        // Each with its length, so that no two bounds make the same bytes.
         let part = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
         let parts = [self.server, self.tool, self.who].map(part).concat();
         [b"probe".as_slice(), &parts, &expires.0.to_le_bytes()].concat()
@@ -76,10 +77,9 @@ impl Bound<'_> {
     pub(crate) fn token(
         &self,
         id: &ArtifactId,
-        life: Duration,
+        expires: Millis,
         seal: impl Fn(&[u8]) -> [u8; cursor::SEAL],
     ) -> String {
-        let expires = SystemClock.now().after(life);
         let mut bytes = vec![VERSION];
         bytes.extend(expires.0.to_le_bytes());
         bytes.extend(seal(&self.sealed(expires)));
@@ -89,7 +89,7 @@ impl Bound<'_> {
 }
 
 impl Token {
-    /// Reads a token; whether it holds is another question.
+    /// Reads a token without checking it.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
         let (&version, rest) = bytes.split_first()?;
@@ -103,12 +103,17 @@ impl Token {
         })
     }
 
-    /// Returns whether it is of this tool and caller, and has not ended.
-    pub(crate) fn holds(&self, bound: Bound<'_>, seal: impl Fn(&[u8]) -> [u8; cursor::SEAL]) -> bool {
+    /// Returns whether the token is of this tool and caller, and has not expired.
+    pub(crate) fn is_valid(
+        &self,
+        bound: Bound<'_>,
+        now: Millis,
+        seal: impl Fn(&[u8]) -> [u8; cursor::SEAL],
+    ) -> bool {
         let right = seal(&bound.sealed(self.expires));
         // Every byte is compared, so that the time does not tell how many were right.
         let differing = right.iter().zip(&self.seal).fold(0, |sum, (one, two)| sum | (one ^ two));
-        (differing == 0) & (self.expires.0 > SystemClock.now().0)
+        (differing == 0) & (self.expires > now)
     }
 }
 
@@ -125,24 +130,29 @@ mod tests {
     }
 
     #[test]
-    fn a_token_holds_for_its_tool_and_caller_until_it_ends() {
+    fn a_token_is_valid_for_its_tool_and_caller_until_it_expires() {
         let bound = Bound { server: "s", tool: "list", who: "ada" };
+        let (now, expires) = (Millis(1000), Millis(301_000));
         let id = ArtifactId::random();
-        let text = bound.token(&id, Duration::from_secs(300), seal);
+        let text = bound.token(&id, expires, seal);
         let token = Token::read(&text).unwrap();
         assert_eq!(token.id, id);
-        assert!(token.holds(bound, seal));
-        assert!(!token.holds(Bound { tool: "lis", who: "tada", ..bound }, seal));
-        assert!(!token.holds(Bound { tool: "other", ..bound }, seal));
-        assert!(!token.holds(Bound { who: "bob", ..bound }, seal));
-        assert!(!token.holds(Bound { server: "other", ..bound }, seal));
-        let ended = Token::read(&bound.token(&id, Duration::ZERO, seal)).unwrap();
-        assert!(!ended.holds(bound, seal));
+        assert!(token.is_valid(bound, now, seal));
+        assert!(token.is_valid(bound, Millis(300_999), seal));
+        assert!(!token.is_valid(bound, expires, seal));
+        for other in [
+            Bound { tool: "lis", who: "tada", ..bound },
+            Bound { tool: "other", ..bound },
+            Bound { who: "bob", ..bound },
+            Bound { server: "other", ..bound },
+        ] {
+            assert!(!token.is_valid(other, now, seal), "{other:?}");
+        }
         let mut longer = Token::read(&text).unwrap();
         longer.expires.0 += 1;
-        assert!(!longer.holds(bound, seal));
+        assert!(!longer.is_valid(bound, now, seal));
         for broken in ["", "abc123xyz", "AA", &text[1..]] {
-            assert!(Token::read(broken).is_none_or(|token| !token.holds(bound, seal)), "{broken}");
+            assert!(Token::read(broken).is_none_or(|token| !token.is_valid(bound, now, seal)), "{broken}");
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The server with the gate inside is a server like any other: what the gate has a part in goes through it, everything
-//! else to the server as it is.
+//! `ServerHandler` for the server with the gate inside.
+//!
+//! Requests that concern the gate go through it; everything else goes to the server as it is.
 
 #![expect(
     deprecated,
@@ -26,7 +27,7 @@ use tidegate_gate::Gate;
 use super::Tidegate;
 use super::requests::through;
 
-/// Requests in which the gate has no part.
+/// Requests that do not concern the gate.
 macro_rules! pass {
     ($($name:ident($params:ty) -> $answer:ty;)*) => {
         $(async fn $name(&self, params: $params, context: RequestContext<RoleServer>) -> Result<$answer, ErrorData> {
@@ -35,8 +36,8 @@ macro_rules! pass {
     };
 }
 
-/// Notifications, in none of which the gate has a part.
-macro_rules! tell {
+/// Notifications, none of which concerns the gate.
+macro_rules! notify {
     ($($name:ident($($params:ident: $type:ty)?);)*) => {
         $(async fn $name(&self, $($params: $type,)? context: NotificationContext<RoleServer>) {
             self.server.$name($($params,)? context).await;
@@ -130,7 +131,7 @@ impl<S: ServerHandler> ServerHandler for Tidegate<S> {
         cancel_task(CancelTaskParams) -> ();
     }
 
-    tell! {
+    notify! {
         on_cancelled(params: CancelledNotificationParam);
         on_progress(params: ProgressNotificationParam);
         on_initialized();
@@ -163,12 +164,12 @@ impl<S: ServerHandler> ServerHandler for Tidegate<S> {
     }
 }
 
-/// Whether a list is asked for from its beginning.
+/// Returns whether a request asks for the first page of a list.
 fn is_first(request: Option<&PaginatedRequestParams>) -> bool {
     request.is_none_or(|params| params.cursor.is_none())
 }
 
-/// What a server says of itself, with what the gate adds to it.
+/// Returns the description of a server with the capabilities that the gate adds.
 fn announced<T: Serialize + DeserializeOwned>(gate: &Gate, info: T) -> Result<T, ErrorData> {
     through(info, |json| gate.announce(json).and_then(|(_, announced)| announced))
 }

@@ -1,4 +1,7 @@
-//! What becomes of a call, of a list and of what is read: they go through the gate.
+//! Calls, lists of tools and reads of resources, on their way through the gate.
+//!
+//! A call runs the tool only if nothing else answers it: `result_query` and fetches through the tool are answered from
+//! the store, and callers without the tier of a tool are refused.
 
 use std::sync::Arc;
 
@@ -20,11 +23,11 @@ use crate::heavy::Marked;
 use crate::tier::Tier;
 use crate::totals::{Told, say};
 
-/// The most pages of a list that are looked through.
-const PAGES: usize = 50;
+/// The most pages of a list of tools that are searched for one tool.
+const MAX_LIST_PAGES: usize = 50;
 
 impl<S: ServerHandler> Tidegate<S> {
-    /// Who asks, what is known of it, and its gate.
+    /// Returns the caller of a request, with its profile and its gate.
     pub(super) fn asker(&self, context: &RequestContext<RoleServer>) -> Asker {
         let mut caller = Caller::unknown(Vec::new());
         if let Some(client) = context.client_info() {
@@ -40,8 +43,8 @@ impl<S: ServerHandler> Tidegate<S> {
         Asker { gate: self.gate(&caller.who), caller }
     }
 
-    /// Lets the gate know a tool before it is called, and returns what the tool says of itself. A handler that does not
-    /// tell of single tools is asked for its list; a tool that is in neither may be called by those who may do everything.
+    /// Tells the gate the rules that a tool declares, and returns them. Where the handler does not know single tools, its
+    /// list is searched; a tool that is in neither may be called by admins only.
     async fn mark(&self, asker: &mut Asker, tool: &str, context: &RequestContext<RoleServer>) -> Marked {
         let known = match self.server.get_tool(tool) {
             Some(known) => known,
@@ -55,17 +58,17 @@ impl<S: ServerHandler> Tidegate<S> {
         if known.output_schema.is_some() {
             asker.caller.profile.output_schema = OutputSchema::Union;
         }
-        // A client that has a list from before may call a tool at once.
+        // A client that has an earlier list may call a tool before it lists tools here.
         if let Ok(listed) = serde_json::to_vec(&serde_json::json!({ "tools": [known] })) {
             asker.gate.tools(&mut asker.caller.clone(), &listed, false);
         }
         marked
     }
 
-    /// Looks a tool up in the server's list.
+    /// Searches the server's list for a tool.
     async fn find(&self, tool: &str, context: &RequestContext<RoleServer>) -> Option<Tool> {
         let mut params = PaginatedRequestParams::default();
-        for _ in 0..PAGES {
+        for _ in 0..MAX_LIST_PAGES {
             let list = self.server.list_tools(Some(params), context.clone()).await.ok()?;
             if let Some(found) = list.tools.into_iter().find(|known| known.name == tool) {
                 return Some(found);
@@ -75,7 +78,8 @@ impl<S: ServerHandler> Tidegate<S> {
         None
     }
 
-    /// What the server keeps itself, under a domain that is no tool, is there for every caller.
+    /// Switches to the server's own gate where a name belongs to an artifact that the server itself keeps, under a domain
+    /// that is no tool: every caller may read those.
     async fn turn_to_own(&self, asker: &mut Asker, name: &str) {
         if asker.caller.who.is_empty() {
             return;
@@ -90,7 +94,7 @@ impl<S: ServerHandler> Tidegate<S> {
         }
     }
 
-    /// Whether a caller may read what is kept under a name: what came from a tool that it may call.
+    /// Returns whether a caller may read a kept result: only results of tools that it may call.
     async fn may_read(&self, asker: &Asker, name: &str, context: &RequestContext<RoleServer>) -> bool {
         let name = name.to_owned();
         let tool = asker.apart(move |gate, _| gate.tool_of(&name)).await.ok().flatten();
@@ -100,11 +104,16 @@ impl<S: ServerHandler> Tidegate<S> {
             None => self.find(&tool, context).await,
         };
         // What the server keeps under a domain of its own came from no tool.
-        let needed = known.map_or(Tier::Read, |known| Marked::of(&known).tier);
+        let Some(marked) = known.as_ref().map(Marked::of) else {
+            return self.permission.tier_of(&asker.caller.who).allows(Tier::Read);
+        };
+        // The tool may have been called by an earlier process, so this gate may not know its rules yet.
+        asker.gate.mark(&tool, &marked.rules);
+        let needed = marked.tier;
         self.permission.tier_of(&asker.caller.who).allows(needed)
     }
 
-    /// Answers a call: with something that is kept, or with what the tool returns, shaped if it is too large.
+    /// Answers a call: from the store, or with the result of the tool, shaped if it is too large.
     pub(super) async fn call(
         &self,
         mut call: CallToolRequestParams,
@@ -163,7 +172,7 @@ impl<S: ServerHandler> Tidegate<S> {
         }
     }
 
-    /// An error whose message would flood the context is kept, and its message becomes an overview.
+    /// Keeps an error whose message would flood the context, and replaces the message with an overview.
     async fn bounded(&self, asker: &Asker, tool: &str, error: ErrorData) -> ErrorData {
         let called = Called { tool: tool.to_owned(), ..Called::default() };
         let Ok(json) = bytes(&error) else { return error };
@@ -183,20 +192,22 @@ impl<S: ServerHandler> Tidegate<S> {
         let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let called = Called { tool: tool.clone(), arguments, by_program: false };
         let json = bytes(&result)?;
-        let (size, shaped, tokens) = asker
+        let (size, decision, tokens) = asker
             .apart(move |gate, caller| {
-                let shaped = gate.result(caller, &called, &json.as_slice());
-                let cost = Payload::read_result(&json.as_slice())
-                    .ok()
-                    .and_then(|payload| measure::cost(&payload, &caller.profile.meter).ok());
-                (json.len() as u64, shaped, cost.map_or(0, |cost| cost.tokens.0))
+                let source = json.as_slice();
+                let decision = gate.decide(caller, &called, &source);
+                let cost = decision.raw.or_else(|| {
+                    let payload = Payload::read_result(&source).ok()?;
+                    measure::cost(&payload, &caller.profile.meter).ok()
+                });
+                (json.len() as u64, decision, cost.map_or(0, |cost| cost.tokens.0))
             })
             .await?;
-        let (answer, style) = match &shaped {
-            Some(shaped) => (parsed::<CallToolResult>(shaped)?, style_of(shaped)),
-            None => (result, "pass"),
+        let (answer, sent) = match &decision.answer {
+            Some(answer) => (parsed::<CallToolResult>(answer)?, answer.len() as u64),
+            None => (result, size),
         };
-        let sent = shaped.as_ref().map_or(size, |shaped| shaped.len() as u64);
+        let style = if decision.step == "lossless" { "overview" } else { decision.step };
         self.tell(&Told { tool: &tool, bytes: size, tokens, sent, style });
         Ok(answer.into())
     }
@@ -207,7 +218,7 @@ impl<S: ServerHandler> Tidegate<S> {
         Ok(parsed::<CallToolResult>(result)?.into())
     }
 
-    /// The answer to a call that was not made.
+    /// Returns the answer to a call that was not made.
     fn refused(&self, tool: &str, message: String) -> CallToolResponse {
         self.tell(&Told { tool, bytes: 0, tokens: 0, sent: message.len() as u64, style: "refused" });
         CallToolResult::error(vec![ContentBlock::text(message)]).into()
@@ -220,7 +231,7 @@ impl<S: ServerHandler> Tidegate<S> {
         }
     }
 
-    /// Lists the tools that a caller may call, with ours, and without what they say of themselves.
+    /// Lists the tools that a caller may call, with ours, and without the rules that they declare.
     pub(super) fn listed(
         &self,
         mut asker: Asker,
@@ -242,7 +253,7 @@ impl<S: ServerHandler> Tidegate<S> {
         through(list, |json| gate.tools(caller, json, first_page))
     }
 
-    /// Reads a resource that is ours; `None` for one of the server's.
+    /// Reads a resource of ours; `None` for a resource of the server.
     pub(super) async fn read_ours(
         &self,
         uri: &str,
@@ -265,14 +276,14 @@ impl<S: ServerHandler> Tidegate<S> {
     }
 }
 
-/// Who asks, and the gate that keeps its results.
+/// A caller, and the gate that keeps its results.
 pub(super) struct Asker {
     pub(super) caller: Caller,
     pub(super) gate: Arc<Gate>,
 }
 
 impl Asker {
-    /// Does what may wait for the disk on a thread where that holds up nobody.
+    /// Runs work that may wait for the disk on a thread for blocking work.
     async fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Gate, &Caller) -> T + Send + 'static,
@@ -285,18 +296,6 @@ impl Asker {
     }
 }
 
-/// The style of an answer of the gate's, by how it begins.
-fn style_of(answer: &[u8]) -> &'static str {
-    let text = String::from_utf8_lossy(answer);
-    let begins = |words: &str| text.contains(&format!(r#""text":"{{\"{words}"#));
-    match () {
-        () if begins("preview") => "probe",
-        () if begins("summary") => "contract",
-        () if begins("error") => "error",
-        () => "overview",
-    }
-}
-
 fn bytes(value: &impl Serialize) -> Result<Vec<u8>, ErrorData> {
     serde_json::to_vec(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
@@ -305,7 +304,7 @@ fn parsed<T: DeserializeOwned>(json: &[u8]) -> Result<T, ErrorData> {
     serde_json::from_slice(json).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-/// Lets the gate change a value as JSON; one that it leaves alone is the same value.
+/// Lets the gate change a value as JSON; a value that it does not change stays the same.
 pub(super) fn through<T: Serialize + DeserializeOwned>(
     value: T,
     change: impl FnOnce(&[u8]) -> Option<Vec<u8>>,

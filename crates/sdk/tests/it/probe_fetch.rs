@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tidegate_sdk::{Dispatcher, Place, Rules, Tidegate, Tier};
+use tidegate_testkit::clock::SetClock;
 
 use crate::shop::Shop;
 use crate::{Client, ERAS};
@@ -84,8 +85,9 @@ async fn the_five_fields_are_in_the_schema_and_the_marks_are_not() {
 #[tokio::test]
 async fn tokens_expire_and_belong_to_their_tool() {
     for era in ERAS {
-        let shop = Shop::new();
-        let client = Client::connect(gated(&shop), era).await;
+        let (shop, clock) = (Shop::new(), Arc::new(SetClock::default()));
+        let server = gated(&shop).clock(Arc::<SetClock>::clone(&clock));
+        let client = Client::connect(server, era).await;
         let probe = client.json("products.search", json!({"items": 30})).await;
         let token = probe["continuation_token"].as_str().unwrap().to_owned();
         let page =
@@ -100,7 +102,7 @@ async fn tokens_expire_and_belong_to_their_tool() {
         ] {
             assert_eq!(client.tool_error(tool, json!({"continuation_token": token})).await, EXPIRED);
         }
-        tokio::time::sleep(Duration::from_millis(1100)).await;
+        clock.advance(Duration::from_secs(2));
         assert_eq!(client.tool_error("products.search", json!({"continuation_token": token})).await, EXPIRED);
         assert_eq!(shop.runs.load(Ordering::SeqCst), 1);
     }
@@ -209,5 +211,24 @@ async fn a_dispatcher_supports_the_negotiation() {
             client.tool_error("dispatch", json!({"tool": "dispatch"})).await.contains("cannot call itself")
         );
         assert_eq!(shop.runs.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test]
+async fn result_query_follows_what_a_tool_declares() {
+    for era in ERAS {
+        let shop = Shop::new();
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::Folder(Some(folder.path().to_owned()));
+        // The second client talks to a new process, which has not seen the tool yet.
+        let server = || Tidegate::wrap(shop.clone()).kept_in(place.clone()).quiet();
+        let client = Client::connect(server(), era).await;
+        client.told("products.search", json!({"items": 300})).await;
+        let resources = client.client.list_all_resources().await.unwrap();
+        let name = resources[0].name.clone();
+        for client in [client, Client::connect(server(), era).await] {
+            let page = client.text("result_query", json!({"id": name, "page": 2})).await;
+            assert!(page.contains("8-14 of 300"), "{page}");
+        }
     }
 }

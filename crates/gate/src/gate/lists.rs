@@ -1,0 +1,52 @@
+//! The few changes to lists and capabilities that tell a client what it can ask for.
+
+use serde_json::json;
+use tidegate_store::ArtifactStore;
+
+use super::Gate;
+use crate::caller::Caller;
+use crate::capabilities::{self, Capabilities};
+use crate::raw::{self, Edits};
+use crate::{reply, resources, tools};
+
+impl Gate {
+    /// Rewrites a page of `tools/list`; `None` where nothing changes. Sets the name of our tool in `caller`.
+    pub fn tools(&self, caller: &mut Caller, result: &[u8], first_page: bool) -> Option<Vec<u8>> {
+        let offer = |tool: &str, members: &[raw::Member<'_>], edits: &mut Edits| {
+            let policy = self.policy(tool);
+            if policy.negotiates() || policy.offers_output {
+                self.offered.offer(result, tool, &policy, members, edits);
+            }
+        };
+        let listed = tools::rewrite(caller, result, first_page, &offer);
+        caller.reader = listed.reader;
+        listed.result
+    }
+
+    /// Reads the capabilities of the upstream, and returns them with ours added; `None` in the second place where nothing
+    /// changes.
+    pub fn announce(&self, result: &[u8]) -> Option<(Capabilities, Option<Vec<u8>>)> {
+        capabilities::announce(result)
+    }
+
+    /// Adds the newest kept results to a list of resources, or returns a new list where the upstream has none.
+    pub fn resources(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
+        let keep = &self.setup.keep;
+        // A store that cannot be used lists nothing; storing or reading reports the error.
+        let artifacts = keep.open().and_then(|opened| opened.store.list(&keep.owner, resources::MAX_LISTED));
+        let entries = resources::entries(&artifacts.unwrap_or_default(), &caller.profile.meter);
+        match result {
+            Some(result) => resources::extend(result, "resources", &entries),
+            None => Some(reply::own_list(caller, json!({ "resources": entries }))),
+        }
+    }
+
+    /// Adds our template to a list of resource templates, or returns a new list where the upstream has none.
+    pub fn templates(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
+        let template = resources::template();
+        match result {
+            Some(result) => resources::extend(result, "resourceTemplates", &[template]),
+            None => Some(reply::own_list(caller, json!({ "resourceTemplates": [template] }))),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The flow as a whole: what passes, what is answered instead, and what follow-ups get from the store.
+
+use std::time::Duration;
+
+use tidegate_core::measure::{self, Meter};
+use tidegate_core::payload::Payload;
+use tidegate_query::{Limits, Worker};
+use tidegate_testkit::clock::SetClock;
+use tidegate_testkit::{make, sample};
+
+use super::*;
+use crate::keep::Place;
+use crate::policy::Rules;
+use crate::style::Style;
+use crate::style::probe::GONE;
+
+struct Fixture {
+    gate: Gate,
+    caller: Caller,
+    clock: Arc<SetClock>,
+}
+
+impl Fixture {
+    fn new(rules: Rules) -> Self {
+        let clock = Arc::new(SetClock::default());
+        let keep = Keep::of_user(Place::Memory).with_clock(Arc::<SetClock>::clone(&clock));
+        let gate = Gate::new(Setup {
+            keep: Arc::new(keep),
+            policies: Policies::of_defaults(rules),
+            engines: Queries::new(Limits::default(), Worker::new("tidegate".into())),
+            server: "test".into(),
+        });
+        Self { gate, caller: Caller::unknown(Vec::new()), clock }
+    }
+
+    fn decide(&self, result: &[u8]) -> Decision {
+        self.gate.decide(&self.caller, &called(), &result)
+    }
+
+    /// Lets a list of issues overflow, and returns the text of the answer.
+    fn overflow(&self) -> String {
+        text(&self.decide(&issues()).answer.unwrap())
+    }
+
+    fn query(&self, arguments: &Value) -> String {
+        text(&self.gate.query(&self.caller, Some(arguments.to_string().as_bytes())))
+    }
+
+    fn fetch(&self, arguments: &Value, allowed: bool) -> Value {
+        let result = self.gate.fetch(&self.caller, "list", arguments.to_string().as_bytes(), allowed);
+        serde_json::from_str(&text(&result)).unwrap()
+    }
+}
+
+fn called() -> Called {
+    Called { tool: "list".into(), ..Called::default() }
+}
+
+fn issues() -> Vec<u8> {
+    make::text_result(&sample::issues(200))
+}
+
+fn text(result: &[u8]) -> String {
+    let result: Value = serde_json::from_slice(result).unwrap();
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+/// The name of the kept result that an answer gives.
+fn name_in(answer: &str) -> String {
+    let at = answer.find("\"list-").unwrap_or_else(|| panic!("no name in {answer}"));
+    answer[at + 1..].split('"').next().unwrap().to_owned()
+}
+
+#[test]
+fn follow_ups_follow_what_the_tool_declares() {
+    let fixture = Fixture::new(Rules::default());
+    let rules = Rules { page_size: Some(3), budget_tokens: Some(700), ..Rules::default() };
+    fixture.gate.mark("list", &rules);
+    let name = name_in(&fixture.overflow());
+    let page = fixture.query(&json!({"id": name, "page": 2}));
+    assert!(page.contains("rows 4-6 of 200"), "{page}");
+    let summary = fixture.query(&json!({"id": name}));
+    assert!(Meter::default().count(&summary).0 <= 700, "{summary}");
+    let resource = fixture.gate.read_resource(&fixture.caller, &format!("ax://list/{name}?page=2")).unwrap();
+    assert!(String::from_utf8_lossy(&resource).contains("rows 4-6 of 200"));
+}
+
+#[test]
+fn the_summary_shows_the_fields_that_are_set_for_the_tool() {
+    let fixture = Fixture::new(Rules { fields: Some(vec!["number".into()]), ..Rules::default() });
+    let first = fixture.overflow();
+    assert!(first.lines().any(|line| line == "#,number"), "{first}");
+    let summary = fixture.query(&json!({"id": name_in(&first)}));
+    assert!(summary.lines().any(|line| line == "#,number"), "{summary}");
+}
+
+#[test]
+fn results_and_tokens_expire_by_the_clock() {
+    let fixture = Fixture::new(Rules { style: Some(Style::Probe), ..Rules::default() });
+    let probe: Value = serde_json::from_str(&fixture.overflow()).unwrap();
+    let fetch = json!({"continuation_token": probe["continuation_token"]});
+    assert_eq!(fixture.fetch(&fetch, true)["total"], 200);
+    assert_eq!(fixture.fetch(&fetch, false)["error"], GONE, "a caller who may not call the tool");
+    fixture.clock.advance(Duration::from_secs(299));
+    assert_eq!(fixture.fetch(&fetch, true)["total"], 200);
+    fixture.clock.advance(Duration::from_secs(2));
+    assert_eq!(fixture.fetch(&fetch, true)["error"], GONE);
+
+    let fixture = Fixture::new(Rules { ttl_seconds: Some(60), ..Rules::default() });
+    let name = name_in(&fixture.overflow());
+    assert!(fixture.query(&json!({"id": name, "page": 1})).contains("of 200"));
+    fixture.clock.advance(Duration::from_secs(61));
+    assert!(fixture.query(&json!({"id": name, "page": 1})).contains("expired"));
+}
+
+#[test]
+fn what_fits_is_what_decide_lets_pass() {
+    let fixture = Fixture::new(Rules::default());
+    let large = issues();
+    let counted = make::text_result(&"words of all kinds, ".repeat(300));
+    for (result, passes) in [(make::text_result("small"), true), (counted, true), (large, false)] {
+        assert_eq!(fixture.gate.fits(&fixture.caller, &called(), &result), passes);
+        let decision = fixture.decide(&result);
+        assert_eq!((decision.answer.is_none(), decision.step == "pass"), (passes, passes));
+    }
+}
+
+#[test]
+fn a_decision_says_what_the_result_costs() {
+    let fixture = Fixture::new(Rules::default());
+    let result = issues();
+    let payload = Payload::read_result(&result).unwrap();
+    let decision = fixture.decide(&result);
+    assert_eq!(decision.raw, Some(measure::cost(&payload, &fixture.caller.profile.meter).unwrap()));
+    assert_eq!(decision.step, "overview");
+}
+
+#[test]
+fn a_program_gets_the_result_whole() {
+    let fixture = Fixture::new(Rules::default());
+    let called = Called { by_program: true, ..called() };
+    let decision = fixture.gate.decide(&fixture.caller, &called, &issues().as_slice());
+    assert_eq!((decision.answer, decision.step), (None, "whole"));
+}
+
+#[test]
+fn an_rpc_error_keeps_its_code_and_gets_an_overview() {
+    let fixture = Fixture::new(Rules::default());
+    let small = br#"{"code":-32001,"message":"no"}"#.as_slice();
+    assert_eq!(fixture.gate.error(&fixture.caller, &called(), &small), None);
+    let large = json!({"code": -32001, "message": "it failed because ".repeat(2000)}).to_string();
+    let answer = fixture.gate.error(&fixture.caller, &called(), &large.as_bytes()).unwrap();
+    let answer: Value = serde_json::from_slice(&answer).unwrap();
+    assert_eq!(answer["code"], -32001);
+    assert!(answer["message"].as_str().unwrap().contains("result_query"), "{answer}");
+}
+
+#[test]
+fn a_session_that_reached_its_ceiling_is_told_so() {
+    let fixture = Fixture::new(Rules { session_max_bytes: Some(1000), ..Rules::default() });
+    let first = fixture.decide(&issues()).answer.unwrap();
+    let second = fixture.decide(&issues()).answer.unwrap();
+    assert!(first.len() > 2000 && second.len() <= 1696, "{} {}", first.len(), second.len());
+    assert!(String::from_utf8_lossy(&second).contains("more than 1000 bytes"));
+}

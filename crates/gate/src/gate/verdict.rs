@@ -1,0 +1,314 @@
+//! `measure -> fits?`: whether a result passes as it came. The rule stands here once.
+//!
+//! A verdict is reached by the cheapest sufficient look: by length alone, then by reading the result and counting up to
+//! the budget. The quick look, made where messages are read, never reads more than [`MAX_QUICK_BYTES`]; it applies the
+//! same rule and leaves the rest undecided.
+
+use tidegate_core::Bytes;
+use tidegate_core::budget::Budget;
+use tidegate_core::measure::{self, Cost, Fit, Meter};
+use tidegate_core::payload::{Form, Payload, PayloadError};
+use tidegate_core::source::Source;
+
+use crate::negotiation;
+use crate::policy::Policy;
+use crate::profile::Profile;
+use crate::raw::skim;
+use crate::style::Style;
+
+/// The most bytes of an error: one client cuts the middle out of longer ones, whatever it allows for results.
+const MAX_ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
+
+/// The most bytes that the quick look reads.
+const MAX_QUICK_BYTES: u64 = Budget::DEFAULT_BYTES.0;
+
+/// The bytes of an answer once a session has reached its ceiling: the smallest answer, and room to say why.
+const CEILING_BYTES: Bytes = Bytes(Budget::LEAST_BYTES.0 + 160);
+
+/// The most bytes of a `resultType`.
+const MAX_RESULT_TYPE_BYTES: u64 = 1024;
+
+/// What a call was answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// A result, which may itself say `isError`.
+    Result,
+    /// A JSON-RPC error.
+    RpcError,
+}
+
+/// How far a result may be read to reach a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// As far as takes no time: its length, or all of a small result.
+    Quick,
+    /// As far as necessary.
+    Full,
+}
+
+/// What becomes of a result.
+pub(super) enum Verdict<'v> {
+    /// It passes as it came; its cost, where it was counted.
+    Pass(Option<Cost>),
+    /// It is stored, and answered in a style within a budget.
+    Shape { payload: Payload<'v>, style: Style, budget: Budget },
+    /// It cannot be read.
+    Unreadable(PayloadError),
+    /// The quick look was not enough.
+    Undecided,
+}
+
+/// What the answer to one call may cost, and why.
+pub(super) struct Terms<'t> {
+    pub(super) policy: &'t Policy,
+    profile: &'t Profile,
+    budget: Budget,
+    /// The ceiling of the session, where it has been reached.
+    pub(super) ceiling: Option<u64>,
+    /// Whether the call asks for all of the result.
+    pub(super) full: bool,
+}
+
+impl<'t> Terms<'t> {
+    /// Returns the terms of a call in a session that was sent so many bytes; `full` is whether the call asks for all of
+    /// its result.
+    pub(super) fn new(policy: &'t Policy, profile: &'t Profile, sent_bytes: u64, full: bool) -> Self {
+        let usual = policy.budget(profile);
+        let ceiling = policy.session_max_bytes.filter(|ceiling| sent_bytes >= *ceiling);
+        let budget = match (ceiling, full) {
+            (Some(_), _) => usual.with_bytes(CEILING_BYTES.min(usual.bytes)),
+            (None, true) => policy.full(profile),
+            (None, false) => usual,
+        };
+        Self { policy, profile, budget, ceiling, full: full && ceiling.is_none() }
+    }
+
+    /// Decides what becomes of a result.
+    pub(super) fn verdict<'v>(&self, result: &'v dyn Source, outcome: Outcome, look: Look) -> Verdict<'v> {
+        let (budget, meter) = (&self.budget, &self.profile.meter);
+        let probe = |bytes: u64| self.policy.probes(bytes) && !self.full && outcome == Outcome::Result;
+        let may_probe = probe(result.len());
+        if !may_probe
+            && let Some(bytes) = result.as_slice()
+            && measure::fits_unread(bytes, budget, meter).is_some()
+        {
+            return Verdict::Pass(None);
+        }
+        if look == Look::Quick && result.len() > budget.bytes.0.min(MAX_QUICK_BYTES) {
+            return Verdict::Undecided;
+        }
+        let payload = match Payload::read_result(result) {
+            Ok(payload) => payload,
+            Err(error) => return Verdict::Unreadable(error),
+        };
+        let is_error = payload.is_error == Some(true);
+        let budget = match is_error {
+            true => budget.with_bytes(budget.bytes.min(MAX_ERROR_BYTES)),
+            false => *budget,
+        };
+        // Pictures cost by their size, not by their bytes.
+        let probes = may_probe && !is_error && probe(measure::bytes(&payload).0);
+        if (!probes || negotiation::is_envelope(&payload))
+            && let Some(cost) = fitting_cost(&payload, &budget, meter)
+        {
+            return Verdict::Pass(cost);
+        }
+        if !is_final(&payload) {
+            return Verdict::Pass(None);
+        }
+        let style = match self.policy.style {
+            _ if probes => Style::Probe,
+            _ if self.full => Style::Overview,
+            // An error is shown as it is, except by the contract, which has a field for it.
+            _ if outcome == Outcome::RpcError => Style::Overview,
+            Style::Probe | Style::Error if is_error => Style::Overview,
+            style => style,
+        };
+        // A full output above its cap is attached, beside an answer of the usual size.
+        let budget = if self.full { self.policy.budget(self.profile) } else { budget };
+        Verdict::Shape { payload, style, budget }
+    }
+}
+
+/// Returns the cost of a result that fits, as far as it was counted; `None` where the result does not fit.
+fn fitting_cost(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> Option<Option<Cost>> {
+    match measure::fits(payload, budget, meter) {
+        Ok(Fit::Fits(tokens)) => Some(tokens.map(|tokens| Cost {
+            tokens,
+            estimated: meter.is_estimate(),
+            bytes: measure::bytes(payload),
+        })),
+        _ => None,
+    }
+}
+
+/// Returns whether this is the result of the tool, and not a request for input or the promise of a task.
+fn is_final(payload: &Payload<'_>) -> bool {
+    let asks = |kind: &[u8]| kind == br#""input_required""#;
+    if payload.form != Form::Plain {
+        let kind = payload.others.iter().find(|member| member.key == "resultType");
+        return !kind
+            .filter(|kind| kind.value.len() <= MAX_RESULT_TYPE_BYTES)
+            .and_then(|kind| kind.value.read(payload.source()).ok())
+            .is_some_and(|kind| asks(&kind));
+    }
+    let whole = 0..usize::try_from(payload.source().len()).unwrap_or(usize::MAX);
+    let members = skim::members(payload.source(), &whole).unwrap_or_default();
+    let find = |key: &str| members.iter().find(|member| member.key == key);
+    let names_task = |task: &skim::Skimmed| {
+        skim::members(payload.source(), &task.value)
+            .is_ok_and(|members| members.iter().any(|member| member.key == "taskId"))
+    };
+    let promise = find("taskId").is_some() || find("task").is_some_and(names_task);
+    !promise && !find("resultType").is_some_and(|kind| asks(&kind.head))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_testkit::make;
+
+    use super::*;
+    use crate::policy::{Policies, Rules};
+
+    /// A verdict in one word, for comparison.
+    fn verdict(rules: Rules, full: bool, result: &[u8], outcome: Outcome, look: Look) -> String {
+        let policy = Policies::of_defaults(rules).of_tool("list");
+        let profile = Profile::strictest();
+        let terms = Terms::new(&policy, &profile, 5000, full);
+        match terms.verdict(&result, outcome, look) {
+            Verdict::Pass(_) => "pass".into(),
+            Verdict::Shape { style, budget, .. } => format!("{} {}", style.name(), budget.bytes.0),
+            Verdict::Unreadable(error) => error.to_string(),
+            Verdict::Undecided => "undecided".into(),
+        }
+    }
+
+    fn full_look(rules: Rules, result: &[u8]) -> String {
+        verdict(rules, false, result, Outcome::Result, Look::Full)
+    }
+
+    fn of_style(style: Style) -> Rules {
+        Rules { style: Some(style), ..Rules::default() }
+    }
+
+    fn large() -> Vec<u8> {
+        make::text_result(&"many words ".repeat(9000))
+    }
+
+    fn failed(text: &str) -> Vec<u8> {
+        let text = serde_json::Value::String(text.to_owned());
+        format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true}}"#).into_bytes()
+    }
+
+    #[test]
+    fn the_quick_look_never_contradicts_the_full_one() {
+        let samples = [
+            make::text_result("small"),
+            make::text_result(&"words of all kinds, ".repeat(300)),
+            make::text_result(&"{}[]()".repeat(1600)),
+            large(),
+            failed(&"it failed ".repeat(900)),
+            br#"{"resultType":"input_required","inputRequests":{}}"#.to_vec(),
+            br#"{"task":{"taskId":"1"}}"#.to_vec(),
+            b"no json".to_vec(),
+        ];
+        let rules = [
+            Rules::default(),
+            of_style(Style::Probe),
+            Rules { probe_when: Some(crate::style::ProbeWhen::Always), ..of_style(Style::Probe) },
+            Rules { auto_negotiate_bytes: Some(100), ..Rules::default() },
+            Rules { session_max_bytes: Some(10), ..Rules::default() },
+            Rules { budget_tokens: Some(300), ..Rules::default() },
+        ];
+        for (number, result) in samples.iter().enumerate() {
+            for rules in &rules {
+                for full in [true, false] {
+                    for outcome in [Outcome::Result, Outcome::RpcError] {
+                        let look = |look| verdict(rules.clone(), full, result, outcome, look);
+                        let (quick, thorough) = (look(Look::Quick), look(Look::Full));
+                        assert!(
+                            quick == thorough || quick == "undecided",
+                            "sample {number}: {quick}, {thorough} under {rules:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_shaped_in_the_style_of_the_tool() {
+        for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
+            let said = full_look(of_style(style), &large());
+            assert_eq!(said, format!("{} 10240", style.name()));
+            assert_eq!(full_look(of_style(style), &make::text_result("small")), "pass");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_tool_is_shown_as_it_is() {
+        let large = failed(&"it failed ".repeat(9000));
+        for (style, shown) in
+            [(Style::Probe, "overview"), (Style::Error, "overview"), (Style::Contract, "contract")]
+        {
+            assert_eq!(full_look(of_style(style), &large), format!("{shown} 10240"));
+            let rpc = verdict(of_style(style), false, &large, Outcome::RpcError, Look::Full);
+            assert_eq!(rpc, "overview 10240");
+        }
+        // Whatever the budget, an error has at most the bytes that no client cuts.
+        let wide = Rules { max_bytes: Some(40_000), budget_tokens: Some(9000), ..Rules::default() };
+        assert_eq!(full_look(wide, &large), "overview 10240");
+    }
+
+    #[test]
+    fn a_probe_is_answered_whatever_the_size_where_that_is_set() {
+        let always = Rules { probe_when: Some(crate::style::ProbeWhen::Always), ..of_style(Style::Probe) };
+        let small = make::text_result("small");
+        assert_eq!(full_look(always.clone(), &small), "probe 10240");
+        assert_eq!(verdict(always.clone(), true, &small, Outcome::Result, Look::Full), "pass");
+        assert_eq!(full_look(always.clone(), &failed("it failed")), "pass");
+        let envelope = make::text_result(
+            r#"{"preview":"x","total_size":1,"available_modes":[],"continuation_token":"t"}"#,
+        );
+        assert_eq!(full_look(always, &envelope), "pass", "a server that negotiates by itself");
+        let over = Rules { auto_negotiate_bytes: Some(30), ..Rules::default() };
+        assert_eq!(full_look(over.clone(), &small), "probe 10240");
+        let under = Rules { auto_negotiate_bytes: Some(3000), ..Rules::default() };
+        assert_eq!(full_look(under, &small), "pass");
+    }
+
+    #[test]
+    fn a_session_at_its_ceiling_gets_the_smallest_answers() {
+        let rules = Rules { session_max_bytes: Some(5000), ..Rules::default() };
+        assert_eq!(full_look(rules.clone(), &large()), "overview 1696");
+        // A call for all of the result cannot pass the ceiling.
+        assert_eq!(verdict(rules, true, &large(), Outcome::Result, Look::Full), "overview 1696");
+        let above = Rules { session_max_bytes: Some(5001), ..Rules::default() };
+        assert_eq!(full_look(above, &large()), "overview 10240");
+    }
+
+    #[test]
+    fn what_is_not_final_passes_whatever_its_size() {
+        let long = "x".repeat(50_000);
+        for result in [
+            format!(r#"{{"resultType":"input_required","inputRequests":{{"a":"{long}"}}}}"#),
+            format!(r#"{{"task":{{"taskId":"1","note":"{long}"}}}}"#),
+        ] {
+            assert_eq!(full_look(Rules::default(), result.as_bytes()), "pass");
+        }
+    }
+
+    #[test]
+    fn a_count_that_was_made_is_handed_on() {
+        let policy = Policies::default().of_tool("list");
+        let profile = Profile::strictest();
+        let terms = Terms::new(&policy, &profile, 0, false);
+        let counted = make::text_result(&"words of all kinds, ".repeat(300));
+        let source = counted.as_slice();
+        let Verdict::Pass(Some(cost)) = terms.verdict(&source, Outcome::Result, Look::Full) else {
+            panic!("it fits, and must be counted to know");
+        };
+        let payload = Payload::read_result(&source).unwrap();
+        assert_eq!(cost, measure::cost(&payload, &profile.meter).unwrap());
+    }
+}

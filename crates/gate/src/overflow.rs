@@ -1,0 +1,393 @@
+//! `store -> shape -> respond`: one result that does not pass, on its way to the caller.
+//!
+//! The result is stored before its answer leaves. Storing takes about as long as reading and composing, so for large
+//! results both run at the same time. The result is counted once; the count goes into the store, the ledger and the
+//! frame of the answer. Whatever fails, the answer says that the tool did run.
+
+use std::cell::OnceCell;
+use std::io;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::{Handle, handle_name};
+use tidegate_core::measure::Cost;
+use tidegate_core::outline::Outline;
+use tidegate_core::payload::Payload;
+use tidegate_core::shape::{Prepared, Request, Step};
+use tidegate_core::source::Source;
+use tidegate_core::view::{Dataset, Query, View, cursor};
+use tidegate_core::{Bytes, Tokens};
+use tidegate_store::{ArtifactId, Description, StoreError};
+
+use crate::caller::Caller;
+use crate::error::causes;
+use crate::gate::Called;
+use crate::keep::Keep;
+use crate::policy::{OnStoreFailure, Policy};
+use crate::profile::OutputSchema;
+use crate::raw;
+use crate::style::contract::Contract;
+use crate::style::error::Exceeded;
+use crate::style::probe::{self, Bound};
+use crate::style::{AnswerLimits, Style};
+use crate::{reply, resources, schema};
+
+/// One result that does not pass, and how it is answered.
+pub(crate) struct Overflow<'p> {
+    pub(crate) keep: &'p Keep,
+    /// The server's name.
+    pub(crate) server: &'p str,
+    pub(crate) caller: &'p Caller,
+    pub(crate) called: &'p Called,
+    pub(crate) policy: &'p Policy,
+    pub(crate) budget: Budget,
+    pub(crate) style: Style,
+    /// Whether the complete result is attached as a resource, whatever the client.
+    pub(crate) attached: bool,
+    /// The ceiling of the session, where it has been reached.
+    pub(crate) ceiling: Option<u64>,
+}
+
+/// The answer that is sent instead of a result, and what the ledger records of it.
+pub(crate) struct Shaped {
+    /// The serialized answer.
+    pub(crate) result: Vec<u8>,
+    pub(crate) step: &'static str,
+    /// What the result of the tool costs.
+    pub(crate) raw: Cost,
+    /// What the answer costs.
+    pub(crate) sent: Cost,
+    pub(crate) artifact: Option<String>,
+    /// Bytes that the result takes in the store.
+    pub(crate) stored_bytes: u64,
+}
+
+/// The size from which a result is stored on a second thread while it is read.
+const MIN_PARALLEL_BYTES: u64 = 256 * 1024;
+
+const NO_COST: Cost = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0) };
+
+impl Overflow<'_> {
+    /// Stores the result, and answers with what fits.
+    pub(crate) fn shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Shaped {
+        self.try_shape(payload, body)
+            .unwrap_or_else(|error| Shaped::unreadable(self.caller, self.called, &error))
+    }
+
+    fn try_shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> io::Result<Shaped> {
+        let text = payload.joined_text();
+        let text = text.as_ref();
+        let new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
+        let (new, id) = (&new, &new.id);
+        let (described, awaited) = sync_channel(1);
+        let store = move || {
+            let known: OnceCell<Description> = OnceCell::new();
+            let gave_up = |_| StoreError::Source(io::ErrorKind::Interrupted.into());
+            self.keep.put(new, body, &|| match known.get() {
+                Some(description) => Ok(description.clone()),
+                None => {
+                    let description = awaited.recv().map_err(gave_up)?;
+                    Ok(known.get_or_init(|| description).clone())
+                }
+            })
+        };
+        let read = move || {
+            let prepared = Prepared::with_hints(payload, text, &self.policy.hints)?;
+            let outline = prepared.outline()?;
+            let description = Keep::description(&outline, self.raw_cost(&prepared)?.tokens.0);
+            // A store that failed meanwhile needs no description.
+            let _ = described.send(description);
+            let shaped = self.kept(&prepared, &outline, id)?;
+            io::Result::Ok((prepared, shaped))
+        };
+        let (read, stored) = if body.len() < MIN_PARALLEL_BYTES {
+            (read(), store())
+        } else {
+            thread::scope(|scope| {
+                let storing = scope.spawn(store);
+                let read = read();
+                (read, storing.join().unwrap_or_else(|_| Err(StoreError::Unusable("it failed".into()))))
+            })
+        };
+        let (prepared, shaped) = read?;
+        match stored {
+            Ok(kept) => Ok(Shaped { stored_bytes: kept.stored_bytes, ..shaped }),
+            Err(error) => self.lost(&prepared, &error),
+        }
+    }
+
+    /// Returns what the result of the tool costs, which is counted once.
+    fn raw_cost(&self, prepared: &Prepared<'_>) -> io::Result<Cost> {
+        prepared.cost(&self.caller.profile.meter)
+    }
+
+    /// The answer where the result is stored under an id.
+    fn kept(&self, prepared: &Prepared<'_>, outline: &Outline, id: &ArtifactId) -> io::Result<Shaped> {
+        if self.style != Style::Overview {
+            return self.styled(prepared, outline, id);
+        }
+        let name = handle_name(&self.called.tool, id.as_str());
+        let kept = self.keep.retention_note(self.policy.ttl);
+        let linked = self.caller.profile.resource_link || self.attached;
+        let link = linked.then(|| resources::link(&self.called.tool, self.policy.domain.as_deref(), id));
+        let handle = Handle::kept(&name, &kept);
+        // There is room for one block: the reason for a small answer goes before the link, which the text has anyway.
+        let beside = self.ceiling.map(ceiling_block).or(link).unwrap_or_default();
+        self.overview(prepared, handle, &beside, Some(id.to_string()))
+    }
+
+    /// The answer in another style than the overview.
+    fn styled(&self, prepared: &Prepared<'_>, outline: &Outline, id: &ArtifactId) -> io::Result<Shaped> {
+        let raw = self.raw_cost(prepared)?;
+        let tool = self.called.tool.as_str();
+        let payload = prepared.payload();
+        let data = Dataset::new(payload.source(), outline);
+        let limits = AnswerLimits { caller: self.caller, budget: self.budget, values: self.policy.limits };
+        let total_size = match data.text_bytes()? {
+            0 => payload.source().len(),
+            bytes => bytes,
+        };
+        // Without a store there is nothing to seal; `lost` then replaces this answer.
+        let opened = self.keep.open().ok();
+        let seal = |bytes: &[u8]| {
+            opened.as_ref().map_or([0; cursor::SEAL], |opened| opened.seal(&self.keep.owner, id, bytes))
+        };
+        let text = match self.style {
+            Style::Probe => {
+                let bound = Bound { server: self.server, tool, who: &self.caller.who };
+                let expires = self.keep.clock().now().after(self.policy.token_life);
+                probe::envelope(&data, total_size, &bound.token(id, expires, seal), limits)?
+            }
+            Style::Contract => {
+                let reference = resources::uri(tool, self.policy.domain.as_deref(), id);
+                let view = View::Page { number: 2, size: Some(self.policy.limits.array_items as u64) };
+                let cursor = cursor::encode(&Query { view, fields: Vec::new(), position: 0 }, seal);
+                let (reference, cursor) = (Some(reference.as_str()), Some(cursor.as_str()));
+                let success = payload.is_error != Some(true);
+                Contract { tool, success, reference, cursor, total_size }.text(&data, limits)?
+            }
+            Style::Error | Style::Overview => {
+                let name = handle_name(tool, id.as_str());
+                let kept = self.keep.retention_note(self.policy.ttl);
+                let handle = Some((name.as_str(), kept.as_str()));
+                let (tokens, budget, reader) = (raw.tokens.0, self.budget.tokens.0, self.caller.reader);
+                Exceeded { tool, tokens, budget, handle, reader }.text()
+            }
+        };
+        let mut result = limits.result(&text, payload.is_error == Some(true));
+        if let Some(ceiling) = self.ceiling {
+            result = raw::added(&result, &["content"], ceiling_block(ceiling).as_bytes());
+        }
+        let sent = Cost {
+            tokens: self.caller.profile.meter.count(&text),
+            estimated: raw.estimated,
+            bytes: Bytes(result.len() as u64),
+        };
+        let (step, artifact) = (self.style.name(), Some(id.to_string()));
+        Ok(Shaped { result, step, raw, sent, artifact, stored_bytes: 0 })
+    }
+
+    /// The answer where the result could not be stored.
+    fn lost(&self, prepared: &Prepared<'_>, error: &StoreError) -> io::Result<Shaped> {
+        let raw = self.raw_cost(prepared)?;
+        let why = causes(error);
+        match self.policy.on_store_failure {
+            OnStoreFailure::Overview => self.overview(prepared, Handle::lost(&why), "", None),
+            OnStoreFailure::Error => {
+                let tool = &self.called.tool;
+                let message = format!(
+                    "{tool} did run and returned {} bytes, which could not be kept: {why}. Call {tool} again only if it \
+                     is safe to repeat.",
+                    raw.bytes
+                );
+                Ok(Shaped { raw, ..Shaped::of_text(self.caller, &message) })
+            }
+        }
+    }
+
+    /// The overview, with a block beside its text where there is room for it.
+    fn overview(
+        &self,
+        prepared: &Prepared<'_>,
+        handle: Handle<'_>,
+        beside: &str,
+        artifact: Option<String>,
+    ) -> io::Result<Shaped> {
+        let meter = self.caller.profile.meter;
+        let union = self.caller.profile.output_schema == OutputSchema::Union;
+        let (beside, reserved) = self.affordable(beside);
+        let mut budget = Budget {
+            tokens: self.budget.tokens - reserved.tokens,
+            bytes: self.budget.bytes - reserved.bytes,
+        };
+        if union {
+            // The text is sent twice, in two channels, but a model reads one of them.
+            budget.bytes = Bytes(budget.bytes.0.saturating_sub(STRUCTURED_BYTES) / 2);
+        }
+        let shaped = prepared.shape(&Request {
+            tool: &self.called.tool,
+            arguments: self.called.arguments.as_deref(),
+            handle: handle.read_with(self.caller.reader),
+            budget,
+            meter,
+        })?;
+        let mut result = shaped.result.unwrap_or_default();
+        if !beside.is_empty() {
+            result = raw::added(&result, &["content"], beside.as_bytes());
+        }
+        if union {
+            let text = serde_json::Value::String(shaped.text);
+            let member = format!("\"structuredContent\":{{\"{}\":{text}}}", schema::MEMBER);
+            result = raw::added(&result, &[], member.as_bytes());
+        }
+        let step = if shaped.step == Step::Lossless { "lossless" } else { "overview" };
+        let sent = Cost {
+            tokens: shaped.shaped.tokens + reserved.tokens,
+            bytes: Bytes(result.len() as u64),
+            ..shaped.shaped
+        };
+        Ok(Shaped { result, step, raw: shaped.raw, sent, artifact, stored_bytes: 0 })
+    }
+
+    /// Returns a block beside the text with its cost; nothing where the budget is too small for it.
+    fn affordable<'b>(&self, beside: &'b str) -> (&'b str, Cost) {
+        let cost = Cost {
+            tokens: self.caller.profile.meter.count(beside),
+            estimated: false,
+            bytes: Bytes(beside.len() as u64 + 1),
+        };
+        let small = self.budget.tokens - cost.tokens < Budget::LEAST_TOKENS
+            || self.budget.bytes - cost.bytes < Budget::LEAST_BYTES;
+        if beside.is_empty() || small { ("", NO_COST) } else { (beside, cost) }
+    }
+}
+
+/// The block that says why an answer is so small.
+fn ceiling_block(ceiling: u64) -> String {
+    let text =
+        format!("This session has been sent more than {ceiling} bytes: answers are as small as they can be.");
+    serde_json::json!({ "type": "text", "text": text }).to_string()
+}
+
+/// Bytes of the JSON around the text in `structuredContent`.
+const STRUCTURED_BYTES: u64 = 40;
+
+impl Shaped {
+    /// The answer where the result cannot be read any more, as from a disk that fails.
+    pub(crate) fn unreadable(caller: &Caller, called: &Called, error: &dyn std::error::Error) -> Self {
+        let tool = &called.tool;
+        let why = causes(error);
+        let message = format!("{tool} did run, but its result could not be read: {why}. Nothing was kept.");
+        Self::of_text(caller, &message)
+    }
+
+    /// The answer where the engine failed.
+    pub(crate) fn failed(caller: &Caller, called: &Called) -> Self {
+        let tool = &called.tool;
+        let message = format!(
+            "{tool} did run, but tidegate failed on its result, which was not kept. Call {tool} again only if it is \
+             safe to repeat, with arguments that give a smaller result."
+        );
+        Self::of_text(caller, &message)
+    }
+
+    fn of_text(caller: &Caller, message: &str) -> Self {
+        let result = reply::text_result(caller, message, true);
+        let sent = Cost {
+            tokens: caller.profile.meter.count(message),
+            estimated: caller.profile.meter.is_estimate(),
+            bytes: Bytes(result.len() as u64),
+        };
+        Self { result, step: "error", raw: NO_COST, sent, artifact: None, stored_bytes: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use tidegate_store::ArtifactStore;
+    use tidegate_testkit::{make, sample};
+
+    use super::*;
+    use crate::keep::Place;
+    use crate::policy::{Policies, Rules};
+
+    /// Shapes a result in a style, and returns the answer with what is in the store then.
+    fn shape(place: Place, rules: Rules, style: Style, body: &[u8]) -> (Shaped, u64) {
+        let keep = Keep::of_user(place);
+        let caller = Caller::unknown(Vec::new());
+        let called = Called { tool: "list".into(), ..Called::default() };
+        let policy = Policies::of_defaults(rules).of_tool("list");
+        let overflow = Overflow {
+            keep: &keep,
+            server: "test",
+            caller: &caller,
+            called: &called,
+            policy: &policy,
+            budget: policy.budget(&caller.profile),
+            style,
+            attached: false,
+            ceiling: None,
+        };
+        let shaped = overflow.shape(&Payload::read_result(&body).unwrap(), &body);
+        let stored = keep.open().map_or(0, |opened| opened.store.usage().unwrap().artifacts);
+        (shaped, stored)
+    }
+
+    fn text(shaped: &Shaped) -> String {
+        let result: Value = serde_json::from_slice(&shaped.result).unwrap();
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    /// A place where no store can be opened: a folder below a file.
+    fn broken() -> (tempfile::NamedTempFile, Place) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let place = Place::Folder(Some(file.path().join("data")));
+        (file, place)
+    }
+
+    #[test]
+    fn every_style_stores_the_result_and_fits() {
+        // The second is stored on a thread of its own.
+        for issues in [100, 3000] {
+            let body = make::text_result(&sample::issues(issues));
+            assert_eq!(body.len() as u64 >= MIN_PARALLEL_BYTES, issues > 100);
+            for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
+                let (shaped, stored) = shape(Place::Memory, Rules::default(), style, &body);
+                assert_eq!((shaped.step, stored), (style.name(), 1));
+                assert!(shaped.artifact.is_some() && shaped.stored_bytes > 0);
+                assert!(shaped.sent.tokens.0 <= 2000 && shaped.result.len() <= 10_240);
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_that_cannot_be_stored_is_answered_as_the_policy_says() {
+        let body = make::text_result(&sample::issues(100));
+        let (_file, place) = broken();
+        for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
+            let (shaped, _) = shape(place.clone(), Rules::default(), style, &body);
+            assert_eq!((shaped.step, &shaped.artifact), ("overview", &None));
+            assert!(text(&shaped).contains("could not be kept"), "{}", text(&shaped));
+        }
+        let rules = Rules { on_store_failure: Some(OnStoreFailure::Error), ..Rules::default() };
+        let (shaped, _) = shape(place, rules, Style::Overview, &body);
+        assert_eq!(shaped.step, "error");
+        assert!(text(&shaped).starts_with("list did run and returned"), "{}", text(&shaped));
+        assert!(shaped.raw.bytes.0 > 0);
+    }
+
+    #[test]
+    fn an_answer_says_that_the_tool_did_run_whatever_failed() {
+        let caller = Caller::unknown(Vec::new());
+        let called = Called { tool: "list".into(), ..Called::default() };
+        for shaped in [
+            Shaped::failed(&caller, &called),
+            Shaped::unreadable(&caller, &called, &io::Error::other("gone")),
+        ] {
+            assert!(text(&shaped).starts_with("list did run, but "), "{}", text(&shaped));
+            assert_eq!((shaped.step, shaped.artifact), ("error", None));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The hard limits of the response contract: a JSON value cut down until every array, string, log and nesting is
+//! within its limit and the whole within its bytes, with a mark wherever something was cut.
+//!
+//! An array that is too long becomes `{"items": [...], "totalCount": n, "showing": k}`; a string that is too long
+//! ends with `...`; a text of too many lines keeps its first and last with the number between; what is nested too
+//! deep is named by its size. If the whole is still too large, the limits are halved until it is not. Numbers, the order
+//! of keys and duplicate keys stay as written.
+//!
+//! ```
+//! use tidegate_gate::style::limits::HardLimits;
+//!
+//! let limits = HardLimits { array_items: 2, ..HardLimits::default() };
+//! let cut = limits.apply("[1, 2, 3.0]").unwrap();
+//! assert_eq!(cut, r#"{"items":[1,2],"totalCount":3,"showing":2}"#);
+//! ```
+
+use serde::de::IgnoredAny;
+use tidegate_core::Bytes;
+use tidegate_core::source::Span;
+use tidegate_core::text::Text;
+
+use super::{cut, quoted};
+use crate::raw::{self, Place};
+
+/// The most elements of one container that are read; more than any limit shows.
+const MAX_READ_ELEMENTS: usize = 512;
+/// The most values that are read of one document.
+const MAX_READ_VALUES: usize = 20_000;
+/// The fewest characters that a key or a number is cut to.
+const MIN_NAME_CHARS: usize = 40;
+
+/// The most that a response may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HardLimits {
+    /// Bytes of the whole.
+    pub bytes: Bytes,
+    /// Containers inside one another.
+    pub depth: usize,
+    /// Elements of an array.
+    pub array_items: usize,
+    /// Characters of a string.
+    pub string_chars: usize,
+    /// Lines of a text.
+    pub log_lines: usize,
+}
+
+impl Default for HardLimits {
+    fn default() -> Self {
+        Self { bytes: Bytes(10 * 1024), depth: 4, array_items: 10, string_chars: 500, log_lines: 20 }
+    }
+}
+
+/// A value, as far as it is needed.
+enum Value<'j> {
+    /// A number, `true`, `false` or `null`, as written.
+    Literal(&'j str),
+    String(String),
+    Array(Elements<Value<'j>>),
+    Object(Elements<(String, Value<'j>)>),
+    /// A container that is nested too deep; its size in bytes.
+    Unread(usize),
+}
+
+/// The elements that were read, and how many there are.
+struct Elements<T> {
+    read: Vec<T>,
+    total: usize,
+}
+
+impl HardLimits {
+    /// Returns a JSON value cut down to the limits; `None` where the text is no JSON value.
+    pub fn apply(&self, json: &str) -> Option<String> {
+        serde_json::from_str::<IgnoredAny>(json).ok()?;
+        let mut reader = Reader { json, max_depth: self.depth, values_left: MAX_READ_VALUES };
+        let value = reader.value(&raw::whole(json.as_bytes())?, 0)?;
+        let mut limits = *self;
+        loop {
+            let mut out = String::new();
+            limits.write(&value, &mut out);
+            if out.len() as u64 <= self.bytes.0 {
+                return Some(out);
+            }
+            if limits.array_items == 0 && limits.string_chars == 0 {
+                return Some(truncated(json.len()));
+            }
+            limits.array_items /= 2;
+            limits.string_chars /= 2;
+            limits.log_lines = (limits.log_lines / 2).max(2);
+        }
+    }
+
+    fn write(&self, value: &Value<'_>, out: &mut String) {
+        match value {
+            Value::Literal(raw) if raw.len() <= self.string_chars.max(MIN_NAME_CHARS) => out.push_str(raw),
+            Value::Literal(raw) => self.write_string(raw, out),
+            Value::String(text) => self.write_string(text, out),
+            Value::Array(elements) => self.write_array(elements, out),
+            Value::Object(members) => self.write_object(members, out),
+            Value::Unread(bytes) => out.push_str(&truncated(*bytes)),
+        }
+    }
+
+    fn write_array(&self, elements: &Elements<Value<'_>>, out: &mut String) {
+        let shown = elements.read.len().min(self.array_items);
+        let is_cut = shown < elements.total;
+        out.push_str(if is_cut { "{\"items\":[" } else { "[" });
+        for (index, element) in elements.read[..shown].iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            self.write(element, out);
+        }
+        out.push(']');
+        if is_cut {
+            out.push_str(&format!(",\"totalCount\":{},\"showing\":{shown}}}", elements.total));
+        }
+    }
+
+    fn write_object(&self, members: &Elements<(String, Value<'_>)>, out: &mut String) {
+        // Keys are structure, not a list: they are cut only where the bytes demand it.
+        let shown = if self.array_items == 0 { 0 } else { members.read.len() };
+        out.push('{');
+        for (index, (key, member)) in members.read[..shown].iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            push_string(&cut(key, self.string_chars.max(MIN_NAME_CHARS)), out);
+            out.push(':');
+            self.write(member, out);
+        }
+        let left = members.total - shown;
+        if left > 0 {
+            out.push_str(&format!("{}\"...\":\"{left} more keys\"", if shown > 0 { "," } else { "" }));
+        }
+        out.push('}');
+    }
+
+    fn write_string(&self, text: &str, out: &mut String) {
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() > self.log_lines && self.log_lines >= 2 {
+            let (head, tail) = (self.log_lines.div_ceil(2), self.log_lines / 2);
+            let between = lines.len() - head - tail;
+            // Each line gets its share of the characters, so that the beginning does not push out the end.
+            let share = (self.string_chars / (self.log_lines + 1)).max(16);
+            let mut shown: Vec<String> = lines[..head].iter().map(|line| cut(line, share)).collect();
+            shown.push(format!("... {between} lines omitted ..."));
+            shown.extend(lines[lines.len() - tail..].iter().map(|line| cut(line, share)));
+            return push_string(&shown.join("\n"), out);
+        }
+        push_string(&cut(text, self.string_chars), out);
+    }
+}
+
+/// Says how large a value is that is not shown.
+fn truncated(bytes: usize) -> String {
+    format!("\"[truncated: {bytes} bytes]\"")
+}
+
+/// Appends a JSON string; the line separators that some clients take for the end of a line are escaped.
+fn push_string(text: &str, out: &mut String) {
+    let json = quoted(text);
+    match json.contains(['\u{2028}', '\u{2029}', '\u{85}']) {
+        false => out.push_str(&json),
+        true => out.push_str(
+            &json.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029").replace('\u{85}', "\\u0085"),
+        ),
+    }
+}
+
+struct Reader<'j> {
+    json: &'j str,
+    max_depth: usize,
+    values_left: usize,
+}
+
+impl<'j> Reader<'j> {
+    fn value(&mut self, place: &Place, depth: usize) -> Option<Value<'j>> {
+        let bytes = self.json.as_bytes();
+        self.values_left = self.values_left.saturating_sub(1);
+        match bytes.get(place.start)? {
+            b'"' => self.string(place).map(Value::String),
+            b'{' | b'[' if depth >= self.max_depth || self.values_left == 0 => {
+                Some(Value::Unread(place.len()))
+            }
+            b'[' => {
+                let places = raw::elements(bytes, place)?;
+                let read = places.iter().take(MAX_READ_ELEMENTS);
+                let read = read.map(|element| self.value(element, depth + 1)).collect::<Option<_>>()?;
+                Some(Value::Array(Elements { read, total: places.len() }))
+            }
+            b'{' => {
+                let members = raw::members(bytes, place)?;
+                let mut read = Vec::new();
+                for member in members.iter().take(MAX_READ_ELEMENTS) {
+                    read.push((member.key.to_string(), self.value(&member.value, depth + 1)?));
+                }
+                Some(Value::Object(Elements { read, total: members.len() }))
+            }
+            _ => Some(Value::Literal(&self.json[place.clone()])),
+        }
+    }
+
+    /// Decodes a string. A lone surrogate, which no parser can decode, stays as its escape.
+    fn string(&self, place: &Place) -> Option<String> {
+        let bytes = self.json.as_bytes();
+        if let Some(text) = raw::text(bytes, place) {
+            return Some(text.into_owned());
+        }
+        let inside = Span { start: place.start as u64 + 1, end: place.end as u64 - 1 };
+        let decoded = Text::escaped(&bytes, vec![inside]).to_bytes().ok()?;
+        Some(String::from_utf8_lossy(&decoded).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply(json: &str) -> String {
+        HardLimits::default().apply(json).unwrap()
+    }
+
+    #[test]
+    fn what_fits_stays_as_written() {
+        let json = r#"{"b":1.0,"a":[1e400,18446744073709551616],"a":"\ud800"}"#;
+        assert_eq!(apply(json), r#"{"b":1.0,"a":[1e400,18446744073709551616],"a":"\\ud800"}"#);
+        assert_eq!(apply(r#"["a\u2028b"]"#), r#"["a\u2028b"]"#);
+    }
+
+    #[test]
+    fn arrays_strings_depth_and_lines_are_cut_with_a_mark() {
+        let numbers: Vec<String> = (0..25).map(|n| n.to_string()).collect();
+        assert_eq!(
+            apply(&format!("[{}]", numbers.join(","))),
+            r#"{"items":[0,1,2,3,4,5,6,7,8,9],"totalCount":25,"showing":10}"#
+        );
+        let long = apply(&format!("\"{}\"", "x".repeat(600)));
+        assert_eq!(long, format!("\"{}...\"", "x".repeat(500)));
+        assert_eq!(apply("[[[[[1]]]]]"), r#"[[[["[truncated: 3 bytes]"]]]]"#);
+        let log: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
+        let log = apply(&format!("\"{}\"", log.join("\\n")));
+        assert!(log.contains("line 9\\n... 80 lines omitted ...\\nline 90"), "{log}");
+    }
+
+    #[test]
+    fn the_whole_is_bounded() {
+        let fat: Vec<String> =
+            (0..300).map(|n| format!("{{\"id\":{n},\"text\":\"{}\"}}", "y".repeat(400))).collect();
+        for json in [format!("{{\"rows\":[{}]}}", fat.join(",")), format!("{{\"{}\":1}}", "k".repeat(30_000))]
+        {
+            let cut = apply(&json);
+            assert!(cut.len() <= 10 * 1024, "{}", cut.len());
+        }
+        let keys: Vec<String> = (0..5000).map(|n| format!("\"key{n}\":\"{}\"", "z".repeat(30))).collect();
+        let cut = apply(&format!("{{{}}}", keys.join(",")));
+        assert!(cut.len() <= 10 * 1024 && cut.contains("more keys"), "{}", cut.len());
+    }
+
+    #[test]
+    fn broken_json_is_refused() {
+        assert_eq!(HardLimits::default().apply("{\"a\":"), None);
+        assert_eq!(HardLimits::default().apply(""), None);
+    }
+}

@@ -13,7 +13,7 @@ use tidegate_store::{
 };
 
 use crate::error::CommandError;
-use crate::notes;
+use crate::ledger::{EntryKind, ledger_path};
 
 /// The results of this user.
 pub(crate) struct Keep {
@@ -70,12 +70,12 @@ impl Keep {
     /// not, only the rules for all servers apply.
     fn policy(&self, artifact: &Artifact) -> Policy {
         let mut server = None;
-        if let Some(ledger) = notes::ledger(&self.config.place()) {
+        if let Some(ledger) = ledger_path(&self.config.place()) {
             let id = artifact.id.as_str();
             // A ledger that cannot be read must not hide the result.
             let _ = read_calls(&ledger, artifact.created, &mut |call| {
                 let is_origin =
-                    call.artifact.as_deref() == Some(id) && notes::Kind::of(&call) != notes::Kind::FollowUp;
+                    call.artifact.as_deref() == Some(id) && EntryKind::of(&call) != EntryKind::FollowUp;
                 if is_origin && server.is_none() {
                     server = Some(call.server);
                 }

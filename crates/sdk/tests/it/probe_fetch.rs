@@ -223,7 +223,7 @@ async fn result_query_follows_what_a_tool_declares() {
         // The second client talks to a new process, which has not seen the tool yet.
         let server = || Tidegate::wrap(shop.clone()).kept_in(place.clone()).quiet();
         let client = Client::connect(server(), era).await;
-        client.told("products.search", json!({"items": 300})).await;
+        client.json("products.search", json!({"items": 300})).await;
         let resources = client.client.list_all_resources().await.unwrap();
         let name = resources[0].name.clone();
         for client in [client, Client::connect(server(), era).await] {

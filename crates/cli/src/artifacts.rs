@@ -7,11 +7,11 @@ use clap::Args;
 use serde_json::{Value, json};
 use tidegate_core::envelope::handle_name;
 use tidegate_core::source::{Source, Span};
-use tidegate_store::{Artifact, ArtifactStore, CHUNK};
+use tidegate_store::{Artifact, ArtifactStore, CHUNK_BYTES};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::keep::{Keep, causes, id};
+use crate::keep::{KeptResults, causes, id};
 use crate::ui;
 
 /// List kept results, newest first
@@ -94,7 +94,7 @@ fn report(artifact: &Artifact) -> Value {
 
 /// Runs `ls`.
 pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
-    let keep = Keep::open()?;
+    let keep = KeptResults::open()?;
     let artifacts = keep.list(arguments.limit as usize)?;
     if arguments.format == Format::Json {
         return ui::json(&Value::Array(artifacts.iter().map(report).collect()));
@@ -119,7 +119,7 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
 
 /// Runs `show`.
 pub(crate) fn show(arguments: &Show) -> Result<(), CommandError> {
-    let keep = Keep::open()?;
+    let keep = KeptResults::open()?;
     let source = keep.source(&arguments.id)?;
     let report = report(source.artifact());
     if arguments.format == Format::Json {
@@ -136,11 +136,11 @@ pub(crate) fn show(arguments: &Show) -> Result<(), CommandError> {
 
 /// Runs `export`.
 pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
-    let keep = Keep::open()?;
+    let keep = KeptResults::open()?;
     let source = keep.source(&arguments.id)?;
-    let mut chunks = (0..source.len().div_ceil(CHUNK)).map(|number| {
-        let end = ((number + 1) * CHUNK).min(source.len());
-        Span { start: number * CHUNK, end }.read(&source).map_err(|error| {
+    let mut chunks = (0..source.len().div_ceil(CHUNK_BYTES)).map(|number| {
+        let end = ((number + 1) * CHUNK_BYTES).min(source.len());
+        Span { start: number * CHUNK_BYTES, end }.read(&source).map_err(|error| {
             CommandError::out_of_reach(format!("cannot read {:?}: {}", arguments.id, causes(&error)))
         })
     });
@@ -161,7 +161,7 @@ pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
 
 /// Runs `rm`.
 pub(crate) fn rm(arguments: &Rm) -> Result<(), CommandError> {
-    let keep = Keep::open()?;
+    let keep = KeptResults::open()?;
     // Check all names before removing anything.
     arguments.ids.iter().try_for_each(|name| id(name).map(drop))?;
     for name in &arguments.ids {
@@ -178,7 +178,7 @@ pub(crate) fn rm(arguments: &Rm) -> Result<(), CommandError> {
 
 /// Runs `gc`.
 pub(crate) fn gc(arguments: &Gc) -> Result<(), CommandError> {
-    let keep = Keep::open()?;
+    let keep = KeptResults::open()?;
     let swept = keep.store().sweep().map_err(|error| keep.missing("the store", error))?;
     let usage = keep.store().usage().map_err(|error| keep.missing("the store", error))?;
     if arguments.format == Format::Json {

@@ -7,7 +7,7 @@ use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 pub(crate) use tidegate_gate::causes;
 use tidegate_gate::policy::{Policy, Rules, TTL};
-use tidegate_gate::{Keep as UserKeep, KeptResult, Opened};
+use tidegate_gate::{KeptResult, Opened, UserStore};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, SqliteStore, StoreError, StoredSource, open, read_calls,
 };
@@ -16,17 +16,17 @@ use crate::error::CommandError;
 use crate::ledger::{EntryKind, ledger_path};
 
 /// The results of this user.
-pub(crate) struct Keep {
+pub(crate) struct KeptResults {
     config: Config,
-    user: UserKeep,
+    user: UserStore,
     opened: Arc<Opened>,
 }
 
-impl Keep {
+impl KeptResults {
     /// Opens the store of this user.
     pub(crate) fn open() -> Result<Self, CommandError> {
         let config = Config::load(None)?;
-        let user = UserKeep::of_user(config.place());
+        let user = UserStore::of_user(config.place());
         let opened = user.open().map_err(|error| CommandError::out_of_reach(causes(&error)))?;
         Ok(Self { config, user, opened })
     }
@@ -54,7 +54,7 @@ impl Keep {
         tool: &str,
         tokens: u64,
     ) -> Result<Artifact, CommandError> {
-        let describe = || Ok(tidegate_gate::Keep::description(outline, tokens));
+        let describe = || Ok(UserStore::description(outline, tokens));
         self.user.put(&self.user.new_artifact(tool, TTL), payload.source(), &describe).map_err(|error| {
             CommandError::out_of_reach(format!("cannot keep the result: {}", causes(&error)))
         })

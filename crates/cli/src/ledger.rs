@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tidegate_gate::{LIST, MORE_OF_LIST, Place};
+use tidegate_gate::{LIST, MORE_OF_LIST, StoreLocation};
 use tidegate_store::{Call, Clock, Millis, SystemClock, read_calls};
 
 use crate::error::CommandError;
@@ -35,7 +35,7 @@ enum Since {
 }
 
 fn since(text: &str) -> Result<Since, String> {
-    let at = Millis::read(text).map(Since::At);
+    let at = Millis::parse(text).map(Since::At);
     at.or_else(|| duration(text).ok().map(Since::Ago))
         .ok_or_else(|| "expected 90m, 2h, 7d, 2026-11-14 or 2026-11-14T09:30:00Z".into())
 }
@@ -115,7 +115,7 @@ impl EntryFilter {
 }
 
 /// Returns the path of the ledger, whether or not it exists.
-pub(crate) fn ledger_path(place: &Place) -> Option<PathBuf> {
+pub(crate) fn ledger_path(place: &StoreLocation) -> Option<PathBuf> {
     place.folder().map(|folder| folder.join("ledger.db"))
 }
 

@@ -13,11 +13,11 @@ use tidegate_gate::style::Style;
 #[derive(Debug, Args)]
 pub(crate) struct Overrides {
     /// Maximum tokens of an answer [default: 2000]
-    #[arg(long, value_name = "TOKENS", env = "TIDEGATE_BUDGET", value_parser = at_least(Budget::LEAST_TOKENS.0))]
+    #[arg(long, value_name = "TOKENS", env = "TIDEGATE_BUDGET", value_parser = at_least(Budget::MIN_TOKENS.0))]
     budget: Option<u64>,
 
     /// Maximum bytes of an answer [default: 5 per token, at least 10240, below the client's own limit]
-    #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_BYTES", value_parser = at_least(Budget::LEAST_BYTES.0))]
+    #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_BYTES", value_parser = at_least(Budget::MIN_BYTES.0))]
     max_bytes: Option<u64>,
 
     /// What to answer when a result does not fit [default: overview]

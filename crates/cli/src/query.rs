@@ -11,7 +11,7 @@ use tidegate_query::{Limits, Queries, Worker};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::keep::Keep;
+use crate::keep::KeptResults;
 use crate::ui;
 
 /// Read a part of a kept result
@@ -85,13 +85,13 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let keep = Keep::open()?;
+    let keep = KeptResults::open()?;
     let kept = keep.result(&arguments.id)?;
     let query = kept.query(arguments.cursor.as_deref(), arguments.view()).map_err(refused)?;
     let budget = arguments.budget(&kept, &query)?;
     let engines = Queries::new(Limits::default(), Worker::current().map_err(CommandError::failed)?);
     let meter = terminal().meter;
-    let answer = kept.answer(&query, budget, meter, Handle::READER, &engines).map_err(refused)?;
+    let answer = kept.answer(&query, budget, meter, Handle::DEFAULT_QUERY_TOOL, &engines).map_err(refused)?;
     let cursor = |next: &Query| cursor::encode(next, |bytes| kept.seal(bytes));
     match arguments.format {
         Format::Text => {
@@ -132,7 +132,7 @@ fn report(answer: &Answer, cursor: impl FnOnce(&Query) -> String) -> serde_json:
 impl Arguments {
     /// Returns what the answer may cost.
     fn budget(&self, kept: &KeptResult<'_>, query: &Query) -> Result<Budget, CommandError> {
-        let (least, most) = (Budget::LEAST_TOKENS.0, kept.policy().cap(&terminal()).tokens.0);
+        let (least, most) = (Budget::MIN_TOKENS.0, kept.policy().cap(&terminal()).tokens.0);
         match self.max_tokens {
             Some(tokens) if !(least..=most).contains(&tokens) => {
                 let message = format!("--max-tokens {tokens} is not possible");

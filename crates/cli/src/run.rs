@@ -11,7 +11,7 @@ use clap::{ArgAction, Args};
 use tidegate_config::Config;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::ProfileRules;
-use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
+use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
 use tidegate_proxy::stdio::{self, Options};
 use tidegate_proxy::{Limits, Link, Mode};
 use tidegate_query::{Queries, Worker};
@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let config = Config::load(arguments.overrides.config.as_deref())?;
     let server = arguments.server();
-    let place = if arguments.ephemeral { Place::Memory } else { config.place() };
+    let place = if arguments.ephemeral { StoreLocation::Memory } else { config.place() };
     let policies = config.policies(&server, arguments.overrides.rules());
     let limits = Limits {
         most: arguments.overrides.max_result_bytes.or(config.max_result_bytes()).unwrap_or(Limits::MOST),
@@ -98,13 +98,13 @@ impl Arguments {
     fn link(
         &self,
         server: String,
-        place: Place,
+        place: StoreLocation,
         policies: Policies,
         clients: Vec<(String, ProfileRules)>,
     ) -> Result<Link, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
         let engines = Queries::new(tidegate_query::Limits::default(), worker);
-        let gate = Gate::new(Setup { keep: Arc::new(Keep::of_user(place)), policies, engines, server });
+        let gate = Gate::new(Setup { keep: Arc::new(UserStore::of_user(place)), policies, engines, server });
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout))
     }

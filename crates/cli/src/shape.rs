@@ -16,7 +16,7 @@ use tidegate_core::source::{Source, Span};
 use tidegate_core::{Bytes, Tokens};
 
 use crate::error::CommandError;
-use crate::keep::Keep;
+use crate::keep::KeptResults;
 use crate::ui;
 use stdin::Stdin;
 
@@ -102,7 +102,7 @@ fn keep_result(payload: &Payload<'_>, prepared: &Prepared<'_>, tool: &str) -> Re
     let unreadable = |error: io::Error| CommandError::failed(format!("cannot read the result: {error}"));
     let outline = prepared.outline().map_err(unreadable)?;
     let tokens = measure::cost(payload, &Meter::default()).map_err(unreadable)?.tokens;
-    Ok(Keep::open()?.put(payload, &outline, tool, tokens.0)?.id.to_string())
+    Ok(KeptResults::open()?.put(payload, &outline, tool, tokens.0)?.id.to_string())
 }
 
 fn read_payload(input: &Stdin) -> Result<Payload<'_>, CommandError> {
@@ -160,12 +160,12 @@ impl Arguments {
             let message = format!("{flag} {given} is too small for a frame, a handle and a next step");
             Err(CommandError::bad_input(message).hint(format!("use at least {min}")))
         };
-        at_least(self.budget, Budget::LEAST_TOKENS.0, "--budget")?;
+        at_least(self.budget, Budget::MIN_TOKENS.0, "--budget")?;
         let budget = Budget::of_tokens(Tokens(self.budget));
         match self.max_bytes {
             None => Ok(budget),
             Some(bytes) => {
-                at_least(bytes, Budget::LEAST_BYTES.0, "--max-bytes")?;
+                at_least(bytes, Budget::MIN_BYTES.0, "--max-bytes")?;
                 Ok(budget.with_bytes(Bytes(bytes)))
             }
         }

@@ -9,8 +9,8 @@ mod text;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use tidegate_config::Config;
-use tidegate_core::measure::SAMPLED_ABOVE;
-use tidegate_gate::Place;
+use tidegate_core::measure::MAX_EXACT_BYTES;
+use tidegate_gate::StoreLocation;
 use tidegate_store::{ArtifactStore, Call, Quotas, SqliteStore, Usage};
 
 use crate::cli::TableFormat;
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 }
 
 /// Returns the usage of the store, without creating one.
-fn usage(place: &Place) -> Result<Usage, CommandError> {
+fn usage(place: &StoreLocation) -> Result<Usage, CommandError> {
     let path = place.folder().map(|folder| folder.join("artifacts.db"));
     let Some(path) = path.filter(|path| path.is_file()) else { return Ok(Usage::default()) };
     let usage = SqliteStore::open(&path, Quotas::default()).and_then(|store| store.usage());
@@ -172,7 +172,7 @@ fn json(report: &Report, by: Option<By>, usage: Usage, advice: &[advice::Advice]
         ("store_bytes", usage.stored_bytes.into()),
         ("store_quota_bytes", Quotas::default().store_bytes.into()),
         ("counted", counted.collect()),
-        ("sampled_above_bytes", SAMPLED_ABOVE.into()),
+        ("sampled_above_bytes", MAX_EXACT_BYTES.into()),
         ("advice", advice.collect()),
     ]));
     if let Some(by) = by {

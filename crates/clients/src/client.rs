@@ -42,7 +42,7 @@ pub struct Client {
     /// The product name.
     pub title: &'static str,
     /// The `clientInfo.name` that it sends with `initialize`.
-    pub greets_as: &'static str,
+    pub client_info_name: &'static str,
     /// What the user does to make it apply a changed file.
     pub reload: &'static str,
     pub(crate) locations: fn(&Folders) -> Vec<Location>,

@@ -60,7 +60,7 @@ pub enum LaunchError {
 
 /// The environment a server is started in.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'s> {
+pub struct LaunchContext<'s> {
     /// The user's home folder.
     pub home: &'s Path,
     /// The folder that the client is started in.
@@ -74,7 +74,7 @@ pub struct Surroundings<'s> {
 /// # Errors
 ///
 /// If the file cannot be read, or only the client can start the server.
-pub fn launch(found: &Found, surroundings: Surroundings<'_>) -> Result<Launch, LaunchError> {
+pub fn launch(found: &Found, surroundings: LaunchContext<'_>) -> Result<Launch, LaunchError> {
     const GONE: LaunchError = LaunchError::Unknown("its entry is gone");
     let content = read(&found.file)?.ok_or(GONE)?;
     let root = parse(&found.file, found.notation, &content)?;

@@ -30,7 +30,7 @@ pub use disk::Disk;
 pub use document::Notation;
 pub use error::{Broken, FileError};
 pub use folders::{Folders, System};
-pub use launch::{Launch, LaunchError, Surroundings, launch};
+pub use launch::{Launch, LaunchContext, LaunchError, launch};
 pub use manifest::{ManifestError, Records};
 pub use setting::{Setting, setting};
 pub use wrap::{Options, Verdict, Wrapped};

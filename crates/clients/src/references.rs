@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::launch::{LaunchError, Surroundings};
+use crate::launch::{LaunchContext, LaunchError};
 
 /// The syntax in which a client writes references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl References {
 #[derive(Clone, Copy)]
 pub(crate) struct Resolver<'s> {
     pub(crate) references: References,
-    pub(crate) surroundings: Surroundings<'s>,
+    pub(crate) surroundings: LaunchContext<'s>,
     /// The value of `${workspaceFolder}`.
     pub(crate) workspace: &'s Path,
 }
@@ -144,7 +144,7 @@ mod tests {
     fn resolve(text: &str, references: References) -> Result<String, String> {
         let variable = |name: &str| (name == "KEY").then(|| "value".to_owned());
         let surroundings =
-            Surroundings { home: Path::new("/home/me"), current: Path::new("/"), variable: &variable };
+            LaunchContext { home: Path::new("/home/me"), current: Path::new("/"), variable: &variable };
         let resolver = Resolver { references, surroundings, workspace: Path::new("/work") };
         resolver.resolve(text).map_err(|error| error.to_string())
     }

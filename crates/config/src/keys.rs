@@ -86,8 +86,8 @@ pub const MIN_MAX_RESULT_BYTES: u64 = 1 << 20;
 /// Upper bound of keys that have no natural one; larger numbers limit nothing.
 const MAX_NUMBER: u64 = 1 << 40;
 
-const TOKENS: ValueKind = ValueKind::Number { min: Budget::LEAST_TOKENS.0, max: MAX_NUMBER };
-const BYTES: ValueKind = ValueKind::Number { min: Budget::LEAST_BYTES.0, max: MAX_NUMBER };
+const TOKENS: ValueKind = ValueKind::Number { min: Budget::MIN_TOKENS.0, max: MAX_NUMBER };
+const BYTES: ValueKind = ValueKind::Number { min: Budget::MIN_BYTES.0, max: MAX_NUMBER };
 const RESULT_BYTES: ValueKind = ValueKind::Number { min: MIN_MAX_RESULT_BYTES, max: MAX_NUMBER };
 
 const fn up_to(max: u64) -> ValueKind {

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
-use tidegate_gate::Place;
+use tidegate_gate::StoreLocation;
 use tidegate_gate::policy::{Policies, Rules, matches, specificity};
 use tidegate_gate::profile::ProfileRules;
 
@@ -151,12 +151,12 @@ impl Config {
     }
 
     /// Returns where results are kept. `TIDEGATE_HOME` wins over the files.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> StoreLocation {
         let in_file = || {
             let (file, _, setting) = self.store_setting("path")?;
             Some(expand(&file.path, setting.value.text()?))
         };
-        Place::Folder(path_variable("TIDEGATE_HOME").or_else(in_file))
+        StoreLocation::Folder(path_variable("TIDEGATE_HOME").or_else(in_file))
     }
 
     /// Returns the largest result to accept from a server, if a file sets it.

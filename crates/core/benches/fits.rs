@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tidegate_core::budget::Budget;
-use tidegate_core::measure::{Meter, fits, fits_unread};
+use tidegate_core::measure::{Meter, fits, fits_by_length};
 use tidegate_core::payload::Payload;
 use tidegate_testkit::{make, sample};
 
@@ -23,7 +23,7 @@ fn bench(criterion: &mut Criterion) {
     group.bench_function("tidegate: does it fit", |bencher| {
         bencher.iter(|| {
             let source = black_box(&source);
-            fits_unread(source, &budget, &meter).unwrap_or_else(|| {
+            fits_by_length(source, &budget, &meter).unwrap_or_else(|| {
                 let payload = Payload::read(source).expect("a result");
                 fits(&payload, &budget, &meter).expect("memory can be read")
             })

@@ -19,9 +19,9 @@ impl Budget {
     /// The default number of bytes, below the limit at which any known client truncates.
     pub const DEFAULT_BYTES: Bytes = Bytes(10_240);
     /// The smallest token budget that has space for a frame, a handle and the next step.
-    pub const LEAST_TOKENS: Tokens = Tokens(250);
+    pub const MIN_TOKENS: Tokens = Tokens(250);
     /// The smallest byte limit that has space for a frame, a handle and the next step.
-    pub const LEAST_BYTES: Bytes = Bytes(1_536);
+    pub const MIN_BYTES: Bytes = Bytes(1_536);
 
     /// Returns a budget in tokens with the byte limit that goes with it: five bytes a token, at least 10,240.
     pub fn of_tokens(tokens: Tokens) -> Self {

@@ -32,7 +32,7 @@ pub struct Handle<'h> {
     /// Whether it is kept.
     pub state: State<'h>,
     /// The name of the tool that reads it.
-    pub reader: &'h str,
+    pub query_tool: &'h str,
 }
 
 /// Whether a complete result is kept.
@@ -46,21 +46,21 @@ pub enum State<'h> {
 
 impl<'h> Handle<'h> {
     /// The default name of the tool that reads kept results; another is used if an upstream has a tool of this name.
-    pub const READER: &'static str = "result_query";
+    pub const DEFAULT_QUERY_TOOL: &'static str = "result_query";
 
     /// Returns the handle of a result that is kept; `words` say for how long, such as `kept 24 h`.
     pub fn kept(name: &'h str, words: &'h str) -> Self {
-        Self { name, state: State::Kept(words), reader: Self::READER }
+        Self { name, state: State::Kept(words), query_tool: Self::DEFAULT_QUERY_TOOL }
     }
 
     /// Returns the handle of a result that could not be kept.
     pub fn lost(why: &'h str) -> Self {
-        Self { name: "lost", state: State::Lost(why), reader: Self::READER }
+        Self { name: "lost", state: State::Lost(why), query_tool: Self::DEFAULT_QUERY_TOOL }
     }
 
     /// Returns the handle with another name of the tool that reads it.
-    pub fn read_with(self, reader: &'h str) -> Self {
-        Self { reader, ..self }
+    pub fn with_query_tool(self, query_tool: &'h str) -> Self {
+        Self { query_tool, ..self }
     }
 }
 
@@ -95,12 +95,12 @@ pub(crate) struct CallFacts<'c> {
 pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
     let tool = tool_name(call.tool);
     let verb = if call.failed { "failed and returned" } else { "returned" };
-    let Handle { name, state, reader } = call.handle;
+    let Handle { name, state, query_tool } = call.handle;
     let fence = fence(name, body);
     let mut out = format!("{tool} {verb} {} ({}). ", frame.what, call.size);
     match state {
         State::Kept(kept) => out.push_str(&format!(
-            "Complete result: \"{name}\" ({kept}).\nRead more with {reader}; do not call {tool} again."
+            "Complete result: \"{name}\" ({kept}).\nRead more with {query_tool}; do not call {tool} again."
         )),
         State::Lost(why) => out.push_str(&format!(
             "The tool did run, but its complete result could not be kept: {why}.\n\
@@ -122,7 +122,7 @@ pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
         None => out.push_str("end of the complete result"),
         Some(_) if matches!(state, State::Lost(_)) => out.push_str("end; the rest could not be kept"),
         Some((first, others)) => {
-            out.push_str(&format!("next: {reader} {{\"id\":\"{name}\",{first}}}"));
+            out.push_str(&format!("next: {query_tool} {{\"id\":\"{name}\",{first}}}"));
             if !others.is_empty() {
                 let instead = first.split(':').next().unwrap_or_default().replace('"', "");
                 out.push_str(&format!("; instead of {instead}: {}", others.join(", ")));
@@ -140,7 +140,7 @@ pub(crate) fn part_text(
     body: &str,
     next: Option<&str>,
 ) -> String {
-    let Handle { name, reader, .. } = handle;
+    let Handle { name, query_tool, .. } = handle;
     let fence = fence(name, body);
     let mut out = format!("{name}: {what}.");
     for note in notes {
@@ -148,7 +148,7 @@ pub(crate) fn part_text(
     }
     out.push_str(&format!("\n{fence}\n{body}\n{fence}\n"));
     match next {
-        Some(arguments) => out.push_str(&format!("next: {reader} {{\"id\":\"{name}\",{arguments}}}")),
+        Some(arguments) => out.push_str(&format!("next: {query_tool} {{\"id\":\"{name}\",{arguments}}}")),
         None => out.push_str("end: nothing follows"),
     }
     out

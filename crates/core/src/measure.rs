@@ -13,7 +13,7 @@ mod image;
 use std::io;
 use std::sync::LazyLock;
 
-use tidegate_tokens::{Encoding, LONGEST_TOKEN_BYTES};
+use tidegate_tokens::{Encoding, MAX_TOKEN_BYTES};
 
 pub use image::Picture;
 pub(crate) use image::decode_head;
@@ -82,7 +82,7 @@ impl Meter {
     pub fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
         let unraised = usize::try_from(limit.0 * 100 / u64::from(self.factor.0)).unwrap_or(usize::MAX);
         // Every token is at most 128 bytes.
-        if text.len() / LONGEST_TOKEN_BYTES > unraised {
+        if text.len() / MAX_TOKEN_BYTES > unraised {
             return None;
         }
         self.encoding.count_up_to(text, unraised).map(|count| self.raise(count))
@@ -105,7 +105,7 @@ pub enum Fit {
 /// Decides whether a result fits by its length alone, without reading it: a token is at least one byte.
 ///
 /// `None` means that it must be read. The bound does not hold for images, which are charged by their pixels.
-pub fn fits_unread(result: &[u8], budget: &Budget, meter: &Meter) -> Option<Fit> {
+pub fn fits_by_length(result: &[u8], budget: &Budget, meter: &Meter) -> Option<Fit> {
     (is_short(result.len() as u64, budget, meter) && IMAGE_FINDER.find(result).is_none())
         .then_some(Fit::Fits(None))
 }
@@ -186,7 +186,7 @@ fn block_up_to(
 ) -> io::Result<Option<Tokens>> {
     if let Some(text) = payload.text_of(block) {
         // A text that is too long to fit is not even decoded; six raw bytes decode to at least one.
-        if text.max_len() / (6 * LONGEST_TOKEN_BYTES as u64) > limit.0 {
+        if text.max_len() / (6 * MAX_TOKEN_BYTES as u64) > limit.0 {
             return Ok(None);
         }
         let decoded = text.read_all()?;
@@ -195,7 +195,7 @@ fn block_up_to(
     if let Some(data) = picture_of(block) {
         return Ok(Some(Picture::read(payload.source(), data)?.tokens()));
     }
-    if block.span.len() / LONGEST_TOKEN_BYTES as u64 > limit.0 {
+    if block.span.len() / MAX_TOKEN_BYTES as u64 > limit.0 {
         return Ok(None);
     }
     let raw = block.span.read(payload.source())?;
@@ -214,7 +214,7 @@ pub struct Cost {
 }
 
 /// The number of bytes above which the tokens of a text are estimated from samples.
-pub const SAMPLED_ABOVE: u64 = estimate::MAX_EXACT_BYTES;
+pub const MAX_EXACT_BYTES: u64 = estimate::MAX_EXACT_BYTES;
 
 /// Returns what a whole result costs; a long result is estimated from samples spread over it.
 ///

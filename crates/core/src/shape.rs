@@ -56,8 +56,7 @@ pub(crate) use data::overview_of;
 use draft::Draft;
 pub(crate) use lossless::{cell as quoted_cell, exact_cell};
 use recognised::RecognisedText;
-use section_writer::SectionWriter;
-pub(crate) use section_writer::SectionWriter as Room;
+pub(crate) use section_writer::SectionWriter;
 pub(crate) use table::{Table, field_value};
 
 /// What is asked for.

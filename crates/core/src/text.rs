@@ -173,9 +173,9 @@ mod tests {
     use super::*;
 
     /// A source that is not in memory.
-    struct Elsewhere(Vec<u8>);
+    struct ShortReadSource(Vec<u8>);
 
-    impl Source for Elsewhere {
+    impl Source for ShortReadSource {
         fn len(&self) -> u64 {
             self.0.len() as u64
         }
@@ -193,7 +193,7 @@ mod tests {
         let mut raw = String::new();
         string::write_inside(&decoded.replace('𝄞', "\u{1}"), &mut raw);
         let raw = raw.replace("\\u0001", "\\ud834\\udd1e").into_bytes();
-        let elsewhere = Elsewhere(raw.clone());
+        let elsewhere = ShortReadSource(raw.clone());
         let slice = raw.as_slice();
         for source in [&slice as &dyn Source, &elsewhere] {
             let text = Text::escaped(source, vec![Span::whole(source)]);

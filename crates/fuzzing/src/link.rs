@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::{Policies, Rules};
-use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
+use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
 use tidegate_proxy::{Limits, Link, Message, Mode};
 use tidegate_query::{Queries, Worker};
 
@@ -24,14 +24,14 @@ pub fn target(data: &[u8]) {
 fn link(mode: Mode) -> Link {
     // The smallest budget, so that short results are shaped.
     let defaults = Rules {
-        budget_tokens: Some(Budget::LEAST_TOKENS.0),
-        max_bytes: Some(Budget::LEAST_BYTES.0),
+        budget_tokens: Some(Budget::MIN_TOKENS.0),
+        max_bytes: Some(Budget::MIN_BYTES.0),
         ..Rules::default()
     };
     let mut policies = Policies::default();
     policies.defaults = defaults;
     let gate = Gate::new(Setup {
-        keep: Arc::new(Keep::of_user(Place::Memory)),
+        keep: Arc::new(UserStore::of_user(StoreLocation::Memory)),
         policies,
         // Another target covers jq.
         engines: Queries::new(tidegate_query::Limits::default(), Worker::new(PathBuf::from("/nonexistent"))),

@@ -10,14 +10,14 @@ use tidegate_core::payload::Payload;
 use tidegate_core::shape::{Request, Shaped, Step, shape};
 use tidegate_core::source::Source;
 use tidegate_core::{Bytes, Tokens};
-use tidegate_testkit::source::Elsewhere;
+use tidegate_testkit::source::ShortReadSource;
 
 use crate::input;
 
 /// Runs one input: a byte for its form and the budget, then the result.
 pub fn target(mut data: &[u8]) {
     let form = input::byte(&mut data);
-    let least = Budget { tokens: Budget::LEAST_TOKENS, bytes: Budget::LEAST_BYTES };
+    let least = Budget { tokens: Budget::MIN_TOKENS, bytes: Budget::MIN_BYTES };
     // Little more than the budget, since a case takes as long as its result is large.
     let (budget, max_bytes) = match form >> 6 {
         0 => (least, 3 << 10),
@@ -30,7 +30,7 @@ pub fn target(mut data: &[u8]) {
     let strict = Payload::read(&result.as_slice()).is_ok();
     let shaped = shaped_at(&result.as_slice(), budget, strict);
     check_bounds(&shaped, budget);
-    let again = shaped_at(&Elsewhere(result), budget, strict);
+    let again = shaped_at(&ShortReadSource(result), budget, strict);
     assert_eq!(shaped.result, again.result, "in memory or not, the result is the same");
     assert_eq!((shaped.raw, shaped.shaped), (again.raw, again.shaped), "the same cost");
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
-use tidegate_gate::raw::{self, Edits, Member, Place};
+use tidegate_gate::raw::{self, ByteRange, Edits, Member};
 
 use crate::input;
 
@@ -72,14 +72,14 @@ fn value(json: &[u8]) -> Value {
     serde_json::from_slice(json).expect("a value of a document is a document")
 }
 
-fn object(json: &[u8], members: &[Member<'_>], pick: u8, place: &Place) {
+fn object(json: &[u8], members: &[Member<'_>], pick: u8, place: &ByteRange) {
     let theirs = pairs(json);
     let ours: Vec<(String, Value)> = members
         .iter()
         .map(|member| (member.key.clone().into_owned(), value(&json[member.value.clone()])))
         .collect();
     assert_eq!(ours, theirs);
-    let wholes: Vec<Place> = members.iter().map(|member| member.whole.clone()).collect();
+    let wholes: Vec<ByteRange> = members.iter().map(|member| member.whole.clone()).collect();
     check_separators(json, &wholes);
     for (key, _) in &theirs {
         let last = theirs.iter().rev().find(|(name, _)| name == key).expect("the key is one of them");
@@ -95,7 +95,7 @@ fn object(json: &[u8], members: &[Member<'_>], pick: u8, place: &Place) {
     assert_eq!(pairs(&edits.apply(json)), expected);
 }
 
-fn array(json: &[u8], elements: &[Place]) {
+fn array(json: &[u8], elements: &[ByteRange]) {
     let ours: Vec<Value> = elements.iter().map(|place| value(&json[place.clone()])).collect();
     assert_eq!(Value::from(ours), value(json));
     check_separators(json, elements);
@@ -106,7 +106,7 @@ fn array(json: &[u8], elements: &[Place]) {
 }
 
 /// Checks that only white space and one comma separate two parts.
-fn check_separators(json: &[u8], parts: &[Place]) {
+fn check_separators(json: &[u8], parts: &[ByteRange]) {
     for pair in parts.windows(2) {
         assert_eq!(json[pair[0].end..pair[1].start].trim_ascii(), b",");
     }

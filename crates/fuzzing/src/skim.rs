@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use tidegate_gate::raw::skim::{self, HEAD, MEMBERS, MESSAGES, Message, Skim};
-use tidegate_gate::raw::{self, Place};
+use tidegate_gate::raw::{self, ByteRange};
 
 use crate::input;
 
@@ -50,7 +50,7 @@ fn skimmed<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> Option<Vec<Message>> {
     skim.finish()
 }
 
-fn check(json: &[u8], message: &Message, place: &Place) {
+fn check(json: &[u8], message: &Message, place: &ByteRange) {
     assert_eq!(&message.place, place);
     let expected = raw::members(json, place).expect("an object has members");
     assert_eq!(message.members.len(), expected.len().min(MEMBERS));

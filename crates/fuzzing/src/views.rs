@@ -55,7 +55,7 @@ fn arguments(pick: u8, words: &str) -> Arguments {
 }
 
 /// A stand-in for a MAC that depends on every byte.
-fn seal(bytes: &[u8]) -> [u8; cursor::SEAL] {
+fn seal(bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |byte: u8| {
         state = (state ^ u64::from(byte)).wrapping_mul(0x2545_f491_4f6c_dd1d);

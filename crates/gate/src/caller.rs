@@ -9,7 +9,7 @@ use tidegate_core::envelope::Handle;
 
 use crate::policy::matches;
 use crate::profile::{Profile, ProfileRules};
-use crate::raw::{self, Place};
+use crate::raw::{self, ByteRange};
 
 /// The key under which a 2026-07-28 request names its protocol version.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -30,7 +30,7 @@ pub struct Caller {
     /// The principal behind the client, where one process serves several; else empty.
     pub who: String,
     /// The name of our tool for this client.
-    pub reader: &'static str,
+    pub query_tool: &'static str,
     /// Settings for clients, by pattern of their name; of several that match, the first wins.
     rules: Vec<(String, ProfileRules)>,
 }
@@ -43,7 +43,7 @@ impl Caller {
             profile: Profile::strictest(),
             modern: false,
             who: String::new(),
-            reader: Handle::READER,
+            query_tool: Handle::DEFAULT_QUERY_TOOL,
             rules,
         };
         caller.name("");
@@ -65,7 +65,7 @@ impl Caller {
 
     /// Returns the client as a request introduces it; `None` where the request says nothing new. A client introduces itself
     /// in `initialize`, or, since 2026-07-28, in every request.
-    pub fn renewed(&self, method: &str, json: &[u8], params: &Place) -> Option<Self> {
+    pub fn renewed(&self, method: &str, json: &[u8], params: &ByteRange) -> Option<Self> {
         if method == "initialize" {
             return self.introduced(false, json, raw::member(json, params, "clientInfo"));
         }
@@ -77,7 +77,7 @@ impl Caller {
         self.introduced(true, json, raw::member(json, &meta, CLIENT))
     }
 
-    fn introduced(&self, modern: bool, json: &[u8], info: Option<Place>) -> Option<Self> {
+    fn introduced(&self, modern: bool, json: &[u8], info: Option<ByteRange>) -> Option<Self> {
         let name = info.and_then(|info| raw::member(json, &info, "name"));
         let name = name.and_then(|name| raw::text(json, &name)).filter(|name| *name != self.client);
         if modern == self.modern && name.is_none() {

@@ -30,14 +30,14 @@ use tidegate_core::source::Source;
 use tidegate_query::Queries;
 use tidegate_store::Call;
 
-pub use ledger::{LIST, MORE_OF_LIST, Untouched};
+pub use ledger::{LIST, MORE_OF_LIST, PassedResult};
 
 use crate::caller::Caller;
-use crate::keep::Keep;
 use crate::negotiation::Offered;
 use crate::overflow::{Overflow, Shaped};
 use crate::policy::{Policies, Policy};
 use crate::raw::skim;
+use crate::user_store::UserStore;
 use crate::{output, tools};
 use verdict::{Look, Outcome, Terms, Verdict};
 
@@ -53,7 +53,7 @@ const SERVER_ERROR: i64 = -32000;
 /// What a gate is made of.
 pub struct Setup {
     /// Where results are kept.
-    pub keep: Arc<Keep>,
+    pub keep: Arc<UserStore>,
     /// The rules for the tools of the server.
     pub policies: Policies,
     /// The engines behind jq, sql and grep.
@@ -76,7 +76,7 @@ pub struct Gate {
 
 /// A tool call whose result is awaited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Called {
+pub struct ToolCall {
     /// The tool.
     pub tool: String,
     /// The arguments, as JSON.
@@ -98,7 +98,7 @@ pub struct Decision {
 
 impl Gate {
     /// The name of our tool where the upstream has one of the usual name.
-    pub const OTHER_READER: &'static str = tools::OTHER_NAME;
+    pub const ALTERNATIVE_QUERY_TOOL: &'static str = tools::OTHER_NAME;
 
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
@@ -126,12 +126,12 @@ impl Gate {
     }
 
     /// Returns where results are kept.
-    pub fn keep(&self) -> &Keep {
+    pub fn keep(&self) -> &UserStore {
         &self.setup.keep
     }
 
     /// Returns whether the result of a call certainly passes as it came; takes no time and stores nothing.
-    pub fn fits(&self, caller: &Caller, called: &Called, result: &[u8]) -> bool {
+    pub fn fits(&self, caller: &Caller, called: &ToolCall, result: &[u8]) -> bool {
         let policy = self.policy(&called.tool);
         let terms = self.terms(&policy, caller, called);
         // A result that breaks the reader is left to `decide`, which answers it.
@@ -146,18 +146,23 @@ impl Gate {
     }
 
     /// Decides about the result of a call, and stores and shapes what does not pass.
-    pub fn decide(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Decision {
+    pub fn decide(&self, caller: &Caller, called: &ToolCall, result: &(dyn Source + Sync)) -> Decision {
         self.decide_outcome(caller, called, result, Outcome::Result)
     }
 
     /// Returns what is sent instead of the result of a call; `None` where the result passes as it came.
-    pub fn result(&self, caller: &Caller, called: &Called, result: &(dyn Source + Sync)) -> Option<Vec<u8>> {
+    pub fn result(
+        &self,
+        caller: &Caller,
+        called: &ToolCall,
+        result: &(dyn Source + Sync),
+    ) -> Option<Vec<u8>> {
         self.decide(caller, called, result).answer
     }
 
     /// Returns what is sent instead of the JSON-RPC error of a call; `None` where the error passes as it came. An error
     /// that would flood the context is kept, and its message becomes an overview.
-    pub fn error(&self, caller: &Caller, called: &Called, error: &(dyn Source + Sync)) -> Option<Vec<u8>> {
+    pub fn error(&self, caller: &Caller, called: &ToolCall, error: &(dyn Source + Sync)) -> Option<Vec<u8>> {
         let answer = self.decide_outcome(caller, called, error, Outcome::RpcError).answer?;
         let shaped: Value = serde_json::from_slice(&answer).ok()?;
         let members = skim::members(error, &(0..usize::try_from(error.len()).ok()?)).unwrap_or_default();
@@ -167,7 +172,7 @@ impl Gate {
         Some(json!({ "code": code.unwrap_or(SERVER_ERROR), "message": text }).to_string().into())
     }
 
-    fn terms<'t>(&self, policy: &'t Policy, caller: &'t Caller, called: &Called) -> Terms<'t> {
+    fn terms<'t>(&self, policy: &'t Policy, caller: &'t Caller, called: &ToolCall) -> Terms<'t> {
         let full = output::is_full(policy, called.arguments.as_deref());
         Terms::new(policy, &caller.profile, self.sent_bytes.load(Ordering::Relaxed), full)
     }
@@ -175,7 +180,7 @@ impl Gate {
     fn decide_outcome(
         &self,
         caller: &Caller,
-        called: &Called,
+        called: &ToolCall,
         result: &(dyn Source + Sync),
         outcome: Outcome,
     ) -> Decision {
@@ -209,7 +214,7 @@ impl Gate {
         &self,
         terms: &Terms<'_>,
         caller: &Caller,
-        called: &Called,
+        called: &ToolCall,
         result: &(dyn Source + Sync),
         outcome: Outcome,
     ) -> Result<Shaped, Option<Cost>> {

@@ -16,13 +16,13 @@ use tidegate_core::view::arguments::Arguments;
 use tidegate_core::view::{Answer, Asked, Dataset, Engines, Query, View, ViewError, answer, cursor};
 use tidegate_store::{Artifact, ArtifactId, StoreError, StoredSource};
 
-use crate::keep::{Keep, Opened};
 use crate::policy::Policy;
 use crate::profile::Profile;
+use crate::user_store::{Opened, UserStore};
 
 /// A kept result, opened for reading.
 pub struct KeptResult<'k> {
-    keep: &'k Keep,
+    keep: &'k UserStore,
     opened: &'k Opened,
     source: StoredSource<'k>,
     outline: Outline,
@@ -36,7 +36,7 @@ impl<'k> KeptResult<'k> {
     ///
     /// A result that does not exist, has expired, or cannot be read.
     pub fn open(
-        keep: &'k Keep,
+        keep: &'k UserStore,
         opened: &'k Arc<Opened>,
         id: &ArtifactId,
         policy_of: impl FnOnce(&Artifact) -> Arc<Policy>,
@@ -73,7 +73,7 @@ impl<'k> KeptResult<'k> {
     }
 
     /// Returns the seal that makes a cursor valid for this result only.
-    pub fn seal(&self, bytes: &[u8]) -> [u8; cursor::SEAL] {
+    pub fn seal(&self, bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
         self.opened.seal(&self.keep.owner, &self.artifact().id, bytes)
     }
 
@@ -108,7 +108,7 @@ impl<'k> KeptResult<'k> {
         profile: &Profile,
     ) -> Result<Budget, ViewError> {
         let cap = self.policy.cap(profile);
-        let least = Budget::LEAST_TOKENS.0;
+        let least = Budget::MIN_TOKENS.0;
         match max_tokens {
             Some(tokens) if tokens < least => {
                 Err(ViewError::Bad(format!("max_tokens is {tokens}, but an answer needs at least {least}")))
@@ -119,7 +119,7 @@ impl<'k> KeptResult<'k> {
         }
     }
 
-    /// Answers a query within a budget; `reader` is the name of the tool that reads on.
+    /// Answers a query within a budget; `query_tool` is the name of the tool that reads on.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl<'k> KeptResult<'k> {
         query: &Query,
         budget: Budget,
         meter: Meter,
-        reader: &str,
+        query_tool: &str,
         engines: &dyn Engines,
     ) -> Result<Answer, ViewError> {
         let (name, retention) = (self.name(), self.keep.retention_note(self.time_left()));
@@ -138,7 +138,7 @@ impl<'k> KeptResult<'k> {
             outline: &self.outline,
             hints: &self.policy.hints,
             tool: &self.artifact().tool,
-            handle: Handle::kept(&name, &retention).read_with(reader),
+            handle: Handle::kept(&name, &retention).with_query_tool(query_tool),
             query,
             budget,
             meter,
@@ -174,16 +174,16 @@ mod tests {
     use tidegate_testkit::{make, sample};
 
     use super::*;
-    use crate::keep::Place;
     use crate::policy::{Policies, Rules};
+    use crate::user_store::StoreLocation;
 
     /// Keeps a list of issues with the bytes of an outline, as they are or changed.
-    fn keep_issues(keep: &Keep, change: impl Fn(Vec<u8>) -> Vec<u8>) -> ArtifactId {
+    fn keep_issues(keep: &UserStore, change: impl Fn(Vec<u8>) -> Vec<u8>) -> ArtifactId {
         let body = make::text_result(&sample::issues(200));
         let body = body.as_slice();
         let outline = Outline::read(&Payload::read_result(&body).unwrap()).unwrap();
         let describe = || {
-            let description = Keep::description(&outline, 1);
+            let description = UserStore::description(&outline, 1);
             Ok(Description { outline: change(description.outline.clone()), ..description })
         };
         keep.put(&keep.new_artifact("list", Duration::from_secs(600)), &body, &describe).unwrap().id
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn an_outline_of_another_version_is_rebuilt() {
-        let keep = Keep::of_user(Place::Memory);
+        let keep = UserStore::of_user(StoreLocation::Memory);
         let id = keep_issues(&keep, |mut bytes| {
             bytes[0] = bytes[0].wrapping_sub(1);
             bytes
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn pages_budget_and_summary_follow_the_policy() {
-        let keep = Keep::of_user(Place::Memory);
+        let keep = UserStore::of_user(StoreLocation::Memory);
         let id = keep_issues(&keep, |bytes| bytes);
         let opened = keep.open().unwrap();
         let rules = Rules {
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_bounded_by_the_cap() {
-        let keep = Keep::of_user(Place::Memory);
+        let keep = UserStore::of_user(StoreLocation::Memory);
         let id = keep_issues(&keep, |bytes| bytes);
         let opened = keep.open().unwrap();
         let rules = Rules { budget_tokens: Some(500), cap_tokens: Some(900), ..Rules::default() };

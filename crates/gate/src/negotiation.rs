@@ -15,13 +15,13 @@ use tidegate_store::ArtifactId;
 
 use crate::caller::Caller;
 use crate::error::{bounded, causes};
-use crate::keep::Keep;
 use crate::kept_result::KeptResult;
 use crate::policy::Policy;
-use crate::raw::{self, Edits, Place};
+use crate::raw::{self, ByteRange, Edits};
 use crate::style::AnswerLimits;
 use crate::style::fetch::{About, Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part};
 use crate::style::probe::{Bound, GONE, MODES, Token};
+use crate::user_store::UserStore;
 use crate::{output, reply};
 
 /// The names of our arguments of a tool.
@@ -123,7 +123,7 @@ fn offered(names: Names) -> String {
 }
 
 /// Removes our arguments from those of a call.
-pub(crate) fn take_out(line: &[u8], arguments: &Place, names: &[&str], edits: &mut Edits) {
+pub(crate) fn take_out(line: &[u8], arguments: &ByteRange, names: &[&str], edits: &mut Edits) {
     let members = raw::members(line, arguments).unwrap_or_default();
     if members.iter().any(|member| names.contains(&member.key.as_ref())) {
         edits.remove(&members, |member| names.contains(&member.key.as_ref()));
@@ -131,7 +131,7 @@ pub(crate) fn take_out(line: &[u8], arguments: &Place, names: &[&str], edits: &m
 }
 
 /// Returns the place of the token in the arguments of a call.
-fn token(arguments: &[u8], names: Names) -> Option<Place> {
+fn token(arguments: &[u8], names: Names) -> Option<ByteRange> {
     let token = raw::whole(arguments).and_then(|whole| raw::member(arguments, &whole, names[0]))?;
     (arguments[token.clone()] != *b"null").then_some(token)
 }
@@ -173,7 +173,7 @@ fn outside(source: &dyn Source, data: &Dataset<'_>) -> Vec<String> {
 
 /// A call that fetches a part of a kept result through the tool itself.
 pub(crate) struct ProbeFetch<'r> {
-    pub(crate) keep: &'r Keep,
+    pub(crate) keep: &'r UserStore,
     /// The server's name.
     pub(crate) server: &'r str,
     pub(crate) caller: &'r Caller,
@@ -221,7 +221,7 @@ impl ProbeFetch<'_> {
 
     fn part(&self, kept: &KeptResult<'_>, fetch: &Fetch) -> Result<Vec<u8>, String> {
         let data = kept.dataset();
-        let rest = format!("{} {{\"id\":\"{}\"}}", self.caller.reader, kept.name());
+        let rest = format!("{} {{\"id\":\"{}\"}}", self.caller.query_tool, kept.name());
         let outside = outside(kept.source(), &data);
         let about = About { data: &data, page_size: self.policy.page_size, rest: &rest, outside, note: None };
         let limits = self.limits();
@@ -282,13 +282,13 @@ impl ProbeFetch<'_> {
 mod tests {
     use std::time::Duration;
 
-    use tidegate_testkit::clock::SetClock;
+    use tidegate_testkit::clock::ManualClock;
     use tidegate_testkit::make;
 
     use super::*;
-    use crate::keep::Place as KeepPlace;
     use crate::policy::{Policies, Rules};
     use crate::style::Style;
+    use crate::user_store::StoreLocation as KeepPlace;
 
     fn policy() -> Arc<Policy> {
         let defaults = Rules { style: Some(Style::Probe), offer_output: Some(true), ..Rules::default() };
@@ -339,8 +339,8 @@ mod tests {
 
     #[test]
     fn every_token_that_is_not_valid_gets_the_same_answer() {
-        let clock = Arc::new(SetClock::default());
-        let keep = Keep::of_user(KeepPlace::Memory).with_clock(Arc::<SetClock>::clone(&clock));
+        let clock = Arc::new(ManualClock::default());
+        let keep = UserStore::of_user(KeepPlace::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
         let body = make::text_result("[1,2,3]");
         let new = keep.new_artifact("list", Duration::from_secs(600));
         let id = keep.put(&new, &body.as_slice(), &|| Ok(Default::default())).unwrap().id;

@@ -22,8 +22,7 @@ use tidegate_store::{ArtifactId, Description, StoreError};
 
 use crate::caller::Caller;
 use crate::error::causes;
-use crate::gate::Called;
-use crate::keep::Keep;
+use crate::gate::ToolCall;
 use crate::policy::{OnStoreFailure, Policy};
 use crate::profile::OutputSchema;
 use crate::raw;
@@ -31,15 +30,16 @@ use crate::style::contract::Contract;
 use crate::style::error::Exceeded;
 use crate::style::probe::{self, Bound};
 use crate::style::{AnswerLimits, Style};
+use crate::user_store::UserStore;
 use crate::{reply, resources, schema};
 
 /// One result that does not pass, and how it is answered.
 pub(crate) struct Overflow<'p> {
-    pub(crate) keep: &'p Keep,
+    pub(crate) keep: &'p UserStore,
     /// The server's name.
     pub(crate) server: &'p str,
     pub(crate) caller: &'p Caller,
-    pub(crate) called: &'p Called,
+    pub(crate) called: &'p ToolCall,
     pub(crate) policy: &'p Policy,
     pub(crate) budget: Budget,
     pub(crate) style: Style,
@@ -95,7 +95,7 @@ impl Overflow<'_> {
         let read = move || {
             let prepared = Prepared::with_hints(payload, text, &self.policy.hints)?;
             let outline = prepared.outline()?;
-            let description = Keep::description(&outline, self.raw_cost(&prepared)?.tokens.0);
+            let description = UserStore::description(&outline, self.raw_cost(&prepared)?.tokens.0);
             // A store that failed meanwhile needs no description.
             let _ = described.send(description);
             let shaped = self.kept(&prepared, &outline, id)?;
@@ -151,7 +151,7 @@ impl Overflow<'_> {
         // Without a store there is nothing to seal; `lost` then replaces this answer.
         let opened = self.keep.open().ok();
         let seal = |bytes: &[u8]| {
-            opened.as_ref().map_or([0; cursor::SEAL], |opened| opened.seal(&self.keep.owner, id, bytes))
+            opened.as_ref().map_or([0; cursor::SEAL_BYTES], |opened| opened.seal(&self.keep.owner, id, bytes))
         };
         let text = match self.style {
             Style::Probe => {
@@ -171,8 +171,9 @@ impl Overflow<'_> {
                 let name = handle_name(tool, id.as_str());
                 let kept = self.keep.retention_note(self.policy.ttl);
                 let handle = Some((name.as_str(), kept.as_str()));
-                let (tokens, budget, reader) = (raw.tokens.0, self.budget.tokens.0, self.caller.reader);
-                Exceeded { tool, tokens, budget, handle, reader }.text()
+                let (tokens, budget, query_tool) =
+                    (raw.tokens.0, self.budget.tokens.0, self.caller.query_tool);
+                Exceeded { tool, tokens, budget, handle, query_tool }.text()
             }
         };
         let mut result = limits.result(&text, payload.is_error == Some(true));
@@ -228,7 +229,7 @@ impl Overflow<'_> {
         let shaped = prepared.shape(&Request {
             tool: &self.called.tool,
             arguments: self.called.arguments.as_deref(),
-            handle: handle.read_with(self.caller.reader),
+            handle: handle.with_query_tool(self.caller.query_tool),
             budget,
             meter,
         })?;
@@ -257,8 +258,8 @@ impl Overflow<'_> {
             estimated: false,
             bytes: Bytes(beside.len() as u64 + 1),
         };
-        let small = self.budget.tokens - cost.tokens < Budget::LEAST_TOKENS
-            || self.budget.bytes - cost.bytes < Budget::LEAST_BYTES;
+        let small = self.budget.tokens - cost.tokens < Budget::MIN_TOKENS
+            || self.budget.bytes - cost.bytes < Budget::MIN_BYTES;
         if beside.is_empty() || small { ("", NO_COST) } else { (beside, cost) }
     }
 }
@@ -275,7 +276,7 @@ const STRUCTURED_BYTES: u64 = 40;
 
 impl Shaped {
     /// The answer where the result cannot be read any more, as from a disk that fails.
-    pub(crate) fn unreadable(caller: &Caller, called: &Called, error: &dyn std::error::Error) -> Self {
+    pub(crate) fn unreadable(caller: &Caller, called: &ToolCall, error: &dyn std::error::Error) -> Self {
         let tool = &called.tool;
         let why = causes(error);
         let message = format!("{tool} did run, but its result could not be read: {why}. Nothing was kept.");
@@ -283,7 +284,7 @@ impl Shaped {
     }
 
     /// The answer where the engine failed.
-    pub(crate) fn failed(caller: &Caller, called: &Called) -> Self {
+    pub(crate) fn failed(caller: &Caller, called: &ToolCall) -> Self {
         let tool = &called.tool;
         let message = format!(
             "{tool} did run, but tidegate failed on its result, which was not kept. Call {tool} again only if it is \
@@ -310,14 +311,14 @@ mod tests {
     use tidegate_testkit::{make, sample};
 
     use super::*;
-    use crate::keep::Place;
     use crate::policy::{Policies, Rules};
+    use crate::user_store::StoreLocation;
 
     /// Shapes a result in a style, and returns the answer with what is in the store then.
-    fn shape(place: Place, rules: Rules, style: Style, body: &[u8]) -> (Shaped, u64) {
-        let keep = Keep::of_user(place);
+    fn shape(place: StoreLocation, rules: Rules, style: Style, body: &[u8]) -> (Shaped, u64) {
+        let keep = UserStore::of_user(place);
         let caller = Caller::unknown(Vec::new());
-        let called = Called { tool: "list".into(), ..Called::default() };
+        let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
         let policy = Policies::of_defaults(rules).of_tool("list");
         let overflow = Overflow {
             keep: &keep,
@@ -341,9 +342,9 @@ mod tests {
     }
 
     /// A place where no store can be opened: a folder below a file.
-    fn broken() -> (tempfile::NamedTempFile, Place) {
+    fn broken() -> (tempfile::NamedTempFile, StoreLocation) {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let place = Place::Folder(Some(file.path().join("data")));
+        let place = StoreLocation::Folder(Some(file.path().join("data")));
         (file, place)
     }
 
@@ -354,7 +355,7 @@ mod tests {
             let body = make::text_result(&sample::issues(issues));
             assert_eq!(body.len() as u64 >= MIN_PARALLEL_BYTES, issues > 100);
             for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
-                let (shaped, stored) = shape(Place::Memory, Rules::default(), style, &body);
+                let (shaped, stored) = shape(StoreLocation::Memory, Rules::default(), style, &body);
                 assert_eq!((shaped.step, stored), (style.name(), 1));
                 assert!(shaped.artifact.is_some() && shaped.stored_bytes > 0);
                 assert!(shaped.sent.tokens.0 <= 2000 && shaped.result.len() <= 10_240);
@@ -381,7 +382,7 @@ mod tests {
     #[test]
     fn an_answer_says_that_the_tool_did_run_whatever_failed() {
         let caller = Caller::unknown(Vec::new());
-        let called = Called { tool: "list".into(), ..Called::default() };
+        let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
         for shaped in [
             Shaped::failed(&caller, &called),
             Shaped::unreadable(&caller, &called, &io::Error::other("gone")),

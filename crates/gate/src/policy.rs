@@ -298,7 +298,7 @@ impl Policy {
     pub fn of_tokens(&self, tokens: u64, profile: &Profile) -> Budget {
         let budget = Budget::of_tokens(Tokens(tokens));
         let bytes = self.max_bytes.unwrap_or(budget.bytes.0).min(profile.max_bytes);
-        budget.with_bytes(Bytes(bytes.max(Budget::LEAST_BYTES.0)))
+        budget.with_bytes(Bytes(bytes.max(Budget::MIN_BYTES.0)))
     }
 }
 

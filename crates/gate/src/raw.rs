@@ -13,7 +13,7 @@ use std::ops::Range;
 use tidegate_core::quote::{self, Inside};
 
 /// The byte range of a value.
-pub type Place = Range<usize>;
+pub type ByteRange = Range<usize>;
 
 /// One member of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,20 +21,20 @@ pub struct Member<'j> {
     /// Its name.
     pub key: Cow<'j, str>,
     /// The place of its value.
-    pub value: Place,
+    pub value: ByteRange,
     /// The place of name and value.
-    pub whole: Place,
+    pub whole: ByteRange,
 }
 
 /// Returns the members of the object at a place; `None` where there is no object.
-pub fn members<'j>(json: &'j [u8], place: &Place) -> Option<Vec<Member<'j>>> {
+pub fn members<'j>(json: &'j [u8], place: &ByteRange) -> Option<Vec<Member<'j>>> {
     let mut members = Vec::new();
     each_member(json, place, |member| members.push(member)).map(|()| members)
 }
 
 /// Calls `each` for every member of the object at a place; `None` where there is no object, which may be found only after
 /// some calls.
-pub fn each_member<'j>(json: &'j [u8], place: &Place, mut each: impl FnMut(Member<'j>)) -> Option<()> {
+pub fn each_member<'j>(json: &'j [u8], place: &ByteRange, mut each: impl FnMut(Member<'j>)) -> Option<()> {
     let mut reader = Scanner { json: json.get(..place.end)?, at: place.start };
     reader.open(b'{')?;
     if reader.closes(b'}')? {
@@ -62,7 +62,7 @@ pub fn each_member<'j>(json: &'j [u8], place: &Place, mut each: impl FnMut(Membe
 }
 
 /// Returns the elements of the array at a place; `None` where there is no array.
-pub fn elements(json: &[u8], place: &Place) -> Option<Vec<Place>> {
+pub fn elements(json: &[u8], place: &ByteRange) -> Option<Vec<ByteRange>> {
     let mut reader = Scanner { json: json.get(..place.end)?, at: place.start };
     reader.open(b'[')?;
     let mut elements = Vec::new();
@@ -82,17 +82,17 @@ pub fn elements(json: &[u8], place: &Place) -> Option<Vec<Place>> {
 }
 
 /// Returns the place of a member of the object at a place; of several with one name the last, as parsers do.
-pub fn member(json: &[u8], place: &Place, key: &str) -> Option<Place> {
+pub fn member(json: &[u8], place: &ByteRange, key: &str) -> Option<ByteRange> {
     members(json, place)?.into_iter().rev().find(|member| member.key == key).map(|member| member.value)
 }
 
 /// Follows names of members downwards.
-pub fn at(json: &[u8], place: &Place, path: &[&str]) -> Option<Place> {
+pub fn at(json: &[u8], place: &ByteRange, path: &[&str]) -> Option<ByteRange> {
     path.iter().try_fold(place.clone(), |place, key| member(json, &place, key))
 }
 
 /// Returns the string at a place; `None` where there is none, or it is not valid.
-pub fn text<'j>(json: &'j [u8], place: &Place) -> Option<Cow<'j, str>> {
+pub fn text<'j>(json: &'j [u8], place: &ByteRange) -> Option<Cow<'j, str>> {
     let inside = json.get(place.clone())?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if memchr::memchr(b'\\', inside).is_none() {
         return std::str::from_utf8(inside).ok().map(Cow::Borrowed);
@@ -101,7 +101,7 @@ pub fn text<'j>(json: &'j [u8], place: &Place) -> Option<Cow<'j, str>> {
 }
 
 /// Returns the place of the one value that the bytes hold, without the white space around it.
-pub fn whole(json: &[u8]) -> Option<Place> {
+pub fn whole(json: &[u8]) -> Option<ByteRange> {
     let mut reader = Scanner { json, at: 0 };
     reader.space();
     let value = reader.value()?;
@@ -157,7 +157,7 @@ impl Scanner<'_> {
         self.at == self.json.len()
     }
 
-    fn string(&mut self) -> Option<Place> {
+    fn string(&mut self) -> Option<ByteRange> {
         let start = self.at;
         self.expect(b'"')?;
         let Inside::Ends(end) = quote::closing(self.json, self.at, b'"', &mut false) else { return None };
@@ -165,7 +165,7 @@ impl Scanner<'_> {
         Some(start..self.at)
     }
 
-    fn value(&mut self) -> Option<Place> {
+    fn value(&mut self) -> Option<ByteRange> {
         let start = self.at;
         match *self.json.get(self.at)? {
             b'"' => {
@@ -210,7 +210,7 @@ fn is_scalar(byte: u8) -> bool {
 /// Changes to be made to some bytes; what is not named stays as it is.
 #[derive(Debug, Default)]
 pub struct Edits {
-    changes: Vec<(Place, Vec<u8>)>,
+    changes: Vec<(ByteRange, Vec<u8>)>,
 }
 
 impl Edits {
@@ -225,12 +225,12 @@ impl Edits {
     }
 
     /// Puts other bytes at a place. Places of different changes must not overlap.
-    pub fn replace(&mut self, place: Place, bytes: impl Into<Vec<u8>>) {
+    pub fn replace(&mut self, place: ByteRange, bytes: impl Into<Vec<u8>>) {
         self.changes.push((place, bytes.into()));
     }
 
     /// Adds an element or member at the end of the container at a place.
-    pub fn append(&mut self, json: &[u8], container: &Place, bytes: &[u8]) {
+    pub fn append(&mut self, json: &[u8], container: &ByteRange, bytes: &[u8]) {
         let close = container.end - 1;
         let inside = &json[container.start + 1..close];
         let mut added = Vec::with_capacity(bytes.len() + 1);
@@ -260,7 +260,7 @@ impl Edits {
     }
 
     /// Returns the changes in the order of their places.
-    pub fn in_order(mut self) -> Vec<(Place, Vec<u8>)> {
+    pub fn in_order(mut self) -> Vec<(ByteRange, Vec<u8>)> {
         self.changes.sort_by_key(|(place, _)| (place.start, place.end));
         self.changes
     }

@@ -3,7 +3,7 @@
 //! `{"type":"object","anyOf":[original, envelope]}`: the original moves two levels down, so references from its root
 //! move with it. `$schema` belongs to the root of a document and moves up.
 
-use crate::raw::{self, Edits, Place};
+use crate::raw::{self, ByteRange, Edits};
 
 /// The member of `structuredContent` that holds the text of our answer.
 pub(crate) const MEMBER: &str = "tidegate";
@@ -52,7 +52,7 @@ pub(crate) fn union(schema: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Rewrites the references in a schema that moved two levels down.
-fn rebase(json: &[u8], schema: &Place, edits: &mut Edits, depth: usize) -> Option<()> {
+fn rebase(json: &[u8], schema: &ByteRange, edits: &mut Edits, depth: usize) -> Option<()> {
     if depth > MAX_DEPTH {
         return None;
     }
@@ -81,7 +81,7 @@ fn rebase(json: &[u8], schema: &Place, edits: &mut Edits, depth: usize) -> Optio
     Some(())
 }
 
-fn move_reference(json: &[u8], place: Place, edits: &mut Edits) {
+fn move_reference(json: &[u8], place: ByteRange, edits: &mut Edits) {
     let Some(reference) = raw::text(json, &place) else { return };
     // `#name` is an anchor, which has no path.
     if reference == "#" || reference.starts_with("#/") {

@@ -55,7 +55,7 @@ impl Style {
 pub enum ProbeWhen {
     /// When the result does not fit.
     #[default]
-    OverBudget,
+    OutputBudgetExceeded,
     /// For results of any size.
     Always,
 }
@@ -66,7 +66,7 @@ impl ProbeWhen {
 
     /// Returns the choice of a name.
     pub fn named(name: &str) -> Option<Self> {
-        choice::named(Self::NAMES, [Self::OverBudget, Self::Always], name)
+        choice::named(Self::NAMES, [Self::OutputBudgetExceeded, Self::Always], name)
     }
 }
 

@@ -13,7 +13,7 @@ use tidegate_core::{Bytes, Tokens};
 
 use crate::caller::Caller;
 use crate::profile::OutputSchema;
-use crate::raw::{self, Edits, Place};
+use crate::raw::{self, ByteRange, Edits};
 use crate::schema;
 
 /// The name of our tool where an upstream tool has its usual name.
@@ -84,7 +84,7 @@ pub(crate) struct Listed {
     /// The list; `None` where nothing changes.
     pub(crate) result: Option<Vec<u8>>,
     /// The name of our tool from now on.
-    pub(crate) reader: &'static str,
+    pub(crate) query_tool: &'static str,
 }
 
 /// Rewrites a page of `tools/list`: adds our tool to the first page, and changes the schemas against which clients would
@@ -95,7 +95,7 @@ pub(crate) fn rewrite(
     first_page: bool,
     offer: &dyn Fn(&str, &[raw::Member<'_>], &mut Edits),
 ) -> Listed {
-    let unchanged = Listed { result: None, reader: caller.reader };
+    let unchanged = Listed { result: None, query_tool: caller.query_tool };
     let Some(whole) = raw::whole(result) else { return unchanged };
     let Some(list) = raw::member(result, &whole, "tools") else { return unchanged };
     let Some(tools) = raw::elements(result, &list) else { return unchanged };
@@ -105,7 +105,7 @@ pub(crate) fn rewrite(
         let Some(members) = raw::members(result, tool) else { continue };
         let named = |key: &str| members.iter().find(|member| member.key == key);
         let name = named("name").and_then(|member| raw::text(result, &member.value));
-        taken |= name.as_deref() == Some(Handle::READER);
+        taken |= name.as_deref() == Some(Handle::DEFAULT_QUERY_TOOL);
         if let Some(name) = &name {
             offer(name, &members, &mut edits);
         }
@@ -113,20 +113,20 @@ pub(crate) fn rewrite(
             rewrite_schema(caller, result, output.value.clone(), &mut edits, &members);
         }
     }
-    let reader = if taken { OTHER_NAME } else { caller.reader };
+    let query_tool = if taken { OTHER_NAME } else { caller.query_tool };
     // Some clients read the first page only. Where a later page has a tool of our name, ours is added again under its
     // other name.
-    if first_page || reader != caller.reader {
-        edits.append(result, &list, definition(reader).as_bytes());
+    if first_page || query_tool != caller.query_tool {
+        edits.append(result, &list, definition(query_tool).as_bytes());
     }
     make_private(result, &whole, &mut edits);
-    Listed { result: (!edits.is_empty()).then(|| edits.apply(result)), reader }
+    Listed { result: (!edits.is_empty()).then(|| edits.apply(result)), query_tool }
 }
 
 fn rewrite_schema(
     caller: &Caller,
     json: &[u8],
-    output: Place,
+    output: ByteRange,
     edits: &mut Edits,
     members: &[raw::Member<'_>],
 ) {
@@ -142,7 +142,7 @@ fn rewrite_schema(
 }
 
 /// Makes a list private: with our additions it differs from client to client, so no cache may share it.
-pub(crate) fn make_private(json: &[u8], whole: &Place, edits: &mut Edits) {
+pub(crate) fn make_private(json: &[u8], whole: &ByteRange, edits: &mut Edits) {
     if let Some(scope) = raw::member(json, whole, "cacheScope")
         && raw::text(json, &scope).as_deref() == Some("public")
     {
@@ -152,7 +152,7 @@ pub(crate) fn make_private(json: &[u8], whole: &Place, edits: &mut Edits) {
 
 /// Returns the definition of our tool `result_query`, as JSON.
 pub fn reader_definition() -> String {
-    definition(Handle::READER).into_owned()
+    definition(Handle::DEFAULT_QUERY_TOOL).into_owned()
 }
 
 /// Returns the definition of our tool.
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn an_upstream_tool_keeps_its_name() {
         let listed = rewrite(&caller(), br#"{"tools":[{"name":"result_query"}]}"#, true, &|_, _, _| {});
-        assert_eq!(listed.reader, OTHER_NAME);
+        assert_eq!(listed.query_tool, OTHER_NAME);
         let made = String::from_utf8(listed.result.unwrap()).unwrap();
         assert!(
             made.starts_with(r#"{"tools":[{"name":"result_query"},{"name":"tidegate_result_query""#),

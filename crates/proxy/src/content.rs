@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 use tidegate_core::source::{Source, Span};
-use tidegate_gate::raw::{self, Place, skim};
+use tidegate_gate::raw::{self, ByteRange, skim};
 
 use crate::ledger_queue::Forwarded;
 use crate::spool::Spooled;
@@ -23,7 +23,7 @@ pub(crate) enum Content<'m> {
 
 /// A member of an object.
 pub(crate) struct Member<'m> {
-    pub(crate) range: Place,
+    pub(crate) range: ByteRange,
     start: Cow<'m, [u8]>,
 }
 
@@ -46,7 +46,7 @@ impl Member<'_> {
 
 impl<'m> Content<'m> {
     /// Returns a part if it is in memory.
-    pub(crate) fn slice(self, range: &Place) -> Option<&'m [u8]> {
+    pub(crate) fn slice(self, range: &ByteRange) -> Option<&'m [u8]> {
         match self {
             Self::Memory(bytes) => bytes.get(range.clone()),
             Self::Disk(_) => None,
@@ -54,7 +54,7 @@ impl<'m> Content<'m> {
     }
 
     /// Returns the first bytes of a part.
-    pub(crate) fn start_of(self, range: &Place, max_bytes: usize) -> Cow<'m, [u8]> {
+    pub(crate) fn start_of(self, range: &ByteRange, max_bytes: usize) -> Cow<'m, [u8]> {
         let length = match self {
             Self::Memory(bytes) => bytes.len(),
             Self::Disk(spooled) => spooled.len(),
@@ -70,7 +70,7 @@ impl<'m> Content<'m> {
     }
 
     /// Returns a part as a source.
-    pub(crate) fn source(self, range: &Place) -> Box<dyn Source + Sync + 'm> {
+    pub(crate) fn source(self, range: &ByteRange) -> Box<dyn Source + Sync + 'm> {
         match self {
             Self::Memory(bytes) => Box::new(&bytes[range.clone()]),
             Self::Disk(spooled) => Box::new(spooled.part(range)),
@@ -78,7 +78,7 @@ impl<'m> Content<'m> {
     }
 
     /// Returns a part as the ledger queue takes it.
-    pub(crate) fn forwarded(self, range: &Place) -> Forwarded<'m> {
+    pub(crate) fn forwarded(self, range: &ByteRange) -> Forwarded<'m> {
         match self {
             Self::Memory(bytes) => Forwarded::Memory(&bytes[range.clone()]),
             Self::Disk(spooled) => Forwarded::Disk(spooled.part(range)),
@@ -86,7 +86,7 @@ impl<'m> Content<'m> {
     }
 
     /// Returns a member of the object at a range; of several with one name the last, as parsers do.
-    pub(crate) fn member(self, object: &Place, key: &str) -> Option<Member<'m>> {
+    pub(crate) fn member(self, object: &ByteRange, key: &str) -> Option<Member<'m>> {
         match self {
             Self::Memory(bytes) => {
                 let range = raw::member(bytes, object, key)?;
@@ -101,7 +101,7 @@ impl<'m> Content<'m> {
     }
 
     /// Returns whether a part contains some bytes.
-    pub(crate) fn contains(self, range: &Place, finder: &Finder<'_>) -> bool {
+    pub(crate) fn contains(self, range: &ByteRange, finder: &Finder<'_>) -> bool {
         if let Self::Memory(bytes) = self {
             return finder.find(&bytes[range.clone()]).is_some();
         }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidegate_core::source::{Part, Source};
-use tidegate_gate::raw::Place;
-use tidegate_gate::{Caller, Gate, Untouched};
+use tidegate_gate::raw::ByteRange;
+use tidegate_gate::{Caller, Gate, PassedResult};
 
 use crate::spool::Spool;
 
@@ -34,7 +34,7 @@ pub(crate) enum Forwarded<'r> {
 
 enum QueuedResult {
     /// A range of the batch's shared buffer.
-    Shared(Place),
+    Shared(ByteRange),
     Own(Vec<u8>),
     Disk(Part<Spool>),
 }
@@ -42,7 +42,7 @@ enum QueuedResult {
 struct Entry {
     caller: Arc<Caller>,
     /// The tool's name: a range of the batch's shared buffer.
-    tool: Place,
+    tool: ByteRange,
     result: QueuedResult,
     step: &'static str,
     added_micros: u64,
@@ -71,7 +71,7 @@ pub(crate) struct LedgerQueue {
 }
 
 impl Batch {
-    fn share(&mut self, bytes: &[u8]) -> Place {
+    fn share(&mut self, bytes: &[u8]) -> ByteRange {
         let start = self.shared.len();
         self.shared.extend_from_slice(bytes);
         start..self.shared.len()
@@ -87,7 +87,13 @@ impl Batch {
         for Entry { caller, tool, result, step, added_micros } in self.entries.drain(..) {
             let tool = String::from_utf8_lossy(&self.shared[tool]);
             let note = |result: &dyn Source| {
-                gate.note_untouched(&Untouched { caller: &caller, tool: &tool, step, result, added_micros });
+                gate.note_untouched(&PassedResult {
+                    caller: &caller,
+                    tool: &tool,
+                    step,
+                    result,
+                    added_micros,
+                });
             };
             // A result that the engine cannot handle must not take the others with it.
             let _ = catch_unwind(AssertUnwindSafe(|| match &result {

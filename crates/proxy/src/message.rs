@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
-use tidegate_gate::raw::{self, Edits, Place, skim};
+use tidegate_gate::raw::{self, ByteRange, Edits, skim};
 
 /// The UTF-8 byte order mark, which some programs write before a text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -21,16 +21,16 @@ pub(crate) type Heads = SmallVec<[MessageHead; 1]>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MessageHead {
     /// The message itself.
-    pub(crate) whole: Place,
+    pub(crate) whole: ByteRange,
     /// The id, as written. In a spooled message the bytes at this range may differ from [`Self::id_bytes`].
-    pub(crate) id: Option<Place>,
+    pub(crate) id: Option<ByteRange>,
     id_bytes: SmallVec<[u8; 24]>,
     method: Option<SmallVec<[u8; 40]>>,
-    pub(crate) params: Option<Place>,
-    pub(crate) result: Option<Place>,
-    pub(crate) error: Option<Place>,
+    pub(crate) params: Option<ByteRange>,
+    pub(crate) result: Option<ByteRange>,
+    pub(crate) error: Option<ByteRange>,
     /// The member `error` with its name; unknown for a spooled message.
-    pub(crate) error_member: Option<Place>,
+    pub(crate) error_member: Option<ByteRange>,
     is_object: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum MessageKind {
 
 impl MessageHead {
     /// Reads the head of the message at a range.
-    fn read(json: &[u8], whole: Place) -> Self {
+    fn read(json: &[u8], whole: ByteRange) -> Self {
         let mut head = Self::default();
         let read = raw::each_member(json, &whole, |member| match member.key.as_ref() {
             "id" => {
@@ -118,12 +118,12 @@ impl MessageHead {
     }
 
     /// Returns the result or, without one, the error.
-    pub(crate) fn outcome(&self) -> Option<&Place> {
+    pub(crate) fn outcome(&self) -> Option<&ByteRange> {
         self.result.as_ref().or(self.error.as_ref())
     }
 
     /// Takes over the new id if it is what a change replaces; the ranges are moved separately.
-    pub(crate) fn set_id_if_changed(&mut self, change: Option<&(Place, Vec<u8>)>) {
+    pub(crate) fn set_id_if_changed(&mut self, change: Option<&(ByteRange, Vec<u8>)>) {
         if let Some((_, id)) = change.filter(|(range, _)| self.id.as_ref() == Some(range)) {
             self.id_bytes = SmallVec::from_slice(id);
         }
@@ -178,7 +178,7 @@ impl ParsedLine {
     }
 
     /// Returns one message of a line, alone, with one range of it replaced if `change` says so.
-    pub(crate) fn extract(line: &[u8], head: &MessageHead, change: Option<(Place, Vec<u8>)>) -> Self {
+    pub(crate) fn extract(line: &[u8], head: &MessageHead, change: Option<(ByteRange, Vec<u8>)>) -> Self {
         let whole = head.whole.clone();
         let mut extracted = head.clone();
         extracted.set_id_if_changed(change.as_ref());
@@ -225,7 +225,7 @@ impl ParsedLine {
 }
 
 /// Returns where a position is after changes to what is before it.
-fn moved(position: usize, changes: &[(Place, Vec<u8>)]) -> usize {
+fn moved(position: usize, changes: &[(ByteRange, Vec<u8>)]) -> usize {
     let before = changes.iter().take_while(|(range, _)| range.end <= position);
     let (added, removed) =
         before.fold((0, 0), |(added, removed), (range, bytes)| (added + bytes.len(), removed + range.len()));

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tidegate_gate::Called;
+use tidegate_gate::ToolCall;
 
 use crate::message::same_id;
 
@@ -23,11 +23,11 @@ pub(crate) enum RequestKind {
     Templates {
         first_page: bool,
     },
-    Call(Called),
+    Call(ToolCall),
     /// The result of a call that became a task, from `tasks/result`.
-    TaskResult(Called),
+    TaskResult(ToolCall),
     /// The state of a call that became a task, from `tasks/get`; it may hold the result.
-    TaskState(Called),
+    TaskState(ToolCall),
     /// Anything else, by its method.
     Other(String),
 }

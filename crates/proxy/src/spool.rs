@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tidegate_core::source::{Part, Source, Span};
-use tidegate_gate::raw::{Edits, Place, skim};
+use tidegate_gate::raw::{ByteRange, Edits, skim};
 
 use crate::content::Content;
 use crate::message::{MAX_STARTS_TRIED, MessageHead};
@@ -141,7 +141,7 @@ pub struct Spooled {
     spool: Spool,
     /// The heads of the messages in it; none if the bytes are not JSON. Ranges are those of the file, without edits.
     pub(crate) heads: Vec<MessageHead>,
-    changes: Vec<(Place, Vec<u8>)>,
+    changes: Vec<(ByteRange, Vec<u8>)>,
     /// Whether line ends are removed, which are only white space in JSON.
     one_line: bool,
 }
@@ -158,7 +158,7 @@ impl Spooled {
     }
 
     /// Returns a part of what arrived, without edits.
-    pub(crate) fn part(&self, place: &Place) -> Part<Spool> {
+    pub(crate) fn part(&self, place: &ByteRange) -> Part<Spool> {
         Part::new(self.spool.clone(), Span { start: place.start as u64, end: place.end as u64 })
     }
 
@@ -193,7 +193,7 @@ impl Spooled {
     }
 
     /// Returns one of the messages in it, alone, with one range of it replaced if `change` says so.
-    pub(crate) fn extract(&self, index: usize, change: Option<(Place, Vec<u8>)>) -> Self {
+    pub(crate) fn extract(&self, index: usize, change: Option<(ByteRange, Vec<u8>)>) -> Self {
         let mut head = self.heads[index].clone();
         head.set_id_if_changed(change.as_ref());
         let mut edits = Edits::new();

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use tidegate_gate::Called;
-use tidegate_gate::raw::Place;
+use tidegate_gate::ToolCall;
+use tidegate_gate::raw::ByteRange;
 
 use crate::content::Content;
 
@@ -17,27 +17,29 @@ const MAX_TASKS: usize = 1000;
 /// The tasks of a conversation, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    tasks: VecDeque<(String, Called)>,
+    tasks: VecDeque<(String, ToolCall)>,
 }
 
 impl Tasks {
     /// Remembers the call that became a task.
-    pub(crate) fn remember(&mut self, id: String, called: &Called) {
+    pub(crate) fn remember(&mut self, id: String, called: &ToolCall) {
         self.tasks.truncate(MAX_TASKS - 1);
         self.tasks.push_front((id, called.clone()));
     }
 
     /// Returns the call that became the task which the params of a message name.
-    pub(crate) fn call_of(&self, content: Content<'_>, params: Option<&Place>) -> Called {
+    pub(crate) fn call_of(&self, content: Content<'_>, params: Option<&ByteRange>) -> ToolCall {
         let id = params.and_then(|params| content.member(params, "taskId")).and_then(|id| id.text());
         let known = id.and_then(|id| self.tasks.iter().find(|(task, _)| *task == id));
-        known
-            .map_or_else(|| Called { tool: "task".into(), ..Called::default() }, |(_, called)| called.clone())
+        known.map_or_else(
+            || ToolCall { tool: "task".into(), ..ToolCall::default() },
+            |(_, called)| called.clone(),
+        )
     }
 }
 
 /// Returns the id of the task if a call was answered with one.
-pub(crate) fn task_id(content: Content<'_>, result: &Place) -> Option<String> {
+pub(crate) fn task_id(content: Content<'_>, result: &ByteRange) -> Option<String> {
     if !content.contains(result, &TASK_ID) {
         return None;
     }
@@ -46,6 +48,6 @@ pub(crate) fn task_id(content: Content<'_>, result: &Place) -> Option<String> {
 }
 
 /// Returns the result that the state of a task carries once the task is done.
-pub(crate) fn result_of_task(content: Content<'_>, task: &Place) -> Option<Place> {
+pub(crate) fn result_of_task(content: Content<'_>, task: &ByteRange) -> Option<ByteRange> {
     content.member(task, "result").map(|result| result.range)
 }

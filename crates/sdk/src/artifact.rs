@@ -15,7 +15,7 @@ use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_gate::policy::TTL;
-use tidegate_gate::{Keep, Place, causes};
+use tidegate_gate::{StoreLocation, UserStore, causes};
 use tidegate_store::{ArtifactId, Clock, open};
 
 use crate::text::excerpt;
@@ -23,8 +23,8 @@ use crate::text::excerpt;
 /// A handle to the artifact store, shared by the tools of a server and the gate around it.
 #[derive(Clone)]
 pub struct Artifacts {
-    place: Place,
-    keep: Arc<Keep>,
+    place: StoreLocation,
+    keep: Arc<UserStore>,
     ttl: Duration,
 }
 
@@ -56,14 +56,14 @@ impl Default for Artifacts {
     /// `tidegate run` uses the same store, so each can read what the other stored.
     fn default() -> Self {
         let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty());
-        Self::kept_in(Place::Folder(home.map(PathBuf::from)))
+        Self::store_in(StoreLocation::Folder(home.map(PathBuf::from)))
     }
 }
 
 impl Artifacts {
     /// Returns a store in a folder or in memory.
-    pub fn kept_in(place: Place) -> Self {
-        let keep = Arc::new(Keep::of_user(place.clone()));
+    pub fn store_in(place: StoreLocation) -> Self {
+        let keep = Arc::new(UserStore::of_user(place.clone()));
         Self { place, keep, ttl: TTL }
     }
 
@@ -75,17 +75,17 @@ impl Artifacts {
 
     /// Sets the clock by which artifacts expire, for tests. Call it before anything is stored.
     pub(crate) fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
-        let keep = Arc::new(Keep::of_user(self.place.clone()).with_clock(clock));
+        let keep = Arc::new(UserStore::of_user(self.place.clone()).with_clock(clock));
         Self { keep, ..self }
     }
 
     /// Returns the store of one caller; an unnamed caller shares the server's own.
-    pub(crate) fn keep(&self, caller: &str) -> Arc<Keep> {
+    pub(crate) fn keep(&self, caller: &str) -> Arc<UserStore> {
         match caller {
             "" => Arc::clone(&self.keep),
             caller => {
                 let clock = Arc::clone(self.keep.clock());
-                Arc::new(Keep::of_caller(self.place.clone(), caller).with_clock(clock))
+                Arc::new(UserStore::of_caller(self.place.clone(), caller).with_clock(clock))
             }
         }
     }
@@ -109,7 +109,7 @@ impl Artifacts {
         let outline = Outline::read(&payload).map_err(|error| failed(&error))?;
         let tokens = measure::cost(&payload, &Meter::default()).map_err(|error| failed(&error))?.tokens.0;
         let new = self.keep.new_artifact(domain, self.ttl);
-        let describe = || Ok(Keep::description(&outline, tokens));
+        let describe = || Ok(UserStore::description(&outline, tokens));
         let stored = self.keep.put(&new, &body, &describe).map_err(|error| failed(&error))?;
         Ok(Artifact { uri: format!("ax://{domain}/{}", stored.id), bytes: text.len() as u64 })
     }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn stored_data_is_retrieved_unchanged() {
-        let artifacts = Artifacts::kept_in(Place::Memory);
+        let artifacts = Artifacts::store_in(StoreLocation::Memory);
         let data = json!({"bugs": (0..500).collect::<Vec<_>>(), "n": 1.5});
         let artifact = artifacts.store("bugfix", &data).unwrap();
         assert!(artifact.reference().starts_with("ax://bugfix/"));
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn malformed_and_unknown_references_are_errors() {
-        let artifacts = Artifacts::kept_in(Place::Memory);
+        let artifacts = Artifacts::store_in(StoreLocation::Memory);
         for wrong in ["", "bugfix/1", "ax://bugfix", "ax:///1", "http://x/y"] {
             let error = artifacts.retrieve(wrong).unwrap_err().to_string();
             assert_eq!(error, format!("Invalid artifact ref: {wrong}"));

@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tidegate_core::Tokens;
 use tidegate_core::measure::Meter;
 
-/// The error code in a serialized [`OverBudget`].
+/// The error code in a serialized [`OutputBudgetExceeded`].
 pub const OUTPUT_BUDGET_EXCEEDED: &str = "OUTPUT_BUDGET_EXCEEDED";
 
 /// The largest budget a meter accepts: it multiplies the limit by a hundred.
@@ -20,7 +20,7 @@ const HINT: &str = "Lower limit or narrow fields and call again";
 /// Serializes as `{"error": "OUTPUT_BUDGET_EXCEEDED", "tool", "tokens", "budget", "hint"}`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the answer of {tool} has {tokens} tokens, but its budget is {budget}")]
-pub struct OverBudget {
+pub struct OutputBudgetExceeded {
     /// The tool that answered.
     pub tool: String,
     /// Tokens of the answer.
@@ -47,22 +47,22 @@ pub struct OverBudget {
 ///
 /// # Errors
 ///
-/// Returns [`OverBudget`] if the answer has more tokens than the budget.
+/// Returns [`OutputBudgetExceeded`] if the answer has more tokens than the budget.
 pub fn enforce_budget(
     payload: &str,
     tool: &str,
     budget_tokens: Tokens,
     meter: &Meter,
-) -> Result<(), OverBudget> {
+) -> Result<(), OutputBudgetExceeded> {
     // Counting stops at the budget. Only an error needs the full count.
     if meter.count_up_to(payload, budget_tokens.min(MAX_BUDGET)).is_some() {
         return Ok(());
     }
     let tokens = meter.count(payload);
-    Err(OverBudget { tool: tool.to_owned(), tokens, budget: budget_tokens, handle: None })
+    Err(OutputBudgetExceeded { tool: tool.to_owned(), tokens, budget: budget_tokens, handle: None })
 }
 
-impl OverBudget {
+impl OutputBudgetExceeded {
     /// Adds the handle of the stored answer to the hint.
     #[must_use]
     pub fn kept_as(self, handle: impl Into<String>) -> Self {
@@ -81,9 +81,9 @@ impl OverBudget {
     }
 }
 
-impl Serialize for OverBudget {
+impl Serialize for OutputBudgetExceeded {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut error = serializer.serialize_struct("OverBudget", 5)?;
+        let mut error = serializer.serialize_struct("OutputBudgetExceeded", 5)?;
         error.serialize_field("error", OUTPUT_BUDGET_EXCEEDED)?;
         error.serialize_field("tool", &self.tool)?;
         error.serialize_field("tokens", &self.tokens.0)?;
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    fn check(payload: &str, budget: u64) -> Result<(), OverBudget> {
+    fn check(payload: &str, budget: u64) -> Result<(), OutputBudgetExceeded> {
         enforce_budget(payload, "list_articles", Tokens(budget), &Meter::default())
     }
 

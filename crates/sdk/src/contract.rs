@@ -15,7 +15,7 @@
 //! let answer = wrap_response(&json!(bugs), &summary, ResponseLimits::default())?.to_value();
 //! assert_eq!(answer["summary"], "Found bugs: 15 total (3 critical, 12 medium)");
 //! assert_eq!((&answer["totalCount"], &answer["showing"]), (&json!(15), &json!(10)));
-//! # Ok::<(), tidegate_sdk::contract::NoRoom>(())
+//! # Ok::<(), tidegate_sdk::contract::ResponseTooLarge>(())
 //! ```
 
 mod category;
@@ -33,7 +33,7 @@ pub use list::{List, ListError, paginated_list};
 pub use strict::{Contract, ContractBuilder, ContractError, Item, Severity, UnknownSeverity};
 pub use summary::create_summary;
 pub use truncate::truncate;
-pub use wrap::{NoRoom, Response, StoreError, Wrapped, wrap_or_store, wrap_response};
+pub use wrap::{Response, ResponseTooLarge, StoreError, Wrapped, wrap_or_store, wrap_response};
 
 use serde::Serialize;
 

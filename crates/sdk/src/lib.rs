@@ -62,7 +62,7 @@ mod totals;
 pub mod visit;
 
 pub use artifact::{Artifact, ArtifactError, Artifacts};
-pub use budget::{OverBudget, enforce_budget};
+pub use budget::{OutputBudgetExceeded, enforce_budget};
 pub use checked::{Checked, ToolError};
 pub use contract::{Contract, wrap_response};
 pub use dispatcher::Dispatcher;
@@ -77,7 +77,7 @@ pub use serve::{ServeError, serve};
 pub use server::Tidegate;
 pub use tidegate_core::Tokens;
 pub use tidegate_core::measure::Meter;
-pub use tidegate_gate::Place;
+pub use tidegate_gate::StoreLocation;
 pub use tidegate_gate::policy::Rules;
 pub use tidegate_gate::style::{ProbeWhen, Style};
 pub use tidegate_macros::heavy;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use tidegate_gate::policy::{Policies, Rules};
-use tidegate_gate::{Gate, Place, Setup};
+use tidegate_gate::{Gate, Setup, StoreLocation};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_store::Clock;
 
@@ -76,8 +76,8 @@ impl<S: ServerHandler> Tidegate<S> {
 
     /// Keeps results in a folder, or in memory.
     #[must_use]
-    pub fn kept_in(self, place: Place) -> Self {
-        self.artifacts(&Artifacts::kept_in(place))
+    pub fn store_in(self, place: StoreLocation) -> Self {
+        self.artifacts(&Artifacts::store_in(place))
     }
 
     /// Keeps results where the server itself keeps artifacts, so that clients can read those.
@@ -86,7 +86,7 @@ impl<S: ServerHandler> Tidegate<S> {
         Self { artifacts: artifacts.clone(), ..self }
     }
 
-    /// Sets the clock by which results and tokens expire, for tests. Call it after [`Self::kept_in`] or
+    /// Sets the clock by which results and tokens expire, for tests. Call it after [`Self::store_in`] or
     /// [`Self::artifacts`].
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {

@@ -12,12 +12,12 @@
 //! # }
 //! # #[tool_handler]
 //! # impl ServerHandler for Shop {}
-//! use tidegate_sdk::{Place, Tidegate, visit::Visitor};
+//! use tidegate_sdk::{StoreLocation, Tidegate, visit::Visitor};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let plain = Visitor::to(Shop).await?;
-//! let wrapped = Visitor::to(Tidegate::wrap(Shop).kept_in(Place::Memory).quiet()).await?;
+//! let wrapped = Visitor::to(Tidegate::wrap(Shop).store_in(StoreLocation::Memory).quiet()).await?;
 //! let arguments = serde_json::json!({});
 //! assert!(plain.call("list_all", &arguments).await?.tokens() > 50_000);
 //! assert!(wrapped.call("list_all", &arguments).await?.tokens() <= 2_000);

@@ -17,7 +17,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_core::view::{Asked, NoEngines, Query, View, answer};
 use tidegate_store::{
-    ArtifactStore, BodyRef, CHUNK, Description, NewArtifact, Owner, Quotas, Session, SqliteStore, open,
+    ArtifactStore, BodyRef, CHUNK_BYTES, Description, NewArtifact, Owner, Quotas, Session, SqliteStore, open,
 };
 use tidegate_testkit::{make, sample};
 
@@ -110,7 +110,7 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("tidegate: page 2000", |bencher| bencher.iter(|| kept.page(black_box(2000))));
     let source = open(&kept.store, &kept.owner, &kept.id).expect("the artifact exists");
     let body: BodyRef = kept.store.open(&kept.owner, &kept.id).expect("the artifact exists").body;
-    let chunk = source.len() / 2 / CHUNK;
+    let chunk = source.len() / 2 / CHUNK_BYTES;
     group.bench_function("its two chunks alone", |bencher| {
         bencher
             .iter(|| (kept.store.read_chunk(body, black_box(chunk)), kept.store.read_chunk(body, chunk + 1)));

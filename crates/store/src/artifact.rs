@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::id::ArtifactId;
 
 /// Bytes of a chunk: bodies are stored and read in chunks of this size, the last one may be shorter.
-pub const CHUNK: u64 = 64 * 1024;
+pub const CHUNK_BYTES: u64 = 64 * 1024;
 
 /// Defines a text type, so that an owner cannot be passed where a session is expected.
 macro_rules! text_type {
@@ -188,7 +188,7 @@ pub trait ArtifactStore: Send + Sync {
     /// [`StoreError::NotFound`] or [`StoreError::Expired`].
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError>;
 
-    /// Reads one chunk of a body: [`CHUNK`] bytes, fewer at the end of the body.
+    /// Reads one chunk of a body: [`CHUNK_BYTES`] bytes, fewer at the end of the body.
     ///
     /// # Errors
     ///

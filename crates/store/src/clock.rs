@@ -31,12 +31,12 @@ impl Millis {
     /// ```
     /// use tidegate_store::Millis;
     ///
-    /// let time = Millis::read("2026-11-14T09:30:00Z").unwrap();
+    /// let time = Millis::parse("2026-11-14T09:30:00Z").unwrap();
     /// assert_eq!(time.to_string(), "2026-11-14T09:30:00Z");
-    /// assert_eq!(Millis::read("2026-11-14").map(Millis::day), Some("2026-11-14".into()));
-    /// assert_eq!(Millis::read("2026-02-30"), None);
+    /// assert_eq!(Millis::parse("2026-11-14").map(Millis::day), Some("2026-11-14".into()));
+    /// assert_eq!(Millis::parse("2026-02-30"), None);
     /// ```
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (day, time) = match text.split_once('T') {
             Some((day, time)) => (day, time.strip_suffix('Z')?),
             None => (text, "00:00:00"),
@@ -127,18 +127,18 @@ mod tests {
         // Every day of the calendar's cycle of 400 years, each at a different time.
         for day in 0..146_097 {
             let time = Millis((day - 20_000) * DAY_MILLIS + day * 7919 % 86_400 * 1000);
-            assert_eq!(Millis::read(&time.to_string()), Some(time));
-            assert_eq!(Millis::read(&time.day()), Some(Millis(time.0.div_euclid(DAY_MILLIS) * DAY_MILLIS)));
+            assert_eq!(Millis::parse(&time.to_string()), Some(time));
+            assert_eq!(Millis::parse(&time.day()), Some(Millis(time.0.div_euclid(DAY_MILLIS) * DAY_MILLIS)));
         }
         for wrong in
             ["", "2026", "2026-1-01", "2026-13-01", "2026-00-10", "2026-02-29", "2026-11-31", "2026-11-14T"]
         {
-            assert_eq!(Millis::read(wrong), None, "{wrong}");
+            assert_eq!(Millis::parse(wrong), None, "{wrong}");
         }
         for wrong in
             ["2026-11-14T10:00", "2026-11-14T24:00:00Z", "2026-11-14T10:60:00Z", "+026-11-14", "2026-11-14-1"]
         {
-            assert_eq!(Millis::read(wrong), None, "{wrong}");
+            assert_eq!(Millis::parse(wrong), None, "{wrong}");
         }
     }
 }

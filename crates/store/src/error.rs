@@ -59,7 +59,7 @@ pub enum StoreError {
 impl StoreError {
     /// Returns whether the database file is at fault, so that opening it again may help: somebody may have replaced or
     /// repaired it.
-    pub fn is_of_the_file(&self) -> bool {
+    pub fn is_file_error(&self) -> bool {
         matches!(self, Self::DamagedFile | Self::Unusable(_))
     }
 }

@@ -58,7 +58,7 @@ pub fn check(path: &Path) -> Result<(), StoreError> {
 /// # Errors
 ///
 /// [`StoreError::Busy`] if another process keeps the file locked, or the file cannot be written.
-pub fn can_write(path: &Path) -> Result<(), StoreError> {
+pub fn check_writable(path: &Path) -> Result<(), StoreError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(LOCK_TIMEOUT)?;
     Ok(connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?)
@@ -118,7 +118,7 @@ mod tests {
         drop(store);
         let (before, bytes) = (names(folder.path()), std::fs::read(&path).unwrap());
         assert_eq!(health(&path, in_ten_seconds).unwrap(), expected);
-        can_write(&path).unwrap();
+        check_writable(&path).unwrap();
         check(&path).unwrap();
         assert_eq!((names(folder.path()), std::fs::read(&path).unwrap()), (before, bytes));
     }
@@ -147,8 +147,8 @@ mod tests {
         drop(filled(&path));
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        assert!(matches!(can_write(&path), Err(StoreError::Busy)));
+        assert!(matches!(check_writable(&path), Err(StoreError::Busy)));
         other.execute_batch("ROLLBACK").unwrap();
-        can_write(&path).unwrap();
+        check_writable(&path).unwrap();
     }
 }

@@ -60,12 +60,12 @@ pub struct Call {
     /// Bytes that a new artifact takes in the store.
     pub stored_bytes: u64,
     /// How its tokens were counted; unknown for calls recorded before 0.1.0.
-    pub counted: Option<Counted>,
+    pub counted: Option<CountMethod>,
 }
 
 /// How tokens were counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Counted {
+pub struct CountMethod {
     /// The name of the vocabulary.
     pub vocabulary: String,
     /// Percent added to the count.

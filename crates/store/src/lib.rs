@@ -31,15 +31,15 @@ mod source;
 mod sqlite;
 
 pub use artifact::{
-    Artifact, ArtifactStore, BodyRef, CHUNK, Description, NewArtifact, Opened, Owner, Quotas, Session, Swept,
-    Usage,
+    Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, Description, NewArtifact, Opened, Owner, Quotas, Session,
+    Swept, Usage,
 };
 pub use clock::{Clock, Millis, SystemClock};
 pub use error::StoreError;
-pub use health::{Health, can_write, check, health};
+pub use health::{Health, check, check_writable, health};
 pub use home::{Home, HomeError};
 pub use id::ArtifactId;
-pub use ledger::{Call, Counted, Ledger, SqliteLedger, read_calls};
+pub use ledger::{Call, CountMethod, Ledger, SqliteLedger, read_calls};
 pub use seal::SealKey;
 pub use source::{StoredSource, open};
 pub use sqlite::SqliteStore;

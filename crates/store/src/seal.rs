@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use tidegate_core::view::cursor::SEAL;
+use tidegate_core::view::cursor::SEAL_BYTES;
 
 use crate::artifact::Owner;
 use crate::home::create_private_file;
@@ -37,7 +37,7 @@ impl SealKey {
     /// # Errors
     ///
     /// The folder cannot be read or written, or the file is not a key.
-    pub fn of_folder(folder: &Path) -> io::Result<Self> {
+    pub fn load_or_create(folder: &Path) -> io::Result<Self> {
         let path = folder.join("seal.key");
         match std::fs::read(&path) {
             Ok(bytes) => return Self::from_bytes(&bytes),
@@ -68,13 +68,13 @@ impl SealKey {
     }
 
     /// Returns the seal of a cursor.
-    pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; SEAL] {
+    pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; SEAL_BYTES] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         for part in [owner.as_str().as_bytes(), id.as_str().as_bytes(), bytes] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        let mut seal = [0; SEAL];
+        let mut seal = [0; SEAL_BYTES];
         hasher.finalize_xof().fill(&mut seal);
         seal
     }

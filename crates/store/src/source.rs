@@ -8,7 +8,7 @@ use std::io;
 
 use tidegate_core::source::Source;
 
-use crate::artifact::{Artifact, ArtifactStore, CHUNK, Opened, Owner};
+use crate::artifact::{Artifact, ArtifactStore, CHUNK_BYTES, Opened, Owner};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
@@ -73,8 +73,8 @@ impl Source for StoredSource<'_> {
         if offset >= self.len() || buffer.is_empty() {
             return Ok(0);
         }
-        self.with_chunk(offset / CHUNK, |chunk| {
-            let from = (offset % CHUNK) as usize;
+        self.with_chunk(offset / CHUNK_BYTES, |chunk| {
+            let from = (offset % CHUNK_BYTES) as usize;
             let bytes = chunk.get(from..).unwrap_or_default();
             let count = bytes.len().min(buffer.len());
             buffer[..count].copy_from_slice(&bytes[..count]);

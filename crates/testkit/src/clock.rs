@@ -9,15 +9,15 @@ use tidegate_store::{Clock, Millis};
 
 /// A clock that stands still until it is advanced.
 #[derive(Debug)]
-pub struct SetClock(AtomicI64);
+pub struct ManualClock(AtomicI64);
 
-impl Default for SetClock {
+impl Default for ManualClock {
     fn default() -> Self {
         Self(AtomicI64::new(1_794_700_000_000))
     }
 }
 
-impl SetClock {
+impl ManualClock {
     /// Moves the clock forward.
     pub fn advance(&self, duration: Duration) {
         let millis = i64::try_from(duration.as_millis()).expect("the duration fits 63 bits");
@@ -25,7 +25,7 @@ impl SetClock {
     }
 }
 
-impl Clock for SetClock {
+impl Clock for ManualClock {
     fn now(&self) -> Millis {
         Millis(self.0.load(Ordering::SeqCst))
     }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tidegate_core::source::{Source, Span};
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, CHUNK, Clock, Description, NewArtifact, Owner, Quotas, Session,
-    StoreError, open,
+    Artifact, ArtifactId, ArtifactStore, CHUNK_BYTES, Clock, Description, NewArtifact, Owner, Quotas,
+    Session, StoreError, open,
 };
 
-use crate::clock::SetClock;
-use crate::source::Elsewhere;
+use crate::clock::ManualClock;
+use crate::source::ShortReadSource;
 
 /// A function that makes an empty store with the given quotas and clock.
 pub type Make<'m> = &'m dyn Fn(Quotas, Arc<dyn Clock>) -> Box<dyn ArtifactStore>;
@@ -35,14 +35,14 @@ pub fn noise(seed: u64, length: usize) -> Vec<u8> {
 /// An empty store with what is needed to use it.
 struct Fixture {
     store: Box<dyn ArtifactStore>,
-    clock: Arc<SetClock>,
+    clock: Arc<ManualClock>,
     owner: Owner,
     session: Session,
 }
 
 impl Fixture {
     fn new(make: Make<'_>, quotas: Quotas) -> Self {
-        let clock = Arc::new(SetClock::default());
+        let clock = Arc::new(ManualClock::default());
         let store = make(quotas, clock.clone());
         Self { store, clock, owner: Owner::new("local:1"), session: Session::new("one") }
     }
@@ -78,7 +78,7 @@ pub fn contract(make: Make<'_>) {
 
 fn bytes_come_back_exactly(make: Make<'_>) {
     let fixture = Fixture::new(make, Quotas::default());
-    let chunk = CHUNK as usize;
+    let chunk = CHUNK_BYTES as usize;
     for (seed, length) in [0, 1, 100, chunk - 1, chunk, chunk + 1, 3 * chunk, 10 * chunk + 17, 9_000_000]
         .into_iter()
         .enumerate()
@@ -99,7 +99,8 @@ fn bytes_come_back_exactly(make: Make<'_>) {
     // From a source that is not in memory.
     let bytes = noise(77, 5 * chunk + 5);
     let new = NewArtifact::new(&fixture.owner, &fixture.session, "tool", HOUR);
-    let kept = fixture.store.put(&new, &Elsewhere(bytes.clone()), &|| Ok(Description::default())).unwrap();
+    let kept =
+        fixture.store.put(&new, &ShortReadSource(bytes.clone()), &|| Ok(Description::default())).unwrap();
     assert_eq!(fixture.read(&kept.id).unwrap(), bytes);
 }
 

@@ -8,9 +8,9 @@ use tidegate_core::source::Source;
 
 /// Bytes of which each read returns at most half of what was asked for.
 #[derive(Debug)]
-pub struct Elsewhere(pub Vec<u8>);
+pub struct ShortReadSource(pub Vec<u8>);
 
-impl Source for Elsewhere {
+impl Source for ShortReadSource {
     fn len(&self) -> u64 {
         self.0.len() as u64
     }

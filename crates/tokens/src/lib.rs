@@ -28,7 +28,7 @@ mod hash {
 use vocabulary::Vocabulary;
 
 /// No token of either vocabulary is longer than this many bytes, so `tokens >= bytes / 128`.
-pub const LONGEST_TOKEN_BYTES: usize = 128;
+pub const MAX_TOKEN_BYTES: usize = 128;
 
 /// A vocabulary and its rule for splitting text into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,7 +78,7 @@ fn count_pieces(
         count += match vocabulary.rank(piece) {
             Some(_) => 1,
             // A piece has at least this many tokens, so that one that cannot fit need not be merged.
-            None if piece.len() / LONGEST_TOKEN_BYTES > limit => return None,
+            None if piece.len() / MAX_TOKEN_BYTES > limit => return None,
             None => merge::count(vocabulary, piece),
         };
         if count > limit {

@@ -11,7 +11,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::Schema;
 use serde_json::{Value, json};
 use tidegate_sdk::{
-    Keyset, Meter, OverBudget, PageArguments, PageRequest, PageRules, Scope, Tokens, ToolError,
+    Keyset, Meter, OutputBudgetExceeded, PageArguments, PageRequest, PageRules, Scope, Tokens, ToolError,
 };
 
 use crate::SITES;
@@ -83,7 +83,7 @@ impl ListRequest {
             }
             if limit == 1 {
                 let tool = self.tool.to_owned();
-                return Err(ToolError::json(&OverBudget { tool, tokens, budget, handle: None }));
+                return Err(ToolError::json(&OutputBudgetExceeded { tool, tokens, budget, handle: None }));
             }
             // Estimate how many rows fit; always at least one fewer.
             limit = (limit as u64 * budget.0 / tokens.0).clamp(1, limit as u64 - 1) as usize;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tidegate_sdk::Place;
+use tidegate_sdk::StoreLocation;
 use tidegate_sdk::visit::{Visitor, thousands};
 
 use crate::library::Library;
@@ -23,7 +23,7 @@ const LONG_ARTICLE: u64 = 7;
 /// Fails if a server does not answer.
 pub async fn table(library: &Library, articles: &Articles) -> Result<String, Box<dyn Error + Send + Sync>> {
     let plain = Visitor::to(Plain::new(library.clone())).await?;
-    let gated = Visitor::to(crate::server(articles.clone()).kept_in(Place::Memory).quiet()).await?;
+    let gated = Visitor::to(crate::server(articles.clone()).store_in(StoreLocation::Memory).quiet()).await?;
     let slug = crate::generate::article(LONG_ARTICLE).slug;
     let mut table = String::from("| call | before, tokens | after, tokens |\n|---|---:|---:|\n");
     for (tool, arguments) in [

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 use rmcp::model::ContentBlock;
 use serde_json::{Value, json};
-use tidegate_sdk::Place;
+use tidegate_sdk::StoreLocation;
 use tidegate_sdk::visit::{Seen, Visitor};
 
 const MAX_PAGE_TOKENS: u64 = 1_400;
@@ -22,7 +22,7 @@ fn library() -> Library {
 
 /// Returns one client in each protocol era.
 async fn visitors(library: &Library) -> [Visitor; 2] {
-    let server = || server(Articles::new(library.clone()).unwrap()).kept_in(Place::Memory).quiet();
+    let server = || server(Articles::new(library.clone()).unwrap()).store_in(StoreLocation::Memory).quiet();
     [Visitor::to(server()).await.unwrap(), Visitor::modern(server()).await.unwrap()]
 }
 

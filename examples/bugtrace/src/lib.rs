@@ -30,7 +30,7 @@ pub use tree::Tree;
 
 use answer::AnswerStyle;
 use backend::Backend;
-use tidegate_sdk::{Artifacts, Place, Rules, Style, Tidegate};
+use tidegate_sdk::{Artifacts, Rules, StoreLocation, Style, Tidegate};
 
 /// Returns the server for a tree, wrapped with tidegate.
 ///
@@ -52,6 +52,6 @@ pub fn server(tree: Tree, artifacts: &Artifacts) -> io::Result<Tidegate<Bugtrace
 ///
 /// Fails if the system provides no random bytes.
 pub fn plain(tree: Tree) -> io::Result<Bugtrace> {
-    let backend = Backend::new(tree, Artifacts::kept_in(Place::Memory)).map_err(io::Error::other)?;
+    let backend = Backend::new(tree, Artifacts::store_in(StoreLocation::Memory)).map_err(io::Error::other)?;
     Ok(Bugtrace::new(backend, AnswerStyle::Plain))
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tidegate_sdk::contract::Category;
 use tidegate_sdk::visit::{Visitor, thousands};
-use tidegate_sdk::{Artifacts, Place};
+use tidegate_sdk::{Artifacts, StoreLocation};
 
 use crate::{Tree, plain, server};
 
@@ -62,7 +62,7 @@ pub fn tour() -> Vec<(&'static str, Value)> {
 /// Fails if the folder does not exist, or if a call fails.
 pub async fn measure(root: &Path) -> io::Result<Measured> {
     let before = Visitor::to(plain(Tree::open(root)?)?).await.map_err(io::Error::other)?;
-    let gated = server(Tree::open(root)?, &Artifacts::kept_in(Place::Memory))?.quiet();
+    let gated = server(Tree::open(root)?, &Artifacts::store_in(StoreLocation::Memory))?.quiet();
     let after = Visitor::to(gated).await.map_err(io::Error::other)?;
     let mut rows = Vec::new();
     for (tool, arguments) in tour() {

@@ -10,7 +10,7 @@ use bugtrace::{Tree, measure, plain, sample, server, tour};
 use serde_json::{Value, json};
 use tidegate_sdk::contract::Category;
 use tidegate_sdk::visit::{Seen, Visitor};
-use tidegate_sdk::{Artifacts, Place};
+use tidegate_sdk::{Artifacts, StoreLocation};
 
 const ERAS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
@@ -27,7 +27,7 @@ struct TestServer {
 
 impl TestServer {
     async fn new(root: &Path, era: &str) -> Self {
-        let artifacts = Artifacts::kept_in(Place::Memory);
+        let artifacts = Artifacts::store_in(StoreLocation::Memory);
         let server = server(Tree::open(root).unwrap(), &artifacts).unwrap().quiet();
         let visitor = match era {
             "2025-11-25" => Visitor::to(server).await.unwrap(),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use tidegate_sdk::visit::{Visitor, thousands};
-use tidegate_sdk::{Place, Tier};
+use tidegate_sdk::{StoreLocation, Tier};
 
 use crate::access::Access;
 use crate::inventory::Inventory;
@@ -26,7 +26,7 @@ const CALLS: [(&str, &str); 3] = [
 pub async fn table(stock: &Stock) -> Result<String, Box<dyn Error + Send + Sync>> {
     let inventory = Inventory::new(stock.clone());
     let plain = Visitor::to(inventory.clone()).await?;
-    let server = crate::server(inventory, Access::new(Tier::Read)).kept_in(Place::Memory).quiet();
+    let server = crate::server(inventory, Access::new(Tier::Read)).store_in(StoreLocation::Memory).quiet();
     let gated = Visitor::to(server).await?;
     let mut columns = Vec::new();
     for (tool, arguments) in CALLS {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use inventory::{Access, BACKSTOP_BYTES, Inventory, PRODUCTS, Stock, WAREHOUSES, server, table};
 use serde_json::{Value, json};
 use tidegate_sdk::visit::{Seen, Visitor};
-use tidegate_sdk::{Place, Rules, Tidegate, Tier};
+use tidegate_sdk::{Rules, StoreLocation, Tidegate, Tier};
 
 const EXPIRED: &str = "Continuation token expired or not found. Re-invoke without continuation_token to start a new negotiation.";
 const LIST: &str = "inventory.list_all";
@@ -30,7 +30,8 @@ impl TestShop {
         change: impl Fn(Tidegate<Inventory>) -> Tidegate<Inventory>,
     ) -> Self {
         let (inventory, access) = (Inventory::new(Stock::open(None).unwrap()), Access::new(tier));
-        let server = change(server(inventory.clone(), access.clone()).kept_in(Place::Memory).quiet());
+        let server =
+            change(server(inventory.clone(), access.clone()).store_in(StoreLocation::Memory).quiet());
         let visitor = match era {
             0 => Visitor::to(server).await.unwrap(),
             _ => Visitor::modern(server).await.unwrap(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate_sdk::visit::{Seen, VisitError, Visitor, thousands};
-use tidegate_sdk::{Place, Rules};
+use tidegate_sdk::{Rules, StoreLocation};
 
 use crate::ISS;
 
@@ -17,7 +17,7 @@ const BUDGET_TOKENS: u64 = 2_000;
 ///
 /// Fails if a tool does not answer.
 pub async fn table() -> Result<String, VisitError> {
-    let server = || crate::server().kept_in(Place::Memory).quiet();
+    let server = || crate::server().store_in(StoreLocation::Memory).quiet();
     let plain = Visitor::to(crate::plain()).await?;
     let gated = Visitor::to(server()).await?;
     let raised = Rules { full_cap_tokens: Some(RAISED_CAP_TOKENS), ..Rules::default() };

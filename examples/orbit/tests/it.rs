@@ -9,10 +9,10 @@ use orbit::{ISS, Orbit, VANGUARD, plain, server};
 use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use tidegate_sdk::visit::{Seen, Visitor};
-use tidegate_sdk::{Place, Rules, Tidegate};
+use tidegate_sdk::{Rules, StoreLocation, Tidegate};
 
 fn gated() -> Tidegate<Orbit> {
-    server().kept_in(Place::Memory).quiet()
+    server().store_in(StoreLocation::Memory).quiet()
 }
 
 /// The server with a cap above every full output.

@@ -3,7 +3,7 @@
 use example_shared::Failure;
 use serde_json::{Value, json};
 use tidegate_sdk::visit::Visitor;
-use tidegate_sdk::{Artifacts, Place, Tier};
+use tidegate_sdk::{Artifacts, StoreLocation, Tier};
 
 use crate::{Call, Exchange, Visit, call};
 
@@ -75,7 +75,7 @@ pub(crate) async fn orbit() -> Result<Visit, Failure> {
         server: "orbit",
         shows: "a summary by default, the full result attached on request",
         plain: Visitor::to(orbit::plain()).await?,
-        gated: Visitor::to(orbit::server().kept_in(Place::Memory).quiet()).await?,
+        gated: Visitor::to(orbit::server().store_in(StoreLocation::Memory).quiet()).await?,
         first: tool_call("porkchop", json!({ "samples_per_axis": 30 })),
         follow_ups: [
             |_| tool_call("porkchop", json!({ "samples_per_axis": 30, "output": "full" })),
@@ -97,7 +97,7 @@ pub(crate) async fn inventory() -> Result<Visit, Failure> {
         server: "inventory",
         shows: "a probe first, then as much as is needed",
         plain: Visitor::to(inventory).await?,
-        gated: Visitor::to(gated.kept_in(Place::Memory).quiet()).await?,
+        gated: Visitor::to(gated.store_in(StoreLocation::Memory).quiet()).await?,
         first: tool_call("inventory.list_all", json!({})),
         follow_ups: [
             |answers| {
@@ -125,7 +125,7 @@ pub(crate) async fn articles() -> Result<Visit, Failure> {
         server: "articles",
         shows: "chosen fields, pages that survive changes, links instead of content",
         plain: Visitor::to(articles::Plain::new(library)).await?,
-        gated: Visitor::to(gated.kept_in(Place::Memory).quiet()).await?,
+        gated: Visitor::to(gated.store_in(StoreLocation::Memory).quiet()).await?,
         first: tool_call("list_articles", json!({})),
         follow_ups: [
             |answers| tool_call("list_articles", json!({ "cursor": answers.string(0, "nextCursor") })),
@@ -143,7 +143,7 @@ pub(crate) async fn bugtrace() -> Result<Visit, Failure> {
     let folder = tempfile::tempdir()?;
     bugtrace::sample(folder.path())?;
     let tree = || bugtrace::Tree::open(folder.path());
-    let gated = bugtrace::server(tree()?, &Artifacts::kept_in(Place::Memory))?;
+    let gated = bugtrace::server(tree()?, &Artifacts::store_in(StoreLocation::Memory))?;
     let stop = Stop {
         server: "bugtrace",
         shows: "answers by contract: a summary, a few items, a reference to the rest",

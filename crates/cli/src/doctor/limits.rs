@@ -8,7 +8,7 @@ use tidegate_config::Heading;
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::profile::Profile;
-use tidegate_gate::{Caller, Habits};
+use tidegate_gate::{Caller, ClientBehavior};
 
 use super::check::Check;
 use super::configuration::{Configuration, budget_text};
@@ -31,7 +31,7 @@ struct ClientLimit {
 /// Returns the profile of a client.
 pub(super) fn profile(client: &Client, configuration: &Configuration) -> Profile {
     let mut caller = Caller::unknown(configuration.config.clients());
-    caller.name(client.greets_as);
+    caller.name(client.client_info_name);
     caller.profile
 }
 
@@ -100,7 +100,7 @@ pub(super) fn unreachable_budget(
         (None, Some(_)) => configuration.line(&Heading::Server(server.to_owned()), "budget_tokens"),
         (None, None) => configuration
             .line(&Heading::Defaults, "budget_tokens")
-            .or_else(|| configuration.line_of_client(client.greets_as, "budget_tokens")),
+            .or_else(|| configuration.line_of_client(client.client_info_name, "budget_tokens")),
     };
     let text = format!(
         "a budget of {} tokens cannot be reached: {} gets at most {} bytes",
@@ -108,13 +108,13 @@ pub(super) fn unreachable_budget(
         client.title,
         ui::grouped(budget.bytes.0)
     );
-    let raise = match Habits::of_client(client.greets_as).cuts_at {
+    let raise = match ClientBehavior::of_client(client.client_info_name).cuts_at {
         // Its limit is known, and the profile is just below it.
         Some(_) => String::new(),
         None => format!(
             ", or max_bytes = {} under [client.\"{}\"] in {} if it shows that much",
             wanted.0,
-            client.greets_as,
+            client.client_info_name,
             configuration.file()
         ),
     };
@@ -131,7 +131,7 @@ fn variable(name: &str) -> Option<u64> {
 
 impl ClientLimit {
     fn of(client: &Client, files: &[std::path::PathBuf], paths: &SystemPaths) -> Self {
-        let bytes = Habits::of_client(client.greets_as).cuts_at;
+        let bytes = ClientBehavior::of_client(client.client_info_name).cuts_at;
         let limit = Self { bytes, tokens: None, setting: None };
         let find = |notation: Notation, keys: &[&str]| -> Option<(u64, String)> {
             files.iter().find_map(|file| {
@@ -191,18 +191,18 @@ impl ClientLimit {
     ) -> String {
         let (key, value, default_line) = match exceeded {
             // The bytes of a client bound those of [defaults].
-            Exceeded::Bytes(bytes) => ("max_bytes", (bytes / 100 * 95).max(Budget::LEAST_BYTES.0), None),
+            Exceeded::Bytes(bytes) => ("max_bytes", (bytes / 100 * 95).max(Budget::MIN_BYTES.0), None),
             Exceeded::Tokens(tokens) => {
-                let tokens = (*tokens).max(Budget::LEAST_TOKENS.0);
+                let tokens = (*tokens).max(Budget::MIN_TOKENS.0);
                 (tokens_key, tokens, configuration.line(&Heading::Defaults, tokens_key))
             }
         };
-        let ours = match default_line.or_else(|| configuration.line_of_client(client.greets_as, key)) {
+        let ours = match default_line.or_else(|| configuration.line_of_client(client.client_info_name, key)) {
             Some(line) => format!("set {key} = {value} at {line}"),
             None => {
                 format!(
                     "set {key} = {value} under [client.\"{}\"] in {}",
-                    client.greets_as,
+                    client.client_info_name,
                     configuration.file()
                 )
             }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tidegate_clients::install::Found;
-use tidegate_clients::{Launch, LaunchError, Surroundings, launch};
+use tidegate_clients::{Launch, LaunchContext, LaunchError, launch};
 
 use super::check::Check;
 use super::clients::{filter_flags, subject, with_server};
@@ -69,7 +69,7 @@ impl<'f> Server<'f> {
     fn prepare(&self, paths: &SystemPaths) -> Result<Launch, Box<Check>> {
         let current = paths.folders.projects.first().map_or(Path::new(""), PathBuf::as_path);
         let variable = |name: &str| std::env::var(name).ok();
-        let surroundings = Surroundings { home: &paths.folders.home, current, variable: &variable };
+        let surroundings = LaunchContext { home: &paths.folders.home, current, variable: &variable };
         let launch = launch(self.found, surroundings).map_err(|error| self.cannot(&error))?;
         if let Some(folder) = launch.folder.as_ref().filter(|folder| !folder.is_dir()) {
             let text = format!("wrapped; not started: its folder {} does not exist", paths.short(folder));
@@ -116,7 +116,7 @@ impl<'f> Server<'f> {
         let mut command = command(launch);
         command.stderr(writer);
         let started = Instant::now();
-        let outcome = McpClient::start(command, self.found.client.greets_as, timeout)
+        let outcome = McpClient::start(command, self.found.client.client_info_name, timeout)
             .and_then(|mut client| client.tools(timeout));
         outcome.map_err(|error| self.failed(&error, started.elapsed() >= timeout, stderr))
     }

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_gate::Place;
-use tidegate_store::{Clock, Health, HomeError, Quotas, StoreError, SystemClock, can_write, check, health};
+use tidegate_gate::StoreLocation;
+use tidegate_store::{
+    Clock, Health, HomeError, Quotas, StoreError, SystemClock, check, check_writable, health,
+};
 
 use super::check::Check;
 use crate::keep::causes;
@@ -16,7 +18,7 @@ const LOW_SPACE_BYTES: u64 = 256 << 20;
 /// Free bytes below which no result can be kept.
 const NO_SPACE_BYTES: u64 = 4 << 20;
 
-pub(super) fn checks(place: &Place, paths: &SystemPaths) -> Vec<Check> {
+pub(super) fn checks(place: &StoreLocation, paths: &SystemPaths) -> Vec<Check> {
     let Some(folder) = place.folder() else {
         return vec![
             Check::failure(SUBJECT, HomeError::Unknown.to_string()).fix("export TIDEGATE_HOME=FOLDER"),
@@ -122,7 +124,7 @@ impl Folder<'_> {
                     .fix(fix),
             );
         }
-        if is_writable && let Err(error) = can_write(path) {
+        if is_writable && let Err(error) = check_writable(path) {
             checks.push(match error {
                 StoreError::Busy => {
                     Check::failure(SUBJECT, "locked by another process, so nothing can be kept")

@@ -57,7 +57,7 @@ fn bar(figures: &Figures, largest: u64) -> String {
 
 /// Adds the days without calls.
 fn every_day<'f>(bars: &[(String, &'f Figures)], nothing: &'f Figures) -> Vec<(String, &'f Figures)> {
-    let day = |name: Option<&(String, &Figures)>| name.and_then(|(name, _)| Millis::read(name));
+    let day = |name: Option<&(String, &Figures)>| name.and_then(|(name, _)| Millis::parse(name));
     let (Some(mut time), Some(last)) = (day(bars.first()), day(bars.last())) else { return Vec::new() };
     let mut days = Vec::new();
     while time <= last {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tidegate_store::{Call, Counted, Millis};
+use tidegate_store::{Call, CountMethod, Millis};
 
 use super::By;
 use super::advice::ReadingPattern;
@@ -20,7 +20,7 @@ pub(super) struct Report {
     /// Bytes stored by each session.
     sessions: HashMap<String, u64>,
     /// How tokens were counted (`None` if unknown), with the number of calls and the clients.
-    pub(super) counted: BTreeMap<Option<Counted>, (u64, BTreeSet<String>)>,
+    pub(super) counted: BTreeMap<Option<CountMethod>, (u64, BTreeSet<String>)>,
     pub(super) reading: ReadingPattern,
 }
 

@@ -1,7 +1,7 @@
 //! The figures as text.
 
-use tidegate_core::measure::SAMPLED_ABOVE;
-use tidegate_store::{Counted, Quotas, Usage};
+use tidegate_core::measure::MAX_EXACT_BYTES;
+use tidegate_store::{CountMethod, Quotas, Usage};
 
 use super::By;
 use super::advice::Advice;
@@ -139,14 +139,14 @@ fn counted(report: &Report) -> String {
         let for_clients = if several { format!(" for {}", names.join(", ")) } else { String::new() };
         match counted {
             None => format!("with an unknown vocabulary{for_clients}"),
-            Some(Counted { vocabulary, margin_percent: 0 }) => format!("with {vocabulary}{for_clients}"),
-            Some(Counted { vocabulary, margin_percent }) => {
+            Some(CountMethod { vocabulary, margin_percent: 0 }) => format!("with {vocabulary}{for_clients}"),
+            Some(CountMethod { vocabulary, margin_percent }) => {
                 format!("with {vocabulary} and a margin of {margin_percent} %{for_clients}")
             }
         }
     });
     let ways = ways.collect::<Vec<_>>().join("; ");
-    format!("counted {ways}; texts over {} are estimated from samples", bytes(SAMPLED_ABOVE))
+    format!("counted {ways}; texts over {} are estimated from samples", bytes(MAX_EXACT_BYTES))
 }
 
 fn table(report: &Report, by: By) -> String {

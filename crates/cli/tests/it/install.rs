@@ -217,9 +217,9 @@ fn a_relative_data_folder_is_refused() {
         let outcome = home.run_with(command, |command| command.env("TIDEGATE_HOME", "data"));
         assert_eq!(outcome.code, 2);
         assert!(
-            outcome.stderr.ends_with(
-                "TIDEGATE_HOME is the relative path \"data\"; set it to an absolute path\n"
-            ),
+            outcome
+                .stderr
+                .ends_with("TIDEGATE_HOME is the relative path \"data\"; set it to an absolute path\n"),
             "{}",
             outcome.stderr
         );
@@ -340,8 +340,14 @@ fn what_uninstall_cannot_find() {
     let unknown = r#"{"mcpServers":{"r":{"command":"tidegate","args":["run","--url","https://h/mcp","--bearer-env","T"]}}}"#;
     home.write(".cursor/mcp.json", unknown);
     let left = home.run(&["uninstall", "--yes"]);
-    assert!(left.text().ends_with("skip: there is no record of its original entry
-"), "{}", left.text());
+    assert!(
+        left.text().ends_with(
+            "skip: there is no record of its original entry
+"
+        ),
+        "{}",
+        left.text()
+    );
     assert_eq!(left.code, 1, "{}", left.stderr);
     assert!(left.stderr.contains("could not unwrap 1 server"), "{}", left.stderr);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tidegate_core::measure::{Meter, cost};
 use tidegate_core::payload::Payload;
-use tidegate_store::{Call, Clock, Counted, Ledger, Millis, SqliteLedger, SystemClock};
+use tidegate_store::{Call, Clock, CountMethod, Ledger, Millis, SqliteLedger, SystemClock};
 
 use crate::place::Place;
 use crate::session::{Session, handle};
@@ -46,7 +46,7 @@ fn text(result: &[u8]) -> String {
 
 /// A call at noon of a day of November 2026, as the ledger holds it.
 fn call(day: i64, tool: &str, step: &str, (raw, sent): (u64, u64)) -> Call {
-    let noon = Millis::read("2026-11-01T12:00:00Z").unwrap();
+    let noon = Millis::parse("2026-11-01T12:00:00Z").unwrap();
     Call {
         at: Millis(noon.0 + (day - 1) * 86_400_000),
         client: "claude-code".into(),
@@ -62,7 +62,7 @@ fn call(day: i64, tool: &str, step: &str, (raw, sent): (u64, u64)) -> Call {
         session: Some("process:1:a".into()),
         view: None,
         stored_bytes: 0,
-        counted: Some(Counted { vocabulary: "o200k".into(), margin_percent: 30 }),
+        counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
     }
 }
 
@@ -85,7 +85,7 @@ fn three_days(home: &Path) {
     let codex = |call: Call| Call {
         client: "codex-mcp-client".into(),
         session: Some("process:2:b".into()),
-        counted: Some(Counted { vocabulary: "o200k".into(), margin_percent: 0 }),
+        counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 0 }),
         ..call
     };
     let mut calls = vec![

@@ -6,7 +6,7 @@ use crate::references::References;
 pub(super) const CLIENT: Client = Client {
     name: "claude-code",
     title: "Claude Code",
-    greets_as: "claude-code",
+    client_info_name: "claude-code",
     reload: "start a new session",
     locations: |folders| {
         let file = folders.variable("CLAUDE_CONFIG_DIR").unwrap_or(&folders.home).join(".claude.json");

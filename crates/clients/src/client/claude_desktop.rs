@@ -5,7 +5,7 @@ use super::{Client, EntryFormat, Location};
 pub(super) const CLIENT: Client = Client {
     name: "claude-desktop",
     title: "Claude Desktop",
-    greets_as: "claude-ai",
+    client_info_name: "claude-ai",
     reload: "quit and restart it",
     locations: |folders| {
         let path = folders.applications().join("Claude").join("claude_desktop_config.json");

@@ -8,7 +8,7 @@ use crate::document::Notation;
 pub(super) const CLIENT: Client = Client {
     name: "codex",
     title: "Codex",
-    greets_as: "codex-mcp-client",
+    client_info_name: "codex-mcp-client",
     reload: "start a new session",
     locations: |folders| {
         let file = |scope: Scope, folder: PathBuf| Location {

@@ -6,7 +6,7 @@ use crate::references::References;
 pub(super) const CLIENT: Client = Client {
     name: "cursor",
     title: "Cursor",
-    greets_as: "cursor-vscode",
+    client_info_name: "cursor-vscode",
     reload: "switch the server off and on in its settings",
     locations: |folders| {
         let user = Location::user(folders.home.join(".cursor").join("mcp.json"), &["mcpServers"]);

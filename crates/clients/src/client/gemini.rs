@@ -6,7 +6,7 @@ use crate::references::References;
 pub(super) const CLIENT: Client = Client {
     name: "gemini",
     title: "Gemini CLI",
-    greets_as: "gemini-cli-mcp-client",
+    client_info_name: "gemini-cli-mcp-client",
     reload: "start a new session, or `/mcp refresh`",
     locations: |folders| {
         let home = folders.variable("GEMINI_CLI_HOME").unwrap_or(&folders.home);

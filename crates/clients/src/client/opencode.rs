@@ -8,7 +8,7 @@ const SERVER_KEYS: [&[&str]; 2] = [&["mcp"], &["mcp", "servers"]];
 pub(super) const CLIENT: Client = Client {
     name: "opencode",
     title: "opencode",
-    greets_as: "opencode",
+    client_info_name: "opencode",
     reload: "start a new session",
     locations: |folders| {
         let mut locations = Vec::new();

@@ -10,7 +10,7 @@ const SETTINGS_KEYS: &[&str] = &["mcp", "servers"];
 pub(super) const CLIENT: Client = Client {
     name: "vscode",
     title: "VS Code",
-    greets_as: "Visual Studio Code",
+    client_info_name: "Visual Studio Code",
     reload: "restart the server with `MCP: List Servers`",
     locations: |folders| {
         let user = EDITIONS.iter().flat_map(|edition| {

@@ -6,7 +6,7 @@ use crate::references::References;
 pub(super) const CLIENT: Client = Client {
     name: "windsurf",
     title: "Windsurf",
-    greets_as: "windsurf-client",
+    client_info_name: "windsurf-client",
     reload: "refresh the servers in its settings",
     locations: |folders| {
         let path = folders.home.join(".codeium").join("windsurf").join("mcp_config.json");

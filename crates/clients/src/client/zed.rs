@@ -6,7 +6,7 @@ use crate::folders::System;
 pub(super) const CLIENT: Client = Client {
     name: "zed",
     title: "Zed",
-    greets_as: "Zed",
+    client_info_name: "Zed",
     reload: "it restarts the server by itself",
     locations: |folders| {
         let folder = match folders.system {

@@ -1,7 +1,7 @@
 //! From a query to the text of its answer, within the budget.
 //!
-//! An engine runs once for each query. What it found, or the dataset itself, is then written into a [`Room`], and the
-//! writing is repeated in a smaller room until the answer with its frame fits: what the frame says depends on what
+//! An engine runs once for each query. What it found, or the dataset itself, is then written into a [`SectionWriter`], and the
+//! writing is repeated with less room until the answer with its frame fits: what the frame says depends on what
 //! found a place, so its cost is known only afterwards.
 
 use std::io;
@@ -18,7 +18,7 @@ use crate::measure::{Cost, Meter};
 use crate::outline::Outline;
 use crate::payload::Payload;
 use crate::quantity::{Bytes, Tokens};
-use crate::shape::{Prepared, Request, Room};
+use crate::shape::{Prepared, Request, SectionWriter};
 use crate::source::Source;
 use crate::write;
 
@@ -43,7 +43,7 @@ pub struct Asked<'r> {
     /// The engines behind jq, sql and grep.
     pub engines: &'r dyn Engines,
     /// The MAC that makes a cursor this artifact's own.
-    pub seal: &'r dyn Fn(&[u8]) -> [u8; cursor::SEAL],
+    pub seal: &'r dyn Fn(&[u8]) -> [u8; cursor::SEAL_BYTES],
 }
 
 /// The answer to a query.
@@ -63,7 +63,7 @@ pub struct Answer {
     pub cost: Cost,
 }
 
-/// The part that a view wrote into the room.
+/// The part that a view wrote.
 pub(crate) struct Part {
     /// A description of the part: `rows 1-20 of 430`.
     pub(crate) what: String,
@@ -94,12 +94,12 @@ pub fn answer(asked: &Asked<'_>) -> Result<Answer, ViewError> {
         asked.budget.bytes.0.saturating_sub(FRAME_BYTES),
     );
     loop {
-        let mut room = Room::new(&asked.meter, tokens, bytes);
+        let mut writer = SectionWriter::new(&asked.meter, tokens, bytes);
         let part = match &found {
-            Some(found) => asked.found(found, &mut room)?,
-            None => asked.part(&dataset, &mut room)?,
+            Some(found) => asked.found(found, &mut writer)?,
+            None => asked.part(&dataset, &mut writer)?,
         };
-        let answer = asked.finish(part, room.into_text());
+        let answer = asked.finish(part, writer.into_text());
         let over = |cost: &Cost| (cost.tokens - asked.budget.tokens, cost.bytes - asked.budget.bytes);
         let (Tokens(more_tokens), Bytes(more_bytes)) = over(&answer.cost);
         if (more_tokens, more_bytes) == (0, 0) {
@@ -160,13 +160,13 @@ impl Asked<'_> {
     }
 
     /// Writes a view that needs no engine, as much of it as fits.
-    fn part(&self, dataset: &Dataset<'_>, room: &mut Room<'_>) -> Result<Part, ViewError> {
+    fn part(&self, dataset: &Dataset<'_>, writer: &mut SectionWriter<'_>) -> Result<Part, ViewError> {
         match &self.query.view {
-            View::Page { number, size } => records::page(dataset, self.query, *number, *size, room),
-            View::Path(path) => path::view(dataset, self.query, path, room),
-            View::Lines { from, to } => texts::lines(dataset, self.query, *from, *to, room),
-            View::Range { from, to } => texts::range(dataset, self.query, *from, *to, room),
-            View::Full => self.full(dataset, room),
+            View::Page { number, size } => records::page(dataset, self.query, *number, *size, writer),
+            View::Path(path) => path::view(dataset, self.query, path, writer),
+            View::Lines { from, to } => texts::lines(dataset, self.query, *from, *to, writer),
+            View::Range { from, to } => texts::range(dataset, self.query, *from, *to, writer),
+            View::Full => self.full(dataset, writer),
             View::Summary | View::Jq(_) | View::Sql(_) | View::Grep { .. } => {
                 Err(ViewError::bad("this view is not written from the records"))
             }
@@ -174,19 +174,19 @@ impl Asked<'_> {
     }
 
     /// Writes the results of an engine, as many as fit.
-    fn found(&self, found: &Found, room: &mut Room<'_>) -> Result<Part, ViewError> {
+    fn found(&self, found: &Found, writer: &mut SectionWriter<'_>) -> Result<Part, ViewError> {
         let (skip, name) = (self.query.position, self.query.view.name());
         if let Some(header) = found.header.as_ref().filter(|_| !found.results.is_empty()) {
-            room.push(0, header.clone());
+            writer.push(0, header.clone());
         }
         let mut shown = 0;
         for result in &found.results {
-            let cut = shown == 0 && !room.fits(result);
+            let cut = shown == 0 && !writer.fits(result);
             if cut {
-                if texts::push_cut(room, result) == 0 {
+                if texts::push_cut(writer, result) == 0 {
                     return Err(no_room());
                 }
-            } else if !room.push(0, result.clone()) {
+            } else if !writer.push(0, result.clone()) {
                 break;
             }
             shown += 1;
@@ -209,11 +209,11 @@ impl Asked<'_> {
     }
 
     /// Writes all of the text if it fits, else its first page.
-    fn full(&self, dataset: &Dataset<'_>, room: &mut Room<'_>) -> Result<Part, ViewError> {
-        if self.query.position == 0 && dataset.text.max_len() <= 8 * room.left() {
+    fn full(&self, dataset: &Dataset<'_>, writer: &mut SectionWriter<'_>) -> Result<Part, ViewError> {
+        if self.query.position == 0 && dataset.text.max_len() <= 8 * writer.left() {
             let text = String::from_utf8_lossy(&dataset.text.to_bytes()?).into_owned();
             let lines = dataset.line_count()?;
-            if room.push(0, crate::visible::text(&text)) {
+            if writer.push(0, crate::visible::text(&text)) {
                 let what = format!("all of it, {}", write::plural(lines, "line"));
                 return Ok(Part { what, shown: lines, of: Some(lines), next: None, notes: Vec::new() });
             }
@@ -221,11 +221,11 @@ impl Asked<'_> {
         let mut part = match dataset.main() {
             Some(_) => {
                 let query = Query { view: View::Page { number: 1, size: None }, ..self.query.clone() };
-                records::page(dataset, &query, 1, None, room)?
+                records::page(dataset, &query, 1, None, writer)?
             }
             None => {
                 let query = Query { view: View::Lines { from: 1, to: None }, ..self.query.clone() };
-                texts::lines(dataset, &query, 1, None, room)?
+                texts::lines(dataset, &query, 1, None, writer)?
             }
         };
         part.notes.insert(0, "It does not fit in full; this is its beginning.".into());

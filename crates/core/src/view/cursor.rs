@@ -12,9 +12,9 @@ use super::Query;
 
 const VERSION: u8 = 1;
 /// Bytes of the seal.
-pub const SEAL: usize = 12;
+pub const SEAL_BYTES: usize = 12;
 /// The longest cursor.
-pub const LONGEST: usize = 4096;
+pub const MAX_CURSOR_BYTES: usize = 4096;
 
 /// Why a text is no cursor of this artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum CursorError {
 }
 
 /// Makes a cursor; `seal` is the MAC over the bytes it is given.
-pub fn encode(query: &Query, seal: impl FnOnce(&[u8]) -> [u8; SEAL]) -> String {
+pub fn encode(query: &Query, seal: impl FnOnce(&[u8]) -> [u8; SEAL_BYTES]) -> String {
     let mut sealed = vec![VERSION];
     sealed.extend(postcard::to_allocvec(query).unwrap_or_default());
     let mut bytes = vec![VERSION];
@@ -43,8 +43,8 @@ pub fn encode(query: &Query, seal: impl FnOnce(&[u8]) -> [u8; SEAL]) -> String {
 /// # Errors
 ///
 /// Anything but a cursor that was made with the same seal.
-pub fn decode(cursor: &str, seal: impl FnOnce(&[u8]) -> [u8; SEAL]) -> Result<Query, CursorError> {
-    if cursor.len() > LONGEST {
+pub fn decode(cursor: &str, seal: impl FnOnce(&[u8]) -> [u8; SEAL_BYTES]) -> Result<Query, CursorError> {
+    if cursor.len() > MAX_CURSOR_BYTES {
         return Err(CursorError::Invalid);
     }
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).map_err(|_| CursorError::Invalid)?;
@@ -52,7 +52,7 @@ pub fn decode(cursor: &str, seal: impl FnOnce(&[u8]) -> [u8; SEAL]) -> Result<Qu
     if version != VERSION {
         return Err(CursorError::OtherVersion);
     }
-    let (given, query) = rest.split_at_checked(SEAL).ok_or(CursorError::Invalid)?;
+    let (given, query) = rest.split_at_checked(SEAL_BYTES).ok_or(CursorError::Invalid)?;
     let mut sealed = vec![VERSION];
     sealed.extend(query);
     // Every byte is compared, so that the time does not tell how many were right.
@@ -69,10 +69,10 @@ mod tests {
     use super::*;
 
     /// A stand-in for a MAC: every byte of the text changes it.
-    fn seal(key: u8) -> impl Fn(&[u8]) -> [u8; SEAL] {
+    fn seal(key: u8) -> impl Fn(&[u8]) -> [u8; SEAL_BYTES] {
         move |bytes| {
             let hash = crate::hash::bytes(&[&[key], bytes].concat());
-            let mut seal = [0; SEAL];
+            let mut seal = [0; SEAL_BYTES];
             seal[..8].copy_from_slice(&hash.to_le_bytes());
             seal
         }

@@ -13,7 +13,7 @@ use crate::json::compact;
 use crate::json::value::read_text;
 use crate::json::{Dialect, Event, ScanError, Scanner, string};
 use crate::records::Notation;
-use crate::shape::{Room, overview_of};
+use crate::shape::{SectionWriter, overview_of};
 use crate::source::Span;
 use crate::text::Text;
 use crate::{visible, write};
@@ -23,7 +23,7 @@ pub(crate) fn view(
     dataset: &Dataset<'_>,
     query: &Query,
     path: &str,
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
     let segments = parse(path)?;
     let Some(data) = dataset.outline.data.as_ref() else {
@@ -42,10 +42,10 @@ pub(crate) fn view(
             let source = json.as_slice();
             let text = Text::plain(&source, Span::whole(&source));
             return Walker { text: &text, dialect: Dialect::Json, dataset, jump: false }
-                .view(query, path, &segments, 0, room);
+                .view(query, path, &segments, 0, writer);
         }
     };
-    Walker { text: &dataset.text, dialect, dataset, jump: true }.view(query, path, &segments, start, room)
+    Walker { text: &dataset.text, dialect, dataset, jump: true }.view(query, path, &segments, start, writer)
 }
 
 /// The most bytes of text that are turned into JSON for a path.
@@ -70,26 +70,26 @@ impl Walker<'_> {
         path: &str,
         segments: &[Segment],
         start: u64,
-        room: &mut Room<'_>,
+        writer: &mut SectionWriter<'_>,
     ) -> Result<Part, ViewError> {
         if let Some(at) = segments.iter().position(|segment| *segment == Segment::Any) {
-            return self.each(query, path, segments, at, start, room);
+            return self.each(query, path, segments, at, start, writer);
         }
         let at = self.locate(path, segments, start)?;
         let whole =
-            compact::value(&mut self.scanner(at)?, self.dialect, room.bytes() as usize).map_err(broken)?;
+            compact::value(&mut self.scanner(at)?, self.dialect, writer.bytes() as usize).map_err(broken)?;
         let object = whole.text.starts_with('{');
-        if query.position == 0 && whole.whole && room.push(0, whole.text) {
+        if query.position == 0 && whole.whole && writer.push(0, whole.text) {
             let what = format!("the value at {}", shown_path(path));
             return Ok(Part { what, shown: 1, of: Some(1), next: None, notes: Vec::new() });
         }
         if query.position == 0 && self.jump && object {
             // The first answer for a large object is its overview; its members follow when the caller reads on.
-            overview_of(self.text, at, self.dialect, room)?;
+            overview_of(self.text, at, self.dialect, writer)?;
             let what = format!("an overview of the object at {}; its members follow", shown_path(path));
             return Ok(Part { what, shown: 1, of: None, next: Some(query.at(1)), notes: Vec::new() });
         }
-        self.members(query, path, at, room)
+        self.members(query, path, at, writer)
     }
 
     fn scanner(&self, at: u64) -> Result<Scanner<'_>, ViewError> {
@@ -191,12 +191,18 @@ impl Walker<'_> {
     }
 
     /// Writes the members of a large value, one per line, from the query's position on.
-    fn members(&self, query: &Query, path: &str, at: u64, room: &mut Room<'_>) -> Result<Part, ViewError> {
+    fn members(
+        &self,
+        query: &Query,
+        path: &str,
+        at: u64,
+        writer: &mut SectionWriter<'_>,
+    ) -> Result<Part, ViewError> {
         let mut scanner = self.scanner(at)?;
         let object = match scanner.next().map_err(broken)? {
             Event::StartObject => true,
             Event::StartArray => false,
-            Event::String(_) => return self.string_piece(query, path, at, room),
+            Event::String(_) => return self.string_piece(query, path, at, writer),
             _ => {
                 return Err(ViewError::bad("the value is too long to be shown; use range to read its bytes"));
             }
@@ -221,7 +227,7 @@ impl Walker<'_> {
             let member = self.member(&mut scanner)?;
             if number >= first && !full {
                 line.push_str(&member);
-                full = !room.push(0, line);
+                full = !writer.push(0, line);
                 shown += u64::from(!full);
             }
             number += 1;
@@ -287,7 +293,7 @@ impl Walker<'_> {
         query: &Query,
         path: &str,
         at: u64,
-        room: &mut Room<'_>,
+        writer: &mut SectionWriter<'_>,
     ) -> Result<Part, ViewError> {
         let mut scanner = self.scanner(at)?;
         scanner.keep_strings(MAX_JSON_BYTES);
@@ -299,7 +305,7 @@ impl Walker<'_> {
         while !text.is_char_boundary(start) {
             start -= 1;
         }
-        let taken = super::texts::push_cut(room, &text[start..]);
+        let taken = super::texts::push_cut(writer, &text[start..]);
         if taken == 0 && start < text.len() {
             return Err(super::answer::no_room());
         }
@@ -322,11 +328,11 @@ impl Walker<'_> {
         segments: &[Segment],
         any: usize,
         start: u64,
-        room: &mut Room<'_>,
+        writer: &mut SectionWriter<'_>,
     ) -> Result<Part, ViewError> {
         let at = self.locate(path, &segments[..any], start)?;
         let mut found = Matches { position: query.position, number: 0, shown: 0, full: false };
-        self.each_below(at, &segments[any..], to_pointer(&segments[..any]), &mut found, room)?;
+        self.each_below(at, &segments[any..], to_pointer(&segments[..any]), &mut found, writer)?;
         if found.number == 0 {
             return Err(ViewError::NotThere(format!("{}: nothing stands there", shown_path(path))));
         }
@@ -347,10 +353,10 @@ impl Walker<'_> {
         segments: &[Segment],
         place: String,
         found: &mut Matches,
-        room: &mut Room<'_>,
+        writer: &mut SectionWriter<'_>,
     ) -> Result<(), ViewError> {
         let Some((first, rest)) = segments.split_first() else {
-            return found.push(self, at, &place, room);
+            return found.push(self, at, &place, writer);
         };
         let mut scanner = self.scanner(at)?;
         let object = match scanner.next().map_err(broken)? {
@@ -377,7 +383,7 @@ impl Walker<'_> {
             };
             let value = scanner.value_start().map_err(broken)?;
             if wanted {
-                self.each_below(value, rest, format!("{place}/{name}"), found, room)?;
+                self.each_below(value, rest, format!("{place}/{name}"), found, writer)?;
             }
             scanner.next().map_err(broken)?;
             scanner.skip_to_depth(depth).map_err(broken)?;
@@ -400,11 +406,11 @@ impl Matches {
         walker: &Walker<'_>,
         at: u64,
         place: &str,
-        room: &mut Room<'_>,
+        writer: &mut SectionWriter<'_>,
     ) -> Result<(), ViewError> {
         if self.number >= self.position && !self.full {
             let value = walker.member(&mut walker.scanner(at)?)?;
-            self.full = !room.push(0, format!("{place}: {value}"));
+            self.full = !writer.push(0, format!("{place}: {value}"));
             self.shown += u64::from(!self.full);
         }
         self.number += 1;

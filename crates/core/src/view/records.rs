@@ -15,7 +15,7 @@ use crate::json::value::{ReadLimits, Value};
 use crate::json::{Dialect, Scanner, string};
 use crate::outline::RecordsOutline;
 use crate::records::{JsonRecord, Notation};
-use crate::shape::{Room, exact_cell, field_value, overview_of, quoted_cell};
+use crate::shape::{SectionWriter, exact_cell, field_value, overview_of, quoted_cell};
 use crate::source::Span;
 use crate::text::Text;
 use crate::{visible, write};
@@ -40,9 +40,9 @@ pub(crate) fn page(
     query: &Query,
     number: u64,
     size: Option<u64>,
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
-    let Some(main) = dataset.main() else { return pages_of_lines(dataset, query, number, size, room) };
+    let Some(main) = dataset.main() else { return pages_of_lines(dataset, query, number, size, writer) };
     let count = main.index.count;
     let length = size.unwrap_or_else(|| default_size(main));
     let start = if query.position > 0 { query.position } else { (number - 1).saturating_mul(length) };
@@ -54,12 +54,12 @@ pub(crate) fn page(
             write::grouped(count)
         )));
     }
-    let records = collect(dataset, start, length.min(count - start), room)?;
+    let records = collect(dataset, start, length.min(count - start), writer)?;
     let lines =
         if query.fields.is_empty() { whole(&records) } else { projected(dataset, &records, &query.fields)? };
-    let shown = lines.push(room);
+    let shown = lines.push(writer);
     if shown == 0 {
-        return oversized(dataset, query, &records, start, count, room);
+        return oversized(dataset, query, &records, start, count, writer);
     }
     let end = start + shown;
     let next = next_page(query, number, size, length, start, end, count);
@@ -92,9 +92,9 @@ fn collect(
     dataset: &Dataset<'_>,
     start: u64,
     length: u64,
-    room: &Room<'_>,
+    writer: &SectionWriter<'_>,
 ) -> Result<Vec<JsonRecord>, ViewError> {
-    let most = 2 * room.bytes() as usize;
+    let most = 2 * writer.bytes() as usize;
     let (mut records, mut bytes) = (Vec::new(), 0);
     dataset.json_records(start, most, |record| {
         bytes += record.json.len();
@@ -116,13 +116,13 @@ struct RecordLines {
 }
 
 impl RecordLines {
-    fn push(&self, room: &mut Room<'_>) -> u64 {
-        if self.header.as_ref().is_some_and(|header| !room.push(0, header.clone())) {
+    fn push(&self, writer: &mut SectionWriter<'_>) -> u64 {
+        if self.header.as_ref().is_some_and(|header| !writer.push(0, header.clone())) {
             return 0;
         }
-        let shown = self.lines.iter().take_while(|line| room.push(0, (*line).clone())).count() as u64;
+        let shown = self.lines.iter().take_while(|line| writer.push(0, (*line).clone())).count() as u64;
         if shown == 0 && self.header.is_some() {
-            room.pop(0);
+            writer.pop(0);
         }
         shown
     }
@@ -274,7 +274,7 @@ fn oversized(
     records: &[JsonRecord],
     start: u64,
     count: u64,
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
     let Some(record) = records.first() else {
         return Err(ViewError::bad("the result breaks off here; use range to read the rest of its bytes"));
@@ -284,10 +284,10 @@ fn oversized(
     let pointer = segment::pointer(main, &name);
     match (record.at, dataset.outline.data.as_ref().map(|data| &data.notation)) {
         (Some(at), Some(Notation::Json(dialect) | Notation::JsonLines(dialect))) => {
-            overview_of(&dataset.text, at, *dialect, room)?;
+            overview_of(&dataset.text, at, *dialect, writer)?;
         }
         _ => {
-            super::texts::push_cut(room, &record.json);
+            super::texts::push_cut(writer, &record.json);
         }
     }
     let what = format!(
@@ -306,12 +306,12 @@ fn pages_of_lines(
     query: &Query,
     number: u64,
     size: Option<u64>,
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
     let size = size.unwrap_or(LINES_PER_PAGE);
     let from = (number - 1).saturating_mul(size) + 1;
     let query = Query { view: View::Lines { from, to: Some(from + size - 1) }, ..query.clone() };
-    super::texts::lines(dataset, &query, from, Some(from + size - 1), room)
+    super::texts::lines(dataset, &query, from, Some(from + size - 1), writer)
 }
 
 /// Lines on one page of a text without records.

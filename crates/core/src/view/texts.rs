@@ -8,7 +8,7 @@ use super::dataset::Dataset;
 use super::error::ViewError;
 use super::{Query, View};
 use crate::json::string;
-use crate::shape::Room;
+use crate::shape::SectionWriter;
 use crate::source::Span;
 use crate::{visible, write};
 
@@ -19,7 +19,7 @@ pub(crate) fn lines(
     query: &Query,
     from: u64,
     to: Option<u64>,
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
     // Lines have no fields, and the next query must not carry them: they would take the room of the lines.
     let query = &Query { fields: Vec::new(), ..query.clone() };
@@ -32,7 +32,7 @@ pub(crate) fn lines(
     }
     let last = to.unwrap_or(total).min(total);
     if query.position & INSIDE_LINE != 0 {
-        return inside_line(dataset, query, query.position & !INSIDE_LINE, last, total, room);
+        return inside_line(dataset, query, query.position & !INSIDE_LINE, last, total, writer);
     }
     let first = (from + query.position).min(last);
     let (mut number, mut lines) = dataset.lines_from(first)?;
@@ -42,7 +42,7 @@ pub(crate) fn lines(
         if number >= first {
             let whole = line.bytes.len() as u64 == line.length;
             let text = visible::text(&line.text());
-            if !whole || !room.push(0, text) {
+            if !whole || !writer.push(0, text) {
                 long = (shown == 0).then_some(line.at);
                 break;
             }
@@ -51,7 +51,7 @@ pub(crate) fn lines(
         number += 1;
     }
     if let Some(at) = long {
-        return inside_line(dataset, query, at, last, total, room);
+        return inside_line(dataset, query, at, last, total, writer);
     }
     let end = first + shown - 1;
     let next = (end < last).then(|| next_lines(query, end + 1, to));
@@ -73,12 +73,12 @@ fn inside_line(
     at: u64,
     last: u64,
     total: u64,
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
-    let bytes = dataset.text.read(at..at + 2 * room.bytes())?;
+    let bytes = dataset.text.read(at..at + 2 * writer.bytes())?;
     let end = memchr::memchr(b'\n', &bytes).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let taken = push_cut(room, &text);
+    let taken = push_cut(writer, &text);
     if taken == 0 && !text.is_empty() {
         return Err(no_room());
     }
@@ -130,18 +130,18 @@ fn line_number(dataset: &Dataset<'_>, at: u64, from: u64) -> Result<u64, ViewErr
 }
 
 /// Writes the longest beginning of a text that fits, and returns its length in bytes.
-pub(crate) fn push_cut(room: &mut Room<'_>, text: &str) -> usize {
-    push_cut_as(room, text, visible::text)
+pub(crate) fn push_cut(writer: &mut SectionWriter<'_>, text: &str) -> usize {
+    push_cut_as(writer, text, visible::text)
 }
 
 /// Does the same as [`push_cut`], with the text passed through `write`.
-fn push_cut_as(room: &mut Room<'_>, text: &str, write: impl Fn(&str) -> String) -> usize {
-    let mut end = text.len().min(room.bytes() as usize);
+fn push_cut_as(writer: &mut SectionWriter<'_>, text: &str, write: impl Fn(&str) -> String) -> usize {
+    let mut end = text.len().min(writer.bytes() as usize);
     while end > 0 {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        if room.push(0, write(&text[..end])) {
+        if writer.push(0, write(&text[..end])) {
             return end;
         }
         end = end * 9 / 10;
@@ -155,7 +155,7 @@ pub(crate) fn range(
     query: &Query,
     from: u64,
     to: Option<u64>,
-    room: &mut Room<'_>,
+    writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
     let total = dataset.source.len();
     let start = from + query.position;
@@ -166,9 +166,9 @@ pub(crate) fn range(
         )));
     }
     let end = to.map_or(total, |to| to.saturating_add(1)).min(total);
-    let want = (end - start).min(room.bytes());
+    let want = (end - start).min(writer.bytes());
     let bytes = Span { start, end: start + want }.read(dataset.source)?;
-    let (taken, note) = push_bytes(room, &bytes);
+    let (taken, note) = push_bytes(writer, &bytes);
     if taken == 0 && !bytes.is_empty() {
         return Err(no_room());
     }
@@ -185,7 +185,7 @@ const MIN_PLAIN_RUN: usize = 512;
 ///
 /// Plain text reads best, but a hidden or broken character may come every few bytes: then the bytes are written in a form
 /// that can hold such characters, so that the answer is as full as possible.
-fn push_bytes(room: &mut Room<'_>, bytes: &[u8]) -> (usize, Option<&'static str>) {
+fn push_bytes(writer: &mut SectionWriter<'_>, bytes: &[u8]) -> (usize, Option<&'static str>) {
     let error = std::str::from_utf8(bytes).err();
     let valid = error.map_or(bytes.len(), |error| error.valid_up_to());
     // A character that is cut off at the end belongs to the next answer.
@@ -194,15 +194,15 @@ fn push_bytes(room: &mut Room<'_>, bytes: &[u8]) -> (usize, Option<&'static str>
     let enough = whole.clamp(1, MIN_PLAIN_RUN);
     // Only bytes that are shown exactly may be shown as text.
     let plain = valid.find(|c: char| visible::is_hidden(c) || c == '\r').unwrap_or(valid.len());
-    if plain >= enough || plain > 0 && !room.fits(&valid[..plain]) {
-        return (push_cut(room, &valid[..plain]), None);
+    if plain >= enough || plain > 0 && !writer.fits(&valid[..plain]) {
+        return (push_cut(writer, &valid[..plain]), None);
     }
-    if valid.len() >= enough || !valid.is_empty() && !room.fits(&quoted(valid)) {
-        return (push_cut_as(room, valid, quoted), Some("These bytes are written as a JSON string."));
+    if valid.len() >= enough || !valid.is_empty() && !writer.fits(&quoted(valid)) {
+        return (push_cut_as(writer, valid, quoted), Some("These bytes are written as a JSON string."));
     }
     let mut end = bytes.len();
     while end > 0 {
-        if room.push(0, STANDARD.encode(&bytes[..end])) {
+        if writer.push(0, STANDARD.encode(&bytes[..end])) {
             return (end, Some("These bytes are written as base64."));
         }
         end = end * 9 / 10;

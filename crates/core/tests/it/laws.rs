@@ -7,7 +7,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::measure::Meter;
 use tidegate_core::shape::{Shaped, Step};
 use tidegate_testkit::make;
-use tidegate_testkit::source::Elsewhere;
+use tidegate_testkit::source::ShortReadSource;
 
 use crate::{HANDLE, shaped};
 
@@ -130,7 +130,7 @@ proptest! {
     #[test]
     fn memory_and_file_give_the_same_bytes(result in make::result(), tokens in 300u64..3000) {
         let source = result.as_slice();
-        let elsewhere = Elsewhere(result.clone());
+        let elsewhere = ShortReadSource(result.clone());
         let (one, two) = (shaped(&source, tokens), shaped(&elsewhere, tokens));
         prop_assert_eq!(one.result, two.result);
     }

@@ -36,11 +36,11 @@ impl Gate {
         };
         let result = match answer {
             Err(message) => {
-                let message = format!("{}: {}. Nothing was run.", caller.reader, bounded(&message));
+                let message = format!("{}: {}. Nothing was run.", caller.query_tool, bounded(&message));
                 let result = reply::text_result(caller, &message, true);
                 let tokens = caller.profile.meter.count(&message);
                 let sent = Cost { tokens, estimated: false, bytes: Bytes(result.len() as u64) };
-                let call = self.entry(caller, caller.reader, "view", (sent, sent));
+                let call = self.entry(caller, caller.query_tool, "view", (sent, sent));
                 self.note(Call { view: Some("refused".into()), ..call }, started);
                 result
             }
@@ -97,7 +97,7 @@ impl Gate {
         let query = kept.query(cursor.as_deref(), arguments)?;
         let budget = less(kept.budget(max_tokens, &query, &caller.profile)?, beside, caller)?;
         let meter = caller.profile.meter;
-        let answer = kept.answer(&query, budget, meter, caller.reader, &self.setup.engines)?;
+        let answer = kept.answer(&query, budget, meter, caller.query_tool, &self.setup.engines)?;
         Ok(AnsweredPart { artifact: kept.artifact().clone(), answer, query })
     }
 
@@ -117,7 +117,7 @@ fn less(budget: Budget, beside: &str, caller: &Caller) -> Result<Budget, FollowU
     }
     let tokens = budget.tokens - caller.profile.meter.count(beside);
     let bytes = budget.bytes - Bytes(2 * beside.len() as u64 + 64);
-    if tokens < Budget::LEAST_TOKENS || bytes < Budget::LEAST_BYTES {
+    if tokens < Budget::MIN_TOKENS || bytes < Budget::MIN_BYTES {
         return Err(FollowUpError::Arguments("the address is too long; ask with fewer words".into()));
     }
     Ok(Budget { tokens, bytes })

@@ -5,7 +5,7 @@ use std::time::Instant;
 use tidegate_core::measure::{self, Cost};
 use tidegate_core::payload::Payload;
 use tidegate_core::source::Source;
-use tidegate_store::{Call, Counted};
+use tidegate_store::{Call, CountMethod};
 
 use super::Gate;
 use crate::caller::Caller;
@@ -20,7 +20,7 @@ pub const MORE_OF_LIST: &str = "list-more";
 const MAX_TOOL_NAME: usize = 128;
 
 /// A result that passed as it came, for the ledger.
-pub struct Untouched<'u> {
+pub struct PassedResult<'u> {
     /// Who called.
     pub caller: &'u Caller,
     /// The tool.
@@ -35,8 +35,8 @@ pub struct Untouched<'u> {
 
 impl Gate {
     /// Records a result that passed as it came. Counts its tokens, so call it off the path of the answer.
-    pub fn note_untouched(&self, untouched: &Untouched<'_>) {
-        let &Untouched { caller, tool, step, result, added_micros } = untouched;
+    pub fn note_untouched(&self, untouched: &PassedResult<'_>) {
+        let &PassedResult { caller, tool, step, result, added_micros } = untouched;
         let meter = &caller.profile.meter;
         let cost = match step {
             LIST | MORE_OF_LIST => tools::cost(result, meter),
@@ -71,7 +71,7 @@ impl Gate {
             session: Some(self.setup.keep.session.as_str().to_owned()),
             view: None,
             stored_bytes: 0,
-            counted: Some(Counted {
+            counted: Some(CountMethod {
                 vocabulary: meter.vocabulary().to_owned(),
                 margin_percent: meter.margin_percent(),
             }),

@@ -19,7 +19,7 @@ impl Gate {
             }
         };
         let listed = tools::rewrite(caller, result, first_page, &offer);
-        caller.reader = listed.reader;
+        caller.query_tool = listed.query_tool;
         listed.result
     }
 

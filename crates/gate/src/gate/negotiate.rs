@@ -12,7 +12,7 @@ use super::{Gate, MAX_CACHED_POLICIES};
 use crate::caller::Caller;
 use crate::negotiation::{self, ProbeFetch};
 use crate::policy::Rules;
-use crate::raw::{Edits, Place};
+use crate::raw::{ByteRange, Edits};
 use crate::style::fetch::NAMES;
 use crate::{output, reply};
 
@@ -51,7 +51,7 @@ impl Gate {
     }
 
     /// Removes our arguments from a call that goes to the upstream.
-    pub fn take_out(&self, tool: &str, line: &[u8], arguments: &Place, edits: &mut Edits) {
+    pub fn take_out(&self, tool: &str, line: &[u8], arguments: &ByteRange, edits: &mut Edits) {
         negotiation::take_out(line, arguments, &self.own_arguments(tool), edits);
     }
 

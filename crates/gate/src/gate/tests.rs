@@ -5,25 +5,25 @@ use std::time::Duration;
 use tidegate_core::measure::{self, Meter};
 use tidegate_core::payload::Payload;
 use tidegate_query::{Limits, Worker};
-use tidegate_testkit::clock::SetClock;
+use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::{make, sample};
 
 use super::*;
-use crate::keep::Place;
 use crate::policy::Rules;
 use crate::style::Style;
 use crate::style::probe::GONE;
+use crate::user_store::StoreLocation;
 
 struct Fixture {
     gate: Gate,
     caller: Caller,
-    clock: Arc<SetClock>,
+    clock: Arc<ManualClock>,
 }
 
 impl Fixture {
     fn new(rules: Rules) -> Self {
-        let clock = Arc::new(SetClock::default());
-        let keep = Keep::of_user(Place::Memory).with_clock(Arc::<SetClock>::clone(&clock));
+        let clock = Arc::new(ManualClock::default());
+        let keep = UserStore::of_user(StoreLocation::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
         let gate = Gate::new(Setup {
             keep: Arc::new(keep),
             policies: Policies::of_defaults(rules),
@@ -52,8 +52,8 @@ impl Fixture {
     }
 }
 
-fn called() -> Called {
-    Called { tool: "list".into(), ..Called::default() }
+fn called() -> ToolCall {
+    ToolCall { tool: "list".into(), ..ToolCall::default() }
 }
 
 fn issues() -> Vec<u8> {
@@ -138,7 +138,7 @@ fn a_decision_says_what_the_result_costs() {
 #[test]
 fn a_program_gets_the_result_whole() {
     let fixture = Fixture::new(Rules::default());
-    let called = Called { by_program: true, ..called() };
+    let called = ToolCall { by_program: true, ..called() };
     let decision = fixture.gate.decide(&fixture.caller, &called, &issues().as_slice());
     assert_eq!((decision.answer, decision.step), (None, "whole"));
 }

@@ -23,7 +23,7 @@ const MAX_ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
 const MAX_QUICK_BYTES: u64 = Budget::DEFAULT_BYTES.0;
 
 /// The bytes of an answer once a session has reached its ceiling: the smallest answer, and room to say why.
-const CEILING_BYTES: Bytes = Bytes(Budget::LEAST_BYTES.0 + 160);
+const CEILING_BYTES: Bytes = Bytes(Budget::MIN_BYTES.0 + 160);
 
 /// The most bytes of a `resultType`.
 const MAX_RESULT_TYPE_BYTES: u64 = 1024;
@@ -90,7 +90,7 @@ impl<'t> Terms<'t> {
         let may_probe = probe(result.len());
         if !may_probe
             && let Some(bytes) = result.as_slice()
-            && measure::fits_unread(bytes, budget, meter).is_some()
+            && measure::fits_by_length(bytes, budget, meter).is_some()
         {
             return Verdict::Pass(None);
         }

@@ -5,7 +5,7 @@
 use tidegate_core::quote::{self, Inside};
 use tidegate_core::source::{Source, Span};
 
-use super::{Place, text};
+use super::{ByteRange, text};
 
 /// The most bytes held of a value: enough for every id and method.
 pub const HEAD: usize = 1024;
@@ -24,7 +24,7 @@ pub struct Skimmed {
     /// Its name.
     pub key: String,
     /// The place of its value.
-    pub value: Place,
+    pub value: ByteRange,
     /// The beginning of its value.
     pub head: Vec<u8>,
 }
@@ -33,7 +33,7 @@ pub struct Skimmed {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
     /// Its place.
-    pub place: Place,
+    pub place: ByteRange,
     /// Its members, in order.
     pub members: Vec<Skimmed>,
 }
@@ -239,7 +239,7 @@ impl Skim {
 /// # Errors
 ///
 /// Where the source cannot be read.
-pub fn members(source: &dyn Source, place: &Place) -> std::io::Result<Vec<Skimmed>> {
+pub fn members(source: &dyn Source, place: &ByteRange) -> std::io::Result<Vec<Skimmed>> {
     let mut skim = Skim { at: place.start, ..Skim::default() };
     while skim.at < place.end && !skim.broken {
         let end = place.end.min(skim.at + BLOCK_BYTES);
@@ -266,9 +266,9 @@ mod tests {
             let found = skim(json, step).unwrap();
             assert_eq!(found.len(), 1);
             assert_eq!(found[0].place, super::super::whole(json).unwrap());
-            let places: Vec<(&str, &Place)> =
+            let places: Vec<(&str, &ByteRange)> =
                 found[0].members.iter().map(|member| (member.key.as_str(), &member.value)).collect();
-            let expected: Vec<(&str, &Place)> =
+            let expected: Vec<(&str, &ByteRange)> =
                 all.iter().map(|member| (member.key.as_ref(), &member.value)).collect();
             assert_eq!(places, expected, "{step}");
             for member in &found[0].members {

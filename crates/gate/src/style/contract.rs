@@ -9,7 +9,7 @@ use tidegate_core::view::{Dataset, visible_text};
 
 use super::items::{Items, at};
 use super::{AnswerLimits, cut, quoted};
-use crate::raw::{self, Place};
+use crate::raw::{self, ByteRange};
 
 /// The most characters of the summary.
 const MAX_SUMMARY_CHARS: usize = 100;
@@ -111,8 +111,9 @@ impl Item {
         let whole = raw::whole(bytes).unwrap_or(0..0);
         let value = |names: &[&str]| {
             // A value that is null or no scalar says nothing; the next field may.
-            let scalar =
-                |place: &Place| !matches!(bytes[place.start], b'{' | b'[') && json[place.clone()] != *"null";
+            let scalar = |place: &ByteRange| {
+                !matches!(bytes[place.start], b'{' | b'[') && json[place.clone()] != *"null"
+            };
             let place = names.iter().find_map(|name| at(bytes, &whole, name).filter(scalar))?;
             let text = raw::text(bytes, &place).unwrap_or_else(|| json[place].to_owned().into());
             Some(visible_text(&text))

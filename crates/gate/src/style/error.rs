@@ -13,16 +13,16 @@ pub(crate) struct Exceeded<'e> {
     /// The name of the kept result and for how long it is kept; `None` where it could not be kept.
     pub(crate) handle: Option<(&'e str, &'e str)>,
     /// The name of our tool.
-    pub(crate) reader: &'e str,
+    pub(crate) query_tool: &'e str,
 }
 
 impl Exceeded<'_> {
     /// Returns the answer.
     pub(crate) fn text(&self) -> String {
-        let Self { tool, tokens, budget, reader, .. } = self;
+        let Self { tool, tokens, budget, query_tool, .. } = self;
         let kept = match self.handle {
             Some((name, kept)) => format!(
-                " The complete result is \"{name}\" ({kept}): read any part of it with {reader} {{\"id\":\"{name}\"}} \
+                " The complete result is \"{name}\" ({kept}): read any part of it with {query_tool} {{\"id\":\"{name}\"}} \
                  instead of calling {tool} again."
             ),
             None => String::new(),
@@ -45,7 +45,7 @@ mod tests {
     fn the_fields_come_in_order_and_the_hint_names_the_handle() {
         let handle = Some(("list-3f9c2kq7m0xw", "kept 24 h"));
         let exceeded =
-            Exceeded { tool: "list", tokens: 480_000, budget: 2000, handle, reader: "result_query" };
+            Exceeded { tool: "list", tokens: 480_000, budget: 2000, handle, query_tool: "result_query" };
         let text = exceeded.text();
         assert!(text.starts_with(
             r#"{"error":"OUTPUT_BUDGET_EXCEEDED","tool":"list","tokens":480000,"budget":2000,"hint":"Lower limit or narrow fields and call again. The complete result is "#

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use tidegate_core::view::{Dataset, nearest, visible_text};
 
 use super::{cut, quoted};
-use crate::raw::{self, Place};
+use crate::raw::{self, ByteRange};
 
 /// The most bytes read of one record.
 const MAX_RECORD_BYTES: usize = 1 << 20;
@@ -207,7 +207,7 @@ impl<'d> Items<'d> {
 fn around(data: &Dataset<'_>) -> io::Result<Vec<(String, String)>> {
     let Some(json) = data.to_json(MAX_OBJECT_BYTES)? else { return Ok(Vec::new()) };
     let members = raw::whole(&json).and_then(|whole| raw::members(&json, &whole)).unwrap_or_default();
-    let text = |place: &Place| String::from_utf8_lossy(&json[place.clone()]).into_owned();
+    let text = |place: &ByteRange| String::from_utf8_lossy(&json[place.clone()]).into_owned();
     Ok(members.iter().map(|member| (member.key.to_string(), text(&member.value))).collect())
 }
 
@@ -220,7 +220,7 @@ fn strict(json: &str) -> String {
 }
 
 /// Follows a dotted path; a key that has dots itself is tried first.
-pub(crate) fn at(json: &[u8], place: &Place, key: &str) -> Option<Place> {
+pub(crate) fn at(json: &[u8], place: &ByteRange, key: &str) -> Option<ByteRange> {
     if let Some(found) = raw::member(json, place, key) {
         return Some(found);
     }

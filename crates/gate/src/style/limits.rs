@@ -20,7 +20,7 @@ use tidegate_core::source::Span;
 use tidegate_core::text::Text;
 
 use super::{cut, quoted};
-use crate::raw::{self, Place};
+use crate::raw::{self, ByteRange};
 
 /// The most elements of one container that are read; more than any limit shows.
 const MAX_READ_ELEMENTS: usize = 512;
@@ -174,7 +174,7 @@ struct Reader<'j> {
 }
 
 impl<'j> Reader<'j> {
-    fn value(&mut self, place: &Place, depth: usize) -> Option<Value<'j>> {
+    fn value(&mut self, place: &ByteRange, depth: usize) -> Option<Value<'j>> {
         let bytes = self.json.as_bytes();
         self.values_left = self.values_left.saturating_sub(1);
         match bytes.get(place.start)? {
@@ -201,7 +201,7 @@ impl<'j> Reader<'j> {
     }
 
     /// Decodes a string. A lone surrogate, which no parser can decode, stays as its escape.
-    fn string(&self, place: &Place) -> Option<String> {
+    fn string(&self, place: &ByteRange) -> Option<String> {
         let bytes = self.json.as_bytes();
         if let Some(text) = raw::text(bytes, place) {
             return Some(text.into_owned());

@@ -78,7 +78,7 @@ impl Bound<'_> {
         &self,
         id: &ArtifactId,
         expires: Millis,
-        seal: impl Fn(&[u8]) -> [u8; cursor::SEAL],
+        seal: impl Fn(&[u8]) -> [u8; cursor::SEAL_BYTES],
     ) -> String {
         let mut bytes = vec![VERSION];
         bytes.extend(expires.0.to_le_bytes());
@@ -94,7 +94,7 @@ impl Token {
         let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
         let (&version, rest) = bytes.split_first()?;
         let (expires, rest) = rest.split_first_chunk::<8>()?;
-        let (seal, id) = rest.split_at_checked(cursor::SEAL)?;
+        let (seal, id) = rest.split_at_checked(cursor::SEAL_BYTES)?;
         let id = ArtifactId::parse(std::str::from_utf8(id).ok()?)?;
         (version == VERSION).then(|| Self {
             id,
@@ -108,7 +108,7 @@ impl Token {
         &self,
         bound: Bound<'_>,
         now: Millis,
-        seal: impl Fn(&[u8]) -> [u8; cursor::SEAL],
+        seal: impl Fn(&[u8]) -> [u8; cursor::SEAL_BYTES],
     ) -> bool {
         let right = seal(&bound.sealed(self.expires));
         // Every byte is compared, so that the time does not tell how many were right.
@@ -121,10 +121,10 @@ impl Token {
 mod tests {
     use super::*;
 
-    fn seal(bytes: &[u8]) -> [u8; cursor::SEAL] {
-        let mut seal = [7_u8; cursor::SEAL];
+    fn seal(bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
+        let mut seal = [7_u8; cursor::SEAL_BYTES];
         for (at, byte) in bytes.iter().enumerate() {
-            seal[at % cursor::SEAL] = seal[at % cursor::SEAL].rotate_left(1) ^ byte;
+            seal[at % cursor::SEAL_BYTES] = seal[at % cursor::SEAL_BYTES].rotate_left(1) ^ byte;
         }
         seal
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use hyper::header::{HeaderMap, HeaderName};
 use serde_json::Value;
 use tidegate_gate::RpcError;
-use tidegate_gate::raw::{self, Place};
+use tidegate_gate::raw::{self, ByteRange};
 
 use super::modern::{HEADER_MISMATCH, decode, encode};
 
@@ -39,7 +39,7 @@ impl HeaderArguments {
 
     /// Returns the path, header and value of each argument of a call that is repeated in a header; the value is `None` if
     /// the call does not give it.
-    fn values(&self, body: &[u8], params: &Place) -> Vec<(&[String], &HeaderName, Option<String>)> {
+    fn values(&self, body: &[u8], params: &ByteRange) -> Vec<(&[String], &HeaderName, Option<String>)> {
         let name = raw::member(body, params, "name").and_then(|name| raw::text(body, &name));
         let Some(repeated) = name.and_then(|name| self.tools.get(name.as_ref())) else { return Vec::new() };
         let arguments = raw::member(body, params, "arguments").map_or(&b"{}"[..], |range| &body[range]);
@@ -49,7 +49,7 @@ impl HeaderArguments {
     }
 
     /// Checks that the headers of a call agree with its arguments.
-    pub(super) fn check(&self, headers: &HeaderMap, body: &[u8], params: &Place) -> Result<(), RpcError> {
+    pub(super) fn check(&self, headers: &HeaderMap, body: &[u8], params: &ByteRange) -> Result<(), RpcError> {
         for (path, header, expected) in self.values(body, params) {
             let mut given = headers.get_all(header).iter();
             let (first, more) = (given.next(), given.next().is_some());
@@ -69,7 +69,7 @@ impl HeaderArguments {
     }
 
     /// Adds the headers for a call.
-    pub(super) fn put(&self, headers: &mut HeaderMap, body: &[u8], params: &Place) {
+    pub(super) fn put(&self, headers: &mut HeaderMap, body: &[u8], params: &ByteRange) {
         for (_, header, text) in self.values(body, params) {
             if let Some(value) = text.as_deref().and_then(encode) {
                 headers.insert(header.clone(), value);

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderValue};
 use tidegate_gate::RpcError;
-use tidegate_gate::raw::{self, Place};
+use tidegate_gate::raw::{self, ByteRange};
 
 use crate::message::MessageHead;
 
@@ -41,7 +41,7 @@ fn name_key(method: &str) -> Option<&'static str> {
     }
 }
 
-fn name_of<'b>(body: &'b [u8], method: &str, params: Option<&Place>) -> Option<Cow<'b, str>> {
+fn name_of<'b>(body: &'b [u8], method: &str, params: Option<&ByteRange>) -> Option<Cow<'b, str>> {
     let name = raw::member(body, params?, name_key(method)?)?;
     raw::text(body, &name)
 }

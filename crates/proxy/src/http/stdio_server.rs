@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tidegate_gate::raw::{self, Edits, Place};
+use tidegate_gate::raw::{self, ByteRange, Edits};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
@@ -323,7 +323,7 @@ impl StdioServer {
         }
     }
 
-    fn log_dropped(&self, content: Content<'_>, text: &Place) {
+    fn log_dropped(&self, content: Content<'_>, text: &ByteRange) {
         if let Some(reason) = dropped_text(content, text) {
             (self.log)(&reason);
         }
@@ -393,7 +393,7 @@ impl StdioServer {
 }
 
 /// A range of a message and what it becomes.
-type Change = (Place, Vec<u8>);
+type Change = (ByteRange, Vec<u8>);
 
 fn response(message: Message, error_code: Option<i64>) -> Delivery {
     Delivery { message, is_response: true, error_code }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
-use tidegate_gate::raw::{self, Edits, Member, Place};
-use tidegate_gate::{Called, Gate};
+use tidegate_gate::raw::{self, ByteRange, Edits, Member};
+use tidegate_gate::{Gate, ToolCall};
 
 use super::local::LocalKind;
 use super::{Conversation, Link, LocalRequest, Mode, append_line};
@@ -141,7 +141,7 @@ impl Link {
     }
 
     /// Notes a cancellation; returns whether it concerns a local request.
-    fn cancel(&self, conversation: &Conversation, line: &[u8], params: &Place) -> bool {
+    fn cancel(&self, conversation: &Conversation, line: &[u8], params: &ByteRange) -> bool {
         let Some(id) = raw::member(line, params, "requestId") else { return false };
         let id = &line[id];
         self.pending().cancel(id);
@@ -184,23 +184,23 @@ impl Link {
 
 /// Returns whether a tool is tidegate's: by its listed name, or by the name that no server uses.
 fn is_reader(conversation: &Conversation, tool: &str) -> bool {
-    tool == conversation.caller.reader || tool == Gate::OTHER_READER
+    tool == conversation.caller.query_tool || tool == Gate::ALTERNATIVE_QUERY_TOOL
 }
 
 /// The members of a request's params, read once.
 struct Params<'l> {
     line: &'l [u8],
-    whole: Place,
+    whole: ByteRange,
     members: Vec<Member<'l>>,
 }
 
 impl<'l> Params<'l> {
-    fn read(line: &'l [u8], whole: &Place) -> Self {
+    fn read(line: &'l [u8], whole: &ByteRange) -> Self {
         Self { line, whole: whole.clone(), members: raw::members(line, whole).unwrap_or_default() }
     }
 
     /// Returns the range of a member; of several with one name the last, as parsers do.
-    fn range(&self, key: &str) -> Option<Place> {
+    fn range(&self, key: &str) -> Option<ByteRange> {
         self.members.iter().rfind(|member| member.key == key).map(|member| member.value.clone())
     }
 
@@ -231,7 +231,7 @@ impl Conversation {
         }
     }
 
-    fn call(&self, params: &Params<'_>) -> Called {
+    fn call(&self, params: &Params<'_>) -> ToolCall {
         let tool = params.text("name").unwrap_or_default().into_owned();
         let arguments = params.get("arguments").map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         // Codex marks the calls that a program written by its model makes.
@@ -239,7 +239,7 @@ impl Conversation {
             && raw::at(params.line, &params.whole, &["_meta", "callId"])
                 .and_then(|id| raw::text(params.line, &id))
                 .is_some_and(|id| id.starts_with("exec-"));
-        Called { tool, arguments, by_program }
+        ToolCall { tool, arguments, by_program }
     }
 
     fn lacks_resources(&self) -> bool {

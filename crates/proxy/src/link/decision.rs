@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
-use tidegate_gate::raw::{Edits, Place};
-use tidegate_gate::{Called, Caller, LIST, MORE_OF_LIST};
+use tidegate_gate::raw::{ByteRange, Edits};
+use tidegate_gate::{Caller, LIST, MORE_OF_LIST, ToolCall};
 
 use super::client::remove_messages;
 use super::{Link, Mode};
@@ -40,9 +40,9 @@ pub(super) struct ShapeTarget {
     /// The id of the request, as the client wrote it.
     pub(super) id: Vec<u8>,
     /// The range of the result or error.
-    pub(super) range: Place,
+    pub(super) range: ByteRange,
     pub(super) is_error: bool,
-    pub(super) called: Called,
+    pub(super) called: ToolCall,
     pub(super) caller: Arc<Caller>,
 }
 
@@ -216,9 +216,9 @@ impl Link {
     fn shape_task(
         &self,
         caller: &Caller,
-        called: &Called,
+        called: &ToolCall,
         content: Content<'_>,
-        task: &Place,
+        task: &ByteRange,
         edits: &mut Edits,
     ) {
         if self.mode == Mode::Observe {
@@ -236,7 +236,7 @@ impl Link {
         kind: &RequestKind,
         mut caller: Arc<Caller>,
         content: Content<'_>,
-        range: &Place,
+        range: &ByteRange,
         edits: &mut Edits,
     ) {
         if let RequestKind::Tools { first_page } = kind {
@@ -255,8 +255,8 @@ impl Link {
             RequestKind::Tools { first_page } => {
                 let listed = self.gate.tools(Arc::make_mut(&mut caller), result, *first_page);
                 let mut conversation = self.conversation();
-                if conversation.caller.reader != caller.reader {
-                    Arc::make_mut(&mut conversation.caller).reader = caller.reader;
+                if conversation.caller.query_tool != caller.query_tool {
+                    Arc::make_mut(&mut conversation.caller).query_tool = caller.query_tool;
                 }
                 listed
             }
@@ -297,13 +297,13 @@ fn error_code(head: &MessageHead, content: Content<'_>) -> Option<i64> {
 }
 
 /// Describes a dropped message for the log.
-pub(crate) fn dropped_line(content: Content<'_>, range: &Place, reason: &str) -> String {
+pub(crate) fn dropped_line(content: Content<'_>, range: &ByteRange, reason: &str) -> String {
     let start = content.start_of(range, MAX_SHOWN_BYTES);
     format!("dropped a line of the server's output ({reason}): {}", String::from_utf8_lossy(&start).trim())
 }
 
 /// Describes dropped text for the log; blank text is not worth a line.
-pub(crate) fn dropped_text(content: Content<'_>, range: &Place) -> Option<String> {
+pub(crate) fn dropped_text(content: Content<'_>, range: &ByteRange) -> Option<String> {
     let is_blank = content.start_of(range, MAX_SHOWN_BYTES).trim_ascii().is_empty();
     (!is_blank).then(|| dropped_line(content, range, "not JSON"))
 }

@@ -13,7 +13,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::Span;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::{OutputSchema, ProfileRules};
-use tidegate_gate::{Caller, Gate, Keep, Place, Setup};
+use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
 use tidegate_proxy::{Link, Message, Mode};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_store::{ArtifactId, open};
@@ -21,7 +21,7 @@ use tidegate_testkit::make;
 
 fn gate() -> Arc<Gate> {
     Arc::new(Gate::new(Setup {
-        keep: Arc::new(Keep::of_user(Place::Memory)),
+        keep: Arc::new(UserStore::of_user(StoreLocation::Memory)),
         policies: Policies::default(),
         engines: Queries::new(Limits::default(), Worker::new("/nonexistent".into())),
         server: "test".into(),

@@ -9,7 +9,7 @@ mod shop;
 
 use rmcp::service::Service;
 use rmcp::{RoleServer, ServiceExt};
-use tidegate_sdk::{Artifacts, Dispatcher, Place, Tidegate};
+use tidegate_sdk::{Artifacts, Dispatcher, StoreLocation, Tidegate};
 
 async fn serve(server: impl Service<RoleServer>) -> Result<(), Box<dyn std::error::Error>> {
     server.serve((tokio::io::stdin(), tokio::io::stdout())).await?.waiting().await?;
@@ -18,7 +18,7 @@ async fn serve(server: impl Service<RoleServer>) -> Result<(), Box<dyn std::erro
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let artifacts = Artifacts::kept_in(Place::Memory);
+    let artifacts = Artifacts::store_in(StoreLocation::Memory);
     match std::env::args().nth(1).as_deref() {
         Some("orbit") => serve(Tidegate::wrap(orbit::Orbit::default()).artifacts(&artifacts)).await,
         Some("shop") => {

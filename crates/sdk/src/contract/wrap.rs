@@ -30,7 +30,7 @@ pub struct Wrapped {
 #[error(
     "the answer needs {needed} bytes without any data, but max_bytes is {max_bytes}; raise it, or shorten the summary or the reference"
 )]
-pub struct NoRoom {
+pub struct ResponseTooLarge {
     /// Bytes of the answer without data.
     pub needed: usize,
     /// The byte limit.
@@ -46,7 +46,7 @@ pub enum StoreError<E: std::error::Error + 'static> {
     Store(#[source] E),
     /// The answer does not fit the byte limit.
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    ResponseTooLarge(#[from] ResponseTooLarge),
 }
 
 /// Wraps data without storing it.
@@ -54,7 +54,11 @@ pub enum StoreError<E: std::error::Error + 'static> {
 /// # Errors
 ///
 /// Fails if the byte limit is too small for the summary.
-pub fn wrap_response(data: &Value, summary: &str, limits: ResponseLimits) -> Result<Wrapped, NoRoom> {
+pub fn wrap_response(
+    data: &Value,
+    summary: &str,
+    limits: ResponseLimits,
+) -> Result<Wrapped, ResponseTooLarge> {
     Response::new(summary, data).limits(limits).wrap()
 }
 
@@ -128,7 +132,7 @@ impl<'a> Response<'a> {
     /// # Errors
     ///
     /// Fails if the byte limit is too small for the summary and the reference.
-    pub fn wrap(&self) -> Result<Wrapped, NoRoom> {
+    pub fn wrap(&self) -> Result<Wrapped, ResponseTooLarge> {
         let flat = flatten(self.data, &self.limits);
         let data = flat.as_ref().unwrap_or(self.data);
         let mut step = 0;
@@ -141,7 +145,7 @@ impl<'a> Response<'a> {
                 return Ok(wrapped);
             }
             if truncator.is_exhausted() {
-                return Err(NoRoom { needed, max_bytes: self.limits.max_bytes });
+                return Err(ResponseTooLarge { needed, max_bytes: self.limits.max_bytes });
             }
             step += 1;
         }

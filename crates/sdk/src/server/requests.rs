@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use tidegate_core::measure;
 use tidegate_core::payload::Payload;
 use tidegate_gate::profile::OutputSchema;
-use tidegate_gate::{Called, Caller, Gate, not_kept};
+use tidegate_gate::{Caller, Gate, ToolCall, not_kept};
 
 use super::Tidegate;
 use crate::heavy::Marked;
@@ -37,8 +37,8 @@ impl<S: ServerHandler> Tidegate<S> {
         caller.modern =
             version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
         caller.who = (self.who)(context);
-        if self.server.get_tool(caller.reader).is_some() {
-            caller.reader = Gate::OTHER_READER;
+        if self.server.get_tool(caller.query_tool).is_some() {
+            caller.query_tool = Gate::ALTERNATIVE_QUERY_TOOL;
         }
         Asker { gate: self.gate(&caller.who), caller }
     }
@@ -128,7 +128,7 @@ impl<S: ServerHandler> Tidegate<S> {
         let mut asker = self.asker(&context);
         let tool = call.name.to_string();
         let arguments = call.arguments.as_ref().map(bytes).transpose()?;
-        if tool == asker.caller.reader {
+        if tool == asker.caller.query_tool {
             let name = call.arguments.as_ref().and_then(|given| given.get("id")?.as_str().map(str::to_owned));
             if let Some(name) = &name {
                 self.turn_to_own(&mut asker, name).await;
@@ -174,7 +174,7 @@ impl<S: ServerHandler> Tidegate<S> {
 
     /// Keeps an error whose message would flood the context, and replaces the message with an overview.
     async fn bounded(&self, asker: &Asker, tool: &str, error: ErrorData) -> ErrorData {
-        let called = Called { tool: tool.to_owned(), ..Called::default() };
+        let called = ToolCall { tool: tool.to_owned(), ..ToolCall::default() };
         let Ok(json) = bytes(&error) else { return error };
         let shaped = asker.apart(move |gate, caller| gate.error(caller, &called, &json.as_slice())).await;
         let shaped = shaped.ok().flatten().and_then(|shaped| parsed::<ErrorData>(&shaped).ok());
@@ -190,7 +190,7 @@ impl<S: ServerHandler> Tidegate<S> {
         result: CallToolResult,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let called = Called { tool: tool.clone(), arguments, by_program: false };
+        let called = ToolCall { tool: tool.clone(), arguments, by_program: false };
         let json = bytes(&result)?;
         let (size, decision, tokens) = asker
             .apart(move |gate, caller| {

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use tidegate_core::measure::Meter;
-use tidegate_sdk::{Place, Tidegate};
+use tidegate_sdk::{StoreLocation, Tidegate};
 
 use crate::articles::Articles;
 use crate::{Client, ERAS};
 
 async fn connect(era: &str) -> Client {
-    let server = Tidegate::wrap(Articles::new().unwrap()).kept_in(Place::Memory).quiet();
+    let server = Tidegate::wrap(Articles::new().unwrap()).store_in(StoreLocation::Memory).quiet();
     Client::connect(server, era).await
 }
 

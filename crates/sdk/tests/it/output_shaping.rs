@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use tidegate_sdk::{Place, Rules, Tidegate};
+use tidegate_sdk::{Rules, StoreLocation, Tidegate};
 
 use crate::orbit::Orbit;
 use crate::{Client, ERAS};
@@ -12,7 +12,7 @@ use crate::{Client, ERAS};
 const RAISED_CAP_TOKENS: u64 = 1_000_000;
 
 fn gated(orbit: &Orbit) -> Tidegate<Orbit> {
-    Tidegate::wrap(orbit.clone()).kept_in(Place::Memory).quiet()
+    Tidegate::wrap(orbit.clone()).store_in(StoreLocation::Memory).quiet()
 }
 
 fn inline(orbit: &Orbit) -> Tidegate<Orbit> {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate_sdk::{Dispatcher, Place, Rules, Tidegate, Tier};
-use tidegate_testkit::clock::SetClock;
+use tidegate_sdk::{Dispatcher, Rules, StoreLocation, Tidegate, Tier};
+use tidegate_testkit::clock::ManualClock;
 
 use crate::shop::Shop;
 use crate::{Client, ERAS};
@@ -14,7 +14,7 @@ use crate::{Client, ERAS};
 const EXPIRED: &str = "Continuation token expired or not found. Re-invoke without continuation_token to start a new negotiation.";
 
 fn gated(shop: &Shop) -> Tidegate<Shop> {
-    Tidegate::wrap(shop.clone()).kept_in(Place::Memory).quiet()
+    Tidegate::wrap(shop.clone()).store_in(StoreLocation::Memory).quiet()
 }
 
 #[tokio::test]
@@ -85,8 +85,8 @@ async fn the_five_fields_are_in_the_schema_and_the_marks_are_not() {
 #[tokio::test]
 async fn tokens_expire_and_belong_to_their_tool() {
     for era in ERAS {
-        let (shop, clock) = (Shop::new(), Arc::new(SetClock::default()));
-        let server = gated(&shop).clock(Arc::<SetClock>::clone(&clock));
+        let (shop, clock) = (Shop::new(), Arc::new(ManualClock::default()));
+        let server = gated(&shop).clock(Arc::<ManualClock>::clone(&clock));
         let client = Client::connect(server, era).await;
         let probe = client.json("products.search", json!({"items": 30})).await;
         let token = probe["continuation_token"].as_str().unwrap().to_owned();
@@ -168,8 +168,8 @@ async fn another_caller_cannot_use_a_token() {
         let folder = tempfile::tempdir().unwrap();
         let shop = Shop::new();
         let of = |who: &'static str| {
-            let place = Place::Folder(Some(folder.path().to_owned()));
-            Tidegate::wrap(shop.clone()).kept_in(place).callers(move |_| who.to_owned()).quiet()
+            let place = StoreLocation::Folder(Some(folder.path().to_owned()));
+            Tidegate::wrap(shop.clone()).store_in(place).callers(move |_| who.to_owned()).quiet()
         };
         let ada = Client::connect(of("ada"), era).await;
         let bob = Client::connect(of("bob"), era).await;
@@ -219,9 +219,9 @@ async fn result_query_follows_what_a_tool_declares() {
     for era in ERAS {
         let shop = Shop::new();
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::Folder(Some(folder.path().to_owned()));
+        let place = StoreLocation::Folder(Some(folder.path().to_owned()));
         // The second client talks to a new process, which has not seen the tool yet.
-        let server = || Tidegate::wrap(shop.clone()).kept_in(place.clone()).quiet();
+        let server = || Tidegate::wrap(shop.clone()).store_in(place.clone()).quiet();
         let client = Client::connect(server(), era).await;
         client.json("products.search", json!({"items": 300})).await;
         let resources = client.client.list_all_resources().await.unwrap();

@@ -1,13 +1,13 @@
 //! The response contract convention: summaries, limits, lists and artifacts.
 
 use serde_json::{Value, json};
-use tidegate_sdk::{Artifacts, Place, Tidegate};
+use tidegate_sdk::{Artifacts, StoreLocation, Tidegate};
 
 use crate::bugs::Bugs;
 use crate::{Client, ERAS};
 
 async fn connect(era: &str) -> Client {
-    let artifacts = Artifacts::kept_in(Place::Memory);
+    let artifacts = Artifacts::store_in(StoreLocation::Memory);
     let server = Tidegate::wrap(Bugs::new(&artifacts)).artifacts(&artifacts).quiet();
     Client::connect(server, era).await
 }

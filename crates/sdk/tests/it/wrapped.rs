@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use tidegate_sdk::{Place, Tidegate};
+use tidegate_sdk::{StoreLocation, Tidegate};
 
 use crate::shop::Shop;
 use crate::{Client, ERAS};
@@ -12,7 +12,8 @@ use crate::{Client, ERAS};
 async fn a_large_result_is_stored_and_read_in_pages() {
     for era in ERAS {
         let shop = Shop::new();
-        let client = Client::connect(Tidegate::wrap(shop.clone()).kept_in(Place::Memory).quiet(), era).await;
+        let client =
+            Client::connect(Tidegate::wrap(shop.clone()).store_in(StoreLocation::Memory).quiet(), era).await;
         let overview = client.text("plain", json!({})).await;
         assert!(overview.starts_with("plain returned 430 rows"), "{overview}");
         let id = overview.split('"').nth(1).unwrap().to_owned();
@@ -31,7 +32,8 @@ async fn a_large_result_is_stored_and_read_in_pages() {
 #[tokio::test]
 async fn a_contract_uses_the_domain_of_the_tool() {
     for era in ERAS {
-        let client = Client::connect(Tidegate::wrap(Shop::new()).kept_in(Place::Memory).quiet(), era).await;
+        let client =
+            Client::connect(Tidegate::wrap(Shop::new()).store_in(StoreLocation::Memory).quiet(), era).await;
         let contract = client.json("stock_list", json!({})).await;
         assert_eq!(contract["summary"], "stock_list: 430 items");
         assert_eq!((&contract["success"], &contract["count"]), (&json!(true), &json!(430)));
@@ -46,7 +48,8 @@ async fn a_contract_uses_the_domain_of_the_tool() {
 #[tokio::test]
 async fn totals_are_counted_and_the_session_limit_applies() {
     for era in ERAS {
-        let server = Tidegate::wrap(Shop::new()).kept_in(Place::Memory).session_max_bytes(4000).quiet();
+        let server =
+            Tidegate::wrap(Shop::new()).store_in(StoreLocation::Memory).session_max_bytes(4000).quiet();
         let totals = server.totals();
         let client = Client::connect(server, era).await;
         let first = client.text("plain", json!({})).await;
@@ -70,8 +73,11 @@ async fn a_stored_result_needs_the_tier_of_its_tool() {
         let now = Arc::clone(&trusted);
         let tiers = move |_: &str| if now.load(Ordering::SeqCst) { Tier::Admin } else { Tier::Read };
         let rules = tidegate_sdk::Rules { style: Some(tidegate_sdk::Style::Overview), ..Default::default() };
-        let server =
-            Tidegate::wrap(Shop::new()).kept_in(Place::Memory).permission(tiers).tools("*", rules).quiet();
+        let server = Tidegate::wrap(Shop::new())
+            .store_in(StoreLocation::Memory)
+            .permission(tiers)
+            .tools("*", rules)
+            .quiet();
         let client = Client::connect(server, era).await;
         let text = client.text("inventory.audit", json!({})).await;
         let id = text.split('"').nth(1).unwrap().to_owned();
@@ -92,7 +98,7 @@ async fn a_stored_result_needs_the_tier_of_its_tool() {
 async fn every_caller_can_read_the_artifacts_of_the_server() {
     use tidegate_sdk::Artifacts;
     for era in ERAS {
-        let artifacts = Artifacts::kept_in(Place::Memory);
+        let artifacts = Artifacts::store_in(StoreLocation::Memory);
         let server = Tidegate::wrap(crate::bugs::Bugs::new(&artifacts)).artifacts(&artifacts);
         let client = Client::connect(server.callers(|_| "ada".to_owned()).quiet(), era).await;
         let trace = client.json("trace_get", json!({"count": 50})).await;

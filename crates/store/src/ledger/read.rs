@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Row, params};
 
-use super::{Call, Counted, schema};
+use super::{Call, CountMethod, schema};
 use crate::clock::Millis;
 use crate::error::StoreError;
 use crate::sqlite::open_on_read_only_disk;
@@ -75,6 +75,6 @@ fn call_from_row(row: &Row<'_>) -> rusqlite::Result<Call> {
         view: row.get(12)?,
         stored_bytes: number(13)?,
         counted: vocabulary
-            .map(|vocabulary| Counted { vocabulary, margin_percent: margin.unwrap_or_default() }),
+            .map(|vocabulary| CountMethod { vocabulary, margin_percent: margin.unwrap_or_default() }),
     })
 }

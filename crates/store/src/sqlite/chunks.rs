@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use tidegate_core::source::{Source, Span};
 
-use crate::artifact::{BodyRef, CHUNK};
+use crate::artifact::{BodyRef, CHUNK_BYTES};
 use crate::error::StoreError;
 
 /// The low bits of a chunk's row id are its number in the body; the others are the id of the body.
@@ -49,12 +49,12 @@ impl<'s> Packer<'s> {
     /// Returns the next chunks, up to about `max_bytes` before compression; none at the end of the source.
     pub(super) fn batch(&mut self, max_bytes: u64) -> Result<Vec<Packed>, StoreError> {
         let mut batch = Vec::new();
-        while (batch.len() as u64) * CHUNK < max_bytes {
-            let start = self.next * CHUNK;
+        while (batch.len() as u64) * CHUNK_BYTES < max_bytes {
+            let start = self.next * CHUNK_BYTES;
             if start >= self.source.len() {
                 break;
             }
-            let end = (start + CHUNK).min(self.source.len());
+            let end = (start + CHUNK_BYTES).min(self.source.len());
             let packed = match self.source.as_slice() {
                 Some(bytes) => self.pack(&bytes[start as usize..end as usize])?,
                 None => {
@@ -88,7 +88,7 @@ pub(super) fn hash_all(source: &dyn Source) -> Result<[u8; 32], StoreError> {
     let mut hasher = blake3::Hasher::new();
     let mut start = 0;
     while start < source.len() {
-        let end = (start + 4 * CHUNK).min(source.len());
+        let end = (start + 4 * CHUNK_BYTES).min(source.len());
         hasher.update(&Span { start, end }.read(source).map_err(StoreError::Source)?);
         start = end;
     }
@@ -107,7 +107,7 @@ pub(super) fn write(connection: &Connection, body: BodyRef, batch: &[Packed]) ->
 
 /// Returns whether every chunk of a body of this size can be read as it was stored.
 pub(super) fn are_intact(connection: &Connection, body: BodyRef, bytes: u64) -> Result<bool, StoreError> {
-    for number in 0..bytes.div_ceil(CHUNK) {
+    for number in 0..bytes.div_ceil(CHUNK_BYTES) {
         match read(connection, body, number) {
             Ok(_) => {}
             Err(StoreError::Damaged { .. } | StoreError::NotFound) => return Ok(false),
@@ -124,8 +124,8 @@ pub(super) fn read(connection: &Connection, body: BodyRef, number: u64) -> Resul
         .query_row([row_id(body, number)], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let (expected, data) = row.ok_or(StoreError::NotFound)?;
-    let bytes =
-        zstd::bulk::decompress(&data, CHUNK as usize).map_err(|_| StoreError::Damaged { what: "a chunk" })?;
+    let bytes = zstd::bulk::decompress(&data, CHUNK_BYTES as usize)
+        .map_err(|_| StoreError::Damaged { what: "a chunk" })?;
     if hash(&bytes) != expected.as_slice() {
         return Err(StoreError::Damaged { what: "a chunk" });
     }

@@ -15,10 +15,10 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::Span;
 use tidegate_core::view::{Query, View, cursor};
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Call, Counted, Description, Home, Ledger, Millis, NewArtifact,
+    Artifact, ArtifactId, ArtifactStore, Call, CountMethod, Description, Home, Ledger, Millis, NewArtifact,
     Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, open, read_calls,
 };
-use tidegate_testkit::clock::SetClock;
+use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::{make, sample};
 
 /// Sealed with the key of a fixture to show that the key and the way it is used are still the same.
@@ -118,7 +118,7 @@ fn recorded_calls() -> Vec<Call> {
         session: Some("process:7:0".into()),
         view: None,
         stored_bytes: 0,
-        counted: Some(Counted { vocabulary: "o200k".into(), margin_percent: 30 }),
+        counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
     };
     let name = Some("7q0rdznc4h2m".to_owned());
     vec![
@@ -188,7 +188,7 @@ fn check_cursor(key: &SealKey, expected: &Expected) {
 
 fn check_version(version: &str, artifact_count: usize) {
     let (_folder, home) = copied(version);
-    let key = SealKey::of_folder(home.path()).unwrap();
+    let key = SealKey::load_or_create(home.path()).unwrap();
     let expected = expected_artifacts(version);
     assert_eq!(expected.len(), artifact_count);
     // Once as it was left, once after this version has opened and written it.
@@ -245,9 +245,10 @@ fn write_fixture() {
     let (data, results) = (folder.join("data"), folder.join("expected"));
     fs::create_dir_all(&results).unwrap();
     let home = Home::open(Some(data)).unwrap();
-    let key = SealKey::of_folder(home.path()).unwrap();
+    let key = SealKey::load_or_create(home.path()).unwrap();
     let store =
-        SqliteStore::open_with(&home.artifacts(), Quotas::default(), Arc::new(SetClock::default())).unwrap();
+        SqliteStore::open_with(&home.artifacts(), Quotas::default(), Arc::new(ManualClock::default()))
+            .unwrap();
     let mut table = String::from(
         "name\towner\tid\ttool\tkind\trecords\ttokens\tbytes\tstored_bytes\tcreated\texpires\tcursor\tseal\n",
     );

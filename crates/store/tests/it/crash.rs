@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tidegate_core::source::Span;
 use tidegate_store::{ArtifactId, ArtifactStore, Quotas, SqliteStore, open};
-use tidegate_testkit::clock::SetClock;
+use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::contract::noise;
 
 use crate::{owner, put, store_in};
@@ -100,7 +100,7 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed() {
     }
     drop(store);
     // Unfinished bodies are swept when they are old.
-    let clock = Arc::new(SetClock::default());
+    let clock = Arc::new(ManualClock::default());
     let later = SqliteStore::open_with(&folder.path().join("artifacts.db"), Quotas::default(), clock.clone())
         .unwrap();
     clock.advance(Duration::from_secs(100 * 365 * 24 * 3600));

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use tidegate_store::{Call, Counted, Ledger, Millis, SqliteLedger, read_calls};
+use tidegate_store::{Call, CountMethod, Ledger, Millis, SqliteLedger, read_calls};
 
 fn call(at: i64) -> Call {
     Call {
@@ -23,7 +23,7 @@ fn call(at: i64) -> Call {
         session: Some("process:7:0".into()),
         view: (at % 3 == 0).then(|| "full".into()),
         stored_bytes: 31_000,
-        counted: Some(Counted { vocabulary: "o200k".into(), margin_percent: 30 }),
+        counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
     }
 }
 

@@ -15,7 +15,7 @@ fn creator() {
     let store = SqliteStore::open(&home.artifacts(), tidegate_store::Quotas::default()).unwrap();
     crate::put(&store, b"secret").unwrap();
     let _ledger = SqliteLedger::open(&home.ledger()).unwrap();
-    SealKey::of_folder(home.path()).unwrap();
+    SealKey::load_or_create(home.path()).unwrap();
     // While the databases are open, so that their side files exist.
     for entry in std::fs::read_dir(home.path()).unwrap() {
         use std::os::unix::fs::PermissionsExt;
@@ -52,7 +52,7 @@ fn all_processes_use_one_key() {
         let threads: Vec<_> = (0..8)
             .map(|_| {
                 scope.spawn(|| {
-                    let key = SealKey::of_folder(folder.path()).unwrap();
+                    let key = SealKey::load_or_create(folder.path()).unwrap();
                     let id = tidegate_store::ArtifactId::parse("0123456789ab").unwrap();
                     key.seal(&crate::owner(), &id, b"x")
                 })

@@ -6,7 +6,7 @@ use tidegate_clients::install::Found;
 use tidegate_core::Tokens;
 use tidegate_core::envelope::Handle;
 use tidegate_core::measure::Meter;
-use tidegate_gate::Habits;
+use tidegate_gate::ClientBehavior;
 use tidegate_gate::conflict::{Conflict, conflicts, has_output_schema};
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::style::Style;
@@ -31,7 +31,7 @@ pub(super) fn checks(
     let name = options.value("--server", "TIDEGATE_SERVER").unwrap_or_else(|| found.server().to_owned());
     let policies = configuration.config.policies(&name, options.rules());
     let renamed = tools.iter().any(|tool| conflicts(tool, &policies.of_tool("")).iter().any(is_reader));
-    let ours = |tool: &Value| !observes && !renamed && tool["name"] == Handle::READER;
+    let ours = |tool: &Value| !observes && !renamed && tool["name"] == Handle::DEFAULT_QUERY_TOOL;
     let theirs = tools.iter().filter(|tool| !ours(tool)).count() - usize::from(renamed);
     let cost: Tokens = tools.iter().map(list_cost).sum();
     let count = match theirs {
@@ -79,7 +79,7 @@ fn name_conflicts(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Ch
             match conflict {
                 Conflict::Reader(other) => checks.push(Check::note(
                     subject,
-                    format!("has its own tool {}; ours is called {other}", Handle::READER),
+                    format!("has its own tool {}; ours is called {other}", Handle::DEFAULT_QUERY_TOOL),
                 )),
                 Conflict::Arguments(names) => prefixed.push(format!("{name} ({})", names.join(", "))),
                 Conflict::Output => outputs.push(name.to_owned()),
@@ -112,7 +112,7 @@ fn validated_schemas(
     let client = found.client;
     let kept =
         limits::profile(client, configuration).output_schema == tidegate_gate::profile::OutputSchema::Keep;
-    if !kept || !Habits::of_client(client.greets_as).checks_schemas {
+    if !kept || !ClientBehavior::of_client(client.client_info_name).checks_schemas {
         return None;
     }
     let names: Vec<String> = tools
@@ -128,7 +128,7 @@ fn validated_schemas(
         client.title,
         some_names(&names)
     );
-    let line = configuration.line_of_client(client.greets_as, "output_schema").unwrap_or_default();
+    let line = configuration.line_of_client(client.client_info_name, "output_schema").unwrap_or_default();
     Some(Check::failure(subject, text).fix(format!("set output_schema = \"strip\" or \"union\" at {line}")))
 }
 

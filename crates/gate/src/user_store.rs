@@ -21,14 +21,14 @@ use crate::kept_result::kept_words;
 
 /// Where results are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum StoreLocation {
     /// In a folder; the platform's data folder if none is named.
     Folder(Option<PathBuf>),
     /// In the memory of this process.
     Memory,
 }
 
-impl Place {
+impl StoreLocation {
     /// Returns the folder, whether it exists or not.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {
@@ -56,8 +56,8 @@ enum LedgerState {
 const LEDGER_RETRY: Duration = Duration::from_secs(60);
 
 /// The kept results of one owner.
-pub struct Keep {
-    place: Place,
+pub struct UserStore {
+    place: StoreLocation,
     /// Who may read the results.
     pub owner: Owner,
     /// The session whose quota the results count for.
@@ -67,9 +67,9 @@ pub struct Keep {
     ledger: Mutex<LedgerState>,
 }
 
-impl Keep {
+impl UserStore {
     /// Returns the results of the user who runs this process.
-    pub fn of_user(place: Place) -> Self {
+    pub fn of_user(place: StoreLocation) -> Self {
         let session = Session::new(format!("process:{}:{}", std::process::id(), ArtifactId::random()));
         Self {
             place,
@@ -82,7 +82,7 @@ impl Keep {
     }
 
     /// Returns the results of one caller of a server that has several; an empty name is the user who runs it.
-    pub fn of_caller(place: Place, who: &str) -> Self {
+    pub fn of_caller(place: StoreLocation, who: &str) -> Self {
         let keep = Self::of_user(place);
         match who {
             "" => keep,
@@ -121,7 +121,7 @@ impl Keep {
     /// Drops a store whose file caused an error, so that the next use opens it again.
     fn reopen_after(&self, opened: &Arc<Opened>, error: &StoreError) {
         let mut current = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if error.is_of_the_file() && current.as_ref().is_some_and(|current| Arc::ptr_eq(current, opened)) {
+        if error.is_file_error() && current.as_ref().is_some_and(|current| Arc::ptr_eq(current, opened)) {
             *current = None;
         }
     }
@@ -138,8 +138,8 @@ impl Keep {
     /// Says for how long a result is kept: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         match self.place {
-            Place::Folder(_) => kept_words(left),
-            Place::Memory => "kept until the server ends".into(),
+            StoreLocation::Folder(_) => kept_words(left),
+            StoreLocation::Memory => "kept until the server ends".into(),
         }
     }
 
@@ -162,7 +162,7 @@ impl Keep {
         let opened = self.open()?;
         match opened.store.put(new, body, describe) {
             // The file may have been repaired since it was opened. Nothing was stored, so nothing is stored twice.
-            Err(error) if error.is_of_the_file() => {
+            Err(error) if error.is_file_error() => {
                 self.reopen_after(&opened, &error);
                 drop(opened);
                 self.open()?.store.put(new, body, describe)
@@ -197,7 +197,7 @@ impl Keep {
             LedgerState::Failed(at) if (*at..at.after(LEDGER_RETRY)).contains(&now) => return None,
             LedgerState::Failed(_) | LedgerState::Closed => {}
         }
-        let Place::Folder(named) = &self.place else { return None };
+        let StoreLocation::Folder(named) = &self.place else { return None };
         let opened = Home::open(named.clone()).ok().and_then(|home| SqliteLedger::open(&home.ledger()).ok());
         let opened = opened.map(Arc::new);
         *ledger = opened.clone().map_or(LedgerState::Failed(now), LedgerState::Open);
@@ -223,25 +223,25 @@ impl Keep {
 }
 
 impl Opened {
-    fn open(place: &Place, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+    fn open(place: &StoreLocation, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
         match place {
-            Place::Memory => Ok(Self {
+            StoreLocation::Memory => Ok(Self {
                 store: SqliteStore::ephemeral_with(Quotas::default(), clock)?,
                 key: SealKey::ephemeral(),
             }),
-            Place::Folder(named) => {
+            StoreLocation::Folder(named) => {
                 let home = Home::open(named.clone()).map_err(|error| unusable(Box::new(error)))?;
                 Ok(Self {
                     store: SqliteStore::open_with(&home.artifacts(), Quotas::default(), clock)?,
-                    key: SealKey::of_folder(home.path()).map_err(|error| unusable(Box::new(error)))?,
+                    key: SealKey::load_or_create(home.path()).map_err(|error| unusable(Box::new(error)))?,
                 })
             }
         }
     }
 
     /// Returns the seal over the bytes of a cursor or token.
-    pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; cursor::SEAL] {
+    pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
         self.key.seal(owner, id, bytes)
     }
 }
@@ -259,19 +259,19 @@ fn user() -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidegate_testkit::clock::SetClock;
+    use tidegate_testkit::clock::ManualClock;
 
     use super::*;
 
-    fn stored(keep: &Keep, ttl: Duration) -> ArtifactId {
+    fn stored(keep: &UserStore, ttl: Duration) -> ArtifactId {
         let new = keep.new_artifact("list", ttl);
         keep.put(&new, &b"{}".as_slice(), &|| Ok(Description::default())).unwrap().id
     }
 
     #[test]
     fn a_result_expires_by_the_clock_of_the_keep() {
-        let clock = Arc::new(SetClock::default());
-        let keep = Keep::of_user(Place::Memory).with_clock(Arc::<SetClock>::clone(&clock));
+        let clock = Arc::new(ManualClock::default());
+        let keep = UserStore::of_user(StoreLocation::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
         let id = stored(&keep, Duration::from_secs(60));
         let opened = keep.open().unwrap();
         assert!(keep.stored(&opened, &id).is_ok());
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn nothing_is_opened_before_it_is_needed() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::Folder(Some(folder.path().join("data")));
-        let keep = Keep::of_user(place);
+        let place = StoreLocation::Folder(Some(folder.path().join("data")));
+        let keep = UserStore::of_user(place);
         keep.flush();
         keep.sweep();
         assert!(!folder.path().join("data").exists());
@@ -297,9 +297,9 @@ mod tests {
         let home = folder.path().join("data");
         // A file where the folder should be.
         std::fs::write(&home, "").unwrap();
-        let clock = Arc::new(SetClock::default());
-        let keep =
-            Keep::of_user(Place::Folder(Some(home.clone()))).with_clock(Arc::<SetClock>::clone(&clock));
+        let clock = Arc::new(ManualClock::default());
+        let keep = UserStore::of_user(StoreLocation::Folder(Some(home.clone())))
+            .with_clock(Arc::<ManualClock>::clone(&clock));
         assert!(keep.ledger().is_none());
         std::fs::remove_file(&home).unwrap();
         assert!(keep.ledger().is_none(), "it is left alone for a while");
@@ -309,8 +309,8 @@ mod tests {
 
     #[test]
     fn callers_are_owners_of_their_own() {
-        let owner = |who: &str| Keep::of_caller(Place::Memory, who).owner;
-        assert_eq!(owner(""), Keep::of_user(Place::Memory).owner);
+        let owner = |who: &str| UserStore::of_caller(StoreLocation::Memory, who).owner;
+        assert_eq!(owner(""), UserStore::of_user(StoreLocation::Memory).owner);
         assert_ne!(owner("ada"), owner(""));
         assert_ne!(owner("ada"), owner("bob"));
     }

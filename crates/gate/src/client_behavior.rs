@@ -5,15 +5,15 @@
 
 /// What a client itself does to results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Habits {
+pub struct ClientBehavior {
     /// The size in bytes above which the client truncates a result, if it does.
     pub cuts_at: Option<u64>,
     /// Whether a result without `structuredContent` is an error where the tool has an `outputSchema`.
     pub checks_schemas: bool,
 }
 
-impl Habits {
-    /// Returns the habits of a client by its name; the worst is assumed of an unknown client.
+impl ClientBehavior {
+    /// Returns the behavior of a client by its name; the worst is assumed of an unknown client.
     pub fn of_client(name: &str) -> Self {
         match name {
             _ if name.starts_with("claude-code") => Self { cuts_at: Some(50_000), checks_schemas: false },
@@ -37,9 +37,9 @@ mod tests {
         for name in
             ["claude-code", "codex-mcp-client", "gemini-cli-mcp-client", "opencode", "Zed", "", "other"]
         {
-            let (profile, habits) = (Profile::of_client(name), Habits::of_client(name));
-            assert!(habits.cuts_at.is_none_or(|cut| profile.max_bytes < cut), "{name}");
-            assert!(!habits.checks_schemas || profile.output_schema != OutputSchema::Keep, "{name}");
+            let (profile, behavior) = (Profile::of_client(name), ClientBehavior::of_client(name));
+            assert!(behavior.cuts_at.is_none_or(|cut| profile.max_bytes < cut), "{name}");
+            assert!(!behavior.checks_schemas || profile.output_schema != OutputSchema::Keep, "{name}");
         }
     }
 }

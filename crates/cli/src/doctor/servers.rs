@@ -132,9 +132,9 @@ impl<'f> Server<'f> {
                 "see its output above: on stdout it must write only messages; --timeout 2m waits longer"
                     .to_owned()
             }
-            (false, false) => format!("fix what it reports, in {} or where it is installed", self.file),
+            (false, false) => format!("correct what it reports, in {} or where it is installed", self.file),
             (false, true) if error.kind == ErrorKind::Failed => {
-                format!("fix what it reports, in {}", self.file)
+                format!("correct what it reports, in {}", self.file)
             }
             (false, true) => format!("run its command from {} in a terminal to see why", self.file),
         };

@@ -153,7 +153,7 @@ impl Folder<'_> {
         let name = self.paths.short(path);
         match error {
             StoreError::DamagedFile => Check::failure(SUBJECT, format!("{name} is damaged")).fix(format!(
-                "mv {0} {0}.damaged; tidegate creates a new one, the results in it are lost",
+                "mv {0} {0}.damaged; tidegate creates a new one, its content is lost",
                 ui::quoted(path)
             )),
             other => Check::failure(SUBJECT, format!("cannot use {name}: {}", causes(other)))

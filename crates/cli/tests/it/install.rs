@@ -252,7 +252,7 @@ fn the_plan_without_confirmation() {
     for command in ["install", "uninstall"] {
         let outcome = home.run(&[command, "--format", "json"]);
         assert_eq!(outcome.code, 1);
-        assert!(outcome.stderr.ends_with("--yes goes on without asking\n"), "{}", outcome.stderr);
+        assert!(outcome.stderr.ends_with("pass --yes to continue without asking\n"), "{}", outcome.stderr);
         let plan: Value = serde_json::from_slice(&outcome.stdout).unwrap();
         let changes = plan["changes"].as_array().unwrap();
         assert_eq!(changes.len(), 3);

@@ -73,7 +73,7 @@ fn the_report_adds_up() {
 #[test]
 fn bad_input_is_one_clear_line_and_exit_code_2() {
     let cases: &[(&[&str], &[u8], &str)] = &[
-        (&["shape"], b"", "tidegate: nothing on stdin; pipe a tool result in, as JSON or text\n"),
+        (&["shape"], b"", "tidegate: stdin is empty; pipe a tool result in, as JSON or text\n"),
         (
             &["shape"],
             b"{\"content\":[{\"type\":\"text\",\"text\":\"abc",

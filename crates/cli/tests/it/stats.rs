@@ -213,7 +213,7 @@ fn calls_that_were_only_observed_are_apart() {
         (&json!(0), &json!(0), &json!(1))
     );
     let outcome = stats(&place.home(), &[]);
-    assert!(outcome.text().starts_with("Only observed so far: 1 call of "), "{}", outcome.text());
+    assert!(outcome.text().starts_with("Only observed so far: 1 call, "), "{}", outcome.text());
 }
 
 #[test]

@@ -61,11 +61,11 @@ fn started_as_the_client_does() {
     assert_eq!(
         home.about("claude-code", &[]),
         "✓ claude-code  ~/.claude.json: 2 servers, 2 wrapped; answers of at most 2,000 tokens and 10,240 bytes, below its \
-         cut at 50,000 bytes\n· claude-code env (/nonexistent/shop)  is wrapped; not started: its folder /nonexistent/shop \
-         is not there\n✗ claude-code env (.)  does not start: the server (python3) ended with exit code \
+         limit of 50,000 bytes\n· claude-code env (/nonexistent/shop)  wrapped; not started: its folder /nonexistent/shop \
+         does not exist\n✗ claude-code env (.)  does not start: the server (python3) ended with exit code \
          1 before it answered initialize\n    | outer+else passed kept back here project\n    | tidegate: the server \
-         (python3) ended with exit code 1 before it answered anything; run the command alone to see why\n    fix: put right \
-         what it says, in ~/.claude.json or where it is installed\n"
+         (python3) ended with exit code 1 before it answered anything; run the command alone to see why\n    fix: correct \
+         what it reports, in ~/.claude.json or where it is installed\n"
     );
     let told = home.about("codex", &["--server", "env"]);
     assert!(told.contains("\n    | ${KEY} passed - - sub\n"), "{told}");
@@ -133,9 +133,9 @@ fn what_only_the_client_knows() {
     assert_eq!(
         home.about("vscode", &[]),
         "✓ vscode  .vscode/mcp.json: 2 servers, 2 wrapped; answers of at most 2,000 tokens and 10,240 bytes\n· vscode \
-         asks  is wrapped; not started: its entry refers to ${input:token}, which only the client knows\n! vscode unset  is \
+         asks  wrapped; not started: its entry refers to ${input:token}, which only the client knows\n! vscode unset  \
          wrapped; not started: its entry refers to the variable NOT_SET, which is not set here\n    fix: set NOT_SET where \
-         VS Code is started, and here to have it looked at\n"
+         VS Code is started, and here to check the server\n"
     );
 }
 

@@ -78,9 +78,9 @@ fn its_file_is_damaged() {
     set(&home.path("data/ledger.db"));
     assert_eq!(
         home.about("store", &[]),
-        "✗ store  ~/data/artifacts.db is damaged\n    fix: mv /HOME/data/artifacts.db /HOME/data/artifacts.db.damaged; a \
-         new one is made, and what was in it is lost\n✗ store  ~/data/ledger.db is damaged\n    fix: mv /HOME/data/ledger.db \
-         /HOME/data/ledger.db.damaged; a new one is made, and what was in it is lost\n"
+        "✗ store  ~/data/artifacts.db is damaged\n    fix: mv /HOME/data/artifacts.db /HOME/data/artifacts.db.damaged; \
+         tidegate creates a new one, its content is lost\n✗ store  ~/data/ledger.db is damaged\n    fix: mv /HOME/data/ledger.db \
+         /HOME/data/ledger.db.damaged; tidegate creates a new one, its content is lost\n"
     );
 }
 

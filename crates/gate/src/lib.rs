@@ -1,4 +1,4 @@
-//! The gate: what crosses between an agent and its MCP servers, as raw JSON.
+//! The gate between an agent and its MCP servers, over raw JSON.
 //!
 //! A [`Gate`] combines policy, store and engine: it shapes the results that would flood the agent's context, answers
 //! follow-ups from the store, and makes the few changes to lists that tell the agent how to ask. It knows nothing about

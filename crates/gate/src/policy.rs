@@ -1,7 +1,7 @@
-//! The rules for one tool, resolved from what was set for the run, the tool, the server and everything.
+//! The rules for one tool, resolved from those for the run, the tool, the server and everything.
 //!
 //! [`Rules`] are what somebody wrote: every key may be absent. [`Policies`] holds all rules of one server; a [`Policy`]
-//! is what results for one tool, with defaults in place of what nobody set.
+//! is the outcome for one tool, with a default for every key that nobody set.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub struct Rules {
     pub auto_negotiate_bytes: Option<u64>,
     /// The domain in the addresses of kept results.
     pub domain: Option<String>,
-    /// Whether the category of a tool, told by its name, limits the bytes of its answers.
+    /// Whether the category of a tool, as its name shows, limits the bytes of its answers.
     pub category_budgets: Option<bool>,
     /// The most items of a list, where a value is cut down.
     pub max_items: Option<u64>,

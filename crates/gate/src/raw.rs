@@ -207,7 +207,7 @@ fn is_scalar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
 }
 
-/// Changes to be made to some bytes; what is not named stays as it is.
+/// Changes to some bytes; everything else stays as it is.
 #[derive(Debug, Default)]
 pub struct Edits {
     changes: Vec<(ByteRange, Vec<u8>)>,

@@ -115,7 +115,7 @@ pub fn answer(asked: &Asked<'_>) -> Result<Answer, ViewError> {
     }
 }
 
-/// Says that the budget has no room for anything of what is asked for.
+/// Returns the error for a budget that has no room for any part of the answer.
 pub(super) fn no_room() -> ViewError {
     ViewError::bad("there is no room for an answer; name fewer fields, or set a higher max_tokens")
 }

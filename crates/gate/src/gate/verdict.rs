@@ -1,4 +1,4 @@
-//! `measure -> fits?`: whether a result passes as it came. The rule stands here once.
+//! `measure -> fits?`: whether a result passes as it came. This file is the only place that decides it.
 //!
 //! A verdict is reached by the cheapest sufficient look: by length alone, then by reading the result and counting up to
 //! the budget. The quick look, made where messages are read, never reads more than [`MAX_QUICK_BYTES`]; it applies the
@@ -70,8 +70,8 @@ pub(super) struct Terms<'t> {
 }
 
 impl<'t> Terms<'t> {
-    /// Returns the terms of a call in a session that was sent so many bytes; `full` is whether the call asks for all of
-    /// its result.
+    /// Returns the terms of a call; `sent_bytes` is what the session was sent so far, and `full` is whether the call asks
+    /// for all of its result.
     pub(super) fn new(policy: &'t Policy, profile: &'t Profile, sent_bytes: u64, full: bool) -> Self {
         let usual = policy.budget(profile);
         let ceiling = policy.session_max_bytes.filter(|ceiling| sent_bytes >= *ceiling);

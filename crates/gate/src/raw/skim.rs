@@ -189,7 +189,7 @@ impl Skim {
 
     fn open(&mut self, byte: u8) {
         if self.level == 0 {
-            // A part of a byte order mark is none.
+            // An incomplete byte order mark is no part of a message.
             self.broken |= self.last > 0 && self.last < BYTE_ORDER_MARK.len();
             self.level = if byte == b'{' { 1 } else { 2 };
         } else if self.depth == 0 {

@@ -1,10 +1,10 @@
-//! The kind of a tool, told by its name, and the bytes that an answer of this kind may have.
+//! The category of a tool, as its name shows, and the bytes that an answer of this category may have.
 //!
 //! This is the only table of categories: policies with `category_budgets` and the SDK's response contract both use it.
 
 use crate::policy::matches;
 
-/// A kind of tool, with a budget of its own.
+/// A category of tools, with a byte limit for answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
     /// It runs something: `agent_run`, `workflow_run`, `*_run`, `run_*`.

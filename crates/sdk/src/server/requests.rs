@@ -139,7 +139,7 @@ impl<S: ServerHandler> Tidegate<S> {
                 return Ok(self.refused(&tool, format!("{tool}: {}. Nothing was run.", not_kept(&name))));
             }
             let result = asker.apart(move |gate, caller| gate.query(caller, arguments.as_deref())).await?;
-            return self.told(&tool, "view", &result);
+            return self.answered(&tool, "view", &result);
         }
         let marked = self.mark(&mut asker, &tool, &context).await;
         let allowed = self.permission.tier_of(&asker.caller.who).allows(marked.tier);
@@ -147,10 +147,10 @@ impl<S: ServerHandler> Tidegate<S> {
         if asker.gate.negotiates(&tool, &asked) {
             let name = tool.clone();
             let result = asker.apart(move |gate, caller| gate.fetch(caller, &name, &asked, allowed)).await?;
-            return self.told(&tool, "fetch", &result);
+            return self.answered(&tool, "fetch", &result);
         }
         if let Some(refusal) = asker.gate.refusal(&asker.caller, &tool, &asked) {
-            return self.told(&tool, "refused", &refusal);
+            return self.answered(&tool, "refused", &refusal);
         }
         if !allowed {
             let tier = self.permission.tier_of(&asker.caller.who);
@@ -208,23 +208,30 @@ impl<S: ServerHandler> Tidegate<S> {
             None => (result, size),
         };
         let style = if decision.step == "lossless" { "overview" } else { decision.step };
-        self.tell(&Told { tool: &tool, bytes: size, tokens, sent, style });
+        self.log(&Told { tool: &tool, bytes: size, tokens, sent, style });
         Ok(answer.into())
     }
 
-    fn told(&self, tool: &str, style: &'static str, result: &[u8]) -> Result<CallToolResponse, ErrorData> {
+    /// Logs an answer of the gate, and returns it as a response.
+    fn answered(
+        &self,
+        tool: &str,
+        style: &'static str,
+        result: &[u8],
+    ) -> Result<CallToolResponse, ErrorData> {
         let sent = result.len() as u64;
-        self.tell(&Told { tool, bytes: 0, tokens: 0, sent, style });
+        self.log(&Told { tool, bytes: 0, tokens: 0, sent, style });
         Ok(parsed::<CallToolResult>(result)?.into())
     }
 
     /// Returns the answer to a call that was not made.
     fn refused(&self, tool: &str, message: String) -> CallToolResponse {
-        self.tell(&Told { tool, bytes: 0, tokens: 0, sent: message.len() as u64, style: "refused" });
+        self.log(&Told { tool, bytes: 0, tokens: 0, sent: message.len() as u64, style: "refused" });
         CallToolResult::error(vec![ContentBlock::text(message)]).into()
     }
 
-    fn tell(&self, told: &Told<'_>) {
+    /// Adds a call to the totals, and logs it.
+    fn log(&self, told: &Told<'_>) {
         self.session.totals.count(told);
         if !self.session.quiet {
             say(told);

@@ -23,7 +23,7 @@ use super::respond;
 use super::session::{LISTENING, Session, parse_event_id};
 use super::stdio_server::{Log, StdioServer, deliveries};
 use crate::link::{Link, ServerMessage};
-use crate::message::{BYTE_ORDER_MARK, MessageKind, ParsedLine};
+use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
 
 /// How many sessions there may be at once; each has a server process of its own.
 const MAX_SESSIONS: usize = 256;
@@ -133,7 +133,7 @@ impl HttpToStdio {
                 code: -32601,
                 message: "there are no sessions in this revision; send server/discover".into(),
             };
-            let id = message.first().map_or(&b"null"[..], |head| head.id_bytes());
+            let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
             return Ok(exchange::json(StatusCode::NOT_FOUND, error_response(id, &error)));
         }
         let link = Arc::new((self.link)());
@@ -350,7 +350,7 @@ fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
 /// Parses the body of a request; a batch counts as a request. Refuses a body that is not a JSON-RPC message.
 fn parse_message(body: Vec<u8>) -> Result<(ParsedLine, MessageKind), Refusal> {
     let message = ParsedLine::parse(body);
-    let kind = match message.first().map(|head| head.kind()) {
+    let kind = match message.first().map(MessageHead::kind) {
         _ if message.bytes.starts_with(BYTE_ORDER_MARK) => None,
         Some(_) if message.is_batch() => Some(MessageKind::Request),
         Some(MessageKind::Other | MessageKind::Unreadable) => None,

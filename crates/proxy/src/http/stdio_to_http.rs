@@ -138,7 +138,6 @@ impl StdioToHttp {
     }
 
     /// Takes a line of the client. Requests are sent by a task; anything else is sent before this returns.
-
     pub(super) async fn take(self: Arc<Self>, line: Vec<u8>, tasks: &mut JoinSet<()>) {
         let exchange = Arc::new(self.link.exchange());
         let (forward, local) = exchange.parsed_from_client(ParsedLine::parse(line));

@@ -148,7 +148,7 @@ fn a_server_that_hangs_is_answered_for() {
     let seen = session.text("seen", json!({}));
     assert!(seen.contains("notifications/cancelled"), "{seen}");
     let (_, stderr) = session.end();
-    assert!(stderr.contains("an answer to no open request"), "{stderr}");
+    assert!(stderr.contains("a response to no open request"), "{stderr}");
 }
 
 #[test]

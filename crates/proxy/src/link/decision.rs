@@ -30,6 +30,8 @@ enum Decision {
     Forward,
     /// It is dropped, for the reason given.
     Drop(String),
+    /// It is dropped, because it is not a JSON-RPC message.
+    DropNoMessage,
     /// It is stored and shaped before it is forwarded.
     Shape(Box<ShapeTarget>),
 }
@@ -69,12 +71,17 @@ impl Link {
             decisions.edits.replace(0..BYTE_ORDER_MARK.len(), Vec::new());
         }
         let mut dropped: SmallVec<[usize; 4]> = SmallVec::new();
+        let mut has_other_elements = heads.is_empty() && self.mode == Mode::Shape;
         for (index, head) in heads.iter().enumerate() {
             match self.decide_one(head, content, heads.len() == 1, &mut decisions) {
                 Decision::Forward => {}
                 Decision::Drop(reason) => {
                     dropped.push(index);
                     decisions.dropped.push(reason);
+                }
+                Decision::DropNoMessage => {
+                    dropped.push(index);
+                    has_other_elements = true;
                 }
                 Decision::Shape(target) => decisions.shape = Some(target),
             }
@@ -83,7 +90,7 @@ impl Link {
         if decisions.forward && !dropped.is_empty() {
             remove_messages(heads, |index| dropped.contains(&index), &mut decisions.edits);
         }
-        if heads.is_empty() && self.mode == Mode::Shape {
+        if has_other_elements {
             decisions.dropped.push(dropped_line(content, &(0..usize::MAX), "no message"));
         }
         decisions
@@ -111,7 +118,7 @@ impl Link {
             }
             MessageKind::Request | MessageKind::Notification => Decision::Forward,
             _ if self.mode == Mode::Observe => Decision::Forward,
-            _ => Decision::Drop(dropped_line(content, &head.whole, "no message")),
+            _ => Decision::DropNoMessage,
         }
     }
 

@@ -174,12 +174,12 @@ impl FileReader<'_> {
                 "server" => {
                     self.named_tables(written, KeyGroup::Rules, value, |reader, name, place, value| {
                         reader.server(name, place, value);
-                    })
+                    });
                 }
                 "client" => {
                     self.named_tables(written, KeyGroup::Client, value, |reader, name, place, value| {
                         reader.named_section(Heading::Client(name.to_owned()), place, value);
-                    })
+                    });
                 }
                 _ => self.unknown_section(&name.span(), written),
             }

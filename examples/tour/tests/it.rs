@@ -1,7 +1,5 @@
 //! The tour: three answers within the budget, which together are a small part of the result without tidegate.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
-
 use tour::{Visit, text, walk_all};
 
 fn assert_saved(visit: &Visit, raw_tokens: std::ops::Range<u64>, min_percent: f64) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use tidegate_clients::install::{self, Found, Plan, Selection};
+use tidegate_clients::install::{self, FoundServer, Plan, Selection};
 use tidegate_clients::{CLIENTS, Client, Options, Records, Scope, Verdict};
 
 use crate::cli::Format;
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let paths = SystemPaths::detect()?;
     let selection = arguments.filter.selection();
     let all = plan(&paths, &Selection::default());
-    arguments.filter.check_names(all.found.iter().map(Found::server))?;
+    arguments.filter.check_names(all.found.iter().map(FoundServer::server))?;
     let mut configuration = Configuration::load(&paths);
     let mut checks = program::checks(&paths);
     checks.extend(configuration.checks(&server_names(&all)));
@@ -106,11 +106,11 @@ fn client_checks(
         () if configuration.is_broken => Start::No("the configuration has mistakes"),
         () => Start::WithTimeout(arguments.timeout),
     };
-    let is_started = |found: &Found| found.verdict == Verdict::AlreadyWrapped && !found.off;
+    let is_started = |found: &FoundServer| found.verdict == Verdict::AlreadyWrapped && !found.off;
     let found = || plans.iter().flat_map(|(_, plan)| &plan.found);
     // A project's file may come from somebody else, so its servers run only if the user agreed to that.
     let records = data_folder().ok().map(|folder| Records::look(&folder));
-    let is_trusted = |found: &Found| {
+    let is_trusted = |found: &FoundServer| {
         let wrote = |records: &Records| records.wrote(&found.file, &found.path);
         found.scope != Scope::Project
             || arguments.filter.names(found.server())

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tidegate_clients::install::{self, Change, Found, Plan};
+use tidegate_clients::install::{self, Change, FoundServer, Plan};
 use tidegate_clients::{Disk, Options, Records, Scope, Verdict};
 use tidegate_store::Home;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let program = Program::detect()?;
     let options = Options { program: program.path.clone(), without_login: arguments.without_login };
     let plan = install::plan(&paths.folders, &arguments.filter.selection(), &options);
-    arguments.filter.check_names(plan.found.iter().map(Found::server))?;
+    arguments.filter.check_names(plan.found.iter().map(FoundServer::server))?;
     let format = arguments.change.format;
     let remarks = remarks(&plan, &program);
     if format == Format::Text {
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 
 /// Returns what the user has to know or do in addition.
 fn remarks(plan: &Plan, program: &Program) -> Vec<String> {
-    let with_server = |found: &Found, remark: &String| {
+    let with_server = |found: &FoundServer, remark: &String| {
         format!("{} {}: {remark}", found.client.name, ui::printable(found.server()))
     };
     let found = plan.found.iter().flat_map(|found| found.remarks.iter().map(move |remark| (found, remark)));
@@ -153,7 +153,8 @@ fn report_nothing_found(plan: &Plan, paths: &SystemPaths) {
 
 /// Returns the servers as a table, and the changes as diffs.
 fn plan_text(plan: &Plan, paths: &SystemPaths) -> String {
-    let chosen: Vec<&Found> = plan.found.iter().filter(|found| found.verdict != Verdict::NotChosen).collect();
+    let chosen: Vec<&FoundServer> =
+        plan.found.iter().filter(|found| found.verdict != Verdict::NotSelected).collect();
     if chosen.is_empty() {
         return String::new();
     }
@@ -166,7 +167,7 @@ fn plan_text(plan: &Plan, paths: &SystemPaths) -> String {
     [server_table(rows)].into_iter().chain(diffs).collect()
 }
 
-fn file_text(found: &Found, paths: &SystemPaths) -> String {
+fn file_text(found: &FoundServer, paths: &SystemPaths) -> String {
     let file = paths.short(&found.file);
     match found.project() {
         Some(project) => format!("{file} for {}", paths.short(Path::new(project))),
@@ -174,23 +175,23 @@ fn file_text(found: &Found, paths: &SystemPaths) -> String {
     }
 }
 
-fn action_text(found: &Found) -> String {
+fn action_text(found: &FoundServer) -> String {
     let disabled = if found.off { ", disabled" } else { "" };
     match &found.verdict {
         Verdict::WrapCommand => format!("wrap (command{disabled})"),
-        Verdict::WrapAddress => format!("wrap (address{disabled})"),
+        Verdict::WrapRemote => format!("wrap (address{disabled})"),
         Verdict::AlreadyWrapped => "already wrapped".into(),
-        Verdict::Left(why) => format!("skip: {why}"),
+        Verdict::Skipped(why) => format!("skip: {why}"),
         _ => String::new(),
     }
 }
 
 fn plan_json(plan: &Plan, written: &[&Change], remarks: &[String], paths: &SystemPaths) -> Value {
-    let server = |found: &Found| {
+    let server = |found: &FoundServer| {
         let (action, reason) = match &found.verdict {
-            Verdict::WrapCommand | Verdict::WrapAddress => ("wrap", None),
+            Verdict::WrapCommand | Verdict::WrapRemote => ("wrap", None),
             Verdict::AlreadyWrapped => ("wrapped", None),
-            Verdict::Left(why) => ("leave", Some(why)),
+            Verdict::Skipped(why) => ("leave", Some(why)),
             _ => ("not_chosen", None),
         };
         json!({

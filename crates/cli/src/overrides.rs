@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_proxy_and_the_configuration_have_the_same_default() {
-        assert_eq!(Limits::MOST, DEFAULT_MAX_RESULT_BYTES);
+        assert_eq!(Limits::DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_MAX_RESULT_BYTES);
     }
 
     #[test]

@@ -70,7 +70,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let place = if arguments.ephemeral { StoreLocation::Memory } else { config.place() };
     let policies = config.policies(&server, arguments.overrides.rules());
     let limits = Limits {
-        most: arguments.overrides.max_result_bytes.or(config.max_result_bytes()).unwrap_or(Limits::MOST),
+        max_message_bytes: arguments
+            .overrides
+            .max_result_bytes
+            .or(config.max_result_bytes())
+            .unwrap_or(Limits::DEFAULT_MAX_MESSAGE_BYTES),
         folder: place.folder(),
         ..Limits::default()
     };

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         ui::json(&plan_json(&plan, &written, &paths))?;
     }
     outcome?;
-    let left = servers().filter(|(_, outcome)| matches!(outcome, Outcome::Left(_))).count();
+    let left = servers().filter(|(_, outcome)| matches!(outcome, Outcome::Skipped(_))).count();
     match left {
         0 => fail_if_skipped(&plan.problems),
         left => Err(CommandError::failed(format!("could not unwrap {}", ui::count(left as u64, "server")))
@@ -124,7 +124,7 @@ fn write<'p>(
 }
 
 fn is_unwrapped(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Restored | Outcome::TakenOut)
+    matches!(outcome, Outcome::Restored | Outcome::Unwrapped)
 }
 
 /// Returns the servers as a table, and the changes as diffs.
@@ -150,10 +150,10 @@ fn diff_of(reversal: &Reversal, paths: &SystemPaths) -> Option<String> {
 fn action_text(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Restored => "restore, byte for byte".into(),
-        Outcome::TakenOut => "remove tidegate, keep other changes".into(),
-        Outcome::Absent => "nothing to do: gone, or unwrapped by hand".into(),
-        Outcome::Away => "file is missing; keep its record".into(),
-        Outcome::Left(why) => format!("skip: {why}"),
+        Outcome::Unwrapped => "remove tidegate, keep other changes".into(),
+        Outcome::NothingToUndo => "nothing to do: gone, or unwrapped by hand".into(),
+        Outcome::FileMissing => "file is missing; keep its record".into(),
+        Outcome::Skipped(why) => format!("skip: {why}"),
     }
 }
 
@@ -162,10 +162,10 @@ fn plan_json(plan: &UndoPlan, written: &[&Reversal], paths: &SystemPaths) -> Val
         reversal.servers.iter().map(|(wrapped, outcome)| {
             let (action, reason) = match outcome {
                 Outcome::Restored => ("restore", None),
-                Outcome::TakenOut => ("take_out", None),
-                Outcome::Absent => ("nothing", None),
-                Outcome::Away => ("keep", None),
-                Outcome::Left(why) => ("leave", Some(why)),
+                Outcome::Unwrapped => ("take_out", None),
+                Outcome::NothingToUndo => ("nothing", None),
+                Outcome::FileMissing => ("keep", None),
+                Outcome::Skipped(why) => ("leave", Some(why)),
             };
             json!({
                 "client": wrapped.client,

@@ -59,7 +59,7 @@ impl Selection {
 
 /// A server in a client's file.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundServer {
     /// The client whose file it is in.
     pub client: &'static Client,
     /// Who the entry applies to.
@@ -78,7 +78,7 @@ pub struct Found {
     pub remarks: Vec<String>,
 }
 
-impl Found {
+impl FoundServer {
     /// Returns the server's name.
     pub fn server(&self) -> &str {
         self.path.last().map_or("", String::as_str)
@@ -123,7 +123,7 @@ pub struct Plan {
     /// The files that exist.
     pub there: Vec<PathBuf>,
     /// The servers.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundServer>,
     /// The changes.
     pub changes: Vec<Change>,
     /// The files that cannot be read or changed.
@@ -184,7 +184,7 @@ impl Plan {
                 continue;
             }
             let verdict = if !selection.has_server(entry.last().map_or("", String::as_str)) {
-                Verdict::NotChosen
+                Verdict::NotSelected
             } else {
                 match wrap(&change.new, notation, client, (location.scope, &entry), options) {
                     Ok((text, wrapped, verdict)) => {
@@ -197,7 +197,16 @@ impl Plan {
             };
             let remarks = remarks(node, client, location.scope, &verdict);
             let (scope, file, off) = (location.scope, path.to_owned(), is_disabled(node));
-            self.found.push(Found { client, scope, file, notation, path: entry, off, verdict, remarks });
+            self.found.push(FoundServer {
+                client,
+                scope,
+                file,
+                notation,
+                path: entry,
+                off,
+                verdict,
+                remarks,
+            });
         }
         if change.servers.is_empty() {
             return Ok(());
@@ -221,9 +230,9 @@ impl Plan {
     fn drop_last_change(&mut self) {
         let Some(change) = self.changes.pop() else { return };
         let wrapped =
-            |found: &&mut Found| matches!(found.verdict, Verdict::WrapCommand | Verdict::WrapAddress);
+            |found: &&mut FoundServer| matches!(found.verdict, Verdict::WrapCommand | Verdict::WrapRemote);
         for found in self.found.iter_mut().filter(|found| found.file == change.file).filter(wrapped) {
-            found.verdict = Verdict::Left("its file cannot be written".into());
+            found.verdict = Verdict::Skipped("its file cannot be written".into());
         }
     }
 }
@@ -231,7 +240,7 @@ impl Plan {
 /// Returns what the user has to do besides wrapping.
 fn remarks(entry: &Node, client: &Client, scope: Scope, verdict: &Verdict) -> Vec<String> {
     let (format, mut remarks) = (&client.format, Vec::new());
-    let is_written = matches!(verdict, Verdict::WrapCommand | Verdict::WrapAddress);
+    let is_written = matches!(verdict, Verdict::WrapCommand | Verdict::WrapRemote);
     if is_written && scope == Scope::Project && sets_path(entry, format) {
         remarks.push(format!("its {} sets PATH, so tidegate must be on that PATH", format.environment));
     }

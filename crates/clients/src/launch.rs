@@ -8,7 +8,7 @@ use crate::client::Scope;
 use crate::document::Node;
 use crate::entry::EntryKind;
 use crate::error::FileError;
-use crate::install::Found;
+use crate::install::FoundServer;
 use crate::references::Resolver;
 use crate::text::{parse, read};
 
@@ -74,7 +74,7 @@ pub struct LaunchContext<'s> {
 /// # Errors
 ///
 /// If the file cannot be read, or only the client can start the server.
-pub fn launch(found: &Found, surroundings: LaunchContext<'_>) -> Result<Launch, LaunchError> {
+pub fn launch(found: &FoundServer, surroundings: LaunchContext<'_>) -> Result<Launch, LaunchError> {
     const GONE: LaunchError = LaunchError::Unknown("its entry is gone");
     let content = read(&found.file)?.ok_or(GONE)?;
     let root = parse(&found.file, found.notation, &content)?;
@@ -126,7 +126,7 @@ fn inherited(entry: &Node, key: &str) -> Vec<String> {
 }
 
 /// Returns the folder of the project that a server is configured for.
-fn project_folder(found: &Found) -> Option<PathBuf> {
+fn project_folder(found: &FoundServer) -> Option<PathBuf> {
     match found.scope {
         Scope::User => None,
         Scope::Local => found.project().map(PathBuf::from),

@@ -26,13 +26,13 @@ pub enum Outcome {
     /// Its whole file is restored from the backup.
     Restored,
     /// Tidegate is removed from its entry; other changes of the file stay.
-    TakenOut,
+    Unwrapped,
     /// There is nothing to undo: the entry is gone, or was undone by hand.
-    Absent,
+    NothingToUndo,
     /// Its file does not exist at the moment; the record stays.
-    Away,
+    FileMissing,
     /// It is not changed, for this reason.
-    Left(String),
+    Skipped(String),
 }
 
 /// The planned reversal of one file.
@@ -126,7 +126,7 @@ fn reverse(
         Ok(Some(old)) => old,
         Ok(None) => {
             let servers = recorded.into_iter().filter(|wrapped| is_chosen(wrapped));
-            reversal.servers = servers.map(|wrapped| (wrapped.clone(), Outcome::Away)).collect();
+            reversal.servers = servers.map(|wrapped| (wrapped.clone(), Outcome::FileMissing)).collect();
             return Ok(reversal);
         }
         Err(_) if recorded.is_empty() => return Ok(reversal),
@@ -178,7 +178,7 @@ impl Reversal {
         let now = hash(content.as_bytes());
         if now == layer.before {
             // The change was never written, or a crash came between undoing it and recording that.
-            self.servers.extend(undone.into_iter().map(|wrapped| (wrapped.clone(), Outcome::Absent)));
+            self.servers.extend(undone.into_iter().map(|wrapped| (wrapped.clone(), Outcome::NothingToUndo)));
             return content;
         }
         let backup =
@@ -194,17 +194,17 @@ impl Reversal {
         let first = self.servers.len();
         for wrapped in undone.into_iter().rev() {
             let outcome = match Client::named(&wrapped.client) {
-                None => Outcome::Left(format!("unknown client {}", wrapped.client)),
+                None => Outcome::Skipped(format!("unknown client {}", wrapped.client)),
                 Some(client) => match undo(&text, self.notation, client, wrapped) {
-                    Undone::Absent => Outcome::Absent,
-                    Undone::Changed(why) => Outcome::Left(why),
+                    Undone::Absent => Outcome::NothingToUndo,
+                    Undone::Changed(why) => Outcome::Skipped(why),
                     Undone::Done(new) => {
                         text = new;
-                        Outcome::TakenOut
+                        Outcome::Unwrapped
                     }
                 },
             };
-            if matches!(outcome, Outcome::Left(_)) {
+            if matches!(outcome, Outcome::Skipped(_)) {
                 kept.push(wrapped.clone());
             }
             self.servers.insert(first, (wrapped.clone(), outcome));
@@ -261,11 +261,11 @@ impl Reversal {
             let outcome = match guess.as_ref().map(|wrapped| undo(&text, self.notation, client, wrapped)) {
                 Ok(Undone::Done(new)) => {
                     text = new;
-                    Outcome::TakenOut
+                    Outcome::Unwrapped
                 }
-                Ok(Undone::Changed(why)) => Outcome::Left(why),
+                Ok(Undone::Changed(why)) => Outcome::Skipped(why),
                 Ok(Undone::Absent) | Err(_) => {
-                    Outcome::Left("there is no record of its original entry".into())
+                    Outcome::Skipped("there is no record of its original entry".into())
                 }
             };
             self.servers.push((wrapped.clone(), outcome));

@@ -89,13 +89,13 @@ pub enum Verdict {
     /// Its command is wrapped.
     WrapCommand,
     /// Its URL is wrapped.
-    WrapAddress,
+    WrapRemote,
     /// It is already wrapped.
     AlreadyWrapped,
     /// It is not changed, for this reason.
-    Left(String),
+    Skipped(String),
     /// The selection does not include it.
-    NotChosen,
+    NotSelected,
 }
 
 /// The edit that wraps one server.
@@ -107,7 +107,7 @@ struct WrapEdit {
 
 /// Returns the verdict that a server is not changed.
 fn skip<T>(reason: impl Into<String>) -> Result<T, Verdict> {
-    Err(Verdict::Left(reason.into()))
+    Err(Verdict::Skipped(reason.into()))
 }
 
 /// Wraps the server at a path; returns the new text and how to undo the edit.

@@ -21,9 +21,9 @@ mod records;
 mod segment;
 mod texts;
 
-pub use answer::{Answer, Asked, answer};
+pub use answer::{Answer, ViewRequest, answer};
 pub use dataset::{Dataset, LineText, RecordText};
-pub use engine::{Engines, Found, NoEngines, Total, Window};
+pub use engine::{EngineOutput, Engines, NoEngines, ResultWindow, Total};
 pub use error::ViewError;
 pub use flatten::{Scalar, flatten, scalars, visible_json, visible_text};
 pub use nearest::nearest;

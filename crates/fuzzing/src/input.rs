@@ -58,7 +58,11 @@ pub(crate) fn limits(data: &mut &[u8], unit: usize) -> Limits {
     let (spool_above, most) = (usize::from(byte(data)), u64::from(byte(data)));
     Limits {
         spool_above: if spool_above == 255 { 8 << 20 } else { spool_above * unit },
-        most: if most == 255 { Limits::MOST } else { most * 2 * unit as u64 },
+        max_message_bytes: if most == 255 {
+            Limits::DEFAULT_MAX_MESSAGE_BYTES
+        } else {
+            most * 2 * unit as u64
+        },
         folder: Some("/dev/shm".into()),
     }
 }

@@ -17,7 +17,7 @@ pub fn target(mut data: &[u8]) {
     let expected: Vec<&[u8]> = data.split_inclusive(|byte| *byte == b'\n').collect();
     assert_eq!(found.len(), expected.len(), "every line is reported once: {found:?}");
     for (found, line) in found.iter().zip(expected) {
-        check(found, line, limits.most);
+        check(found, line, limits.max_message_bytes);
     }
     assert!(memory_bytes <= limits.spool_above, "{memory_bytes} bytes are in memory");
 }

@@ -14,7 +14,7 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::arguments::Arguments;
-use tidegate_core::view::{Asked, answer};
+use tidegate_core::view::{ViewRequest, answer};
 use tidegate_query::{Limits, Queries, Worker, worker};
 
 use crate::input;
@@ -61,7 +61,7 @@ pub fn target(mut data: &[u8]) {
     let worker = WORKER.get().expect("a worker was set").clone();
     let Ok(query) = arguments(pick, &program).into_query() else { return };
     let budget = Budget::of_tokens(Tokens(500));
-    let asked = Asked {
+    let asked = ViewRequest {
         source: &source,
         outline: &outline,
         hints: &Hints::default(),

@@ -102,7 +102,8 @@ impl Expected {
     /// Checks that the first of some events is this one; returns the others.
     fn check<'e>(&self, events: &'e [FoundEvent], limits: &Limits) -> &'e [FoundEvent] {
         let data = self.data.join(&b'\n');
-        let is_large = self.raw.len() > limits.spool_above || self.raw.len() as u64 > limits.most;
+        let is_large =
+            self.raw.len() > limits.spool_above || self.raw.len() as u64 > limits.max_message_bytes;
         let (mut found, mut rest) = events.split_first().expect("every event is found");
         let mut reported = None;
         if let Some(data @ Found::TooLarge(Some(_))) = &found.data {
@@ -112,7 +113,7 @@ impl Expected {
             assert_eq!(found.data, None, "it is reported once");
         }
         match reported.or(found.data.as_ref()) {
-            Some(found) => lines::check(found, &data, limits.most),
+            Some(found) => lines::check(found, &data, limits.max_message_bytes),
             None => assert!(data.trim_ascii().is_empty(), "data is found"),
         }
         if !(is_large && self.has_long_lines) {

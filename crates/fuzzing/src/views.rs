@@ -13,7 +13,7 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::arguments::Arguments;
-use tidegate_core::view::{Answer, Asked, NoEngines, Query, View, ViewError, answer, cursor};
+use tidegate_core::view::{Answer, NoEngines, Query, View, ViewError, ViewRequest, answer, cursor};
 
 use crate::input;
 
@@ -83,7 +83,7 @@ impl Stored {
     }
 
     fn ask(&self, query: &Query, budget: Budget) -> Result<Answer, ViewError> {
-        let asked = Asked {
+        let asked = ViewRequest {
             source: &self.result.as_slice(),
             outline: &self.outline,
             hints: &Hints::default(),

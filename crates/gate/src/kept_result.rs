@@ -13,7 +13,7 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::arguments::Arguments;
-use tidegate_core::view::{Answer, Asked, Dataset, Engines, Query, View, ViewError, answer, cursor};
+use tidegate_core::view::{Answer, Dataset, Engines, Query, View, ViewError, ViewRequest, answer, cursor};
 use tidegate_store::{Artifact, ArtifactId, StoreError, StoredSource};
 
 use crate::policy::Policy;
@@ -133,7 +133,7 @@ impl<'k> KeptResult<'k> {
         engines: &dyn Engines,
     ) -> Result<Answer, ViewError> {
         let (name, retention) = (self.name(), self.keep.retention_note(self.time_left()));
-        answer(&Asked {
+        answer(&ViewRequest {
             source: &self.source,
             outline: &self.outline,
             hints: &self.policy.hints,
@@ -154,7 +154,7 @@ impl<'k> KeptResult<'k> {
 }
 
 /// Says for how long a result is kept: `kept 24 h`.
-pub fn kept_words(left: Duration) -> String {
+pub fn retention_note(left: Duration) -> String {
     // A result that was stored a moment ago does not have quite its full time left.
     let seconds = left.as_millis().div_ceil(1000).max(1);
     let (count, unit) = match seconds {
@@ -259,7 +259,7 @@ mod tests {
         for (seconds, words) in
             [(86_400, "24 h"), (300, "5 min"), (30, "30 s"), (7 * 86_400, "7 days"), (0, "1 s")]
         {
-            assert_eq!(kept_words(Duration::from_secs(seconds)), format!("kept {words}"));
+            assert_eq!(retention_note(Duration::from_secs(seconds)), format!("kept {words}"));
         }
     }
 }

@@ -31,7 +31,7 @@ pub use capabilities::Capabilities;
 pub use client_behavior::ClientBehavior;
 pub use error::{RpcError, causes, not_kept};
 pub use gate::{Decision, Gate, LIST, MORE_OF_LIST, PassedResult, Setup, ToolCall};
-pub use kept_result::{KeptResult, kept_words};
+pub use kept_result::{KeptResult, retention_note};
 pub use reply::{error_response, response};
 pub use tools::listed_tokens;
 pub use tools::reader_definition;

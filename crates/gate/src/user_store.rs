@@ -17,7 +17,7 @@ use tidegate_store::{
     Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, StoredSource, SystemClock, open,
 };
 
-use crate::kept_result::kept_words;
+use crate::kept_result::retention_note;
 
 /// Where results are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl UserStore {
     /// Says for how long a result is kept: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         match self.place {
-            StoreLocation::Folder(_) => kept_words(left),
+            StoreLocation::Folder(_) => retention_note(left),
             StoreLocation::Memory => "kept until the server ends".into(),
         }
     }

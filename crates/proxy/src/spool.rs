@@ -27,24 +27,24 @@ pub struct Limits {
     /// Messages above this many bytes are spooled to disk while they arrive.
     pub spool_above: usize,
     /// The largest message in bytes; a larger one is answered with an error.
-    pub most: u64,
+    pub max_message_bytes: u64,
     /// The folder for spool files; the system's folder for temporary files if this one cannot be used.
     pub folder: Option<PathBuf>,
 }
 
 impl Limits {
     /// The largest message in bytes, by default.
-    pub const MOST: u64 = 256 << 20;
+    pub const DEFAULT_MAX_MESSAGE_BYTES: u64 = 256 << 20;
 
     /// Returns the largest message that stays in memory, which is never above the largest message of all.
     pub(crate) fn max_memory_bytes(&self) -> u64 {
-        (self.spool_above as u64).min(self.most)
+        (self.spool_above as u64).min(self.max_message_bytes)
     }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { spool_above: 8 << 20, most: Self::MOST, folder: None }
+        Self { spool_above: 8 << 20, max_message_bytes: Self::DEFAULT_MAX_MESSAGE_BYTES, folder: None }
     }
 }
 

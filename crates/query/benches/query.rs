@@ -10,7 +10,7 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
-use tidegate_core::view::{Dataset, Engines, Window};
+use tidegate_core::view::{Dataset, Engines, ResultWindow};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_testkit::{make, sample};
 
@@ -45,7 +45,7 @@ fn bench(criterion: &mut Criterion) {
     let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
     let engines = Queries::new(limits, Worker::new(env!("CARGO_BIN_EXE_query-worker").into()));
     let data = Dataset::new(&source, &outline);
-    let window = Window { skip: 0, bytes: 10_000 };
+    let window = ResultWindow { skip: 0, bytes: 10_000 };
 
     let mut group = criterion.benchmark_group("jq over 50,000 records");
     group.sample_size(15).measurement_time(Duration::from_secs(10));

@@ -9,7 +9,9 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use regex::{Regex, RegexBuilder};
-use tidegate_core::view::{Dataset, Found, RecordText, Total, ViewError, Window, scalars, visible_text};
+use tidegate_core::view::{
+    Dataset, EngineOutput, RecordText, ResultWindow, Total, ViewError, scalars, visible_text,
+};
 
 use crate::limits::Limits;
 
@@ -29,8 +31,8 @@ pub(crate) fn run(
     data: &Dataset<'_>,
     pattern: &str,
     context: u64,
-    window: Window,
-) -> Result<Found, ViewError> {
+    window: ResultWindow,
+) -> Result<EngineOutput, ViewError> {
     let regex = compile(pattern)?;
     let mut search = Search::new(limits, window);
     if data.is_records() {
@@ -82,7 +84,7 @@ impl LineContext {
 
 struct Search<'l> {
     limits: &'l Limits,
-    window: Window,
+    window: ResultWindow,
     started: Instant,
     seen: u64,
     matches: u64,
@@ -98,7 +100,7 @@ struct Search<'l> {
 const MAX_EXACT: usize = 40;
 
 impl<'l> Search<'l> {
-    fn new(limits: &'l Limits, window: Window) -> Self {
+    fn new(limits: &'l Limits, window: ResultWindow) -> Self {
         Self {
             limits,
             window,
@@ -216,7 +218,7 @@ impl<'l> Search<'l> {
         around.after_left = 0;
     }
 
-    fn found(self, data: &Dataset<'_>) -> Found {
+    fn found(self, data: &Dataset<'_>) -> EngineOutput {
         let unit = if data.is_records() { "records" } else { "lines" };
         let mut notes = Vec::new();
         if self.stopped {
@@ -240,7 +242,13 @@ impl<'l> Search<'l> {
             .into_iter()
             .skip(passed)
             .chain(self.results.into_iter().skip((passed.saturating_sub(exact)).saturating_sub(begin)));
-        Found { header: None, results: results.collect(), total, what: format!("matching {unit}"), notes }
+        EngineOutput {
+            header: None,
+            results: results.collect(),
+            total,
+            what: format!("matching {unit}"),
+            notes,
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
-use tidegate_core::view::{Dataset, Found, Total, ViewError, Window, visible_json, visible_text};
+use tidegate_core::view::{
+    Dataset, EngineOutput, ResultWindow, Total, ViewError, visible_json, visible_text,
+};
 
 use crate::hint;
 use crate::limits::Limits;
@@ -18,8 +20,8 @@ pub(crate) fn run(
     limits: &Limits,
     data: &Dataset<'_>,
     program: &str,
-    window: Window,
-) -> Result<Found, ViewError> {
+    window: ResultWindow,
+) -> Result<EngineOutput, ViewError> {
     let Some(json) = data.to_json(limits.input_bytes)? else {
         return Err(ViewError::Engine(format!(
             "the result is too large for jq (the limit is {} MB); use page, path, grep or lines",
@@ -135,7 +137,7 @@ fn found(
     program: &str,
     results: Vec<String>,
     outcome: Outcome,
-) -> Result<Found, ViewError> {
+) -> Result<EngineOutput, ViewError> {
     let mut notes = Vec::new();
     if let Some(error) = outcome.error.as_deref().map(brief) {
         if outcome.total == 0 {
@@ -158,7 +160,7 @@ fn found(
         ));
     }
     let total = if outcome.complete { Total::Exactly(outcome.total) } else { Total::AtLeast(outcome.total) };
-    Ok(Found { header: None, results, total, what: "results".into(), notes })
+    Ok(EngineOutput { header: None, results, total, what: "results".into(), notes })
 }
 
 /// Returns an error with its middle cut out: those of jq quote the whole input.

@@ -14,7 +14,7 @@ pub mod worker;
 pub use limits::Limits;
 pub use worker::Worker;
 
-use tidegate_core::view::{Dataset, Engines, Found, ViewError, Window};
+use tidegate_core::view::{Dataset, EngineOutput, Engines, ResultWindow, ViewError};
 
 /// The engines.
 #[derive(Debug, Clone)]
@@ -31,11 +31,11 @@ impl Queries {
 }
 
 impl Engines for Queries {
-    fn jq(&self, data: &Dataset<'_>, program: &str, window: Window) -> Result<Found, ViewError> {
+    fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
         jq::run(&self.worker, &self.limits, data, program, window)
     }
 
-    fn sql(&self, data: &Dataset<'_>, query: &str, window: Window) -> Result<Found, ViewError> {
+    fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
         sql::run(&self.limits, data, query, window)
     }
 
@@ -44,8 +44,8 @@ impl Engines for Queries {
         data: &Dataset<'_>,
         pattern: &str,
         context: u64,
-        window: Window,
-    ) -> Result<Found, ViewError> {
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
         grep::run(&self.limits, data, pattern, context, window)
     }
 }

@@ -14,7 +14,9 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params_from_iter};
-use tidegate_core::view::{Dataset, Found, Scalar, Total, ViewError, Window, flatten, visible_text};
+use tidegate_core::view::{
+    Dataset, EngineOutput, ResultWindow, Scalar, Total, ViewError, flatten, visible_text,
+};
 
 use crate::hint;
 use crate::limits::Limits;
@@ -32,8 +34,8 @@ pub(crate) fn run(
     limits: &Limits,
     data: &Dataset<'_>,
     query: &str,
-    window: Window,
-) -> Result<Found, ViewError> {
+    window: ResultWindow,
+) -> Result<EngineOutput, ViewError> {
     if data.record_count() == 0 {
         return Err(ViewError::bad(format!("sql needs records. {}; use grep or lines", hint::shape(data))));
     }
@@ -78,8 +80,8 @@ impl Table {
         limits: &Limits,
         data: &Dataset<'_>,
         query: &str,
-        window: Window,
-    ) -> Result<Found, ViewError> {
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
         let stopped = self.restrict(limits)?;
         let wrong = |error: rusqlite::Error| explain(&error, data, limits, &stopped);
         let mut statement = self.connection.prepare(query).map_err(wrong)?;
@@ -113,7 +115,7 @@ impl Table {
             }
         }
         let total = if cut { Total::AtLeast(count) } else { Total::Exactly(count) };
-        Ok(Found {
+        Ok(EngineOutput {
             header: Some(names.join(",")),
             results,
             total,

@@ -15,7 +15,7 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
-use tidegate_core::view::{Asked, NoEngines, Query, View, answer};
+use tidegate_core::view::{NoEngines, Query, View, ViewRequest, answer};
 use tidegate_store::{
     ArtifactStore, BodyRef, CHUNK_BYTES, Description, NewArtifact, Owner, Quotas, Session, SqliteStore, open,
 };
@@ -86,7 +86,7 @@ impl Kept {
     fn page(&self, number: u64) -> u64 {
         let source = open(&self.store, &self.owner, &self.id).expect("the artifact exists");
         let outline = Outline::from_bytes(source.outline()).expect("a valid outline");
-        let asked = Asked {
+        let asked = ViewRequest {
             source: &source,
             outline: &outline,
             hints: &Hints::default(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_clients::install::{Found, Plan};
+use tidegate_clients::install::{FoundServer, Plan};
 use tidegate_clients::{Client, FileError, Verdict};
 
 use super::check::Check;
@@ -48,13 +48,13 @@ pub(super) fn checks(
 }
 
 /// Returns the check of a server that is not started.
-pub(super) fn unwrapped(found: &Found, paths: &SystemPaths) -> Option<Check> {
+pub(super) fn unwrapped(found: &FoundServer, paths: &SystemPaths) -> Option<Check> {
     let subject = subject(found, paths);
     let check = match &found.verdict {
-        Verdict::WrapCommand | Verdict::WrapAddress => {
+        Verdict::WrapCommand | Verdict::WrapRemote => {
             Check::warning(subject, "not wrapped").fix(format!("tidegate install {}", filter_flags(found)))
         }
-        Verdict::Left(why) => Check::note(subject, format!("not wrapped: {why}")),
+        Verdict::Skipped(why) => Check::note(subject, format!("not wrapped: {why}")),
         Verdict::AlreadyWrapped if found.off => Check::note(subject, "wrapped; disabled, so not started"),
         _ => return None,
     };
@@ -62,7 +62,7 @@ pub(super) fn unwrapped(found: &Found, paths: &SystemPaths) -> Option<Check> {
 }
 
 /// Returns the checks of a wrapped server that needs one more step.
-pub(super) fn remarks(found: &Found, paths: &SystemPaths) -> Vec<Check> {
+pub(super) fn remarks(found: &FoundServer, paths: &SystemPaths) -> Vec<Check> {
     let remarks = found.remarks.iter().filter(|_| found.verdict == Verdict::AlreadyWrapped && !found.off);
     let check = |remark: &String| {
         let check = Check::warning(subject(found, paths), "wrapped, but needs another step");
@@ -72,12 +72,12 @@ pub(super) fn remarks(found: &Found, paths: &SystemPaths) -> Vec<Check> {
 }
 
 /// Returns the flags that select one server.
-pub(super) fn filter_flags(found: &Found) -> String {
+pub(super) fn filter_flags(found: &FoundServer) -> String {
     format!("--client {} --server {}", found.client.name, ui::quoted(ui::printable(found.server())))
 }
 
 /// Returns the subject of a server's checks.
-pub(super) fn subject(found: &Found, paths: &SystemPaths) -> String {
+pub(super) fn subject(found: &FoundServer, paths: &SystemPaths) -> String {
     let name = format!("{} {}", found.client.name, found.server());
     match found.project() {
         Some(project) => match paths.short(Path::new(project)).as_str() {
@@ -90,7 +90,7 @@ pub(super) fn subject(found: &Found, paths: &SystemPaths) -> String {
 }
 
 /// Adds the server to the JSON output.
-pub(super) fn with_server(check: Check, found: &Found) -> Check {
+pub(super) fn with_server(check: Check, found: &FoundServer) -> Check {
     let check = check.with("client", found.client.name).with("server", found.server());
     check.with("scope", found.scope.to_string()).with("file", found.file.to_string_lossy())
 }

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidegate_clients::install::Found;
+use tidegate_clients::install::FoundServer;
 use tidegate_clients::{Launch, LaunchContext, LaunchError, launch};
 
 use super::check::Check;
@@ -37,7 +37,7 @@ pub(super) enum Start {
 
 /// A wrapped server.
 pub(super) struct Server<'f> {
-    found: &'f Found,
+    found: &'f FoundServer,
     subject: String,
     file: String,
     /// Whether the user has agreed to run it.
@@ -45,7 +45,7 @@ pub(super) struct Server<'f> {
 }
 
 impl<'f> Server<'f> {
-    pub(super) fn new(found: &'f Found, paths: &SystemPaths, is_trusted: bool) -> Self {
+    pub(super) fn new(found: &'f FoundServer, paths: &SystemPaths, is_trusted: bool) -> Self {
         Self { found, subject: subject(found, paths), file: paths.short(&found.file), is_trusted }
     }
 

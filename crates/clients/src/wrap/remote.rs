@@ -52,7 +52,7 @@ pub(super) fn wrap_edit(
     }
     rewrite.transport_type();
     let Rewrite { splices, undo, .. } = rewrite;
-    Ok(WrapEdit { splices, undo: Undo::Remote(Box::new(undo)), verdict: Verdict::WrapAddress })
+    Ok(WrapEdit { splices, undo: Undo::Remote(Box::new(undo)), verdict: Verdict::WrapRemote })
 }
 
 impl Rewrite<'_> {

@@ -26,7 +26,7 @@ fn another_server_was_added() {
     let added = |text: &str| text.replace("\n  }\n}", ",\n    \"c\": { \"command\": \"c\" }\n  }\n}");
     home.write(FILE, added(&home.text(FILE)).as_bytes());
     let undone = home.uninstall();
-    assert_eq!(outcomes(&undone), [("a".into(), Outcome::TakenOut), ("b".into(), Outcome::TakenOut)]);
+    assert_eq!(outcomes(&undone), [("a".into(), Outcome::Unwrapped), ("b".into(), Outcome::Unwrapped)]);
     assert_eq!(home.text(FILE), added(TWO_SERVERS));
     home.assert_no_trace();
 }
@@ -58,7 +58,7 @@ fn the_client_rewrote_the_file() {
         home.write(name, format!("{:#}", json(&home.text(name))).as_bytes());
         let undone = home.uninstall();
         assert!(
-            outcomes(&undone).iter().all(|(_, outcome)| *outcome == Outcome::TakenOut),
+            outcomes(&undone).iter().all(|(_, outcome)| *outcome == Outcome::Unwrapped),
             "{name}: {undone:?}"
         );
         assert_eq!(json(&home.text(name)), json(text), "{name}");
@@ -72,7 +72,10 @@ fn an_entry_that_is_gone_or_undone_by_hand_is_no_problem() {
     home.install();
     home.write(FILE, br#"{ "mcpServers": { "a": { "command": "other" } } }"#);
     let undone = home.uninstall();
-    assert_eq!(outcomes(&undone), [("a".into(), Outcome::Absent), ("b".into(), Outcome::Absent)]);
+    assert_eq!(
+        outcomes(&undone),
+        [("a".into(), Outcome::NothingToUndo), ("b".into(), Outcome::NothingToUndo)]
+    );
     assert_eq!(home.text(FILE), r#"{ "mcpServers": { "a": { "command": "other" } } }"#);
     home.assert_no_trace();
 }
@@ -84,7 +87,10 @@ fn a_missing_file_stays_recorded() {
     home.install();
     let wrapped = home.text(FILE);
     std::fs::remove_file(home.path(FILE)).unwrap();
-    assert_eq!(outcomes(&home.uninstall()), [("a".into(), Outcome::Away), ("b".into(), Outcome::Away)]);
+    assert_eq!(
+        outcomes(&home.uninstall()),
+        [("a".into(), Outcome::FileMissing), ("b".into(), Outcome::FileMissing)]
+    );
     assert!(!home.path(FILE).exists());
     home.write(FILE, wrapped.as_bytes());
     assert_eq!(
@@ -108,9 +114,9 @@ fn a_renamed_server_is_undone() {
         assert_eq!(
             outcomes(&undone),
             [
-                ("a".into(), Outcome::Absent),
-                ("b".into(), Outcome::TakenOut),
-                ("new".into(), Outcome::TakenOut)
+                ("a".into(), Outcome::NothingToUndo),
+                ("b".into(), Outcome::Unwrapped),
+                ("new".into(), Outcome::Unwrapped)
             ]
         );
         assert_eq!(home.text(name), text.replace("\"a\": {", "\"new\": {"));
@@ -127,7 +133,7 @@ fn everything_is_undone_without_the_data_folder() {
         let wrapped: usize = home.install().changes.iter().map(|change| change.servers.len()).sum();
         std::fs::remove_dir_all(home.data()).unwrap();
         let undone = outcomes(&home.uninstall());
-        assert!(undone.len() == wrapped && undone.iter().all(|(_, outcome)| *outcome == Outcome::TakenOut));
+        assert!(undone.len() == wrapped && undone.iter().all(|(_, outcome)| *outcome == Outcome::Unwrapped));
         let now = home.text(name);
         if name.ends_with(".toml") {
             assert_eq!(now.parse::<toml::Table>().unwrap(), text.parse::<toml::Table>().unwrap());
@@ -159,7 +165,7 @@ fn an_entry_wrapped_by_hand_stays() {
         home.uninstall();
         assert_eq!(home.text(FILE), format!("{text}{blank}"));
         home.assert_no_trace();
-        assert_eq!(outcomes(&home.uninstall()), [("mine".into(), Outcome::TakenOut)]);
+        assert_eq!(outcomes(&home.uninstall()), [("mine".into(), Outcome::Unwrapped)]);
         assert_eq!(
             json(&home.text(FILE))["mcpServers"]["mine"],
             serde_json::json!({"command": "uvx", "args": ["mine"]})
@@ -188,7 +194,7 @@ fn an_entry_wrapped_by_hand_between_installs_stays() {
 fn an_entry_without_a_usable_record_is_reported() {
     let text = r#"{"mcpServers":{"r":{"command":"tidegate","args":["run","--url","https://h/mcp","--bearer-env","T"]}}}"#;
     let home = Home::with(FILE, text);
-    let left = Outcome::Left("there is no record of its original entry".into());
+    let left = Outcome::Skipped("there is no record of its original entry".into());
     assert_eq!(outcomes(&home.uninstall()), [("r".into(), left)]);
     assert_eq!(home.text(FILE), text);
 }
@@ -200,8 +206,8 @@ fn a_server_that_cannot_be_undone_is_left() {
     home.install();
     let wrapped = home.text(FILE);
     home.write(FILE, wrapped.replace(r#""--", "npx", "-y", "a""#, r#""npx", "-y", "a""#).as_bytes());
-    let left = Outcome::Left("its command no longer follows `--`".into());
-    assert_eq!(outcomes(&home.uninstall()), [("a".into(), left), ("b".into(), Outcome::TakenOut)]);
+    let left = Outcome::Skipped("its command no longer follows `--`".into());
+    assert_eq!(outcomes(&home.uninstall()), [("a".into(), left), ("b".into(), Outcome::Unwrapped)]);
     home.write(FILE, wrapped.as_bytes());
     home.uninstall();
     assert_eq!(home.text(FILE), TWO_SERVERS);
@@ -256,7 +262,7 @@ fn variables_that_were_added_stay() {
         };
         assert_ne!(added, wrapped);
         home.write(FILE, added.as_bytes());
-        assert_eq!(outcomes(&home.uninstall()), [("r".into(), Outcome::TakenOut)]);
+        assert_eq!(outcomes(&home.uninstall()), [("r".into(), Outcome::Unwrapped)]);
         let expected = serde_json::json!({"url": url, "headers": {"A": "b", "C": "d"}, "env": {"TIDEGATE_OBSERVE": "1"}});
         assert_eq!(json(&home.text(FILE))["mcpServers"]["r"], expected, "{}", home.text(FILE));
         home.assert_no_trace();
@@ -285,7 +291,7 @@ fn variables_that_were_added_stay_in_toml() {
         };
         assert_ne!(added, wrapped);
         home.write(".codex/config.toml", added.as_bytes());
-        assert_eq!(outcomes(&home.uninstall()), [("r".into(), Outcome::TakenOut)]);
+        assert_eq!(outcomes(&home.uninstall()), [("r".into(), Outcome::Unwrapped)]);
         let now: toml::Table = home.text(".codex/config.toml").parse().unwrap();
         let mut expected: toml::Table = text.parse().unwrap();
         let entry = expected["mcp_servers"]["r"].as_table_mut().unwrap();

@@ -62,7 +62,7 @@ fn every_edit_can_be_undone_without_the_backup() {
             std::fs::remove_dir_all(home.data().join("install/backups")).unwrap();
             let undone = home.uninstall();
             let outcomes = undone.reversals.iter().flat_map(|reversal| &reversal.servers);
-            assert!(outcomes.map(|(_, outcome)| outcome).all(|outcome| *outcome == Outcome::TakenOut));
+            assert!(outcomes.map(|(_, outcome)| outcome).all(|outcome| *outcome == Outcome::Unwrapped));
             assert!(home.read(name) == bytes, "{name}, {layout}:\n{}", home.text(name));
             home.assert_no_trace();
         }
@@ -78,7 +78,7 @@ fn all_at_once_and_twice() {
 
     let again = home.install();
     assert!(again.changes.is_empty(), "{:?}", again.changes);
-    let wraps = |verdict: &Verdict| matches!(verdict, Verdict::WrapCommand | Verdict::WrapAddress);
+    let wraps = |verdict: &Verdict| matches!(verdict, Verdict::WrapCommand | Verdict::WrapRemote);
     assert!(!again.found.iter().any(|found| wraps(&found.verdict)));
     let now: Vec<Vec<u8>> = FIXTURES.iter().map(|(name, _)| home.read(name)).collect();
     assert!(wrapped == now, "a second time changes nothing");
@@ -97,7 +97,7 @@ fn every_fixture_can_be_edited() {
     for (name, text) in FIXTURES {
         let plan = Home::with(name, text).plan();
         for found in plan.found {
-            let Verdict::Left(why) = &found.verdict else { continue };
+            let Verdict::Skipped(why) = &found.verdict else { continue };
             assert!(!why.contains("by hand"), "{name}: {}: {why}", found.server());
         }
     }

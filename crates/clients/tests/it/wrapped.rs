@@ -99,8 +99,8 @@ fn names_that_could_be_misread() {
         verdicts,
         [
             Verdict::WrapCommand,
-            Verdict::Left("it is named tidegate".into()),
-            Verdict::Left("it is tidegate itself".into()),
+            Verdict::Skipped("it is named tidegate".into()),
+            Verdict::Skipped("it is tidegate itself".into()),
             Verdict::AlreadyWrapped
         ]
     );
@@ -162,10 +162,10 @@ fn a_declined_login_is_no_login() {
     home.uninstall();
     assert_eq!(json(&home.text(name)), json(&entry(r#","enabled":false"#)));
     let both = home.plan().found[0].verdict.clone();
-    assert_eq!(both, Verdict::Left("it has both oauth and enabled; remove one of them first".into()));
+    assert_eq!(both, Verdict::Skipped("it has both oauth and enabled; remove one of them first".into()));
     home.write(name, entry("").replace("false", "{}").as_bytes());
     let why = "the client logs in by itself (oauth), which tidegate cannot do";
-    assert_eq!(home.plan().found[0].verdict, Verdict::Left(why.into()));
+    assert_eq!(home.plan().found[0].verdict, Verdict::Skipped(why.into()));
 }
 
 /// A comma separates names, unless a server has a comma in its name.
@@ -236,6 +236,6 @@ fn entries_that_cannot_be_wrapped() {
         (r#"{"url":"http://localhost/mcp?a","headers":{}}"#, "its headers are empty; remove them first"),
     ] {
         let home = Home::with(".cursor/mcp.json", &format!(r#"{{"mcpServers":{{"a":{entry}}}}}"#));
-        assert_eq!(home.plan().found[0].verdict, Verdict::Left(why.into()), "{entry}");
+        assert_eq!(home.plan().found[0].verdict, Verdict::Skipped(why.into()), "{entry}");
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 
 use super::cursor;
 use super::dataset::Dataset;
-use super::engine::{Engines, Found, Total, Window};
+use super::engine::{EngineOutput, Engines, ResultWindow, Total};
 use super::error::ViewError;
 use super::{Query, View, path, records, texts};
 use crate::budget::Budget;
@@ -23,7 +23,7 @@ use crate::source::Source;
 use crate::write;
 
 /// A query to a kept result, with everything its answer depends on.
-pub struct Asked<'r> {
+pub struct ViewRequest<'r> {
     /// The result.
     pub source: &'r dyn Source,
     /// The outline that was stored with it.
@@ -83,7 +83,7 @@ const FRAME_BYTES: u64 = 400;
 /// # Errors
 ///
 /// A query that makes no sense for this result, or a result that cannot be read.
-pub fn answer(asked: &Asked<'_>) -> Result<Answer, ViewError> {
+pub fn answer(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
     if asked.query.view == View::Summary {
         return summary(asked);
     }
@@ -120,7 +120,7 @@ pub(super) fn no_room() -> ViewError {
     ViewError::bad("there is no room for an answer; name fewer fields, or set a higher max_tokens")
 }
 
-fn summary(asked: &Asked<'_>) -> Result<Answer, ViewError> {
+fn summary(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
     let payload =
         Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?;
     let text = payload.joined_text();
@@ -143,10 +143,10 @@ fn summary(asked: &Asked<'_>) -> Result<Answer, ViewError> {
     })
 }
 
-impl Asked<'_> {
+impl ViewRequest<'_> {
     /// Runs the engine behind a view that computes; `None` for the other views.
-    fn run_engine(&self, dataset: &Dataset<'_>) -> Result<Option<Found>, ViewError> {
-        let window = Window {
+    fn run_engine(&self, dataset: &Dataset<'_>) -> Result<Option<EngineOutput>, ViewError> {
+        let window = ResultWindow {
             skip: self.query.position,
             bytes: usize::try_from(self.budget.bytes.0).unwrap_or(usize::MAX),
         };
@@ -174,7 +174,7 @@ impl Asked<'_> {
     }
 
     /// Writes the results of an engine, as many as fit.
-    fn found(&self, found: &Found, writer: &mut SectionWriter<'_>) -> Result<Part, ViewError> {
+    fn found(&self, found: &EngineOutput, writer: &mut SectionWriter<'_>) -> Result<Part, ViewError> {
         let (skip, name) = (self.query.position, self.query.view.name());
         if let Some(header) = found.header.as_ref().filter(|_| !found.results.is_empty()) {
             writer.push(0, header.clone());

@@ -7,7 +7,7 @@ use super::error::ViewError;
 
 /// The results that are wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct Window {
+pub struct ResultWindow {
     /// Results to skip.
     pub skip: u64,
     /// Once the results have this many bytes, no more are wanted.
@@ -25,7 +25,7 @@ pub enum Total {
 
 /// What an engine found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct EngineOutput {
     /// A line above the results, such as the names of columns.
     pub header: Option<String>,
     /// The results after the skipped ones, each of one or a few lines.
@@ -45,14 +45,14 @@ pub trait Engines {
     /// # Errors
     ///
     /// A program that is wrong, fails, or reaches a limit.
-    fn jq(&self, data: &Dataset<'_>, program: &str, window: Window) -> Result<Found, ViewError>;
+    fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError>;
 
     /// Runs a query over the table `t` of the records.
     ///
     /// # Errors
     ///
     /// A query that is wrong, would write, or reaches a limit.
-    fn sql(&self, data: &Dataset<'_>, query: &str, window: Window) -> Result<Found, ViewError>;
+    fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError>;
 
     /// Finds lines or records that a regular expression matches.
     ///
@@ -64,8 +64,8 @@ pub trait Engines {
         data: &Dataset<'_>,
         pattern: &str,
         context: u64,
-        window: Window,
-    ) -> Result<Found, ViewError>;
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError>;
 }
 
 /// An absence of engines: the views that need one are refused.
@@ -79,15 +79,15 @@ impl NoEngines {
 }
 
 impl Engines for NoEngines {
-    fn jq(&self, _: &Dataset<'_>, _: &str, _: Window) -> Result<Found, ViewError> {
+    fn jq(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         Err(Self::refuse())
     }
 
-    fn sql(&self, _: &Dataset<'_>, _: &str, _: Window) -> Result<Found, ViewError> {
+    fn sql(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         Err(Self::refuse())
     }
 
-    fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: Window) -> Result<Found, ViewError> {
+    fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         Err(Self::refuse())
     }
 }

@@ -12,7 +12,8 @@ use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::arguments::Arguments;
 use tidegate_core::view::{
-    Answer, Asked, Dataset, Engines, Found, NoEngines, Query, Total, View, ViewError, Window, answer,
+    Answer, Dataset, EngineOutput, Engines, NoEngines, Query, ResultWindow, Total, View, ViewError,
+    ViewRequest, answer,
 };
 use tidegate_core::{Bytes, Tokens};
 use tidegate_testkit::{make, sample};
@@ -44,7 +45,7 @@ impl Kept {
         engines: &dyn Engines,
         hints: &Hints,
     ) -> Result<Answer, ViewError> {
-        let asked = Asked {
+        let asked = ViewRequest {
             source: &self.result.as_slice(),
             outline: &self.outline,
             hints,
@@ -321,24 +322,30 @@ struct CountingEngines {
 }
 
 impl CountingEngines {
-    fn run(&self) -> Result<Found, ViewError> {
+    fn run(&self) -> Result<EngineOutput, ViewError> {
         self.runs.set(self.runs.get() + 1);
         let results = (0..1000).map(|number| format!("{number},some words about it")).collect();
         let header = Some("number,words".to_owned());
-        Ok(Found { header, results, total: Total::Exactly(1000), what: "rows".into(), notes: Vec::new() })
+        Ok(EngineOutput {
+            header,
+            results,
+            total: Total::Exactly(1000),
+            what: "rows".into(),
+            notes: Vec::new(),
+        })
     }
 }
 
 impl Engines for CountingEngines {
-    fn jq(&self, _: &Dataset<'_>, _: &str, _: Window) -> Result<Found, ViewError> {
+    fn jq(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         self.run()
     }
 
-    fn sql(&self, _: &Dataset<'_>, _: &str, _: Window) -> Result<Found, ViewError> {
+    fn sql(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         self.run()
     }
 
-    fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: Window) -> Result<Found, ViewError> {
+    fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         self.run()
     }
 }

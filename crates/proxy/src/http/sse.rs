@@ -357,7 +357,7 @@ mod tests {
     use super::*;
 
     fn all(bytes: &[u8], step: usize, spool_above: usize) -> Vec<Event> {
-        let limits = Limits { spool_above, most: 1000, folder: None };
+        let limits = Limits { spool_above, max_message_bytes: 1000, folder: None };
         let mut events = EventSplitter::new(Arc::new(limits));
         let mut out = Vec::new();
         for piece in bytes.chunks(step) {

@@ -91,10 +91,10 @@ impl MessageBuffer {
             };
         }
         self.skim.push(bytes);
-        if self.bytes > self.limits.most {
+        if self.bytes > self.limits.max_message_bytes {
             let reason = format!(
                 "is larger than the limit of {} bytes; ask for less, or raise max_result_bytes",
-                self.limits.most
+                self.limits.max_message_bytes
             );
             self.storage = Storage::Discarded(reason);
         }
@@ -200,7 +200,8 @@ mod tests {
     #[test]
     fn a_long_message_goes_to_disk_and_comes_back_whole() {
         let folder = tempfile::tempdir().unwrap();
-        let limits = Limits { spool_above: 40, most: 1000, folder: Some(folder.path().to_owned()) };
+        let limits =
+            Limits { spool_above: 40, max_message_bytes: 1000, folder: Some(folder.path().to_owned()) };
         let message = br#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"text":"0123456789"}]}}"#;
         let pieces: Vec<&[u8]> = message.chunks(7).collect();
         let Some(Received::Message(Message::Disk(mut spooled))) = receive(limits, &pieces) else { panic!() };
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_message_that_is_too_large_is_reported_once() {
-        let limits = Arc::new(Limits { spool_above: 10, most: 60, folder: None });
+        let limits = Arc::new(Limits { spool_above: 10, max_message_bytes: 60, folder: None });
         let mut buffer = MessageBuffer::new(limits);
         buffer.push(br#"{"jsonrpc":"2.0","id":"a","result":{"#);
         assert!(buffer.overflow().is_none());
@@ -236,14 +237,14 @@ mod tests {
 
     #[test]
     fn the_largest_message_may_be_smaller_than_the_spool_threshold() {
-        let limits = Limits { spool_above: 1000, most: 10, folder: None };
+        let limits = Limits { spool_above: 1000, max_message_bytes: 10, folder: None };
         assert!(matches!(receive(limits.clone(), &[b"0123456789"]), Some(Received::Message(_))));
         assert!(matches!(receive(limits, &[b"0123456789", b"x"]), Some(Received::TooLarge(_))));
     }
 
     #[test]
     fn an_id_at_the_end_is_found() {
-        let limits = Limits { spool_above: 10, most: 30, folder: None };
+        let limits = Limits { spool_above: 10, max_message_bytes: 30, folder: None };
         let long = [&br#"{"result":""#[..], &[b'x'; 60], br#"","id":5}"#].concat();
         let Some(Received::TooLarge(found)) = receive(limits, &[&long]) else { panic!() };
         assert_eq!(found.id.unwrap(), b"5");

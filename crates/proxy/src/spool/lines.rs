@@ -92,7 +92,7 @@ mod tests {
             step in 1_usize..50,
             spool_above in 0_usize..60,
         ) {
-            let limits = Arc::new(Limits { spool_above, most: 1000, folder: None });
+            let limits = Arc::new(Limits { spool_above, max_message_bytes: 1000, folder: None });
             let mut lines = LineSplitter::new(limits);
             let mut found = Vec::new();
             let mut each = |line: Line<'_>| match line.into() {

@@ -1,7 +1,7 @@
 //! Answers equal those computed from the raw data, for everything a value can be.
 
 use proptest::prelude::*;
-use tidegate_core::view::{Total, Window};
+use tidegate_core::view::{ResultWindow, Total};
 use tidegate_testkit::sample;
 
 use crate::Engine::{Grep, Jq, Sql};
@@ -117,7 +117,7 @@ fn windows_go_on_where_the_last_ended() {
         assert_eq!(all.len(), 300);
         let mut walked = Vec::new();
         while walked.len() < 300 {
-            let window = Window { skip: walked.len() as u64, bytes: 700 };
+            let window = ResultWindow { skip: walked.len() as u64, bytes: 700 };
             let found = kept.window(engine, query, window).unwrap();
             assert_eq!(found.total, Total::Exactly(300));
             assert!(!found.results.is_empty());
@@ -139,7 +139,9 @@ fn exact_matches_come_first_and_none_is_shown_twice() {
     let mut walked = Vec::new();
     while walked.len() < 200 {
         walked.extend(
-            kept.window(Grep, "hyper", Window { skip: walked.len() as u64, bytes: 300 }).unwrap().results,
+            kept.window(Grep, "hyper", ResultWindow { skip: walked.len() as u64, bytes: 300 })
+                .unwrap()
+                .results,
         );
     }
     assert_eq!(walked, all);

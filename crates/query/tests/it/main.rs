@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
-use tidegate_core::view::{Dataset, Engines, Found, ViewError, Window};
+use tidegate_core::view::{Dataset, EngineOutput, Engines, ResultWindow, ViewError};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_testkit::make;
 
@@ -41,11 +41,16 @@ impl Kept {
         Self { result, outline, engines: Queries::new(limits, worker) }
     }
 
-    pub(crate) fn ask(&self, engine: Engine, query: &str) -> Result<Found, ViewError> {
-        self.window(engine, query, Window { skip: 0, bytes: 10_000_000 })
+    pub(crate) fn ask(&self, engine: Engine, query: &str) -> Result<EngineOutput, ViewError> {
+        self.window(engine, query, ResultWindow { skip: 0, bytes: 10_000_000 })
     }
 
-    pub(crate) fn window(&self, engine: Engine, query: &str, window: Window) -> Result<Found, ViewError> {
+    pub(crate) fn window(
+        &self,
+        engine: Engine,
+        query: &str,
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
         let source = self.result.as_slice();
         let data = Dataset::new(&source, &self.outline);
         match engine {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate_clients::Launch;
-use tidegate_clients::install::Found;
+use tidegate_clients::install::FoundServer;
 use tidegate_core::Tokens;
 use tidegate_core::envelope::Handle;
 use tidegate_core::measure::Meter;
@@ -21,7 +21,7 @@ const MAX_SHOWN_NAMES: usize = 3;
 /// Returns the checks of a server that listed its tools.
 pub(super) fn checks(
     subject: &str,
-    found: &Found,
+    found: &FoundServer,
     launch: &Launch,
     tools: &[Value],
     configuration: &Configuration,
@@ -105,7 +105,7 @@ fn name_conflicts(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Ch
 /// that lists an `outputSchema`.
 fn validated_schemas(
     subject: &str,
-    found: &Found,
+    found: &FoundServer,
     tools: &[Value],
     configuration: &Configuration,
 ) -> Option<Check> {

@@ -18,7 +18,8 @@ mod sweep;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use file::DatabaseFile;
 pub(crate) use file::open_on_read_only_disk;
@@ -36,6 +37,8 @@ use crate::id::ArtifactId;
 
 /// How long a process waits for another that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause before trying again to create a store that another process is creating.
+const CREATION_PAUSE: Duration = Duration::from_millis(5);
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS body (
@@ -165,6 +168,18 @@ impl SqliteStore {
 
     /// Sets the connection up, and creates the tables in a new file.
     fn prepared(self) -> Result<Self, StoreError> {
+        let started = Instant::now();
+        loop {
+            match self.prepare() {
+                // While another process creates the same file, SQLite reports it as locked at once, without waiting for
+                // the busy timeout.
+                Err(StoreError::Busy) if started.elapsed() < BUSY_TIMEOUT => thread::sleep(CREATION_PAUSE),
+                prepared => return prepared.map(|()| self),
+            }
+        }
+    }
+
+    fn prepare(&self) -> Result<(), StoreError> {
         let connection = self.lock();
         connection.busy_timeout(BUSY_TIMEOUT)?;
         let table =
@@ -181,8 +196,7 @@ impl SqliteStore {
         if !has_tables {
             connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?;
         }
-        drop(connection);
-        Ok(self)
+        Ok(())
     }
 
     /// Returns whether opening the path again would give this same store: its file was not replaced, and it is writable.

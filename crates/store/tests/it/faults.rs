@@ -3,7 +3,7 @@
 //! The small disk is a mounted tmpfs, or SQLite's page limit where mounting is not allowed.
 
 use tidegate_core::source::Span;
-use tidegate_store::{ArtifactStore, StoreError, open};
+use tidegate_store::{ArtifactStore, Quotas, SqliteStore, StoreError, open};
 use tidegate_testkit::contract::noise;
 
 use crate::{owner, put, store_in};
@@ -148,7 +148,7 @@ fn damage_is_an_error_and_never_wrong_bytes() {
             let _ = std::fs::remove_file(folder.path().join(side));
         }
         let read = || -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-            let store = tidegate_store::SqliteStore::open(&path, tidegate_store::Quotas::default())?;
+            let store = SqliteStore::open(&path, Quotas::default())?;
             let source = open(&store, &owner(), &kept.id)?;
             Ok(Span::whole(&source).read(&source)?)
         };
@@ -169,4 +169,18 @@ fn damage_is_an_error_and_never_wrong_bytes() {
         check(&intact[..length]);
     }
     assert!(errors > 150, "damage in the chunks is detected: {errors} errors, {unharmed} unharmed");
+}
+
+/// Every client starts a proxy of its own, and all of them may find no store at the same time.
+#[test]
+fn a_new_store_can_be_created_by_several_at_once() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("artifacts.db");
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| SqliteStore::open(&path, Quotas::default()).unwrap());
+            }
+        });
+    }
 }

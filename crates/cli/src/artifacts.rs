@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::keep::{KeptResults, causes, id};
 use crate::ui;
 
-/// List kept results, newest first
+/// List stored results, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate ls\n  tidegate ls --limit 5 --format json")]
 pub(crate) struct Ls {
@@ -27,11 +27,11 @@ pub(crate) struct Ls {
     format: Format,
 }
 
-/// Show the metadata of a kept result
+/// Show the metadata of a stored result
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate show list_issues-3f9c2kq7m0xw")]
 pub(crate) struct Show {
-    /// Name of the result
+    /// Id of the result
     id: String,
 
     /// Output format
@@ -39,12 +39,12 @@ pub(crate) struct Show {
     format: Format,
 }
 
-/// Write a kept result to stdout or a file, byte for byte
+/// Write a stored result to stdout or a file, byte for byte
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate export list_issues-3f9c2kq7m0xw --output issues.json\n  \
     tidegate export list_issues-3f9c2kq7m0xw | wc -c")]
 pub(crate) struct Export {
-    /// Name of the result
+    /// Id of the result
     id: String,
 
     /// File to write to [default: stdout]
@@ -52,11 +52,11 @@ pub(crate) struct Export {
     output: Option<PathBuf>,
 }
 
-/// Remove kept results
+/// Remove stored results
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate rm list_issues-3f9c2kq7m0xw")]
 pub(crate) struct Rm {
-    /// Names of the results
+    /// Ids of the results
     #[arg(required = true)]
     ids: Vec<String>,
 

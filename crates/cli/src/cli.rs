@@ -8,11 +8,11 @@ use crate::{
 
 /// Keep MCP tool results within a token budget and lose nothing
 ///
-/// A result that fits passes untouched. One that would flood the agent's context is kept whole and replaced by the most
-/// useful overview that fits, with exact ways to read any part of the rest.
+/// A result that fits passes unchanged. A larger one is stored whole; the model gets an overview that fits, and a tool to
+/// read any part of the rest.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate", version = env!("TIDEGATE_VERSION"))]
-#[command(after_help = "Results are kept in $TIDEGATE_HOME [default: the platform's data folder].\n\n\
+#[command(after_help = "Results are stored in $TIDEGATE_HOME [default: the platform's data folder].\n\n\
     Examples:\n  tidegate demo\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  tidegate ls")]
 pub(crate) struct Cli {
     #[command(subcommand)]

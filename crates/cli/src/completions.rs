@@ -19,7 +19,7 @@ use crate::ui;
     tidegate completions elvish > ~/.config/elvish/lib/tidegate.elv"
 )]
 pub(crate) struct Arguments {
-    /// Shell to complete in
+    /// Shell to print the script for
     shell: Shell,
 }
 

@@ -36,8 +36,8 @@ enum Command {
 
 /// Check the configuration and report every mistake
 ///
-/// Reads the project's file and the user's, or the named one. Reports each mistake as file:line:column with the line it
-/// is in. Exits with 2 if there is any.
+/// Checks the project's tidegate.toml and the user's, or only FILE. Reports each mistake as file:line:column, with the
+/// line. Exits with 2 if there is a mistake.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate config check\n  tidegate config check ./tidegate.toml --format json"
@@ -54,7 +54,7 @@ struct Check {
 
 /// Print the JSON Schema of tidegate.toml
 ///
-/// Editors use it to complete and check keys. With taplo, write `#:schema ./tidegate.schema.json` into the first line of
+/// Editors use it to complete and check keys. With taplo, put `#:schema ./tidegate.schema.json` on the first line of
 /// tidegate.toml.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate config schema > tidegate.schema.json")]

@@ -21,10 +21,10 @@ use crate::error::CommandError;
 use crate::mcp_client::McpClient;
 use crate::ui;
 
-/// Show before and after on a bundled server
+/// Show a tool result before and after tidegate, with a built-in server
 ///
 /// Starts a small server whose list_tickets returns 420 support tickets, calls it once directly and once through
-/// tidegate, and asks two follow-ups. Keeps nothing and sends nothing anywhere.
+/// tidegate, and sends two follow-ups. Stores nothing and does not use the network.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate demo\n  tidegate demo --format json")]
 pub(crate) struct Arguments {

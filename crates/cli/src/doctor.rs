@@ -32,7 +32,7 @@ use servers::{Server, Start};
 ///
 /// Checks the program, the configuration, the store and the files of every known client, and starts each wrapped server
 /// as its client would, to see that it answers and what its tools cost. A server in a project's file is started only if
-/// tidegate install wrote its entry, or --server names it. Changes nothing and keeps nothing. Lines begin with ✓ (fine),
+/// tidegate install wrote its entry, or --server names it. Changes nothing and stores nothing. Lines begin with ✓ (fine),
 /// · (note), ! (warning) or ✗ (failure). Exits with 1 if there is a failure.
 #[derive(Debug, Args)]
 #[command(
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration, conflicts_with = "no_start")]
     timeout: Duration,
 
-    /// Also list clients without a configuration file, and where it was searched
+    /// Also list clients without a configuration file, and where tidegate looked for it
     #[arg(short, long)]
     verbose: bool,
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tidegate_config::Mistakes;
 
-/// Whose side an error is on; decides the exit code.
+/// The kind of an error, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorKind {
     /// The command failed.
@@ -12,16 +12,16 @@ pub(crate) enum ErrorKind {
     /// The arguments or the input are wrong.
     BadInput,
     /// A store or server cannot be reached.
-    OutOfReach,
+    Unreachable,
 }
 
 impl ErrorKind {
-    /// Returns the exit code: 1 failed, 2 bad usage or input, 3 out of reach.
+    /// Returns the exit code: 1 failed, 2 bad usage or input, 3 unreachable.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Failed => 1,
             Self::BadInput => 2,
-            Self::OutOfReach => 3,
+            Self::Unreachable => 3,
         }
     }
 }
@@ -35,22 +35,22 @@ pub(crate) struct CommandError {
 }
 
 impl CommandError {
-    /// Returns an error in the arguments or the input.
+    /// Returns an error about the arguments or the input.
     pub(crate) fn bad_input(message: impl fmt::Display) -> Self {
         Self { kind: ErrorKind::BadInput, message: message.to_string(), hint: None }
     }
 
-    /// Returns a failure of the command.
+    /// Returns an error for a command that failed.
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
         Self { kind: ErrorKind::Failed, message: message.to_string(), hint: None }
     }
 
-    /// Returns the error of a store or server that cannot be reached.
+    /// Returns an error for a store or server that cannot be reached.
     pub(crate) fn out_of_reach(message: impl fmt::Display) -> Self {
-        Self { kind: ErrorKind::OutOfReach, message: message.to_string(), hint: None }
+        Self { kind: ErrorKind::Unreachable, message: message.to_string(), hint: None }
     }
 
-    /// Adds the next step.
+    /// Adds a hint: what the user can do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

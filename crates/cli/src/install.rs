@@ -23,8 +23,8 @@ use changes::{
 ///
 /// Finds servers in the configuration files of Claude Code, Claude Desktop, Cursor, VS Code, Codex, Gemini CLI, Windsurf,
 /// Zed and opencode, shows what would change, and asks before it writes anything. Servers keep their names, tools and
-/// environment; secrets never become arguments and are shown as "…". Keeps a copy of every file, which
-/// `tidegate uninstall` restores.
+/// environment. Secrets are never written as arguments, and are shown as "…". `tidegate uninstall` restores the files
+/// from copies that this command keeps.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate install --dry-run\n  \
     tidegate install --client claude-code --client codex --server github\n  tidegate install --scope user --yes")]
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     filter: ServerFilter,
 
-    /// Also wrap remote servers without headers: for servers that need no login
+    /// Also wrap remote servers that have no headers configured; use it if they need no login
     #[arg(long)]
     without_login: bool,
 
@@ -58,11 +58,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
     }
     let mut written = Vec::new();
-    let outcome = is_confirmed(&arguments.change, &plan).and_then(|confirmed| match confirmed {
+    let outcome = confirm_plan(&arguments.change, &plan).and_then(|confirmed| match confirmed {
         true => write(&plan.changes, format, &mut written),
         false => Ok(()),
     });
-    // A program gets the plan even if nobody confirmed it or a file could not be written.
+    // Print the JSON plan even if the user declined or a file could not be written.
     if format == Format::Json {
         ui::json(&plan_json(&plan, &written, &remarks, &paths))?;
     }
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     fail_if_skipped(&plan.problems)
 }
 
-/// Returns what the user has to know or do in addition.
+/// Returns notes on what else the user has to know or do.
 fn remarks(plan: &Plan, program: &Program) -> Vec<String> {
     let with_server = |found: &FoundServer, remark: &String| {
         format!("{} {}: {remark}", found.client.name, ui::printable(found.server()))
@@ -81,15 +81,15 @@ fn remarks(plan: &Plan, program: &Program) -> Vec<String> {
     if !program.is_on_path && servers.any(|server| server.scope == Scope::Project) {
         let folder = Path::new(&program.path).parent().unwrap_or(Path::new(&program.path)).display();
         remarks.push(format!(
-            "tidegate is not on the PATH, but entries in project files start it by name, for everybody: add {folder} \
-             to the PATH"
+            "tidegate is not on the PATH, but entries in project files start it by name: add {folder} to \
+             the PATH"
         ));
     }
     remarks
 }
 
-/// Tells whether there is something to write, and the user agrees.
-fn is_confirmed(options: &ChangeOptions, plan: &Plan) -> Result<bool, CommandError> {
+/// Asks the user to confirm, if there is something to write; returns the answer.
+fn confirm_plan(options: &ChangeOptions, plan: &Plan) -> Result<bool, CommandError> {
     let servers: usize = plan.changes.iter().map(|change| change.servers.len()).sum();
     if servers == 0 {
         if !plan.found.is_empty() && options.format == Format::Text {
@@ -120,8 +120,8 @@ fn write<'c>(
     }
     match written.len() == changes.len() {
         true => Ok(()),
-        false => Err(CommandError::failed("not every file could be written")
-            .hint("tidegate uninstall undoes those that were")),
+        false => Err(CommandError::failed("some files could not be written")
+            .hint("tidegate uninstall restores the others")),
     }
 }
 
@@ -148,7 +148,7 @@ fn report_nothing_found(plan: &Plan, paths: &SystemPaths) {
         let exists = if plan.there.contains(path) { " (exists, has no servers)" } else { "" };
         ui::note(&format!("  {}{exists}", paths.short(path)));
     }
-    ui::note("nothing was changed; to run a server directly: tidegate run -- COMMAND");
+    ui::note("nothing was changed; to wrap a server by hand: tidegate run -- COMMAND");
 }
 
 /// Returns the servers as a table, and the changes as diffs.
@@ -179,7 +179,7 @@ fn action_text(found: &FoundServer) -> String {
     let disabled = if found.off { ", disabled" } else { "" };
     match &found.verdict {
         Verdict::WrapCommand => format!("wrap (command{disabled})"),
-        Verdict::WrapRemote => format!("wrap (address{disabled})"),
+        Verdict::WrapRemote => format!("wrap (URL{disabled})"),
         Verdict::AlreadyWrapped => "already wrapped".into(),
         Verdict::Skipped(why) => format!("skip: {why}"),
         _ => String::new(),

@@ -18,7 +18,7 @@ pub(crate) use percentile::percentile;
 /// Which entries to read.
 #[derive(Debug, Args)]
 pub(crate) struct EntryFilter {
-    /// Only calls since then: a duration such as 90m, 2h or 7d ago, or a day such as 2026-11-14 (UTC)
+    /// Only calls since this time: a duration before now, such as 90m, 2h or 7d, or a day, such as 2026-11-14 (UTC)
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Since>,
 
@@ -108,7 +108,7 @@ impl EntryFilter {
         })
     }
 
-    /// Tells whether the filter leaves entries out.
+    /// Returns whether the filter leaves entries out.
     pub(crate) fn is_narrow(&self) -> bool {
         self.since.is_some() || self.server.is_some()
     }

@@ -9,6 +9,7 @@ use tidegate_config::{MIN_MAX_RESULT_BYTES, Value, set_rule};
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::Rules;
 use tidegate_gate::style::Style;
+
 /// Settings of one run.
 #[derive(Debug, Args)]
 pub(crate) struct Overrides {
@@ -16,7 +17,7 @@ pub(crate) struct Overrides {
     #[arg(long, value_name = "TOKENS", env = "TIDEGATE_BUDGET", value_parser = at_least(Budget::MIN_TOKENS.0))]
     budget: Option<u64>,
 
-    /// Maximum bytes of an answer [default: 5 per token, at least 10240, below the client's own limit]
+    /// Maximum bytes of an answer [default: 5 per token, at least 10240, at most the client's own limit]
     #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_BYTES", value_parser = at_least(Budget::MIN_BYTES.0))]
     max_bytes: Option<u64>,
 

@@ -14,28 +14,28 @@ use crate::error::CommandError;
 use crate::keep::KeptResults;
 use crate::ui;
 
-/// Read a part of a kept result
+/// Read a part of a stored result
 ///
-/// Takes the arguments that a model gives to result_query: at most one view, and its answer fits the budget. Without
-/// any it prints the summary.
+/// Takes the same arguments as result_query: at most one view. The answer fits the budget. Without a view, prints the
+/// summary.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate query list_issues-3f9c2kq7m0xw --page 2\n  \
     tidegate query list_issues-3f9c2kq7m0xw --jq '.[] | select(.state == \"open\") | .title'\n  \
     tidegate query list_issues-3f9c2kq7m0xw --sql 'select author, count(*) from t group by 1'\n  \
     tidegate query list_issues-3f9c2kq7m0xw --grep timeout --context 2")]
 pub(crate) struct Arguments {
-    /// Name of the result, such as list_issues-3f9c2kq7m0xw
+    /// Id of the result, such as list_issues-3f9c2kq7m0xw
     id: String,
 
-    /// Go on where the last answer ended
+    /// Continue where the last answer ended
     #[arg(long, value_name = "CURSOR", conflicts_with_all = ["page", "page_size", "fields", "path", "jq", "sql", "grep", "lines", "range", "mode"])]
     cursor: Option<String>,
 
-    /// Page of records, from 1
+    /// Page of records, counted from 1
     #[arg(long, value_name = "N")]
     page: Option<u64>,
 
-    /// Records of one page [default: as set for the tool, or as many as typically fit]
+    /// Records per page [default: as set for the tool, or as many as typically fit]
     #[arg(long, value_name = "N")]
     page_size: Option<u64>,
 
@@ -50,11 +50,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PROGRAM")]
     jq: Option<String>,
 
-    /// Rows of an SQL query over the table t of the records
+    /// Rows of an SQL query; the records are the table t
     #[arg(long, value_name = "QUERY")]
     sql: Option<String>,
 
-    /// Lines or records that a regular expression matches
+    /// Lines or records that match a regular expression
     #[arg(long, value_name = "REGEX")]
     grep: Option<String>,
 
@@ -66,19 +66,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FROM-TO")]
     lines: Option<String>,
 
-    /// Bytes of the original, such as 0-999
+    /// Bytes of the stored result, such as 0-999
     #[arg(long, value_name = "FROM-TO")]
     range: Option<String>,
 
-    /// summary or full
+    /// Show the summary, or the full result up to the tool's cap: summary or full
     #[arg(long)]
     mode: Option<String>,
 
-    /// Most tokens of the answer [default: the budget of the tool]
+    /// Maximum tokens of the answer [default: the budget of the tool]
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<u64>,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -135,8 +135,8 @@ impl Arguments {
         let (least, most) = (Budget::MIN_TOKENS.0, kept.policy().cap(&terminal()).tokens.0);
         match self.max_tokens {
             Some(tokens) if !(least..=most).contains(&tokens) => {
-                let message = format!("--max-tokens {tokens} is not possible");
-                Err(CommandError::bad_input(message).hint(format!("it is {least} to {most}")))
+                let message = format!("--max-tokens {tokens} is out of range");
+                Err(CommandError::bad_input(message).hint(format!("use {least} to {most}")))
             }
             tokens => kept.budget(tokens, query, &terminal()).map_err(refused),
         }

@@ -1,4 +1,4 @@
-//! `tidegate run`: the proxy in front of one server, on stdio or HTTP on either side.
+//! `tidegate run`: the proxy in front of one server, with stdio or HTTP on each side.
 
 mod http;
 
@@ -22,8 +22,8 @@ pub(crate) use http::{host_name, required_variable};
 
 /// Run an MCP server and keep its results within a budget
 ///
-/// Starts the server and speaks to the client on stdin and stdout. A result that fits passes untouched; a larger one is
-/// kept whole and answered with an overview, and the client gets one more tool, result_query, to read any part of it. In
+/// Starts the server and speaks to the client on stdin and stdout. A result that fits passes unchanged. A larger one is
+/// stored whole and replaced by an overview, and the client gets one more tool, result_query, to read any part of it. In
 /// a client's configuration, put `tidegate run --` in front of the server's command.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  \
@@ -42,11 +42,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     overrides: Overrides,
 
-    /// Keep results in memory until the server exits
+    /// Keep results only in memory, and drop them when the server exits
     #[arg(long, env = "TIDEGATE_EPHEMERAL", value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     ephemeral: bool,
 
-    /// Answer a request with an error if the server takes longer than this, such as 30s [default: never]
+    /// Answer a request with an error if the server takes longer than this, such as 30s; stdio only [default: no timeout]
     #[arg(long, value_name = "TIME", env = "TIDEGATE_TIMEOUT", value_parser = duration)]
     timeout: Option<Duration>,
 
@@ -88,9 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
         return arguments.http.run(link, program, &arguments.command).map(|()| 0);
     }
     let options = Options { command: arguments.command.clone(), program };
-    stdio::run(link, &options).map_err(|error| {
-        CommandError::out_of_reach(error).hint("check the command; it must run in this folder")
-    })
+    stdio::run(link, &options)
+        .map_err(|error| CommandError::out_of_reach(error).hint("check that the command runs in this folder"))
 }
 
 impl Arguments {
@@ -118,7 +117,7 @@ impl Arguments {
 const LAUNCHERS: [&str; 12] =
     ["npx", "bunx", "pnpx", "uvx", "node", "bun", "deno", "python", "python3", "uv", "docker", "sh"];
 
-/// Returns the name of a server, from its command: the program, or the argument of a launcher that names it.
+/// Returns a name for a server from its command: the program or, if that is a launcher, the argument that names the server.
 pub(crate) fn server_name(command: &[OsString]) -> String {
     let mut words = command.iter().map(|word| word.to_string_lossy());
     let stem = |word: &str| {

@@ -18,11 +18,12 @@ use crate::overrides::duration;
 use crate::ui;
 use table::{Scan, ToolResults};
 
-/// Show which tools are heavy
+/// Show which tools return large results
 ///
 /// Reads the calls that tidegate run recorded; tidegate run --observe measures a server without changing anything. With
-/// --probe, starts a server instead, measures its tool list, and calls the tools that are marked read-only and need no
-/// arguments, or whose schema gives them; --server names it in the table.
+/// --probe, starts a server instead, measures its tool list, and calls each tool that is marked read-only and whose schema
+/// has a value (const, default, example or enum) for every required argument. With --probe, --server is the server's name
+/// in the table.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate scan\n  tidegate scan --server github --since 7d\n  \
     tidegate scan --probe -- npx -y @modelcontextprotocol/server-memory")]
@@ -30,7 +31,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     filter: EntryFilter,
 
-    /// Start a server, or connect to one with --url, and call its tools that are safe to call
+    /// Start a server, or connect to one with --url, and call the tools that are safe to call
     #[arg(long, conflicts_with = "since")]
     probe: bool,
 
@@ -46,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VARIABLE", requires = "probe", conflicts_with_all = ["command", "url"])]
     url_env: Option<String>,
 
-    /// Header to send to the server, with its value in an environment variable: Authorization=API_AUTH
+    /// Header to send, with its value in an environment variable, such as Authorization=API_AUTH; may be repeated
     #[arg(long, value_name = "NAME=VARIABLE", requires = "probe", conflicts_with = "command")]
     header_env: Vec<String>,
 

@@ -19,7 +19,7 @@ pub(crate) struct ServerFilter {
     #[arg(long, value_name = "NAME")]
     server: Vec<String>,
 
-    /// Only servers in this scope: the user's, the project's, or the user's in one project
+    /// Only servers in this scope: user (you, in every project), project (everybody) or local (you, in one project)
     #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(Scope::NAMES))]
     scope: Option<String>,
 }
@@ -38,7 +38,7 @@ impl ServerFilter {
         }
     }
 
-    /// Tells whether `--server` names a server.
+    /// Returns whether `--server` names a server.
     pub(crate) fn names(&self, server: &str) -> bool {
         self.server.iter().any(|name| name == server || name.split(',').any(|name| name == server))
     }

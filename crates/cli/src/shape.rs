@@ -20,7 +20,7 @@ use crate::keep::KeptResults;
 use crate::ui;
 use stdin::Stdin;
 
-/// Show what a model would read of a tool result
+/// Show what a model would read instead of a tool result
 ///
 /// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints the answer that
 /// fits the budget. A result that fits comes out unchanged.
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "tool")]
     tool: String,
 
-    /// Arguments the tool was called with, as JSON; records they name are shown first
+    /// Arguments the tool was called with, as JSON; records that match them are shown first
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
 
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     stats: bool,
 
-    /// Keep the result, so that tidegate query can read any part of it
+    /// Store the result, so that tidegate query can read any part of it
     #[arg(long)]
     keep: bool,
 }

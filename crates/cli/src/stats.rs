@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     filter: EntryFilter,
 
-    /// Draw bars of the tokens sent and saved [default: by day]
+    /// Draw a bar chart of the tokens sent and saved, by day unless --by is given
     #[arg(long)]
     graph: bool,
 

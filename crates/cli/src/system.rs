@@ -81,7 +81,7 @@ pub(crate) fn programs_on_path() -> Vec<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(&name)).filter(|path| path.is_file()).collect()
 }
 
-/// Tells whether two paths lead to the same file.
+/// Returns whether two paths lead to the same file.
 pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     real(one).is_some() && real(one) == real(other)

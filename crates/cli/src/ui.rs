@@ -141,14 +141,14 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Tells whether to use colour on stdout: it is a capable terminal, and `NO_COLOR` is not set.
+/// Returns whether to use colour on stdout: it is a capable terminal, and `NO_COLOR` is not set.
 pub(crate) fn is_coloured() -> bool {
     let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdout().is_terminal() && !is_unwanted && !is_dumb
 }
 
-/// Tells whether the user can be asked.
+/// Returns whether the user can be asked.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

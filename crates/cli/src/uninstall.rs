@@ -17,8 +17,8 @@ use crate::ui;
 /// Remove tidegate from your MCP servers
 ///
 /// Restores a file that has not changed since `tidegate install`, byte for byte. In any other file, removes tidegate from
-/// each server and keeps everything else. A wrapped server without a record, because it was renamed or the data folder is
-/// lost, is unwrapped by its entry alone. The record of a missing file is kept.
+/// each server and keeps everything else. If the record of a server is missing, because the server was renamed or the data
+/// folder was deleted, its entry is enough to unwrap it. Keeps the record of a file that is missing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate uninstall --dry-run\n  tidegate uninstall --server github\n  \
     tidegate uninstall --yes")]

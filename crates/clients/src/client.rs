@@ -1,6 +1,6 @@
 //! One MCP client: where its configuration files are, under which keys it lists servers, and how it writes an entry.
 //!
-//! To support another client, add one small file here and a line in [`CLIENTS`].
+//! To support another client, add a file in `client/` and a line in [`CLIENTS`].
 
 mod claude_code;
 mod claude_desktop;
@@ -41,7 +41,7 @@ pub struct Client {
     pub name: &'static str,
     /// The product name.
     pub title: &'static str,
-    /// The `clientInfo.name` that it sends with `initialize`.
+    /// The `clientInfo.name` that it sends in `initialize`.
     pub client_info_name: &'static str,
     /// What the user does to make it apply a changed file.
     pub reload: &'static str,
@@ -88,10 +88,10 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Matches every key in a path of keys.
+/// Matches any key in a key path.
 pub(crate) const ANY_KEY: &str = "*";
 
-/// Where a client looks for servers: a file, and the path of keys to the object that lists them.
+/// Where a client looks for servers: a file, and the key path of the object that lists them.
 #[derive(Debug, Clone)]
 pub(crate) struct Location {
     pub(crate) scope: Scope,
@@ -101,12 +101,12 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Returns a JSON file of the user.
+    /// Returns the location of servers in a JSON file of the user.
     pub(crate) fn user(path: PathBuf, keys: &'static [&'static str]) -> Self {
         Self { scope: Scope::User, path, notation: Notation::Json, keys }
     }
 
-    /// Returns the JSON files at a relative path in each project folder.
+    /// Returns the locations of servers in the JSON files at a relative path in each project folder.
     pub(crate) fn project(folders: &Folders, path: &str, keys: &'static [&'static str]) -> Vec<Self> {
         let file = |folder: &PathBuf| Self { scope: Scope::Project, ..Self::user(folder.join(path), keys) };
         folders.projects.iter().map(file).collect()
@@ -127,11 +127,11 @@ pub(crate) struct EntryFormat {
     pub(crate) stdio_type: &'static str,
     /// The value of `type` for a remote server.
     pub(crate) remote_type: &'static str,
-    /// Keys that show that the client itself logs in at a remote server.
+    /// Keys that show that the client itself logs in to a remote server.
     pub(crate) login: &'static [&'static str],
-    /// Set if the client can take header values from its own environment.
+    /// The keys for header values from environment variables, if the client has them.
     pub(crate) header_variables: Option<&'static HeaderVariables>,
-    /// How values refer to variables.
+    /// How values refer to environment variables.
     pub(crate) references: References,
     /// The key of the list of allowed tools, if the client has one.
     pub(crate) allowed_tools: Option<&'static str>,
@@ -162,13 +162,13 @@ pub(crate) enum CommandFormat {
     List,
 }
 
-/// The keys under which a client names environment variables instead of writing values.
+/// The keys under which a client names the environment variables that hold header values.
 #[derive(Debug)]
 pub(crate) struct HeaderVariables {
-    /// Holds the name of the variable with the bearer token.
+    /// The key of the variable that holds the bearer token.
     pub(crate) bearer: &'static str,
-    /// Maps each header to the name of a variable.
+    /// The key of the map from header names to variables.
     pub(crate) headers: &'static str,
-    /// Lists the variables that a started server inherits.
+    /// The key of the list of variables that a started server inherits.
     pub(crate) inherited: &'static str,
 }

@@ -204,7 +204,7 @@ impl<'c> EffectiveValue<'c> {
         Self { key, value: Value::of_default(&key.default), origin: Origin::Default }
     }
 
-    /// Tells whether it was set as a rule, and not for a client.
+    /// Returns whether it was set as a rule, and not for a client.
     fn is_set_as_rule(&self) -> bool {
         match self.origin {
             Origin::Flag(_) | Origin::Variable(_) => true,

@@ -73,7 +73,7 @@ mod tests {
     use crate::file::ConfigFile;
     use crate::keys::KEYS;
 
-    /// Tells whether a schema accepts a value; knows only the keywords used here.
+    /// Returns whether a schema accepts a value; knows only the keywords used here.
     fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
         schema.as_object().unwrap().iter().all(|(keyword, wanted)| match keyword.as_str() {
             "$schema" | "$defs" | "title" | "description" | "default" => true,
@@ -113,7 +113,7 @@ mod tests {
         })
     }
 
-    /// Tells whether the schema and whether the reader accept a text.
+    /// Returns whether the schema and whether the reader accept a text.
     fn accepted(text: &str) -> (bool, bool) {
         let schema = schema();
         let value: Value = toml::from_str(text).unwrap();

@@ -1,7 +1,7 @@
 //! A vocabulary: maps the bytes of a token to its rank, with a hash table that build.rs writes.
 //!
-//! The lookup is the hot path of every count. A slot has the rank and 14 bits of the hash, so that a token's bytes are compared
-//! only if it is very likely the right one.
+//! The lookup is the hot path of every count. A slot has the rank and 14 bits of the hash, so that bytes are compared only
+//! if the slot very likely holds the token.
 
 use crate::hash::token_hash;
 
@@ -10,8 +10,8 @@ pub(crate) struct Vocabulary {
     table: &'static [u8],
     log2_slots: u32,
     /// Byte positions of the offset list and of the token bytes in the table.
-    offsets: usize,
-    bytes: usize,
+    offsets_start: usize,
+    bytes_start: usize,
 }
 
 /// Byte position of the slots in the table.
@@ -19,10 +19,10 @@ const SLOTS_START: usize = 8;
 
 impl Vocabulary {
     const fn new(table: &'static [u8]) -> Self {
-        let count = read_const(table, 0) as usize;
-        let log2_slots = read_const(table, 4);
-        let offsets = SLOTS_START + (4 << log2_slots);
-        Self { table, log2_slots, offsets, bytes: offsets + (count + 1) * 4 }
+        let count = read_u32(table, 0) as usize;
+        let log2_slots = read_u32(table, 4);
+        let offsets_start = SLOTS_START + (4 << log2_slots);
+        Self { table, log2_slots, offsets_start, bytes_start: offsets_start + (count + 1) * 4 }
     }
 
     #[inline]
@@ -55,13 +55,13 @@ impl Vocabulary {
 
     #[inline]
     fn token(&self, rank: u32) -> &[u8] {
-        let at = self.offsets + rank as usize * 4;
+        let at = self.offsets_start + rank as usize * 4;
         let (start, end) = (self.word(at) as usize, self.word(at + 4) as usize);
-        &self.table[self.bytes + start..self.bytes + end]
+        &self.table[self.bytes_start + start..self.bytes_start + end]
     }
 }
 
-const fn read_const(table: &[u8], at: usize) -> u32 {
+const fn read_u32(table: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([table[at], table[at + 1], table[at + 2], table[at + 3]])
 }
 

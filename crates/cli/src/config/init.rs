@@ -12,16 +12,16 @@ use crate::ui;
 
 /// Write a tidegate.toml with every key, commented out
 ///
-/// Writes into the current folder, where the file applies to everything started in it or below; with --user, into the
-/// user's configuration folder. An existing file stays as it is.
+/// Writes to the current folder; the file applies to every tidegate started in that folder or below. With --user, writes
+/// to the user's configuration folder. Does not overwrite an existing file without --force.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate config init\n  tidegate config init --user")]
 pub(super) struct Init {
-    /// Write the file that applies everywhere for this user
+    /// Write the user's file, which applies in every folder
     #[arg(long)]
     user: bool,
 
-    /// Replace an existing file; the old one is kept beside it
+    /// Replace an existing file, and keep the old one beside it
     #[arg(long)]
     force: bool,
 }

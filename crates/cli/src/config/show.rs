@@ -12,8 +12,8 @@ use crate::ui;
 
 /// Show the values in effect, and where each comes from
 ///
-/// For all tools of all servers, or for the named server, tool or client. A value comes from a flag, the environment, a
-/// line of a file, the built-in settings for a client, or the default.
+/// The values are those for all tools of all servers, or for the named server, tool or client. A value comes from a flag,
+/// the environment, a line of a file, the built-in settings for a client, or the default.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate config show\n  tidegate config show --server github --tool list_issues\n  \
@@ -36,7 +36,7 @@ pub(super) struct Show {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    #[command(flatten, next_help_heading = "Options of tidegate run")]
+    #[command(flatten, next_help_heading = "Settings, as passed to tidegate run")]
     overrides: Overrides,
 }
 

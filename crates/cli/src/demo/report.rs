@@ -1,17 +1,17 @@
-//! The output of the demo, for a person and for a program.
+//! The output of the demo, as text and as JSON.
 
 use serde_json::{Value, json};
 
 use super::{Comparison, Exchange, SERVER, server};
 use crate::ui;
 
-/// Characters shown of a line.
+/// The maximum number of characters to show of each line.
 const MAX_LINE_CHARACTERS: usize = 160;
 
 /// Returns the comparison as text.
 pub(super) fn text(comparison: &Comparison) -> String {
     let mut out = format!(
-        "Without tidegate, {} puts {} bytes, {} tokens, into the agent's context.\n\
+        "Without tidegate, {} puts {} bytes ({} tokens) into the agent's context.\n\
          With `tidegate run --` in front of the server's command, the model reads this:\n",
         server::LIST_TICKETS,
         comparison.raw.bytes,
@@ -35,7 +35,7 @@ fn exchange_text(exchange: &Exchange) -> String {
 }
 
 fn table(comparison: &Comparison) -> String {
-    let head = ["tool", "without, tokens", "first answer", "with two follow-ups", "saved"];
+    let header = ["tool", "result, tokens", "first answer", "with two follow-ups", "saved"];
     let first = comparison.exchanges.first();
     let row = [
         server::LIST_TICKETS.to_owned(),
@@ -44,7 +44,7 @@ fn table(comparison: &Comparison) -> String {
         comparison.sent().to_string(),
         format!("{} %", comparison.saved_percent()),
     ];
-    ui::table(&[head.map(str::to_owned), row], &[1, 2, 3, 4])
+    ui::table(&[header.map(str::to_owned), row], &[1, 2, 3, 4])
 }
 
 /// Returns the comparison as JSON.

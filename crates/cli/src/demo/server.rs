@@ -1,4 +1,4 @@
-//! The server of the demo: an MCP server as many are written, in plain JSON-RPC over stdio.
+//! The demo's server: a typical MCP server, in plain JSON-RPC over stdio.
 //!
 //! It knows nothing of tidegate. `list_tickets` returns every ticket whole, `get_ticket` one of them.
 
@@ -14,12 +14,12 @@ pub(crate) const SUBCOMMAND: &str = "__demo-server";
 pub(super) const LIST_TICKETS: &str = "list_tickets";
 const GET_TICKET: &str = "get_ticket";
 
-/// The newest protocol version it speaks.
+/// The protocol version it speaks.
 const PROTOCOL_VERSION: &str = "2025-11-25";
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
-/// An error of the protocol: its code and message.
+/// A JSON-RPC error: its code and message.
 type RpcError = (i64, String);
 
 /// Serves on stdin and stdout until the input ends; returns the exit code.
@@ -71,7 +71,7 @@ fn tools() -> Value {
             "description": "Get one support ticket",
             "inputSchema": {
                 "type": "object",
-                "properties": { "id": { "type": "string", "description": "Such as T-1001" } },
+                "properties": { "id": { "type": "string", "description": "Ticket id, such as T-1001" } },
                 "required": ["id"],
             },
             "annotations": { "readOnlyHint": true },

@@ -195,7 +195,7 @@ fn command(launch: &Launch) -> Command {
     command
 }
 
-/// Tells whether the client can find a program.
+/// Returns whether the client can find a program.
 fn exists(program: &str, launch: &Launch) -> bool {
     if program.contains(['/', '\\']) {
         return launch

@@ -27,12 +27,12 @@ pub(crate) struct ChangeOptions {
 }
 
 impl ChangeOptions {
-    /// Tells whether this is a dry run.
+    /// Returns whether this is a dry run.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.dry_run
     }
 
-    /// Tells whether the user agrees: by `--yes`, or by answering the question.
+    /// Returns whether the user agrees: by `--yes`, or by answering the question.
     pub(crate) fn confirm(&self, question: &str) -> Result<bool, CommandError> {
         if self.dry_run {
             ui::note("dry run: nothing was changed");

@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "VARIABLE", group = "address")]
     url_env: Option<String>,
 
-    /// Header to send to the server, with its value in an environment variable: Authorization=API_AUTH
+    /// Header to send, with its value in an environment variable, such as Authorization=API_AUTH; may be repeated
     #[arg(long, value_name = "NAME=VARIABLE", requires = "address")]
     header_env: Vec<String>,
 
@@ -48,17 +48,17 @@ pub(super) struct Arguments {
     #[arg(long, requires = "http", requires = "address")]
     forward_auth: bool,
 
-    /// Host header to accept, with its port; may be repeated
+    /// Host header to accept besides loopback, such as example.com:8080; may be repeated
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_host: Vec<String>,
 
     #[arg(long, value_name = "ORIGIN", requires = "http")]
-    #[arg(help = "Origin header to accept, such as https://app.example; may be repeated")]
+    #[arg(help = "Origin header to accept besides loopback, such as https://app.example; may be repeated")]
     allow_origin: Vec<String>,
 }
 
 impl Arguments {
-    /// Tells whether either side uses HTTP.
+    /// Returns whether either side uses HTTP.
     pub(super) fn is_used(&self) -> bool {
         self.url.is_some() || self.url_env.is_some() || self.http.is_some()
     }

@@ -1,7 +1,7 @@
 //! Measures a server without a client: its tool list, and the results of tools that are safe to call.
 //!
-//! The server runs behind `tidegate run --observe`, which changes nothing, stops every process of the server, refuses
-//! results that are too large, and can connect over HTTP. Nothing is kept or recorded.
+//! The server runs behind `tidegate run --observe`, which changes no message, ends every process of the server when the
+//! scan ends, refuses results that are too large, and can connect over HTTP. Nothing is stored or recorded.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -75,9 +75,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Scan, CommandError> {
 
 /// Why a tool was not measured.
 enum Unmeasured {
-    /// This tool alone.
+    /// Only this tool cannot be measured.
     Tool(String),
-    /// This tool and all after it, since the server has exited.
+    /// This tool and all later ones cannot be measured, because the server has exited.
     Server(String),
 }
 
@@ -126,7 +126,7 @@ fn command(arguments: &Arguments) -> Result<Command, CommandError> {
     } else {
         command.arg("--").args(arguments.command.iter().map(OsString::as_os_str));
     }
-    // Calls have their own timeout here.
+    // The scan has its own timeout for each call.
     command.env_remove("TIDEGATE_TIMEOUT").stderr(Stdio::piped());
     Ok(command)
 }

@@ -87,7 +87,7 @@ impl Scan {
         Self { rows: rows(tools), probed: Some((server, listed)), lists: BTreeMap::new(), counted_with }
     }
 
-    /// Tells whether there is nothing to show.
+    /// Returns whether there is nothing to show.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.listed().is_empty() && self.lists.is_empty()
     }

@@ -11,7 +11,7 @@ use crate::error::CommandError;
 pub(super) enum Stdin {
     /// A redirected file.
     File { file: File, length: u64 },
-    /// The content of a pipe.
+    /// Anything else, such as the content of a pipe.
     Memory(Vec<u8>),
 }
 
@@ -34,8 +34,8 @@ impl Stdin {
 
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let metadata = file.metadata()?;
-        let at_start = metadata.is_file() && file.stream_position()? == 0;
-        Ok(at_start.then(|| Self::File { length: metadata.len(), file }))
+        let is_unread_file = metadata.is_file() && file.stream_position()? == 0;
+        Ok(is_unread_file.then(|| Self::File { length: metadata.len(), file }))
     }
 
     #[cfg(not(unix))]

@@ -4,19 +4,19 @@ use tidegate_store::Call;
 
 use crate::ledger::{EntryKind, percentile};
 
-/// Results above this are heavy by the response contract.
+/// The size above which the response contract (`tidegate_sdk::contract`) calls a result heavy.
 pub(super) const HEAVY_BYTES: u64 = 10 * 1024;
-/// The goal of the response contract for the mean response.
+/// The response contract's goal for the mean size of an answer.
 pub(super) const MEAN_GOAL_BYTES: u64 = 3 * 1024;
 
 /// Sums over calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Figures {
-    /// Calls, without observed ones and follow-ups.
+    /// Calls, excluding observed calls and follow-ups.
     pub(super) calls: u64,
     /// Calls answered with a shaped result.
     pub(super) shaped: u64,
-    /// Calls whose result was larger than 10 KB.
+    /// Calls whose result was larger than [`HEAVY_BYTES`].
     pub(super) heavy: u64,
     /// Observed calls and their tokens; no other figure includes them.
     pub(super) observed: (u64, u64),
@@ -52,7 +52,7 @@ impl Figures {
         if kind == EntryKind::FollowUp {
             self.follow_ups += 1;
             self.follow_up_tokens += call.sent_tokens;
-            // A summary repeats the first answer, and a refusal has nothing of the result.
+            // A summary repeats the first answer, and a refusal contains no part of the result.
             self.reruns_avoided += u64::from(!matches!(call.view.as_deref(), Some("summary" | "refused")));
             return;
         }
@@ -64,12 +64,12 @@ impl Figures {
         self.added_micros.push(call.added_micros);
     }
 
-    /// Sorts what percentiles need sorted; call it after the last [`Figures::add`].
+    /// Sorts the times for percentiles; call it after the last [`Figures::add`].
     pub(super) fn finish(&mut self) {
         self.added_micros.sort_unstable();
     }
 
-    /// Tells whether there were no calls except observed ones.
+    /// Returns whether there were no calls, except observed ones.
     pub(super) fn is_empty(&self) -> bool {
         self.calls == 0 && self.follow_ups == 0
     }

@@ -1,4 +1,4 @@
-//! A bar chart for the terminal: each bar is as long as a group's raw tokens, and its first part are the tokens sent.
+//! A bar chart for the terminal: a group's bar shows its raw tokens, and the first part of it the tokens sent.
 
 use tidegate_store::Millis;
 
@@ -7,7 +7,7 @@ use super::figures::Figures;
 use super::report::Report;
 use crate::ui::{self, grouped};
 
-/// Cells of the longest bar.
+/// Cells of the bar_tokens bar.
 const MAX_BAR_CELLS: u64 = 40;
 /// A cell of tokens sent, and of tokens saved.
 const SENT_CELL: &str = "█";
@@ -25,9 +25,9 @@ pub(super) fn draw(report: &Report, by: By) -> String {
         .map(|(key, figures)| (ui::printable(&key.join(" ")), figures))
         .collect();
     if by == By::Day {
-        bars = every_day(&bars, &nothing);
+        bars = fill_missing_days(&bars, &nothing);
     }
-    let largest = bars.iter().map(|(_, figures)| longest(figures)).max().unwrap_or(0);
+    let largest = bars.iter().map(|(_, figures)| bar_tokens(figures)).max().unwrap_or(0);
     let rows: Vec<[String; 3]> = bars
         .iter()
         .map(|(name, figures)| {
@@ -41,7 +41,7 @@ pub(super) fn draw(report: &Report, by: By) -> String {
     format!("{SENT_CELL} tokens sent, {SAVED_CELL} tokens saved\n\n{}", ui::table(&rows, &[]))
 }
 
-fn longest(figures: &Figures) -> u64 {
+fn bar_tokens(figures: &Figures) -> u64 {
     figures.raw_tokens.max(figures.sent_tokens)
 }
 
@@ -51,12 +51,12 @@ fn bar(figures: &Figures, largest: u64) -> String {
         0 => 0,
         tokens => (tokens * MAX_BAR_CELLS / largest.max(1)).max(1),
     };
-    let (sent, whole) = (cells(figures.sent_tokens), cells(longest(figures)));
+    let (sent, whole) = (cells(figures.sent_tokens), cells(bar_tokens(figures)));
     [SENT_CELL.repeat(sent as usize), SAVED_CELL.repeat(whole.saturating_sub(sent) as usize)].concat()
 }
 
-/// Adds the days without calls.
-fn every_day<'f>(bars: &[(String, &'f Figures)], nothing: &'f Figures) -> Vec<(String, &'f Figures)> {
+/// Returns the bars of every day from the first to the last, including days without calls.
+fn fill_missing_days<'f>(bars: &[(String, &'f Figures)], nothing: &'f Figures) -> Vec<(String, &'f Figures)> {
     let day = |name: Option<&(String, &Figures)>| name.and_then(|(name, _)| Millis::parse(name));
     let (Some(mut time), Some(last)) = (day(bars.first()), day(bars.last())) else { return Vec::new() };
     let mut days = Vec::new();

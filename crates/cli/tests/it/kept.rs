@@ -150,7 +150,7 @@ fn bad_input_says_what_to_do() {
     assert_eq!(query(&["--page", "0"]).0, 2);
     assert_eq!(
         query(&["--max-tokens", "5"]),
-        (2, "tidegate: --max-tokens 5 is not possible; it is 250 to 10000\n".into())
+        (2, "tidegate: --max-tokens 5 is out of range; use 250 to 10000\n".into())
     );
     let regex = query(&["--grep", "a("]);
     assert!(regex.0 == 1 && regex.1.contains("is not a regular expression"), "{regex:?}");

@@ -520,7 +520,7 @@ fn commands_that_cannot_run() {
     let missing = run(&["--", "no-such-program"]);
     assert_eq!(missing.code, 3);
     assert!(
-        missing.stderr.contains("there is no such program on the PATH; check the command"),
+        missing.stderr.contains("there is no such program on the PATH; check that the command runs"),
         "{}",
         missing.stderr
     );

@@ -1,7 +1,7 @@
 //! Reads a payload: one scan over the protocol's JSON that records the spans of its members.
 //!
-//! Bytes that only look like a protocol message at first count as plain text; bytes that have already shown themselves
-//! to be one and then break off are an error.
+//! Malformed JSON counts as plain text, unless a `jsonrpc` member or a content block was read before the mistake: then the
+//! bytes are a broken protocol message, which is an error.
 
 use std::io;
 
@@ -15,10 +15,10 @@ use crate::text::Text;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// The source failed.
+    /// Reading the source failed.
     #[error("the result could not be read")]
     Source(#[from] io::Error),
-    /// The bytes begin like a protocol message but break off or are malformed.
+    /// The bytes begin like a protocol message, but are truncated or malformed.
     #[error("not valid JSON: {reason} at byte {offset}")]
     Broken {
         /// What is wrong.
@@ -50,8 +50,8 @@ struct TopLevelMembers {
     method: bool,
     error: bool,
     result: Option<(Span, ResultMembers)>,
-    /// The members of a `CallToolResult` at the top level.
-    own: ResultMembers,
+    /// The members of a bare `CallToolResult`, without a JSON-RPC response around it.
+    bare: ResultMembers,
 }
 
 /// The members of a `CallToolResult`.
@@ -60,8 +60,8 @@ struct ResultMembers {
     blocks: Vec<Block>,
     block_count: u64,
     content: Option<Span>,
-    /// Set as soon as a list of objects begins under `content`.
-    claims_content: bool,
+    /// Whether `content` is a list that contains an object.
+    has_content_object: bool,
     structured: Option<Span>,
     is_error: Option<bool>,
     others: Vec<Member>,
@@ -81,7 +81,7 @@ pub(super) fn read(source: &dyn Source) -> Result<Payload<'_>, PayloadError> {
     match top.read(&mut scanner) {
         Ok(()) => {}
         Err(ScanError::Source(error)) => return Err(error.into()),
-        Err(error) if top.jsonrpc || top.own.claims_content => return Err(error.into()),
+        Err(error) if top.jsonrpc || top.bare.has_content_object => return Err(error.into()),
         Err(_) => return Ok(plain(source)),
     }
     if top.jsonrpc {
@@ -95,8 +95,8 @@ pub(super) fn read(source: &dyn Source) -> Result<Payload<'_>, PayloadError> {
             None => Err(PayloadError::NoResult { kind: "message without a result" }),
         };
     }
-    if top.own.is_result() {
-        return Ok(payload(source, Form::Result, whole, top.own));
+    if top.bare.is_result() {
+        return Ok(payload(source, Form::Result, whole, top.bare));
     }
     Ok(plain(source))
 }
@@ -108,7 +108,7 @@ pub(super) fn read_as_result(source: &dyn Source) -> Result<Payload<'_>, Payload
     let mut top = TopLevelMembers::default();
     match top.read(&mut Scanner::new(&text, Dialect::Json)) {
         Err(ScanError::Source(error)) => Err(error.into()),
-        Ok(()) if top.own.is_result() => Ok(payload(source, Form::Result, whole, top.own)),
+        Ok(()) if top.bare.is_result() => Ok(payload(source, Form::Result, whole, top.bare)),
         _ => Ok(plain(source)),
     }
 }
@@ -138,7 +138,7 @@ fn plain(source: &dyn Source) -> Payload<'_> {
 impl TopLevelMembers {
     fn read(&mut self, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
         let Event::StartObject = scanner.next()? else {
-            return Err(ScanError::Syntax { offset: 0, reason: "no object" });
+            return Err(ScanError::Syntax { offset: 0, reason: "expected an object" });
         };
         while let Some(key) = next_key(scanner)? {
             match key.as_str() {
@@ -158,7 +158,7 @@ impl TopLevelMembers {
                     self.method = true;
                     skip(scanner)?;
                 }
-                _ => self.own.read_member(key, scanner)?,
+                _ => self.bare.read_member(key, scanner)?,
             }
         }
         scanner.next()?;
@@ -169,7 +169,7 @@ impl TopLevelMembers {
     }
 }
 
-/// Reads a `result` member; returns its offset and its members, if it is an object.
+/// Reads a `result` member; returns its offset, and its members if it is an object.
 fn read_result(scanner: &mut Scanner<'_>) -> Result<(u64, ResultMembers), ScanError> {
     let outside = scanner.depth();
     let (start, event) = scanner.next_at()?;
@@ -190,9 +190,8 @@ impl ResultMembers {
         match key.as_str() {
             "content" => self.read_content(scanner),
             "structuredContent" => {
-                let span = skip(scanner)?;
-                // `null` means that there is none.
-                self.structured = (span.len() != 4).then_some(span);
+                let (span, is_null) = skip_value(scanner)?;
+                self.structured = (!is_null).then_some(span);
                 Ok(())
             }
             "isError" => {
@@ -214,7 +213,7 @@ impl ResultMembers {
         }
     }
 
-    /// Reads a list of blocks; any other value of `content` means that this is not a tool result.
+    /// Reads a list of blocks; leaves `content` unset for any other value.
     fn read_content(&mut self, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
         let outside = scanner.depth();
         let (start, event) = scanner.next_at()?;
@@ -223,7 +222,7 @@ impl ResultMembers {
         };
         let mut all_blocks = true;
         while scanner.has_element()? == Some(true) {
-            match read_block(scanner, &mut self.claims_content)? {
+            match read_block(scanner, &mut self.has_content_object)? {
                 Some(block) => {
                     self.block_count += 1;
                     if self.blocks.len() < Payload::MAX_BLOCKS {
@@ -239,7 +238,7 @@ impl ResultMembers {
     }
 }
 
-/// The members of a block that are used.
+/// The members of a block that the payload needs.
 #[derive(Default)]
 struct BlockMembers {
     kind: String,
@@ -252,15 +251,15 @@ struct BlockMembers {
     resource: Option<Box<BlockMembers>>,
 }
 
-fn read_block(scanner: &mut Scanner<'_>, claims_content: &mut bool) -> Result<Option<Block>, ScanError> {
+fn read_block(scanner: &mut Scanner<'_>, has_content_object: &mut bool) -> Result<Option<Block>, ScanError> {
     let outside = scanner.depth();
     let (start, event) = scanner.next_at()?;
     let Event::StartObject = event else {
         scanner.skip_to_depth(outside)?;
         return Ok(None);
     };
-    *claims_content = true;
-    let fields = read_fields(scanner, true)?;
+    *has_content_object = true;
+    let fields = read_block_members(scanner, true)?;
     let span = Span { start, end: scanner.position() };
     if fields.kind.is_empty() {
         return Ok(None);
@@ -278,7 +277,7 @@ fn read_block(scanner: &mut Scanner<'_>, claims_content: &mut bool) -> Result<Op
     Ok(Some(Block { span, kind }))
 }
 
-fn read_fields(scanner: &mut Scanner<'_>, outer: bool) -> Result<BlockMembers, ScanError> {
+fn read_block_members(scanner: &mut Scanner<'_>, outer: bool) -> Result<BlockMembers, ScanError> {
     let mut fields = BlockMembers::default();
     while let Some(key) = next_key(scanner)? {
         let outside = scanner.depth();
@@ -298,7 +297,7 @@ fn read_fields(scanner: &mut Scanner<'_>, outer: bool) -> Result<BlockMembers, S
                 }
             }
             Event::StartObject if outer && key == "resource" => {
-                fields.resource = Some(Box::new(read_fields(scanner, false)?));
+                fields.resource = Some(Box::new(read_block_members(scanner, false)?));
             }
             _ => scanner.skip_to_depth(outside)?,
         }
@@ -306,7 +305,7 @@ fn read_fields(scanner: &mut Scanner<'_>, outer: bool) -> Result<BlockMembers, S
     Ok(fields)
 }
 
-/// Returns the next key of the open object, or `None` after its closing bracket.
+/// Returns the next key of the open object, or `None` after its closing brace.
 fn next_key(scanner: &mut Scanner<'_>) -> Result<Option<String>, ScanError> {
     Ok(match scanner.next()? {
         Event::Key(token) => Some(read_text(&token, 1024).text.into()),
@@ -316,16 +315,22 @@ fn next_key(scanner: &mut Scanner<'_>) -> Result<Option<String>, ScanError> {
 
 /// Skips a value and returns its span.
 fn skip(scanner: &mut Scanner<'_>) -> Result<Span, ScanError> {
-    let outside = scanner.depth();
-    let (start, event) = scanner.next_at()?;
-    if let Event::String(token) = event {
-        return Ok(Span { start, end: start + token.length + 2 });
-    }
-    scanner.skip_to_depth(outside)?;
-    Ok(Span { start, end: scanner.position() })
+    Ok(skip_value(scanner)?.0)
 }
 
-/// Returns the inside of the string that is the only member of an object.
+/// Skips a value; returns its span and whether it is `null`.
+fn skip_value(scanner: &mut Scanner<'_>) -> Result<(Span, bool), ScanError> {
+    let outside = scanner.depth();
+    let (start, event) = scanner.next_at()?;
+    let is_null = matches!(event, Event::Null);
+    if let Event::String(token) = event {
+        return Ok((Span { start, end: start + token.length + 2 }, false));
+    }
+    scanner.skip_to_depth(outside)?;
+    Ok((Span { start, end: scanner.position() }, is_null))
+}
+
+/// Returns the inside of the string that is the first member of an object; the caller knows that it is the only one.
 pub(super) fn only_string(scanner: &mut Scanner<'_>) -> Result<Option<Span>, ScanError> {
     let Event::StartObject = scanner.next()? else { return Ok(None) };
     let Some(_) = next_key(scanner)? else { return Ok(None) };

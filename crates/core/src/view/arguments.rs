@@ -129,7 +129,7 @@ impl Arguments {
         }
         if let Some(size) = self.page_size.filter(|size| !(1..=MAX_PAGE_SIZE).contains(size)) {
             return Err(ViewError::bad(format!(
-                "page_size {size} is not possible; it is 1 to {MAX_PAGE_SIZE}"
+                "page_size {size} is out of range; use 1 to {MAX_PAGE_SIZE}"
             )));
         }
         Ok(View::Page { number, size: self.page_size })

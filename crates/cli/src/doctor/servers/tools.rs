@@ -15,7 +15,7 @@ use super::super::check::Check;
 use super::super::configuration::Configuration;
 use super::super::limits;
 
-/// Names shown of a list of tools, which may have hundreds.
+/// The maximum number of tool names to show; a server may have hundreds.
 const MAX_SHOWN_NAMES: usize = 3;
 
 /// Returns the checks of a server that listed its tools.
@@ -38,7 +38,7 @@ pub(super) fn checks(
         1 => "1 tool".to_owned(),
         theirs => format!("{theirs} tools"),
     };
-    let with = if observes { ", only observed" } else { ", including ours" };
+    let with = if observes { " (--observe)" } else { ", including tidegate's" };
     let mut checks = vec![
         Check::fine(subject, format!("starts, {count}, {cost} tokens to list them{with}"))
             .with("tools", theirs)
@@ -79,7 +79,7 @@ fn name_conflicts(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Ch
             match conflict {
                 Conflict::Reader(other) => checks.push(Check::note(
                     subject,
-                    format!("has its own tool {}; ours is called {other}", Handle::DEFAULT_QUERY_TOOL),
+                    format!("has its own tool {}; tidegate's is called {other}", Handle::DEFAULT_QUERY_TOOL),
                 )),
                 Conflict::Arguments(names) => prefixed.push(format!("{name} ({})", names.join(", "))),
                 Conflict::Output => outputs.push(name.to_owned()),
@@ -88,21 +88,23 @@ fn name_conflicts(subject: &str, tools: &[Value], policies: &Policies) -> Vec<Ch
     }
     if !prefixed.is_empty() {
         let text = format!(
-            "tools with arguments named like ours, so ours begin with tg_: {}",
+            "tools that have arguments with the same names as tidegate's, which get the prefix tg_: {}",
             some_names(&prefixed)
         );
         checks.push(Check::note(subject, text));
     }
     if !outputs.is_empty() {
-        let text =
-            format!("tools with their own argument output, which wins over ours: {}", some_names(&outputs));
+        let text = format!(
+            "tools with their own output argument, which replaces tidegate's: {}",
+            some_names(&outputs)
+        );
         checks.push(Check::note(subject, text));
     }
     checks
 }
 
-/// Checks for clients that validate results: a shaped answer has no `structuredContent`, which is an error for a tool
-/// that lists an `outputSchema`.
+/// Returns a failure if the client validates results and its tools list an `outputSchema`: a shaped answer has no
+/// `structuredContent`, so the client would reject it.
 fn validated_schemas(
     subject: &str,
     found: &FoundServer,
@@ -110,9 +112,9 @@ fn validated_schemas(
     configuration: &Configuration,
 ) -> Option<Check> {
     let client = found.client;
-    let kept =
+    let keeps_schema =
         limits::profile(client, configuration).output_schema == tidegate_gate::profile::OutputSchema::Keep;
-    if !kept || !ClientBehavior::of_client(client.client_info_name).checks_schemas {
+    if !keeps_schema || !ClientBehavior::of_client(client.client_info_name).checks_schemas {
         return None;
     }
     let names: Vec<String> = tools
@@ -124,7 +126,7 @@ fn validated_schemas(
         return None;
     }
     let text = format!(
-        "{} validates results against outputSchema, so shaped answers become errors: {}",
+        "{} validates results against outputSchema, so shaped answers of these tools become errors: {}",
         client.title,
         some_names(&names)
     );

@@ -65,7 +65,12 @@ fn a_server_that_never_closes_behind_a_killed_proxy() {
     let place = Place::new();
     let mut session = place.hostile(Mode::NeverCloses, &[]);
     assert_eq!(session.text("echo", json!({"value": "x"})), "x");
-    assert!(processes(&place.mark()) >= 4);
+    // The server answers before the processes it starts have their command lines.
+    let started = Instant::now();
+    while processes(&place.mark()) < 4 {
+        assert!(started.elapsed() < Duration::from_secs(20), "the server did not start its processes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     session.child.kill().unwrap();
     session.child.wait().unwrap();
     place.assert_empty();

@@ -12,8 +12,10 @@ use crate::{
 /// read any part of the rest.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate", version = env!("TIDEGATE_VERSION"))]
-#[command(after_help = "Results are stored in $TIDEGATE_HOME [default: the platform's data folder].\n\n\
-    Examples:\n  tidegate demo\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  tidegate ls")]
+#[command(
+    after_help = "Results are stored in $TIDEGATE_HOME [default: tidegate in the platform's data folder].\n\n\
+    Examples:\n  tidegate demo\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  tidegate ls"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -36,8 +36,8 @@ enum Command {
 
 /// Check the configuration and report every mistake
 ///
-/// Checks the project's tidegate.toml and the user's, or only FILE. Reports each mistake as file:line:column, with the
-/// line. Exits with 2 if there is a mistake.
+/// Checks the project's tidegate.toml and the user's, or only FILE. Reports each mistake with its file:line:column and
+/// the text of that line. Exits with 2 if there is a mistake.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate config check\n  tidegate config check ./tidegate.toml --format json"

@@ -31,9 +31,9 @@ use servers::{Server, Start};
 /// Check that everything works, and show how to fix what does not
 ///
 /// Checks the program, the configuration, the store and the files of every known client, and starts each wrapped server
-/// as its client would, to see that it answers and what its tools cost. A server in a project's file is started only if
-/// tidegate install wrote its entry, or --server names it. Changes nothing and stores nothing. Lines begin with ✓ (fine),
-/// · (note), ! (warning) or ✗ (failure). Exits with 1 if there is a failure.
+/// as its client would, to see whether it answers and what its tools cost. A server in a project's file is started only
+/// if `tidegate install` wrote its entry, or --server names it. Changes nothing and stores nothing. Lines begin with
+/// ✓ (fine), · (note), ! (warning) or ✗ (failure). Exits with 1 if there is a failure.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate doctor\n  tidegate doctor --client claude-code --server github\n  \

@@ -16,8 +16,9 @@ use crate::ui;
 
 /// Read a part of a stored result
 ///
-/// Takes the same arguments as result_query: at most one view. The answer fits the budget. Without a view, prints the
-/// summary.
+/// Takes the same arguments as result_query: at most one of --page, --path, --jq, --sql, --grep, --lines, --range and
+/// --mode. Without any of them, prints page 1 if --fields or --page-size is given, otherwise the summary. The answer
+/// fits the budget.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate query list_issues-3f9c2kq7m0xw --page 2\n  \
     tidegate query list_issues-3f9c2kq7m0xw --jq '.[] | select(.state == \"open\") | .title'\n  \
@@ -70,7 +71,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FROM-TO")]
     range: Option<String>,
 
-    /// Show the summary, or the full result up to the tool's cap: summary or full
+    /// What to show: summary, or full for the whole result, up to the tool's cap_tokens
     #[arg(long)]
     mode: Option<String>,
 

@@ -20,10 +20,10 @@ use table::{Scan, ToolResults};
 
 /// Show which tools return large results
 ///
-/// Reads the calls that tidegate run recorded; tidegate run --observe measures a server without changing anything. With
-/// --probe, starts a server instead, measures its tool list, and calls each tool that is marked read-only and whose schema
-/// has a value (const, default, example or enum) for every required argument. With --probe, --server is the server's name
-/// in the table.
+/// Reads the calls that `tidegate run` recorded; `tidegate run --observe` measures a server without changing anything.
+/// With --probe, starts a server instead, measures its tool list, and calls each tool that is marked read-only and
+/// whose schema has a value (const, default, example or enum) for every required argument. With --probe, --server sets
+/// the server's name in the table.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate scan\n  tidegate scan --server github --since 7d\n  \
     tidegate scan --probe -- npx -y @modelcontextprotocol/server-memory")]

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     stats: bool,
 
-    /// Store the result, so that tidegate query can read any part of it
+    /// Store the result, so that `tidegate query` can read any part of it
     #[arg(long)]
     keep: bool,
 }

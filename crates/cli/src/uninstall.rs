@@ -16,9 +16,10 @@ use crate::ui;
 
 /// Remove tidegate from your MCP servers
 ///
-/// Restores a file that has not changed since `tidegate install`, byte for byte. In any other file, removes tidegate from
-/// each server and keeps everything else. If the record of a server is missing, because the server was renamed or the data
-/// folder was deleted, its entry is enough to unwrap it. Keeps the record of a file that is missing.
+/// Restores byte for byte each file that has not changed since `tidegate install`. In any other file, removes tidegate
+/// from each server and keeps everything else. If install's record of a server is missing, because the server was
+/// renamed or the data folder was deleted, unwraps the server from its entry alone, if possible. If a file is missing,
+/// keeps its record for a later uninstall.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate uninstall --dry-run\n  tidegate uninstall --server github\n  \
     tidegate uninstall --yes")]

@@ -1,6 +1,6 @@
-//! The value of every key in effect for one server, tool and client, and where each value comes from.
+//! The values in effect for one server, tool and client, one per key, and where each comes from.
 //!
-//! The values shown here make the same policy and profile that `tidegate run` works with; a test holds them to that.
+//! These values give the same policy and profile that `tidegate run` works with; a test checks this.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::locate::path_variable;
 use crate::resolve::Config;
 use crate::value::{Value, client_value, set_rule};
 
-/// What the values are asked for; an absent name means any.
+/// The server, tool and client that the values are for; `None` means any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'s> {
     /// The server, by the name of its section.
@@ -41,7 +41,7 @@ pub struct Override {
 pub struct EffectiveValue<'c> {
     /// The key.
     pub key: &'static Key,
-    /// The value; `None` if it is not a single one.
+    /// The value; `None` if there is no fixed one, as for a default that is chosen for each result.
     pub value: Option<Value>,
     /// Where it comes from.
     pub origin: Origin<'c>,
@@ -78,7 +78,7 @@ pub struct Effective<'c> {
     pub rules: Vec<EffectiveValue<'c>>,
     /// The settings for the client.
     pub client: Vec<EffectiveValue<'c>>,
-    /// The store.
+    /// The settings for the store.
     pub store: Vec<EffectiveValue<'c>>,
 }
 
@@ -98,7 +98,7 @@ impl<'c> Effective<'c> {
         let rules = Key::in_group(KeyGroup::Rules).map(|key| {
             overridden(key)
                 .or_else(|| first_setting(&sections, key))
-                .or_else(|| set_for_client(&client, key))
+                .or_else(|| client_setting(&client, key))
                 .unwrap_or_else(|| EffectiveValue::default_of(key))
         });
         let rules = rules.collect();
@@ -111,7 +111,7 @@ impl<'c> Effective<'c> {
         Self { config, subject, rules, store: store.collect(), client }
     }
 
-    /// Returns the policy that the rules make.
+    /// Returns the policy that results from the rules.
     pub fn policy(&self) -> Policy {
         let mut run = Rules::default();
         // The policy itself applies defaults and the client's values.
@@ -154,12 +154,12 @@ fn first_setting<'c>(
     sections
         .iter()
         .find_map(setting)
-        .map(|(file, section, setting)| EffectiveValue::set_in(file, section, setting))
+        .map(|(file, section, setting)| EffectiveValue::from_setting(file, section, setting))
 }
 
 fn store_value<'c>(config: &'c Config, key: &'static Key) -> Option<EffectiveValue<'c>> {
     let (file, section, setting) = config.store_setting(key.name)?;
-    Some(EffectiveValue::set_in(file, section, setting))
+    Some(EffectiveValue::from_setting(file, section, setting))
 }
 
 fn client_values<'c>(config: &'c Config, name: &str) -> Vec<EffectiveValue<'c>> {
@@ -175,8 +175,8 @@ fn client_values<'c>(config: &'c Config, name: &str) -> Vec<EffectiveValue<'c>> 
 }
 
 /// Returns what a file sets for the client, which applies where no rule sets the key. `max_bytes` is different: the
-/// smaller one of rule and client applies.
-fn set_for_client<'c>(client: &[EffectiveValue<'c>], key: &'static Key) -> Option<EffectiveValue<'c>> {
+/// smaller of the rule's and the client's value applies.
+fn client_setting<'c>(client: &[EffectiveValue<'c>], key: &'static Key) -> Option<EffectiveValue<'c>> {
     let is_same_key =
         |effective: &&EffectiveValue<'c>| effective.key.name == key.name && key.name != "max_bytes";
     let set = client.iter().find(is_same_key).filter(|set| matches!(set.origin, Origin::File { .. }))?;
@@ -195,7 +195,7 @@ fn store_folder<'c>(config: &'c Config, key: &'static Key) -> EffectiveValue<'c>
 }
 
 impl<'c> EffectiveValue<'c> {
-    fn set_in(file: &'c ConfigFile, section: &'c Section, setting: &'c Setting) -> Self {
+    fn from_setting(file: &'c ConfigFile, section: &'c Section, setting: &'c Setting) -> Self {
         let origin = Origin::File { file, section, line: setting.line };
         Self { key: setting.key, value: Some(setting.value.clone()), origin }
     }

@@ -48,14 +48,14 @@ fn check_id(seen: Option<&[u8]>, message: &[u8]) {
     else {
         return;
     };
-    let short = members.iter().all(|members| members.len() <= skim::MEMBERS);
+    let short = members.iter().all(|members| members.len() <= skim::MAX_MEMBERS);
     let ids: Vec<&[u8]> = members
         .iter()
         .flatten()
         .filter(|member| member.key == "id")
         .map(|member| &message[member.value.clone()])
         .collect();
-    if !short || ids.iter().any(|id| id.len() > skim::HEAD) {
+    if !short || ids.iter().any(|id| id.len() > skim::MAX_HEAD_BYTES) {
         return;
     }
     let value = |json: &[u8]| serde_json::from_slice::<Value>(json).expect("an id is a value");

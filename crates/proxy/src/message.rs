@@ -75,7 +75,7 @@ impl MessageHead {
         let value = |key: &str| message.member(key).map(|member| member.value.clone());
         let method = message.member("method").and_then(|member| match member.head.len() {
             // A name this long is no method that tidegate knows, but it is one.
-            skim::HEAD.. if member.head[0] == b'"' => Some(SmallVec::new()),
+            skim::MAX_HEAD_BYTES.. if member.head[0] == b'"' => Some(SmallVec::new()),
             length => raw::text(&member.head, &(0..length)).map(|name| SmallVec::from_slice(name.as_bytes())),
         });
         let id = message.member("id");

@@ -18,10 +18,10 @@ pub enum ServeError {
     #[error(
         "{0} can be reached from other machines; listen on 127.0.0.1, and put `tidegate run --http` in front for remote clients"
     )]
-    Open(SocketAddr),
+    NotLoopback(SocketAddr),
     /// The address could not be bound.
     #[error("cannot listen on {0}: {1}")]
-    Address(SocketAddr, #[source] std::io::Error),
+    Bind(SocketAddr, #[source] std::io::Error),
     /// The crate was built without the feature `http`.
     #[error("this server was built without HTTP; build it with the feature `http` of tidegate-sdk")]
     NoHttp,
@@ -57,9 +57,9 @@ async fn over_http(address: SocketAddr, server: impl ServerHandler) -> Result<()
     use tokio::net::TcpListener;
 
     if !address.ip().is_loopback() {
-        return Err(ServeError::Open(address));
+        return Err(ServeError::NotLoopback(address));
     }
-    let bind_error = |error| ServeError::Address(address, error);
+    let bind_error = |error| ServeError::Bind(address, error);
     let listener = TcpListener::bind(address).await.map_err(bind_error)?;
     let bound = listener.local_addr().map_err(bind_error)?;
     crate::totals::say(&format!("listening on http://{bound}/mcp"));

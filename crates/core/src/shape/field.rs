@@ -22,7 +22,7 @@ pub(crate) enum FieldKind {
     Time,
     /// Different in every record, and short.
     Identifier,
-    /// Words.
+    /// Free text.
     Text,
     /// A list; its length is the statistic.
     List,
@@ -36,18 +36,18 @@ pub(crate) enum FieldKind {
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub(crate) node: NodeId,
-    /// Which element, if the field is one element of short lists of numbers.
+    /// The position, if the field is one position of short lists of numbers, such as the first of each pair.
     pub(crate) position: Option<usize>,
     /// The path from the record.
     pub(crate) path: String,
     pub(crate) kind: FieldKind,
-    /// How many values there would be if no object lacked it.
+    /// How many values there would be if every object had this field.
     pub(crate) expected: u64,
     /// How useful its statistics are.
     pub(crate) score: f64,
     /// Whether each record has at most one value here.
     pub(crate) single: bool,
-    /// How many objects with several members are between the record and it.
+    /// How many objects with several members lie between the record and this field.
     pub(crate) depth: usize,
 }
 
@@ -91,7 +91,7 @@ struct FieldCollector<'p> {
 }
 
 impl FieldCollector<'_> {
-    fn walk(&mut self, at: NodeId, single: bool, choices: usize, depth: usize) {
+    fn walk(&mut self, at: NodeId, single: bool, field_depth: usize, depth: usize) {
         // The statistics of lists of lists of lists stop at the third level.
         if depth > MAX_FIELD_DEPTH || self.profile.path(self.record, at).ends_with("[][][]") {
             return;
@@ -105,17 +105,17 @@ impl FieldCollector<'_> {
             }
             let keyed = matches!(child.step, PathStep::Key(_));
             let expected = if keyed { objects } else { child.seen() };
-            self.add(id, expected, single && keyed, choices + branching);
-            self.walk(id, single && keyed, choices + branching, depth + 1);
+            self.add(id, expected, single && keyed, field_depth + branching);
+            self.walk(id, single && keyed, field_depth + branching, depth + 1);
         }
     }
 
     fn add(&mut self, id: NodeId, expected: u64, single: bool, depth: usize) {
         let node = self.profile.node(id);
-        // The elements of a tuple are fields by position.
-        let tuple = node.parent.is_some_and(|parent| is_tuple(self.profile.node(parent)))
+        // The elements of a tuple have been added already, one field per position.
+        let in_tuple = node.parent.is_some_and(|parent| is_tuple(self.profile.node(parent)))
             && node.step == PathStep::Items;
-        let Some(kind) = kind_of(node, expected).filter(|_| !tuple) else { return };
+        let Some(kind) = kind_of(node, expected).filter(|_| !in_tuple) else { return };
         let path = self.profile.path(self.record, id);
         let mut field = Field { node: id, position: None, path, kind, expected, score: 0.0, single, depth };
         field.score = score(&field, node);
@@ -181,8 +181,8 @@ fn kind_of_values(node: &PathNode, expected: u64) -> FieldKind {
     let empty = node.lengths.as_ref().map_or(0, |lengths| lengths.empty);
     let numeric = node.numbers.as_ref().is_some_and(|numbers| {
         // Integers this large are identifiers, not quantities.
-        let names = numbers.max > 9e15 && numbers.integers == numbers.count;
-        numbers.count * 10 >= (values - empty) * 9 && numbers.count * 2 > values && !names
+        let are_identifiers = numbers.max > 9e15 && numbers.integers == numbers.count;
+        numbers.count * 10 >= (values - empty) * 9 && numbers.count * 2 > values && !are_identifiers
     });
     if numeric {
         return FieldKind::Number;

@@ -8,11 +8,11 @@ use tidegate_core::source::{Source, Span};
 use super::{ByteRange, text};
 
 /// The most bytes held of a value: enough for every id and method.
-pub const HEAD: usize = 1024;
+pub const MAX_HEAD_BYTES: usize = 1024;
 /// The most members of one message that are held; those of the protocol are few.
-pub const MEMBERS: usize = 64;
+pub const MAX_MEMBERS: usize = 64;
 /// The most messages of one batch; a longer batch is refused.
-pub const MESSAGES: usize = 1000;
+pub const MAX_MESSAGES: usize = 1000;
 /// The byte order mark, which some programs write first.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes that are read at a time from a source.
@@ -106,7 +106,7 @@ impl Skim {
 
     fn keep(&mut self, bytes: &[u8]) {
         if self.keeps {
-            let room = HEAD - self.head.len().min(HEAD);
+            let room = MAX_HEAD_BYTES - self.head.len().min(MAX_HEAD_BYTES);
             self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
     }
@@ -213,7 +213,7 @@ impl Skim {
         if self.depth == self.level && byte == b'}' {
             self.end_member();
             self.message.place.end = self.at + 1;
-            self.broken |= self.messages.len() >= MESSAGES;
+            self.broken |= self.messages.len() >= MAX_MESSAGES;
             self.messages.push(std::mem::take(&mut self.message));
         }
         self.keep(&[byte]);
@@ -225,7 +225,7 @@ impl Skim {
         self.keeps = false;
         if let Some(start) = self.value.take()
             && self.phase == Phase::Value
-            && self.message.members.len() < MEMBERS
+            && self.message.members.len() < MAX_MEMBERS
         {
             let key = std::mem::take(&mut self.key);
             self.message.members.push(Skimmed { key, value: start..self.last, head });

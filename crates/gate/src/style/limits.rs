@@ -1,10 +1,10 @@
-//! The hard limits of the response contract: a JSON value cut down until every array, string, log and nesting is
-//! within its limit and the whole within its bytes, with a mark wherever something was cut.
+//! The hard limits of the response contract. A JSON value is cut down until its arrays, strings, logs and nesting are
+//! within their limits and the whole is within its byte limit, with a mark wherever something was cut.
 //!
 //! An array that is too long becomes `{"items": [...], "totalCount": n, "showing": k}`; a string that is too long
-//! ends with `...`; a text of too many lines keeps its first and last with the number between; what is nested too
-//! deep is named by its size. If the whole is still too large, the limits are halved until it is not. Numbers, the order
-//! of keys and duplicate keys stay as written.
+//! ends with `...`; a text of too many lines keeps its first and last lines, with the number of omitted lines between
+//! them; a container that is nested too deep is replaced by its size. If the whole is still too large, the limits are
+//! halved until it fits. Numbers, the order of keys and duplicate keys stay as written.
 //!
 //! ```
 //! use tidegate_gate::style::limits::HardLimits;
@@ -22,19 +22,19 @@ use tidegate_core::text::Text;
 use super::{cut, quoted};
 use crate::raw::{self, ByteRange};
 
-/// The most elements of one container that are read; more than any limit shows.
-const MAX_READ_ELEMENTS: usize = 512;
-/// The most values that are read of one document.
+/// The maximum number of elements read from one container; more than `array_items` may be.
+const MAX_READ_ELEMENTS: usize = 1_024;
+/// The maximum number of values read from one document.
 const MAX_READ_VALUES: usize = 20_000;
-/// The fewest characters that a key or a number is cut to.
+/// Keys and numbers are never cut to fewer characters than this.
 const MIN_NAME_CHARS: usize = 40;
 
 /// The most that a response may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HardLimits {
-    /// Bytes of the whole.
+    /// Bytes of the whole response.
     pub bytes: Bytes,
-    /// Containers inside one another.
+    /// Levels of nested containers.
     pub depth: usize,
     /// Elements of an array.
     pub array_items: usize,
@@ -50,14 +50,14 @@ impl Default for HardLimits {
     }
 }
 
-/// A value, as far as it is needed.
+/// A JSON value, read only as far as needed.
 enum Value<'j> {
     /// A number, `true`, `false` or `null`, as written.
     Literal(&'j str),
     String(String),
     Array(Elements<Value<'j>>),
     Object(Elements<(String, Value<'j>)>),
-    /// A container that is nested too deep; its size in bytes.
+    /// A container that was not read, because it is nested too deep or too many values precede it; its size in bytes.
     Unread(usize),
 }
 
@@ -68,7 +68,7 @@ struct Elements<T> {
 }
 
 impl HardLimits {
-    /// Returns a JSON value cut down to the limits; `None` where the text is no JSON value.
+    /// Returns a JSON value cut down to the limits; `None` if the text is not a JSON value.
     pub fn apply(&self, json: &str) -> Option<String> {
         serde_json::from_str::<IgnoredAny>(json).ok()?;
         let mut reader = Reader { json, max_depth: self.depth, values_left: MAX_READ_VALUES };
@@ -117,7 +117,7 @@ impl HardLimits {
     }
 
     fn write_object(&self, members: &Elements<(String, Value<'_>)>, out: &mut String) {
-        // Keys are structure, not a list: they are cut only where the bytes demand it.
+        // Members are structure, not a list: they are left out only if the byte limit requires it.
         let shown = if self.array_items == 0 { 0 } else { members.read.len() };
         out.push('{');
         for (index, (key, member)) in members.read[..shown].iter().enumerate() {
@@ -151,7 +151,7 @@ impl HardLimits {
     }
 }
 
-/// Says how large a value is that is not shown.
+/// Returns the mark for a value that is not shown, with its size.
 fn truncated(bytes: usize) -> String {
     format!("\"[truncated: {bytes} bytes]\"")
 }

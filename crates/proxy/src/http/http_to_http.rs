@@ -1,5 +1,5 @@
-//! HTTP clients in front of an HTTP server: requests and responses are forwarded with their headers, status and events, and
-//! only what the gate edits changes.
+//! The proxy between HTTP clients and an HTTP server: requests and responses are forwarded with their headers, status
+//! and events, and nothing changes except what the gate edits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,13 +25,13 @@ use crate::link::Link;
 use crate::message::ParsedLine;
 use crate::spool::{Message, Received};
 
-/// How many sessions are remembered; of a forgotten one only the name of the client is lost.
+/// The maximum number of sessions remembered; when one is forgotten, only its client's name is lost.
 const MAX_SESSIONS: usize = 10_000;
 
-/// A front for a server over HTTP.
+/// The proxy in front of an HTTP server.
 pub struct HttpToHttp {
     remote: Remote,
-    /// Makes the conversation with a new client.
+    /// Creates the link for a new client.
     link: Box<dyn Fn() -> Link + Send + Sync>,
     sessions: Mutex<HashMap<String, Arc<Link>>>,
     /// Whether the `Authorization` header of clients is forwarded.
@@ -39,7 +39,7 @@ pub struct HttpToHttp {
 }
 
 impl HttpToHttp {
-    /// Returns a front for a server; `link` makes the conversation with a new client.
+    /// Returns the proxy for a server; `link` creates the link for a new client.
     pub fn new(remote: Remote, forward_auth: bool, link: impl Fn() -> Link + Send + Sync + 'static) -> Self {
         Self { remote, link: Box::new(link), sessions: Mutex::default(), forward_auth }
     }
@@ -85,7 +85,7 @@ impl HttpToHttp {
             Ok(response) => {
                 self.respond(response, exchange, &link, session, parts.method == Method::DELETE).await
             }
-            Err(error) => unreachable(&exchange, &error),
+            Err(error) => unreachable_server(&exchange, &error),
         }
     }
 
@@ -160,7 +160,7 @@ fn without_hop_headers(mut headers: HeaderMap) -> HeaderMap {
 async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Arc<Link>) -> Response<Body> {
     parts.headers.remove(CONTENT_LENGTH);
     match exchange::read_response(body, exchange.limits()).await {
-        // A body that is not forwarded, such as an error page that is no message, is sent unchanged.
+        // If the gate forwards nothing, as for an error page that is not a message, the body is sent unchanged.
         Ok(Received::Message(Message::Memory(bytes))) => {
             let unchanged = Bytes::from(bytes);
             let message = Message::Memory(unchanged.to_vec());
@@ -181,13 +181,13 @@ async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Arc<Link>) -> R
             exchange::json(StatusCode::BAD_GATEWAY, bytes)
         }
         Err(_) => {
-            let answers = exchange.end("the response of the server broke off; a tool may have run");
+            let answers = exchange.end("the server's response broke off; a tool may have run");
             exchange::json(StatusCode::BAD_GATEWAY, answers.concat())
         }
     }
 }
 
-/// Forwards events one by one, with what the gate edits changed.
+/// Forwards events one by one, as edited by the gate.
 async fn relay_events(
     mut body: Incoming,
     sender: tokio::sync::mpsc::Sender<Piece>,
@@ -239,7 +239,7 @@ async fn relay_event(mut event: Event, exchange: &Arc<Link>) -> Option<Piece> {
     }
 }
 
-fn unreachable(exchange: &Link, error: &RemoteError) -> Response<Body> {
+fn unreachable_server(exchange: &Link, error: &RemoteError) -> Response<Body> {
     let reason = format!("the server could not be reached ({})", causes(error));
     match exchange.end(&reason).as_slice() {
         [] => failure(StatusCode::BAD_GATEWAY, -32000, &reason),

@@ -1,7 +1,7 @@
 //! Stores a result: writes its chunks in as many transactions as its size needs, and makes it visible in the last.
 //!
-//! Invariants: a result is durable and complete before anybody can open it; equal bytes of one owner are stored once; nothing
-//! is left of a result that could not be stored, or a sweep removes it.
+//! Invariants: a result is durable and complete before anybody can open it; equal bytes of one owner are stored once;
+//! whatever was written of a result that could not be stored is removed, at the latest by a sweep.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tidegate_core::source::Source;
@@ -81,7 +81,7 @@ fn rewrite_chunks(
     }
 }
 
-/// Finds the body of an owner with a hash: its id, its bytes and its stored bytes.
+/// Finds the owner's body with this hash; returns its id, its size in bytes and its stored size in bytes.
 fn stored_body(
     connection: &Connection,
     new: &NewArtifact<'_>,
@@ -160,8 +160,8 @@ struct BodyWriter<'w, 'n> {
 impl BodyWriter<'_, '_> {
     /// Writes all chunks and the artifact.
     ///
-    /// A body that needs several transactions gets the artifact in one more, so that little is left to write after
-    /// `describe`, which may take longer than writing the chunks.
+    /// If a body needs several transactions, the artifact is written in one of its own, so that little is left to write
+    /// after `describe`, which may take longer than writing the chunks.
     fn write_all(
         &mut self,
         packer: &mut Packer<'_>,
@@ -231,7 +231,7 @@ impl BodyWriter<'_, '_> {
         Ok(BodyRef(transaction.last_insert_rowid()))
     }
 
-    /// Refuses what would exceed a quota, even after a sweep.
+    /// Fails if `size` more bytes would exceed a quota even after a sweep.
     fn check_quotas(&self, connection: &mut Connection, size: u64, now: Millis) -> Result<(), StoreError> {
         let quotas = self.store.quotas;
         let exceeded = |connection: &Connection| -> Result<Option<StoreError>, StoreError> {

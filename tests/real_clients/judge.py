@@ -102,7 +102,7 @@ def envelope(tool: str, step: dict) -> list[str]:
     if not first:
         return [f"no first line with the handle; the model saw {_shown(step)}"]
     found = []
-    if f"\nRead more with {QUERY}; do not call {tool} again." not in text:
+    if f"\nRead the rest with {QUERY}; no need to repeat this call." not in text:
         found.append(f"no sentence that says to read more with {QUERY}")
     if not re.search(rf'(?m)^next: {QUERY} \{{"id":"{re.escape(first[1])}".*\}}|^end of the complete result$', text):
         found.append(f"no last line with the next call; the model saw {_shown(step)}")

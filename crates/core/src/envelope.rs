@@ -100,7 +100,7 @@ pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
     let mut out = format!("{tool} {verb} {} ({}). ", frame.what, call.size);
     match state {
         State::Kept(kept) => out.push_str(&format!(
-            "Complete result: \"{name}\" ({kept}).\nRead more with {query_tool}; do not call {tool} again."
+            "Complete result: \"{name}\" ({kept}).\nRead the rest with {query_tool}; no need to repeat this call."
         )),
         State::Lost(why) => out.push_str(&format!(
             "The tool did run, but its complete result could not be kept: {why}.\n\

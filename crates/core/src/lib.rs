@@ -47,6 +47,7 @@ pub mod measure;
 pub mod outline;
 mod pattern;
 pub mod payload;
+pub mod plain_name;
 mod profile;
 mod quantity;
 pub mod quote;

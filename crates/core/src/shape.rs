@@ -157,6 +157,12 @@ impl<'p> Prepared<'p> {
         Ok(Self { payload, text, recognised, cost: OnceCell::new() })
     }
 
+    /// Returns a result without reading its text, which can then be read by line and by byte: for a text on which
+    /// [`Prepared::with_hints`] failed.
+    pub fn unread(payload: &'p Payload<'p>, text: Option<&'p Text<'p>>) -> Self {
+        Self { payload, text, recognised: None, cost: OnceCell::new() }
+    }
+
     /// Returns what the whole result costs. It is counted on the first call only, unless another meter is asked for.
     ///
     /// # Errors
@@ -288,6 +294,7 @@ impl Shaper<'_> {
             mixed::compose(self.payload, budget, &mut draft)?;
             match recognised {
                 Some(recognised) => recognised.compose(&arguments, &mut draft)?,
+                None if self.prepared.text.is_some() => describe_unread_text(&mut draft),
                 None => describe_blocks(self.payload, &mut draft),
             }
             let shaped = self.finish_draft(recognised, draft)?;
@@ -355,6 +362,14 @@ impl Shaper<'_> {
         let budget = &self.request.budget;
         (shaped.shaped.tokens - budget.tokens).0 + (shaped.shaped.bytes - budget.bytes).0
     }
+}
+
+/// A result whose text was not read.
+fn describe_unread_text(draft: &mut Draft<'_>) {
+    draft.frame.what = "a text that tidegate failed to summarize".into();
+    draft.frame.below = "nothing of it".into();
+    draft.frame.next =
+        ["\"lines\":\"1-40\"", "\"grep\":\"text\"", "\"range\":\"0-1000\""].map(str::to_owned).into();
 }
 
 /// A result without any text.

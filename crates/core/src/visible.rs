@@ -33,6 +33,11 @@ pub fn text(text: &str) -> String {
     out
 }
 
+/// Returns a text with hidden characters escaped; almost always the same one.
+pub(crate) fn escaped(text: String) -> String {
+    if text.chars().any(is_hidden) { self::text(&text) } else { text }
+}
+
 /// Returns a text on one line: runs of white space become one space, hidden characters are escaped.
 pub fn line(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");

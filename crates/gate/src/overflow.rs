@@ -6,6 +6,7 @@
 
 use std::cell::OnceCell;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -63,6 +64,13 @@ pub(crate) struct Shaped {
     pub(crate) stored_bytes: u64,
 }
 
+/// Whether the text of a result is read before an answer is composed.
+#[derive(Clone, Copy)]
+enum Prepare {
+    Read,
+    Unread,
+}
+
 /// The size from which a result is stored on a second thread while it is read.
 const MIN_PARALLEL_BYTES: u64 = 256 * 1024;
 
@@ -70,12 +78,24 @@ const NO_COST: Cost = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0
 
 impl Overflow<'_> {
     /// Stores the result, and answers with what fits.
+    ///
+    /// If the engine panics, the result is stored all the same, and the answer has a plain frame.
     pub(crate) fn shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Shaped {
-        self.try_shape(payload, body)
-            .unwrap_or_else(|error| Shaped::unreadable(self.caller, self.called, &error))
+        let shape = |prepare| catch_unwind(AssertUnwindSafe(|| self.try_shape(payload, body, prepare)));
+        let shaped = shape(Prepare::Read).or_else(|_| shape(Prepare::Unread));
+        match shaped {
+            Ok(Ok(shaped)) => shaped,
+            Ok(Err(error)) => Shaped::unreadable(self.caller, self.called, &error),
+            Err(_) => Shaped::failed(self.caller, self.called),
+        }
     }
 
-    fn try_shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> io::Result<Shaped> {
+    fn try_shape(
+        &self,
+        payload: &Payload<'_>,
+        body: &(dyn Source + Sync),
+        prepare: Prepare,
+    ) -> io::Result<Shaped> {
         let text = payload.joined_text();
         let text = text.as_ref();
         let new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
@@ -93,11 +113,16 @@ impl Overflow<'_> {
             })
         };
         let read = move || {
-            let prepared = Prepared::with_hints(payload, text, &self.policy.hints)?;
+            let prepared = match prepare {
+                Prepare::Read => Prepared::with_hints(payload, text, &self.policy.hints)?,
+                Prepare::Unread => Prepared::unread(payload, text),
+            };
             let outline = prepared.outline()?;
             let description = UserStore::description(&outline, self.raw_cost(&prepared)?.tokens.0);
-            // A store that failed meanwhile needs no description.
+            // A store that failed meanwhile needs no description. `drop` moves the sender into this closure: a panic
+            // here must end the wait of the store.
             let _ = described.send(description);
+            drop(described);
             let shaped = self.kept(&prepared, &outline, id)?;
             io::Result::Ok((prepared, shaped))
         };
@@ -306,6 +331,8 @@ impl Shaped {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use serde_json::Value;
     use tidegate_store::ArtifactStore;
     use tidegate_testkit::{make, sample};
@@ -316,6 +343,16 @@ mod tests {
 
     /// Shapes a result in a style, and returns the answer with what is in the store then.
     fn shape(place: StoreLocation, rules: Rules, style: Style, body: &[u8]) -> (Shaped, u64) {
+        shape_payload(place, rules, style, &Payload::read_result(&body).unwrap(), body)
+    }
+
+    fn shape_payload(
+        place: StoreLocation,
+        rules: Rules,
+        style: Style,
+        payload: &Payload<'_>,
+        body: &[u8],
+    ) -> (Shaped, u64) {
         let keep = UserStore::of_user(place);
         let caller = Caller::unknown(Vec::new());
         let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
@@ -331,7 +368,7 @@ mod tests {
             attached: false,
             ceiling: None,
         };
-        let shaped = overflow.shape(&Payload::read_result(&body).unwrap(), &body);
+        let shaped = overflow.shape(payload, &body);
         let stored = keep.open().map_or(0, |opened| opened.store.usage().unwrap().artifacts);
         (shaped, stored)
     }
@@ -360,6 +397,41 @@ mod tests {
                 assert!(shaped.artifact.is_some() && shaped.stored_bytes > 0);
                 assert!(shaped.sent.tokens.0 <= 2000 && shaped.result.len() <= 10_240);
             }
+        }
+    }
+
+    /// A source that panics once, on the first read after its flag is set.
+    struct PanicsOnce<'b>(&'b [u8], AtomicBool);
+
+    impl Source for PanicsOnce<'_> {
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.1.swap(false, Ordering::Relaxed) {
+                panic!("the engine failed");
+            }
+            (&self.0).read_at(offset, buffer)
+        }
+    }
+
+    #[test]
+    fn a_result_on_which_the_engine_panics_is_stored() {
+        for issues in [100, 3000] {
+            let body = make::text_result(&sample::issues(issues));
+            let source = PanicsOnce(&body, AtomicBool::new(false));
+            let payload = Payload::read_result(&source).unwrap();
+            source.1.store(true, Ordering::Relaxed);
+            let (shaped, stored) =
+                shape_payload(StoreLocation::Memory, Rules::default(), Style::Overview, &payload, &body);
+            assert_eq!((shaped.step, stored), ("overview", 1));
+            let text = text(&shaped);
+            assert!(text.starts_with("list returned a text that tidegate failed to summarize ("), "{text}");
+            assert!(
+                text.contains("Complete result: \"list-") && text.contains("\"lines\":\"1-40\""),
+                "{text}"
+            );
         }
     }
 

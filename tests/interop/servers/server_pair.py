@@ -112,7 +112,7 @@ class ServerPair:
         problem = ""
         if not found:
             problem = f"no handle in the first line: {shortened(lines[0])}"
-        elif not any(line.startswith("Read more with result_query") for line in lines[1:2]):
+        elif not any(line.startswith("Read the rest with result_query") for line in lines[1:2]):
             problem = f"the second line is {shortened(lines[1:2])}"
         elif not lines[-1].startswith(named):
             problem = f"the last line is {shortened(lines[-1])}"

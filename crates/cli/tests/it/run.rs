@@ -276,7 +276,7 @@ fn an_upstream_tool_of_our_name_keeps_it() {
     session.request("tools/list", json!({}));
     assert_eq!(session.text("result_query", json!({})), "the upstream's own");
     let text = session.text("rows", json!({"n": 300}));
-    assert!(text.contains("Read more with tidegate_result_query"), "{text}");
+    assert!(text.contains("Read the rest with tidegate_result_query"), "{text}");
     assert!(text.contains("\nnext: tidegate_result_query {"), "{text}");
     let page = session.text("tidegate_result_query", json!({"id": handle(&text), "page": 1}));
     assert!(page.contains("issue 1"), "{page}");

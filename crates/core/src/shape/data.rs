@@ -17,7 +17,7 @@ use crate::lines::Lines;
 use crate::profile::PathStep;
 use crate::records::Notation;
 use crate::text::Text;
-use crate::{visible, write};
+use crate::{plain_name, visible, write};
 
 /// The maximum number of lists that are shown.
 const MAX_TABLES: usize = 4;
@@ -114,9 +114,7 @@ fn write_tables(
 }
 
 fn below(table: &Table<'_>, seen: &rows::ShownCounts) -> String {
-    let path =
-        if table.path.is_empty() { String::new() } else { format!(" of {}", visible::cut(&table.path, 60)) };
-    let all = format!("{}{path}", write::plural(table.count, table.noun()));
+    let all = format!("{}{}", write::plural(table.count, table.noun()), plain_name::of_path(&table.path));
     match seen.records {
         0 => format!("statistics of {all}"),
         every if every == table.count => format!("statistics of {all}, and each of them thinned"),
@@ -147,7 +145,8 @@ fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
         }
         Some(table) => {
             let records = write::plural(table.count, table.noun());
-            format!("an object of {keys} with {records} in {}{nesting}", visible::cut(&table.path, 60))
+            let place = if plain_name::is_plain_path(&table.path) { &table.path } else { "a list" };
+            format!("an object of {keys} with {records} in {place}{nesting}")
         }
         None if root.types.objects > 0 => format!("an object of {keys}{nesting}"),
         None => format!("a JSON value{nesting}"),
@@ -159,6 +158,12 @@ fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
     draft.frame.next = next_steps(tables.first());
 }
 
+/// Returns whether a path may stand outside the fence and is a jq path when a dot is put before it.
+fn is_plain_jq(path: &str) -> bool {
+    let is_step = |part: &str| plain_name::is_plain(part.trim_end_matches("[]"));
+    path.is_empty() || plain_name::is_plain_path(path) && path.split('.').all(is_step)
+}
+
 /// Returns the arguments of calls that read on: pages of the main list, or parts by path.
 fn next_steps(main: Option<&Table<'_>>) -> Vec<String> {
     let Some(table) = main else {
@@ -168,13 +173,11 @@ fn next_steps(main: Option<&Table<'_>>) -> Vec<String> {
     let slice = if table.count > 20 { "[10:20]" } else { "[0:3]" };
     let jq = if table.keyed() { format!("{path}|keys") } else { format!("{path}{slice}") };
     let mut steps = vec!["\"page\":1".to_owned()];
-    if !jq.contains(['"', '\\', '*']) && jq.len() < 60 {
+    if is_plain_jq(&table.path) {
         steps.push(format!("\"jq\":\"{jq}\""));
     }
     let label = table.label.map(|label| table.fields[label].path.as_str());
-    if let Some(field) =
-        label.filter(|field| !field.is_empty() && field.len() < 40 && !field.contains(['"', '\\']))
-    {
+    if let Some(field) = label.filter(|field| !field.is_empty() && plain_name::is_plain_path(field)) {
         steps.push(format!("\"fields\":[\"{field}\"]"));
     }
     steps.push("\"sql\":\"select count(*) from t\"".into());

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::section_writer::SectionWriter;
 use crate::envelope::Frame;
 use crate::source::Span;
-use crate::{visible, write};
+use crate::{plain_name, write};
 
 /// Something that an overview does not show in full.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,11 +29,7 @@ impl LeftOut {
 
     /// Returns `1,685 of 1,707 rows of features`.
     pub(crate) fn text(&self) -> String {
-        let place = if self.path.is_empty() {
-            String::new()
-        } else {
-            format!(" of {}", visible::cut(&self.path, 40))
-        };
+        let place = plain_name::of_path(&self.path);
         let count = write::grouped(self.of - self.shown.min(self.of));
         format!("{count} of {} {}{place}", write::grouped(self.of), self.what)
     }

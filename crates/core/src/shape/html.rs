@@ -62,7 +62,7 @@ impl Strategy for HtmlText {
     fn compose(&self, _text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
         self.write(&mut draft.writer);
         self.facts.describe(draft, "HTML", "headings, elements, beginning and end of the words");
-        draft.frame.what = self.what();
+        draft.frame.what = "an HTML page".into();
         Ok(())
     }
 }
@@ -89,13 +89,6 @@ impl HtmlText {
     }
 
     /// Describes the page in a few words.
-    fn what(&self) -> String {
-        match self.title.is_empty() {
-            true => "an HTML page".into(),
-            false => format!("an HTML page titled \"{}\"", visible::cut(&self.title, 80).replace('"', "'")),
-        }
-    }
-
     fn write(&self, writer: &mut SectionWriter<'_>) {
         let section = STRATEGY_SECTION;
         let all = writer.left();

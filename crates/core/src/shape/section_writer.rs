@@ -1,10 +1,12 @@
 //! Writes lines into numbered sections as long as they fit a budget.
 //!
 //! A strategy writes what answers most questions first, which is not the order in which an overview is read; the
-//! sections put the lines back into reading order. A line is accepted only if it fits what is left of the budget.
+//! sections put the lines back into reading order. A line is accepted only if it fits what is left of the budget, and
+//! hidden characters in it are escaped here, whoever wrote it.
 
 use crate::json::string;
 use crate::measure::Meter;
+use crate::visible;
 
 /// The lines written so far, by section, and what is left of the budget.
 pub(crate) struct SectionWriter<'m> {
@@ -42,7 +44,7 @@ impl<'m> SectionWriter<'m> {
 
     /// Appends a line to a section if it fits.
     pub(crate) fn push(&mut self, section: usize, line: impl Into<String>) -> bool {
-        let line = line.into();
+        let line = visible::escaped(line.into());
         let fits = self.reserve(&line);
         if fits {
             self.place(section, line);
@@ -80,7 +82,7 @@ impl<'m> SectionWriter<'m> {
 
     /// Appends a line that has been reserved.
     pub(crate) fn place(&mut self, section: usize, line: String) {
-        self.section(section).push(line);
+        self.section(section).push(visible::escaped(line));
     }
 
     /// Removes the last line of a section and returns its cost to the budget.
@@ -93,6 +95,7 @@ impl<'m> SectionWriter<'m> {
 
     /// Replaces the first line of a section, whether or not the new line fits.
     pub(crate) fn replace_first(&mut self, section: usize, line: String) {
+        let line = visible::escaped(line);
         let cost = self.cost(&line);
         let bytes = string::written_len(&line) as u64;
         if let Some(first) = self.section(section).first_mut() {

@@ -16,7 +16,7 @@ use crate::records::Notation;
 use crate::shape::{SectionWriter, overview_of};
 use crate::source::Span;
 use crate::text::Text;
-use crate::{visible, write};
+use crate::{plain_name, visible, write};
 
 /// Writes the value at a path, or the rest of it from a position on.
 pub(crate) fn view(
@@ -80,13 +80,14 @@ impl Walker<'_> {
             compact::value(&mut self.scanner(at)?, self.dialect, writer.bytes() as usize).map_err(broken)?;
         let object = whole.text.starts_with('{');
         if query.position == 0 && whole.whole && writer.push(0, whole.text) {
-            let what = format!("the value at {}", shown_path(path));
+            let what = format!("the value at {}", plain_name::asked_path(path));
             return Ok(Part { what, shown: 1, of: Some(1), next: None, notes: Vec::new() });
         }
         if query.position == 0 && self.jump && object {
             // The first answer for a large object is its overview; its members follow when the caller reads on.
             overview_of(self.text, at, self.dialect, writer)?;
-            let what = format!("an overview of the object at {}; its members follow", shown_path(path));
+            let what =
+                format!("an overview of the object at {}; its members follow", plain_name::asked_path(path));
             return Ok(Part { what, shown: 1, of: None, next: Some(query.at(1)), notes: Vec::new() });
         }
         self.members(query, path, at, writer)
@@ -150,8 +151,8 @@ impl Walker<'_> {
                 let open = scanner.depth();
                 let index: u64 = key.parse().map_err(|_| {
                     ViewError::NotThere(format!(
-                        "{}: the value before {key:?} is a list; name a position in it, such as 0",
-                        shown_path(path)
+                        "{}: a value on the way is a list; name a position in it, such as 0",
+                        plain_name::asked_path(path)
                     ))
                 })?;
                 let mut count = 0;
@@ -165,28 +166,25 @@ impl Walker<'_> {
                 }
                 Err(ViewError::NotThere(format!(
                     "{}: the list has {}, numbered from 0",
-                    shown_path(path),
+                    plain_name::asked_path(path),
                     write::plural(count, "item")
                 )))
             }
             _ => Err(ViewError::NotThere(format!(
                 "{}: nothing can stand below a plain value",
-                shown_path(path)
+                plain_name::asked_path(path)
             ))),
         }
     }
 
     fn no_key(&self, path: &str, key: &str, keys: &[String]) -> ViewError {
-        let meant = nearest(key, keys.iter().map(String::as_str));
-        let meant =
-            if meant.is_empty() { String::new() } else { format!(" Did you mean {}?", meant.join(", ")) };
-        let known: Vec<String> = keys.iter().take(MAX_NAMED_KEYS).map(|key| visible::cut(key, 60)).collect();
-        let more = keys.len().saturating_sub(MAX_NAMED_KEYS);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let keys = || keys.iter().map(String::as_str);
         ViewError::NotThere(format!(
-            "{}: no key {key:?}.{meant} Keys there: {}{more}",
-            shown_path(path),
-            known.join(", ")
+            "{}: no {}.{} Keys there: {}",
+            plain_name::asked_path(path),
+            plain_name::asked_name("key", key),
+            plain_name::meant(nearest(key, keys())),
+            plain_name::list(keys(), MAX_NAMED_KEYS)
         ))
     }
 
@@ -238,7 +236,7 @@ impl Walker<'_> {
             "{kind} {}-{end} of {} at {}, large ones by their size",
             first + 1,
             write::grouped(number),
-            shown_path(path)
+            plain_name::asked_path(path)
         );
         let next = (end < number && shown > 0).then(|| query.at(end + before));
         Ok(Part { what, shown, of: Some(number), next, notes: Vec::new() })
@@ -314,7 +312,7 @@ impl Walker<'_> {
             "bytes {start}-{} of {} of the string at {}",
             end.saturating_sub(1),
             write::grouped(text.len() as u64),
-            shown_path(path)
+            plain_name::asked_path(path)
         );
         let next = (end < text.len() && taken > 0).then(|| query.at(end as u64));
         Ok(Part { what, shown: taken as u64, of: Some(text.len() as u64), next, notes: Vec::new() })
@@ -334,14 +332,17 @@ impl Walker<'_> {
         let mut found = Matches { position: query.position, number: 0, shown: 0, full: false };
         self.each_below(at, &segments[any..], to_pointer(&segments[..any]), &mut found, writer)?;
         if found.number == 0 {
-            return Err(ViewError::NotThere(format!("{}: nothing stands there", shown_path(path))));
+            return Err(ViewError::NotThere(format!(
+                "{}: nothing stands there",
+                plain_name::asked_path(path)
+            )));
         }
         let end = query.position + found.shown;
         let what = format!(
             "values {}-{end} of {} at {}",
             query.position + 1,
             write::grouped(found.number),
-            shown_path(path)
+            plain_name::asked_path(path)
         );
         let next = (end < found.number && found.shown > 0).then(|| query.at(end));
         Ok(Part { what, shown: found.shown, of: Some(found.number), next, notes: Vec::new() })
@@ -416,10 +417,6 @@ impl Matches {
         self.number += 1;
         Ok(())
     }
-}
-
-fn shown_path(path: &str) -> String {
-    format!("\"{}\"", visible::cut(path, 120))
 }
 
 fn broken(error: ScanError) -> ViewError {

@@ -18,7 +18,7 @@ use crate::records::{JsonRecord, Notation};
 use crate::shape::{SectionWriter, exact_cell, field_value, overview_of, quoted_cell};
 use crate::source::Span;
 use crate::text::Text;
-use crate::{visible, write};
+use crate::{plain_name, visible, write};
 
 /// The bytes of a page that holds records of average size.
 const TARGET_PAGE_BYTES: u64 = 5000;
@@ -259,12 +259,19 @@ fn expand(dataset: &Dataset<'_>, fields: &[String]) -> Vec<String> {
     out
 }
 
+/// The maximum number of field names in an error.
+const MAX_NAMED_FIELDS: usize = 30;
+
 fn unknown_field(dataset: &Dataset<'_>, field: &str) -> ViewError {
     let names: Vec<&str> = dataset.fields().iter().map(String::as_str).collect();
     let meant = nearest(field, names.iter().copied());
-    let meant = if meant.is_empty() { String::new() } else { format!(" Did you mean {}?", meant.join(", ")) };
-    let known: Vec<&str> = names.iter().copied().filter(|name| !name.contains(['.', '['])).take(30).collect();
-    ViewError::NotThere(format!("no record has a field {field:?}.{meant} Fields: {}", known.join(", ")))
+    let known = names.iter().copied().filter(|name| !name.contains(['.', '[']));
+    ViewError::NotThere(format!(
+        "no record has {}.{} Fields: {}",
+        plain_name::asked_name("a field", field),
+        plain_name::meant(meant),
+        plain_name::list(known, MAX_NAMED_FIELDS)
+    ))
 }
 
 /// Writes a record that is larger than the room: its own overview, and the path into it.
@@ -282,6 +289,13 @@ fn oversized(
     let main = dataset.main().map_or("", |main| main.path.as_str());
     let name = record.key.clone().unwrap_or_else(|| record.number.to_string());
     let pointer = segment::pointer(main, &name);
+    let deeper = if plain_name::is_plain_path(&pointer) {
+        format!("go deeper with \"path\":\"{pointer}\"")
+    } else if writer.push(0, format!("path: {}", json_string(&pointer))) {
+        "go deeper with the path on the first line below".into()
+    } else {
+        "its path is too long to be shown; go deeper with jq".into()
+    };
     match (record.at, dataset.outline.data.as_ref().map(|data| &data.notation)) {
         (Some(at), Some(Notation::Json(dialect) | Notation::JsonLines(dialect))) => {
             overview_of(&dataset.text, at, *dialect, writer)?;
@@ -291,10 +305,9 @@ fn oversized(
         }
     }
     let what = format!(
-        "record {} of {}, which is larger than the budget; go deeper with \"path\":{}",
+        "record {} of {}, which is larger than the budget; {deeper}",
         start + 1,
         write::grouped(count),
-        json_string(&pointer)
     );
     let next = (start + 1 < count).then(|| query.at(start + 1));
     Ok(Part { what, shown: 1, of: Some(count), next, notes: Vec::new() })

@@ -1,6 +1,7 @@
 //! The syntax of paths: a JSON Pointer (`/features/3/id`) or a simple JSONPath (`$.features[3].id`, `items[*].name`).
 
 use super::error::ViewError;
+use crate::plain_name;
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,8 @@ pub(crate) fn parse(path: &str) -> Result<Vec<Segment>, ViewError> {
     }
     parse_json_path(trimmed.strip_prefix('$').unwrap_or(trimmed)).ok_or_else(|| {
         ViewError::bad(format!(
-            "path {path:?} cannot be read; write it like \"/items/0/name\" or \"$.items[0].name\""
+            "{} cannot be read; write it like \"/items/0/name\" or \"$.items[0].name\"",
+            plain_name::asked_path(path)
         ))
     })
 }

@@ -47,7 +47,7 @@ fn assert_announced(shaped: &Shaped) {
     let text = text_of(result);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("list_things ") && lines[0].contains(HANDLE), "{}", lines[0]);
-    assert!(lines[1].contains("do not call list_things again"), "{}", lines[1]);
+    assert!(lines[1].contains("no need to repeat this call"), "{}", lines[1]);
     let fence = lines[2];
     assert!(fence.starts_with("~~"), "{fence}");
     let fences = lines.iter().filter(|line| line.contains(fence)).count();

@@ -58,7 +58,7 @@ fn a_tool_of_our_name() {
     assert_eq!(names, ["echo", "big", "count", "heard", "trouble", "result_query", "tidegate_result_query"]);
     assert_eq!(session.text("result_query", json!({"id": "x"})), "the upstream's own");
     let text = session.text("big", json!({"bytes": 60_000}));
-    assert!(text.contains("Read more with tidegate_result_query;"), "{text}");
+    assert!(text.contains("Read the rest with tidegate_result_query;"), "{text}");
     assert_sound_with(&place, &mut session, "tidegate_result_query");
     assert_ends(&place, session);
 }

@@ -4,8 +4,10 @@
 //! exact. Only terminal colour codes are removed without a mark in place, since they carry no data: the frame says that
 //! there were some.
 
+use crate::json::string;
+
 /// Returns whether a character must be escaped to be shown.
-pub(crate) fn is_hidden(character: char) -> bool {
+pub fn is_hidden(character: char) -> bool {
     matches!(character,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -36,6 +38,20 @@ pub fn text(text: &str) -> String {
 /// Returns a text with hidden characters escaped; almost always the same one.
 pub(crate) fn escaped(text: String) -> String {
     if text.chars().any(is_hidden) { self::text(&text) } else { text }
+}
+
+/// Returns a JSON document in which hidden characters are JSON escapes, so that its values stay the same.
+pub fn json(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    for character in document.chars() {
+        // A carriage return is white space between values; strings cannot have one.
+        if is_hidden(character) && character != '\r' {
+            string::push_escape(character, &mut out);
+        } else {
+            out.push(character);
+        }
+    }
+    out
 }
 
 /// Returns a text on one line: runs of white space become one space, hidden characters are escaped.
@@ -112,6 +128,12 @@ mod tests {
         assert_eq!(text("a\u{202e}b\u{1b}]0;x\u{7}"), "a\\u{202e}b\\u{1b}]0;x\\u{7}");
         assert_eq!(text("tag \u{e0041} zero\u{200b}width"), "tag \\u{e0041} zero\\u{200b}width");
         assert_eq!(text("é 中 😀\n\tok"), "é 中 😀\n\tok");
+    }
+
+    #[test]
+    fn json_keeps_its_values() {
+        let document = "{\"a\u{202e}\": \"\u{e0041}é\"}\r\n";
+        assert_eq!(json(document), "{\"a\\u202e\": \"\\udb40\\udc41é\"}\r\n");
     }
 
     #[test]

@@ -400,6 +400,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn hidden_characters_are_escaped_in_every_style() {
+        let rows: Vec<Value> = (0..600)
+            .map(|id| serde_json::json!({"id": id, "name": format!("a\u{202e}b\u{200b} {id}")}))
+            .collect();
+        let body = make::text_result(&Value::from(rows).to_string());
+        for style in [Style::Overview, Style::Probe, Style::Contract] {
+            let (shaped, _) = shape(StoreLocation::Memory, Rules::default(), style, &body);
+            let text = text(&shaped);
+            assert!(!text.contains(['\u{202e}', '\u{200b}']) && text.contains("202e"), "{text}");
+        }
+    }
+
     /// A source that panics once, on the first read after its flag is set.
     struct PanicsOnce<'b>(&'b [u8], AtomicBool);
 

@@ -12,9 +12,12 @@ pub(crate) mod items;
 pub mod limits;
 pub(crate) mod probe;
 
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
 use serde_json::Value;
-use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
+use tidegate_core::{Bytes, visible};
 
 use crate::caller::Caller;
 use crate::profile::OutputSchema;
@@ -83,18 +86,29 @@ pub(crate) struct AnswerLimits<'r> {
 impl AnswerLimits<'_> {
     /// Returns whether a text fits, as the text of a result.
     pub(crate) fn fits(&self, text: &str) -> bool {
-        let bytes = Bytes(self.result(text, false).len() as u64);
-        bytes <= self.budget.bytes && self.caller.profile.meter.count(text) <= self.budget.tokens
+        let text = visible_json(text);
+        let bytes = Bytes(self.result(&text, false).len() as u64);
+        bytes <= self.budget.bytes && self.caller.profile.meter.count(&text) <= self.budget.tokens
     }
 
     /// Returns a result with a text; in both channels where the listed schema allows our envelope.
     pub(crate) fn result(&self, text: &str, is_error: bool) -> Vec<u8> {
+        let text = &*visible_json(text);
         let result = reply::text_result(self.caller, text, is_error);
         if self.caller.profile.output_schema != OutputSchema::Union {
             return result;
         }
         let member = format!("\"structuredContent\":{{\"{}\":{}}}", schema::MEMBER, quoted(text));
         raw::added(&result, &[], member.as_bytes())
+    }
+}
+
+/// Returns a text in which the hidden characters of a JSON document are escaped; another text stays as it is.
+fn visible_json(text: &str) -> Cow<'_, str> {
+    let has_hidden = text.contains(visible::is_hidden);
+    match has_hidden && serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        true => visible::json(text).into(),
+        false => text.into(),
     }
 }
 

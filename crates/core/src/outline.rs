@@ -164,6 +164,12 @@ impl DataOutline {
             paths = profile.children(record).map(|(id, _)| profile.path(record, id)).collect();
         }
         paths.truncate(MAX_FIELDS);
+        if let Notation::Pattern(pattern) = &data.notation
+            && pattern.has_other_lines()
+            && data.others.count > 0
+        {
+            paths.push(pattern.other_line_key());
+        }
         Self {
             notation: data.notation.clone(),
             start: data.range.start,

@@ -36,8 +36,8 @@ pub(crate) enum Pattern {
     JsonValues,
 }
 
-/// The member that holds the text of a line of another form.
-pub(crate) const OTHER_LINE_KEY: &str = "line";
+/// The member that holds the text of a line of another form, unless the lines of the form have one of that name.
+const OTHER_LINE_KEY: &str = "line";
 
 impl Pattern {
     /// Feeds all records to a profile as elements of one list; returns the offset of their end and the lines that do not
@@ -46,8 +46,11 @@ impl Pattern {
         let mut reader = self.reader(Lines::new(text));
         feed.builder.open(false, 0);
         while let Some((at, raw)) = reader.next()? {
-            self.feed(&raw, at, feed);
-            if !self.has_form(&raw) {
+            if self.has_form(&raw) {
+                self.feed(&raw, at, feed);
+            } else {
+                // The statistics are those of the lines of the form alone.
+                feed.builder.element(at);
                 reader.others.push(reader.line, raw.first());
             }
         }
@@ -68,7 +71,7 @@ impl Pattern {
     fn feed(&self, raw: &RecordLines, at: u64, feed: &mut CellFeed<'_>) {
         match self {
             Self::Files => files::feed(raw, at, feed.builder),
-            Self::JsonValues if self.has_form(raw) => json_values::feed(raw, at, feed.builder),
+            Self::JsonValues => json_values::feed(raw, at, feed.builder),
             _ => {
                 feed.builder.open(true, at);
                 for (name, value) in self.members(raw) {
@@ -109,7 +112,7 @@ impl Pattern {
     }
 
     /// Returns the name of the member that holds a line of another form.
-    fn other_line_key(&self) -> String {
+    pub(crate) fn other_line_key(&self) -> String {
         let mut key = OTHER_LINE_KEY.to_owned();
         while matches!(self, Self::Fields(fields) if fields.has_name(&key)) {
             key.push('_');

@@ -91,9 +91,14 @@ pub(crate) fn write_fields(
     section: usize,
 ) -> io::Result<()> {
     let path = if table.path.is_empty() { String::new() } else { format!("{}: ", table.path) };
-    let blank = if table.data.others.blank > 0 { " that are not blank" } else { "" };
-    let nouns = format!("{}{blank}", table.nouns());
-    writer.push(section, format!("{path}{} fields, over all {} {nouns}:", table.fields.len(), table.count));
+    let over = match (table.data.regular_records(), table.path.is_empty()) {
+        (regular, true) if regular < table.count => {
+            format!("over the {regular} of {} {} that have them", table.count, table.nouns())
+        }
+        _ => format!("over all {} {}", table.count, table.nouns()),
+    };
+    let blank = if table.data.others.blank > 0 { ", blank lines aside" } else { "" };
+    writer.push(section, format!("{path}{} fields, {over}{blank}:", table.fields.len()));
     let mut order: Vec<&Field> = table.fields.iter().collect();
     order.sort_by(|one, two| two.score.total_cmp(&one.score));
     // Space is reserved for the names of the fields whose statistics do not fit.

@@ -196,7 +196,10 @@ impl HunkRest {
             return Some((false, false));
         }
         let ended = self.new == 0 && self.old.iter().all(|&left| left == 0);
-        if ended || !self.is_counted && line.starts_with("--- ") {
+        // Lines beyond the counts belong to the hunk, too, unless they can begin something else.
+        let is_header =
+            ["--- ", "+++ "].iter().any(|header| line.starts_with(header)) || line.trim_end() == "--";
+        if (ended || !self.is_counted) && (is_header || line.is_empty()) {
             return None;
         }
         // Some programs drop the space of an empty line.
@@ -334,6 +337,11 @@ mod tests {
         assert_eq!(counts(merge), (1, 2, 2));
         let message = "From: x\n\n--- not a file\n\n---\n a | 2 +-\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n-- \n2.1\n";
         assert_eq!(counts(message), (1, 1, 1));
+        assert_eq!(
+            counts("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n+z\n c\n-d\n-- \n-e\n"),
+            (1, 2, 2),
+            "wrong counts"
+        );
         assert_eq!(counts("--- a\n+++ b\n@@ fn f() @@\n-x\n+y\n--- c\n+++ d\n@@\n+z\n"), (2, 2, 1));
     }
 

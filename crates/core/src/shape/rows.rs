@@ -93,7 +93,7 @@ pub(crate) fn write_fields(
     let path = if table.path.is_empty() { String::new() } else { format!("{}: ", table.path) };
     let over = match (table.data.regular_records(), table.path.is_empty()) {
         (regular, true) if regular < table.count => {
-            format!("over the {regular} of {} {} that have them", table.count, table.nouns())
+            format!("over {regular} of {} {}", table.count, table.nouns())
         }
         _ => format!("over all {} {}", table.count, table.nouns()),
     };

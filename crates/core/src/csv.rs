@@ -2,14 +2,21 @@
 //!
 //! Rows are read here rather than by a library because the engine needs the offset of every record to read it again.
 
+mod cell_feed;
+mod rows;
+
+use std::borrow::Cow;
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cell_feed::CellFeed;
+pub(crate) use rows::Rows;
+
+use crate::json::string;
 use crate::json::value::Value;
-use crate::json::{StringToken, string};
 use crate::lines::Lines;
-use crate::profile::ProfileBuilder;
+use crate::source::Span;
 use crate::text::Text;
 
 /// A delimiter and the names of the columns.
@@ -19,96 +26,6 @@ pub(crate) struct Format {
     pub(crate) names: Vec<String>,
 }
 
-/// Reads rows of cells.
-pub(crate) struct Rows<'a> {
-    lines: Lines<'a>,
-    delimiter: u8,
-}
-
-/// The maximum number of lines of one row, so that a stray quote does not swallow the rest of the text.
-const MAX_ROW_LINES: usize = 200;
-
-impl<'a> Rows<'a> {
-    pub(crate) fn new(lines: Lines<'a>, delimiter: u8) -> Self {
-        Self { lines, delimiter }
-    }
-
-    /// Returns the offset of the next row.
-    pub(crate) fn position(&self) -> u64 {
-        self.lines.position()
-    }
-
-    /// Returns the next row that is not empty, with its offset.
-    pub(crate) fn next(&mut self) -> io::Result<Option<(u64, Vec<String>)>> {
-        loop {
-            let (at, mut row) = match self.lines.next()? {
-                Some(line) => (line.at, line.text().into_owned()),
-                None => return Ok(None),
-            };
-            if row.trim().is_empty() {
-                continue;
-            }
-            for _ in 0..MAX_ROW_LINES {
-                if row.bytes().filter(|&byte| byte == b'"').count() % 2 == 0 {
-                    break;
-                }
-                let Some(line) = self.lines.next()? else { break };
-                row.push('\n');
-                row.push_str(&line.text());
-            }
-            return Ok(Some((at, cells(&row, self.delimiter))));
-        }
-    }
-}
-
-/// Splits one row into its cells; a quoted cell may contain the delimiter, and doubled quotes.
-pub(crate) fn cells(row: &str, delimiter: u8) -> Vec<String> {
-    let mut cells = Vec::new();
-    let mut rest = row;
-    loop {
-        let (cell, after) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_cell(quoted, delimiter),
-            None => match rest.find(char::from(delimiter)) {
-                Some(end) => (rest[..end].to_owned(), Some(&rest[end + 1..])),
-                None => (rest.to_owned(), None),
-            },
-        };
-        cells.push(cell);
-        match after {
-            Some(after) => rest = after,
-            None => return cells,
-        }
-    }
-}
-
-fn quoted_cell(quoted: &str, delimiter: u8) -> (String, Option<&str>) {
-    let mut cell = String::new();
-    let mut rest = quoted;
-    loop {
-        let Some(quote) = rest.find('"') else {
-            cell.push_str(rest);
-            return (cell, None);
-        };
-        cell.push_str(&rest[..quote]);
-        rest = &rest[quote + 1..];
-        if let Some(after) = rest.strip_prefix('"') {
-            cell.push('"');
-            rest = after;
-            continue;
-        }
-        return match rest.find(char::from(delimiter)) {
-            Some(end) => {
-                cell.push_str(&rest[..end]);
-                (cell, Some(&rest[end + 1..]))
-            }
-            None => {
-                cell.push_str(rest);
-                (cell, None)
-            }
-        };
-    }
-}
-
 /// The minimum number of rows of a text of separated values, its header row included.
 const MIN_SAMPLE_ROWS: usize = 3;
 /// The maximum number of rows examined.
@@ -116,21 +33,36 @@ const MAX_SAMPLE_ROWS: usize = 64;
 
 /// Recognises separated values from the beginning of a text.
 pub(crate) fn recognise(head: &str, whole: bool) -> Option<Format> {
-    let mut lines: Vec<&str> =
-        head.lines().filter(|line| !line.trim().is_empty()).take(MAX_SAMPLE_ROWS).collect();
-    if !whole {
-        lines.pop();
-    }
-    if lines.len() < MIN_SAMPLE_ROWS {
-        return None;
-    }
+    let head = head.trim_start_matches('\u{feff}');
     [b',', b'\t', b';', b'|'].into_iter().find_map(|delimiter| {
-        let rows: Vec<Vec<String>> = lines.iter().map(|line| cells(line, delimiter)).collect();
-        let width = rows[0].len();
-        let even = rows.iter().filter(|row| row.len() == width).count();
-        (width >= 2 && even * 20 >= rows.len() * 19 && is_header(&rows[0]))
-            .then(|| Format { delimiter, names: rows[0].iter().map(|name| name.trim().to_owned()).collect() })
+        let rows = sample(head, whole, delimiter);
+        let header = rows.first().filter(|_| rows.len() >= MIN_SAMPLE_ROWS)?;
+        let even = rows.iter().filter(|row| row.len() == header.len()).count();
+        (header.len() >= 2 && even * 20 >= rows.len() * 19 && is_header(header))
+            .then(|| Format { delimiter, names: header.iter().map(|name| name.trim().to_owned()).collect() })
     })
+}
+
+/// Returns the first rows of a text; the last one only if it is known to be whole.
+fn sample(head: &str, whole: bool, delimiter: u8) -> Vec<Vec<String>> {
+    let source = head.as_bytes();
+    let text = Text::plain(&source, Span::whole(&source));
+    let mut reader = Rows::new(Lines::new(&text), delimiter);
+    let mut rows = Vec::new();
+    let ended = loop {
+        match reader.next() {
+            Ok(Some(row)) if !row.cut_off || whole => rows.push(row.cells),
+            Ok(Some(_)) => break false,
+            Ok(None) | Err(_) => break true,
+        }
+        if rows.len() == MAX_SAMPLE_ROWS {
+            break false;
+        }
+    };
+    if ended && !whole {
+        rows.pop();
+    }
+    rows
 }
 
 /// Returns whether cells can be a header row: short, distinct, no numbers, none empty except the first.
@@ -145,33 +77,60 @@ fn is_header(cells: &[String]) -> bool {
     named && short && words && distinct && !sentence
 }
 
+/// The maximum number of columns for cells beyond the header; one more column holds the rest of the row.
+const MAX_FURTHER_COLUMNS: usize = 64;
+
 impl Format {
+    /// Returns the members of a row. Cells beyond the header have columns of their own, unless they are empty.
+    pub(crate) fn members<'r>(&'r self, cells: &'r [String]) -> Vec<(Cow<'r, str>, Cow<'r, str>)> {
+        let named = self.names.iter().zip(cells);
+        let mut members: Vec<(Cow<'_, str>, Cow<'_, str>)> =
+            named.map(|(name, cell)| (name.into(), cell.into())).collect();
+        let further = cells.get(self.names.len()..).unwrap_or_default();
+        let (own, rest) = further.split_at(further.len().min(MAX_FURTHER_COLUMNS));
+        let own = own.iter().enumerate().filter(|(_, cell)| !cell.is_empty());
+        members.extend(own.map(|(at, cell)| (self.further_name(at).into(), cell.into())));
+        if rest.iter().any(|cell| !cell.is_empty()) {
+            let rest = rest.join(&char::from(self.delimiter).to_string());
+            members.push((self.further_name(MAX_FURTHER_COLUMNS).into(), rest.into()));
+        }
+        members
+    }
+
+    /// Returns the name of a column beyond the header: `c4` for the fourth, unless the header has that name.
+    fn further_name(&self, at: usize) -> String {
+        let mut name = format!("c{}", self.names.len() + at + 1);
+        while self.names.contains(&name) {
+            name.push('_');
+        }
+        name
+    }
+
     /// Returns a row as an object.
     pub(crate) fn object(&self, cells: &[String]) -> Value {
-        let members = self.names.iter().zip(cells);
-        Value::object(members.map(|(name, cell)| (name.as_str().into(), Value::string(cell))).collect())
+        let members = self.members(cells).into_iter();
+        Value::object(members.map(|(name, cell)| (name.into(), Value::string(&cell))).collect())
     }
 
     /// Returns a row as JSON.
     pub(crate) fn json(&self, cells: &[String]) -> String {
-        let members = self.names.iter().zip(cells).map(|(name, cell)| (name.as_str(), cell.as_str()));
-        json_object(members)
+        json_object(self.members(cells).iter().map(|(name, cell)| (&**name, &**cell)))
     }
 
     /// Feeds all rows to a profile and returns the offset after the last.
-    pub(crate) fn profile(&self, text: &Text<'_>, builder: &mut ProfileBuilder) -> io::Result<u64> {
+    pub(crate) fn profile(&self, text: &Text<'_>, feed: &mut CellFeed<'_>) -> io::Result<u64> {
         let mut rows = Rows::new(Lines::new(text), self.delimiter);
         rows.next()?;
-        builder.open(false, rows.position());
-        while let Some((at, cells)) = rows.next()? {
-            builder.open(true, at);
-            for (name, cell) in self.names.iter().zip(&cells) {
-                feed_cell(builder, name, cell, at);
+        feed.builder.open(false, rows.position());
+        while let Some(row) = rows.next()? {
+            feed.builder.open(true, row.at);
+            for (name, cell) in self.members(&row.cells) {
+                feed.cell(&name, &cell, row.at);
             }
-            builder.close(rows.position());
+            feed.builder.close(rows.position());
         }
         let end = rows.position();
-        builder.close(end);
+        feed.builder.close(end);
         Ok(end)
     }
 }
@@ -194,24 +153,19 @@ pub(crate) fn json_object<'m>(members: impl Iterator<Item = (&'m str, &'m str)>)
     out
 }
 
-/// Feeds one cell to a profile; an empty cell counts as null.
-pub(crate) fn feed_cell(builder: &mut ProfileBuilder, name: &str, cell: &str, at: u64) {
-    builder.key(&StringToken::unescaped(name), at);
-    if cell.is_empty() {
-        builder.null(at);
-    } else {
-        builder.string(&StringToken::unescaped(cell), at);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn cells_with_quotes() {
-        assert_eq!(cells("a,\"b,c\",\"d\"\"e\",", b','), ["a", "b,c", "d\"e", ""]);
-        assert_eq!(cells("\"open", b','), ["open"]);
+    fn cells_beyond_the_header_have_columns() {
+        let format = Format { delimiter: b',', names: vec!["id".into(), "c3".into()] };
+        let cells = |row: &str| row.split(',').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(format.json(&cells("1,a")), r#"{"id":"1","c3":"a"}"#);
+        assert_eq!(format.json(&cells("1")), r#"{"id":"1"}"#);
+        assert_eq!(format.json(&cells("1,a,b,,c")), r#"{"id":"1","c3":"a","c3_":"b","c5":"c"}"#);
+        let wide = format.json(&cells(&"x,".repeat(200)));
+        assert_eq!(wide.matches('x').count(), 200, "{wide}");
     }
 
     #[test]
@@ -223,5 +177,13 @@ mod tests {
         );
         assert!(recognise("1,2,3\n4,5,6\n7,8,9\n", true).is_none(), "no header");
         assert!(recognise("one line\nand another\nand a third\n", true).is_none());
+    }
+
+    #[test]
+    fn a_sample_may_have_quoted_line_breaks_and_a_byte_order_mark() {
+        let row = "1,\"two\nlines\n\"\n";
+        let table = recognise(&format!("\u{feff}id,note\n{}", row.repeat(9)), true).unwrap();
+        assert_eq!(table.names, ["id", "note"]);
+        assert!(recognise(&format!("id,note\n{}1,\"cut\noff\n", row.repeat(9)), false).is_some());
     }
 }

@@ -6,10 +6,11 @@
 use std::io;
 use std::ops::Range;
 
-use crate::csv;
+use crate::csv::{self, CellFeed};
 use crate::hints::Hints;
+use crate::json::scan::CUT_OFF;
 use crate::json::value::Value;
-use crate::json::{Dialect, Event, ScanError, Scanner};
+use crate::json::{Dialect, ScanError, Scanner};
 use crate::pattern::{OtherLines, Pattern};
 use crate::profile::{DataProfile, NodeId, ProfileBuilder};
 use crate::records::{Notation, Records, scalar_at};
@@ -22,6 +23,16 @@ pub(crate) struct Break {
     pub(crate) reason: &'static str,
 }
 
+/// The minimum number of bytes of a value that counts as data though it breaks off.
+const MIN_BROKEN_BYTES: u64 = 1024;
+
+/// Returns a scanner for a profile, in which equal strings count as equal however they are escaped.
+fn profiling_scanner<'t>(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Scanner<'t>> {
+    let mut scanner = Scanner::at(text, start, dialect)?;
+    scanner.decode_strings();
+    Ok(scanner)
+}
+
 /// A text that is data, with its profile.
 pub(crate) struct Data<'t> {
     pub(crate) text: &'t Text<'t>,
@@ -29,8 +40,10 @@ pub(crate) struct Data<'t> {
     pub(crate) profile: DataProfile,
     /// The range of the data in the text; there may be other text before and after it.
     pub(crate) range: Range<u64>,
-    /// Lines that belong to no record, where records are formed by lines.
+    /// Lines that do not have the form of the others, where records are formed by lines.
     pub(crate) others: OtherLines,
+    /// The names of the columns whose numbers are texts, in a notation without types.
+    pub(crate) text_columns: Vec<String>,
     /// Set if the text breaks off inside the data.
     pub(crate) broken: Option<Break>,
     /// What the tool's policy says about the data.
@@ -45,64 +58,88 @@ impl<'t> Data<'t> {
             profile: builder.finish(range.end),
             range,
             others: OtherLines::default(),
+            text_columns: Vec::new(),
             broken: None,
             hints: Hints::default(),
         }
     }
 
-    /// Reads JSON that begins at `start`; `None` if that is not JSON.
+    /// Reads the one JSON value that begins at `start`, whatever follows it, or its beginning if it breaks off.
+    pub(crate) fn value(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Self> {
+        Ok(match Self::scan_value(text, start, dialect)? {
+            Ok((data, _)) | Err(data) => data,
+        })
+    }
+
+    /// Reads the JSON of a text that begins at `start`: one value, or several to the end of the text. `None` if the text
+    /// is not JSON in the main.
     ///
-    /// Data that breaks off is still data if most of it can be read: servers often truncate their own output.
+    /// Data that breaks off is still data if most of it can be read, because servers often truncate their own output.
+    /// A value with other text after it is data if it is at least half of the text; `range` says where it ends.
     pub(crate) fn json(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
-        let mut scanner = Scanner::at(text, start, dialect)?;
+        let (data, is_whole) = match Self::scan_value(text, start, dialect)? {
+            Ok(read) => read,
+            Err(broken) => return Ok(Some(broken).filter(|data| data.is_mostly_read())),
+        };
+        if is_whole {
+            return Ok(Some(data));
+        }
+        if let Some(lines) = Self::json_lines(text, start, dialect)? {
+            return Ok(Some(lines));
+        }
+        let length = text.length()?;
+        Ok(Some(data).filter(|data| (data.range.end - data.range.start) * 2 >= length))
+    }
+
+    /// Reads one value and whether nothing but white space follows it; the error is the data up to where it breaks off.
+    fn scan_value(
+        text: &'t Text<'t>,
+        start: u64,
+        dialect: Dialect,
+    ) -> io::Result<Result<(Self, bool), Self>> {
+        let mut scanner = profiling_scanner(text, start, dialect)?;
         let mut builder = ProfileBuilder::new();
         match builder.scan_value(&mut scanner) {
             Ok(()) => {}
             Err(ScanError::Source(error)) => return Err(error),
             Err(ScanError::Syntax { offset, reason }) => {
-                let enough = offset - start >= 1024 && offset * 10 >= text.max_len() * 8;
-                if !enough {
-                    return Ok(None);
-                }
                 let broken = Some(Break { offset, reason });
                 let data = Self::new(text, Notation::Json(dialect), builder, start..offset);
-                return Ok(Some(Self { broken, ..data }));
+                return Ok(Err(Self { broken, ..data }));
             }
         }
         let end = scanner.position();
-        if scanner.next().is_ok()
-            && scanner.begin_next().unwrap_or(false)
-            && let Some(lines) = Self::json_lines(text, start, dialect)?
-        {
-            return Ok(Some(lines));
-        }
-        Ok(Some(Self::new(text, Notation::Json(dialect), builder, start..end)))
+        let more = match scanner.begin_next() {
+            Ok(more) => more,
+            Err(ScanError::Source(error)) => return Err(error),
+            Err(ScanError::Syntax { .. }) => true,
+        };
+        Ok(Ok((Self::new(text, Notation::Json(dialect), builder, start..end), !more)))
+    }
+
+    /// Returns whether data that breaks off is most of its text.
+    fn is_mostly_read(&self) -> bool {
+        let Range { start, end } = self.range;
+        end - start >= MIN_BROKEN_BYTES && end * 10 >= self.text.max_len() * 8
     }
 
     /// Reads one JSON value after another as the elements of one list; `None` unless there are at least two and they
-    /// reach the end of the text.
+    /// reach the end of the text, where the last one may break off.
     fn json_lines(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
-        let mut scanner = Scanner::at(text, start, dialect)?;
+        let mut scanner = profiling_scanner(text, start, dialect)?;
         let mut builder = ProfileBuilder::new();
         builder.open(false, start);
         let mut broken = None;
         let mut count = 0u64;
         loop {
-            let begin = scanner.position();
             match builder.scan_value(&mut scanner) {
                 Ok(()) => count += 1,
                 Err(ScanError::Source(error)) => return Err(error),
-                Err(ScanError::Syntax { offset, reason }) => {
-                    if begin * 10 < text.max_len() * 8 {
-                        return Ok(None);
-                    }
+                Err(ScanError::Syntax { offset, reason }) if reason.starts_with(CUT_OFF) => {
                     broken = Some(Break { offset, reason });
                     break;
                 }
-            }
-            match scanner.next() {
-                Ok(Event::End) => {}
-                _ => return Ok(None),
+                Err(ScanError::Syntax { .. }) => return Ok(None),
             }
             match scanner.begin_next() {
                 Ok(true) => {}
@@ -114,7 +151,7 @@ impl<'t> Data<'t> {
         if count < 2 {
             return Ok(None);
         }
-        let end = scanner.position();
+        let end = broken.map_or(scanner.position(), |broken: Break| broken.offset);
         let data = Self::new(text, Notation::JsonLines(dialect), builder, start..end);
         Ok(Some(Self { broken, ..data }))
     }
@@ -122,22 +159,54 @@ impl<'t> Data<'t> {
     /// Reads separated values.
     pub(crate) fn csv(text: &'t Text<'t>, format: csv::Format) -> io::Result<Self> {
         let mut builder = ProfileBuilder::new();
-        let end = format.profile(text, &mut builder)?;
-        Ok(Self::new(text, Notation::Table(format), builder, 0..end))
+        let mut feed = CellFeed::new(&mut builder);
+        let end = format.profile(text, &mut feed)?;
+        let text_columns = feed.text_columns();
+        let data = Self::new(text, Notation::Table(format), builder, 0..end);
+        Ok(data.with_text_columns(text_columns))
     }
 
     /// Reads records formed by a pattern of lines.
     pub(crate) fn pattern(text: &'t Text<'t>, pattern: Pattern) -> io::Result<Self> {
         let mut builder = ProfileBuilder::new();
-        let (end, others) = pattern.profile(text, &mut builder)?;
-        let data = Self::new(text, Notation::Pattern(pattern), builder, 0..end);
-        Ok(Self { others, ..data })
+        let mut feed = CellFeed::new(&mut builder);
+        let (end, others) = pattern.profile(text, &mut feed)?;
+        let text_columns = feed.text_columns();
+        let has_others = pattern.has_other_lines();
+        let mut data = Self::new(text, Notation::Pattern(pattern), builder, 0..end);
+        if !has_others {
+            // Lines before the first record are no record.
+            let index = data.profile.node(data.profile.root()).index.as_deref();
+            data.range.start = index.and_then(|index| index.before(0)).map_or(0, |(_, offset)| offset);
+        }
+        Ok(Self { others, ..data.with_text_columns(text_columns) })
+    }
+
+    /// Sets the columns whose numbers are texts, and drops what was computed from them as numbers.
+    fn with_text_columns(mut self, names: Vec<String>) -> Self {
+        let record = self.profile.node(self.profile.root()).items;
+        for name in &names {
+            let column = record.and_then(|record| self.profile.member(record, name));
+            if let Some(column) = column {
+                self.profile.forget_numbers(column);
+            }
+        }
+        Self { text_columns: names, ..self }
+    }
+
+    /// Returns how many records have the form that most have; the others are lines of another form.
+    pub(crate) fn regular_records(&self) -> u64 {
+        let records = self.records(self.profile.root()).map_or(0, |records| records.count());
+        match &self.notation {
+            Notation::Pattern(pattern) if pattern.has_other_lines() => records - self.others.count,
+            _ => records,
+        }
     }
 
     /// Returns the name of the notation, if it differs from the kind the text was recognised as.
     pub(crate) fn kind(&self) -> Option<&'static str> {
         match self.notation {
-            Notation::JsonLines(_) => Some("json lines"),
+            Notation::JsonLines(_) | Notation::Pattern(Pattern::JsonValues) => Some("json lines"),
             _ => None,
         }
     }

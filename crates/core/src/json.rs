@@ -6,6 +6,7 @@
 pub(crate) mod compact;
 pub(crate) mod fingerprint;
 pub(crate) mod scan;
+pub(crate) mod strict;
 pub(crate) mod string;
 pub(crate) mod value;
 

@@ -72,6 +72,12 @@ pub(crate) fn recognise(head: &str, whole: bool) -> TextKind {
     if trimmed.starts_with(['{', '[', '(']) && looks_like_data(trimmed) {
         return TextKind::Json;
     }
+    recognise_text(head, whole)
+}
+
+/// Recognises a text that is not empty and not JSON from its beginning.
+pub(crate) fn recognise_text(head: &str, whole: bool) -> TextKind {
+    let trimmed = head.trim_start_matches('\u{feff}').trim_start();
     let sample = Sample::new(head, whole);
     if sample.is_diff() {
         return TextKind::Diff;

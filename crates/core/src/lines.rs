@@ -29,8 +29,21 @@ impl Line<'_> {
     }
 }
 
+/// One line with all of its text, without its line feed.
+#[derive(Debug)]
+pub(crate) struct OwnedLine {
+    /// Its offset in the decoded text.
+    pub(crate) at: u64,
+    pub(crate) text: String,
+    /// Its length in bytes.
+    pub(crate) length: u64,
+    /// Whether `text` is the whole line rather than its beginning.
+    pub(crate) whole: bool,
+}
+
 /// Reads a text line by line.
 pub(crate) struct Lines<'a> {
+    text: &'a Text<'a>,
     feed: Feed<'a>,
     buffer: Vec<u8>,
     base: u64,
@@ -41,27 +54,21 @@ pub(crate) struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// Reads from the beginning.
     pub(crate) fn new(text: &'a Text<'a>) -> Self {
-        Self::over(text.feed())
+        Self::over(text, text.feed())
     }
 
     /// Reads from a decoded offset, which should be the beginning of a line.
     pub(crate) fn from(text: &'a Text<'a>, offset: u64) -> io::Result<Self> {
-        Ok(Self::over(text.feed_from(offset)?))
+        Ok(Self::over(text, text.feed_from(offset)?))
     }
 
-    fn over(feed: Feed<'a>) -> Self {
-        Self { base: feed.position(), feed, buffer: Vec::new(), at: 0, ended: false }
+    fn over(text: &'a Text<'a>, feed: Feed<'a>) -> Self {
+        Self { text, base: feed.position(), feed, buffer: Vec::new(), at: 0, ended: false }
     }
 
     /// Returns the offset of the next line.
     pub(crate) fn position(&self) -> u64 {
         self.base + self.at as u64
-    }
-
-    /// Returns to the beginning of the line that was just read.
-    pub(crate) fn back_to(&mut self, offset: u64) {
-        let distance = self.position().saturating_sub(offset) as usize;
-        self.at = self.at.saturating_sub(distance);
     }
 
     /// Returns the next line; a line feed at the end of the text does not start another line.
@@ -85,6 +92,19 @@ impl<'a> Lines<'a> {
             searched -= self.at;
             self.refill()?;
         }
+    }
+
+    /// Returns the next line with all of its text, or the first `max_bytes` bytes of a longer one.
+    pub(crate) fn next_whole(&mut self, max_bytes: u64) -> io::Result<Option<OwnedLine>> {
+        let text = self.text;
+        let Some(line) = self.next()? else { return Ok(None) };
+        let Line { at, length, .. } = line;
+        let long = (line.bytes.len() as u64) < length;
+        let text = match long {
+            false => line.text().into_owned(),
+            true => String::from_utf8_lossy(&text.read(at..at + length.min(max_bytes))?).into_owned(),
+        };
+        Ok(Some(OwnedLine { at, text, length, whole: !long || length <= max_bytes }))
     }
 
     fn refill(&mut self) -> io::Result<()> {
@@ -112,22 +132,23 @@ impl<'a> Lines<'a> {
         let at = self.position();
         let head = self.buffer[self.at..self.at + MAX_LINE_BYTES].to_vec();
         let mut count = characters(&self.buffer[self.at..]);
+        let mut last = self.buffer.last().copied();
         self.at = self.buffer.len();
         let end = loop {
             self.refill()?;
-            match memchr::memchr(b'\n', &self.buffer) {
-                Some(found) => {
-                    count += characters(&self.buffer[..found]);
-                    break found;
-                }
+            let found = memchr::memchr(b'\n', &self.buffer);
+            let here = &self.buffer[..found.unwrap_or(self.buffer.len())];
+            count += characters(here);
+            last = here.last().copied().or(last);
+            match found {
+                Some(found) => break found,
                 None if self.ended => break self.buffer.len(),
-                None => {
-                    count += characters(&self.buffer);
-                    self.at = self.buffer.len();
-                }
+                None => self.at = self.buffer.len(),
             }
         };
-        let length = self.base + end as u64 - at;
+        let carriage_return = u64::from(last == Some(b'\r'));
+        count -= carriage_return;
+        let length = self.base + end as u64 - at - carriage_return;
         // The bytes after the line stay in the buffer, behind its head.
         let rest = self.buffer.split_off(end.min(self.buffer.len()));
         self.base = self.base + end as u64 - head.len() as u64;
@@ -177,5 +198,13 @@ mod tests {
         assert_eq!(lines[2], (500_007, "last".into(), 4));
         let endless = "y".repeat(400_000);
         assert_eq!(tests::lines(&endless)[0].2, 400_000);
+        let windows = format!("{endless}\r\nlast");
+        assert_eq!(tests::lines(&windows)[0].2, 400_000);
+        let source = windows.as_bytes();
+        let text = Text::plain(&source, Span::whole(&source));
+        let line = Lines::new(&text).next_whole(1 << 20).unwrap().unwrap();
+        assert!(line.whole && line.text == endless);
+        let line = Lines::new(&text).next_whole(1000).unwrap().unwrap();
+        assert!(!line.whole && line.text.len() == 1000 && line.length == 400_000);
     }
 }

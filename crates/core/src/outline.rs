@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::Data;
 use crate::hints::Hints;
 use crate::payload::Payload;
+use crate::profile::NodeId;
 use crate::profile::node::SparseIndex;
 use crate::records::Notation;
 use crate::shape::Prepared;
@@ -18,7 +19,7 @@ use crate::source::{Source, Span};
 use crate::text::{Text, TextIndex};
 
 /// The version of the serialized form; an outline of another version is rebuilt from the result.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The most field names kept, to suggest one where a request names a wrong one.
 const MAX_FIELDS: usize = 400;
 
@@ -31,6 +32,17 @@ pub struct Outline {
     pub(crate) escaped: bool,
     pub(crate) text: TextIndex,
     pub(crate) data: Option<DataOutline>,
+    /// The parts of the result that are not in the text.
+    pub(crate) beside: Vec<PartBeside>,
+}
+
+/// A part of a result that is not in its main text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PartBeside {
+    /// What it is, in our own words.
+    pub(crate) what: String,
+    /// Where it is in the source.
+    pub(crate) span: Span,
 }
 
 /// Where the data is in a text, and its main list.
@@ -40,6 +52,8 @@ pub(crate) struct DataOutline {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) records: Option<RecordsOutline>,
+    /// The paths of the fields whose numbers are texts, in a notation without types.
+    pub(crate) text_fields: Vec<String>,
     /// The paths of the fields, from a record or from the top.
     pub(crate) fields: Vec<String>,
 }
@@ -55,13 +69,23 @@ pub(crate) struct RecordsOutline {
     pub(crate) bytes: u64,
     /// What one record is called.
     pub(crate) noun: String,
+    /// How many values stand beside the list, in the objects and lists that hold it.
+    pub(crate) beside: u64,
 }
 
 impl Outline {
-    /// Returns the outline of a text that was read.
-    pub(crate) fn new(kind: &str, text: Option<&Text<'_>>, data: Option<&Data<'_>>) -> io::Result<Self> {
+    /// Returns the outline of a result whose text was read.
+    pub(crate) fn new(
+        payload: &Payload<'_>,
+        kind: &str,
+        text: Option<&Text<'_>>,
+        data: Option<&Data<'_>>,
+    ) -> io::Result<Self> {
         let (parts, escaped, index) = text.map(Text::index).transpose()?.unwrap_or_default();
-        Ok(Self { kind: kind.to_owned(), parts, escaped, text: index, data: data.map(DataOutline::new) })
+        let beside = payload.parts_beside_text();
+        let beside = beside.into_iter().map(|(what, span)| PartBeside { what, span }).collect();
+        let data = data.map(DataOutline::new);
+        Ok(Self { kind: kind.to_owned(), parts, escaped, text: index, data, beside })
     }
 
     /// Reads a result and returns its outline.
@@ -133,20 +157,41 @@ impl DataOutline {
             index: index.clone(),
             bytes: node.bytes,
             noun: noun.to_owned(),
+            beside: values_beside(data, container),
         });
         let mut paths: Vec<String> = fields.iter().map(|field| field.path.clone()).collect();
         if paths.is_empty() {
             paths = profile.children(record).map(|(id, _)| profile.path(record, id)).collect();
         }
         paths.truncate(MAX_FIELDS);
+        if let Notation::Pattern(pattern) = &data.notation
+            && pattern.has_other_lines()
+            && data.others.count > 0
+        {
+            paths.push(pattern.other_line_key());
+        }
         Self {
             notation: data.notation.clone(),
             start: data.range.start,
             end: data.range.end,
             records,
+            text_fields: data.text_columns.iter().map(|name| crate::visible::key(name)).collect(),
             fields: paths,
         }
     }
+}
+
+/// Returns how many values stand beside a container, in those that hold it.
+fn values_beside(data: &Data<'_>, container: NodeId) -> u64 {
+    let profile = &data.profile;
+    let mut beside = 0;
+    let mut at = profile.node(container).parent;
+    while let Some(id) = at {
+        let node = profile.node(id);
+        beside += node.members.as_ref().map_or(0, |members| members.total).saturating_sub(1);
+        at = node.parent;
+    }
+    beside
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! Records formed by a pattern of lines: several files joined, blocks of `Key: value` lines, or lines with the same
-//! fields.
+//! Records formed by a pattern of lines: several files joined, blocks of `Key: value` lines, lines with the same fields,
+//! or lines of JSON.
 //!
 //! A pattern says where a record begins and how to read one; the records then get the same statistics and the same
-//! rows as those of any other notation.
+//! rows as those of any other notation. Where each line is a record, a line of another form is one as well: its text is
+//! the value of one member, so that no line is missing from the records.
 
 mod files;
+mod json_values;
 mod keyed_blocks;
 mod line_fields;
 
@@ -12,11 +14,12 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use crate::csv::{CellFeed, json_object};
 use crate::json::value::Value;
-use crate::lines::Lines;
-use crate::profile::ProfileBuilder;
+use crate::lines::{Lines, OwnedLine};
 use crate::text::Text;
 
+pub(crate) use json_values::is_mostly_json;
 pub(crate) use keyed_blocks::KeyedBlocks;
 pub(crate) use line_fields::LineFields;
 
@@ -29,53 +32,102 @@ pub(crate) enum Pattern {
     Blocks(KeyedBlocks),
     /// Lines with the same fields.
     Fields(LineFields),
+    /// Lines of JSON among which there are others.
+    JsonValues,
 }
 
+/// The member that holds the text of a line of another form, unless the lines of the form have one of that name.
+const OTHER_LINE_KEY: &str = "line";
+
 impl Pattern {
-    /// Feeds all records to a profile as elements of one list; returns the offset of their end and the lines that
-    /// belong to no record.
-    pub(crate) fn profile(
-        &self,
-        text: &Text<'_>,
-        builder: &mut ProfileBuilder,
-    ) -> io::Result<(u64, OtherLines)> {
+    /// Feeds all records to a profile as elements of one list; returns the offset of their end and the lines that do not
+    /// have the form of the others.
+    pub(crate) fn profile(&self, text: &Text<'_>, feed: &mut CellFeed<'_>) -> io::Result<(u64, OtherLines)> {
         let mut reader = self.reader(Lines::new(text));
-        builder.open(false, 0);
+        feed.builder.open(false, 0);
         while let Some((at, raw)) = reader.next()? {
-            self.feed(&raw, at, builder);
+            if self.has_form(&raw) {
+                self.feed(&raw, at, feed);
+            } else {
+                // The statistics are those of the lines of the form alone.
+                feed.builder.element(at);
+                reader.others.push(reader.line, raw.first());
+            }
         }
         let end = reader.position();
-        builder.close(end);
+        feed.builder.close(end);
         Ok((end, reader.others))
     }
 
-    fn feed(&self, raw: &RecordLines, at: u64, builder: &mut ProfileBuilder) {
+    /// Returns whether a record has the form of the pattern, rather than being a line of another form.
+    fn has_form(&self, raw: &RecordLines) -> bool {
         match self {
-            Self::Files => files::feed(raw, at, builder),
-            Self::Blocks(blocks) => blocks.feed(raw, at, builder),
-            Self::Fields(fields) => fields.feed(raw, at, builder),
+            Self::Files | Self::Blocks(_) => true,
+            Self::Fields(fields) => fields.matches(raw.first()),
+            Self::JsonValues => json_values::is_json(raw),
+        }
+    }
+
+    fn feed(&self, raw: &RecordLines, at: u64, feed: &mut CellFeed<'_>) {
+        match self {
+            Self::Files => files::feed(raw, at, feed.builder),
+            Self::JsonValues => json_values::feed(raw, at, feed.builder),
+            _ => {
+                feed.builder.open(true, at);
+                for (name, value) in self.members(raw) {
+                    feed.cell(&name, &value, at);
+                }
+                feed.builder.close(at + raw.bytes);
+            }
         }
     }
 
     fn json(&self, raw: &RecordLines) -> String {
         match self {
             Self::Files => files::json(raw),
-            Self::Blocks(blocks) => blocks.json(raw),
-            Self::Fields(fields) => fields.json(raw),
+            Self::JsonValues if self.has_form(raw) => json_values::json(raw),
+            _ => json_object(self.members(raw).iter().map(|(name, value)| (name.as_str(), value.as_str()))),
         }
     }
 
     fn object(&self, raw: &RecordLines) -> Value {
         match self {
             Self::Files => files::object(raw),
-            Self::Blocks(blocks) => blocks.object(raw),
-            Self::Fields(fields) => fields.object(raw),
+            Self::JsonValues if self.has_form(raw) => json_values::object(raw),
+            _ => {
+                let members = self.members(raw).into_iter();
+                Value::object(members.map(|(name, value)| (name.into(), Value::string(&value))).collect())
+            }
         }
+    }
+
+    /// Returns the members of a record whose values are texts.
+    fn members(&self, raw: &RecordLines) -> Vec<(String, String)> {
+        let members = match self {
+            Self::Blocks(blocks) => Some(blocks.members(raw)),
+            Self::Fields(fields) => fields.members(raw.first()),
+            Self::Files | Self::JsonValues => None,
+        };
+        members.unwrap_or_else(|| vec![(self.other_line_key(), raw.first().to_owned())])
+    }
+
+    /// Returns the name of the member that holds a line of another form.
+    pub(crate) fn other_line_key(&self) -> String {
+        let mut key = OTHER_LINE_KEY.to_owned();
+        while matches!(self, Self::Fields(fields) if fields.has_name(&key)) {
+            key.push('_');
+        }
+        key
+    }
+
+    /// Returns whether lines of another form are records, too.
+    pub(crate) fn has_other_lines(&self) -> bool {
+        matches!(self, Self::Fields(_) | Self::JsonValues)
     }
 
     /// Returns a reader of the records.
     pub(crate) fn reader<'a>(&'a self, lines: Lines<'a>) -> PatternReader<'a> {
-        PatternReader { pattern: self, lines, line: 0, others: OtherLines::default() }
+        PatternReader { pattern: self, lines, unread: None, line: 0, others: OtherLines::default() }
     }
 
     /// Returns what a record is called.
@@ -84,17 +136,40 @@ impl Pattern {
             Self::Files => "file",
             Self::Blocks(_) => "record",
             Self::Fields(_) => "line",
+            Self::JsonValues => "row",
         }
     }
 }
 
 /// The lines of one record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RecordLines {
     pub(crate) lines: Vec<String>,
     /// The bytes of all its lines, including those over [`MAX_RECORD_BYTES`], which are not kept.
     pub(crate) bytes: u64,
-    pub(crate) line_count: u64,
+    /// Whether all its lines are kept, each of them whole.
+    pub(crate) whole: bool,
+}
+
+impl RecordLines {
+    /// Returns the first line.
+    fn first(&self) -> &str {
+        self.lines.first().map_or("", String::as_str)
+    }
+
+    fn push(&mut self, line: OwnedLine) {
+        self.bytes += line.length + 1;
+        self.whole &= line.whole && self.bytes <= MAX_RECORD_BYTES + 1;
+        if self.bytes <= MAX_RECORD_BYTES + 1 || self.lines.is_empty() {
+            self.lines.push(line.text);
+        }
+    }
+}
+
+impl Default for RecordLines {
+    fn default() -> Self {
+        Self { lines: Vec::new(), bytes: 0, whole: true }
+    }
 }
 
 /// The maximum number of bytes kept of one record.
@@ -104,20 +179,24 @@ const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
 pub(crate) struct PatternReader<'a> {
     pattern: &'a Pattern,
     lines: Lines<'a>,
+    /// A line that was read but belongs to the next record.
+    unread: Option<OwnedLine>,
     /// The number of the last line read, from 1.
     line: u64,
     others: OtherLines,
 }
 
-/// Lines that belong to no record, such as headings and totals.
+/// Lines that do not have the form of the records, such as headings and totals.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OtherLines {
     /// Their numbers from 1 and their texts, at most [`MAX_OTHER_LINES`] of them.
     pub(crate) lines: Vec<(u64, String)>,
     pub(crate) count: u64,
+    /// How many blank lines there are, which are no records where each line is one.
+    pub(crate) blank: u64,
 }
 
-/// The maximum number of lines kept that belong to no record.
+/// The maximum number of lines kept that do not have the form of the records.
 const MAX_OTHER_LINES: usize = 60;
 
 impl OtherLines {
@@ -137,13 +216,13 @@ impl OtherLines {
 impl PatternReader<'_> {
     /// Returns the offset after the last record.
     pub(crate) fn position(&self) -> u64 {
-        self.lines.position()
+        self.unread.as_ref().map_or_else(|| self.lines.position(), |line| line.at)
     }
 
     /// Returns the next record as JSON, and whether that is the whole record.
     pub(crate) fn next_json(&mut self) -> io::Result<Option<(String, bool)>> {
         let Some((_, raw)) = self.next()? else { return Ok(None) };
-        Ok(Some((self.pattern.json(&raw), raw.bytes <= MAX_RECORD_BYTES)))
+        Ok(Some((self.pattern.json(&raw), raw.whole)))
     }
 
     /// Returns the next record as a value.
@@ -151,64 +230,85 @@ impl PatternReader<'_> {
         Ok(self.next()?.map(|(_, raw)| self.pattern.object(&raw)))
     }
 
-    /// Returns the next record with its offset; skips and collects lines that belong to no record.
+    /// Returns the next record with its offset.
     fn next(&mut self) -> io::Result<Option<(u64, RecordLines)>> {
         match self.pattern {
-            Pattern::Fields(fields) => loop {
-                let Some(line) = self.lines.next()? else { return Ok(None) };
-                self.line += 1;
-                let text = line.text();
-                if fields.matches(&text) {
-                    let raw =
-                        RecordLines { bytes: line.length, line_count: 1, lines: vec![text.into_owned()] };
-                    return Ok(Some((line.at, raw)));
-                }
-                self.others.push(self.line, &text);
-            },
-            Pattern::Files => self.next_group(files::is_separator, true),
-            Pattern::Blocks(blocks) => {
-                let blocks = blocks.clone();
-                self.next_group(move |line| blocks.begins(line), false)
-            }
+            Pattern::Fields(fields) => self.next_line(|line| fields.is_header(line)),
+            Pattern::JsonValues => self.next_line(|_| false),
+            Pattern::Files => self.next_file(),
+            Pattern::Blocks(blocks) => self.next_block(|line| blocks.begins(line)),
         }
     }
 
-    /// Reads a group of lines, up to the next line that begins or, if `separated`, separates groups.
-    fn next_group(
-        &mut self,
-        begins: impl Fn(&str) -> bool,
-        separated: bool,
-    ) -> io::Result<Option<(u64, RecordLines)>> {
-        let mut raw = RecordLines::default();
-        let mut start = None;
-        loop {
-            let before = self.lines.position();
-            let Some(line) = self.lines.next()? else { break };
-            self.line += 1;
-            let text = line.text();
-            if begins(&text) {
-                if separated {
-                    if start.is_some() {
-                        break;
-                    }
-                    continue;
-                }
-                if start.is_some() {
-                    self.lines.back_to(before);
-                    self.line -= 1;
-                    break;
-                }
-            } else if start.is_none() && !separated {
-                self.others.push(self.line, &text);
+    fn read_line(&mut self) -> io::Result<Option<OwnedLine>> {
+        let line = match self.unread.take() {
+            Some(line) => Some(line),
+            None => self.lines.next_whole(MAX_RECORD_BYTES)?,
+        };
+        self.line += u64::from(line.is_some());
+        Ok(line)
+    }
+
+    /// Leaves a line for the next record.
+    fn unread(&mut self, line: OwnedLine) {
+        self.unread = Some(line);
+        self.line -= 1;
+    }
+
+    /// Reads one line, the blank ones and those to skip aside.
+    fn next_line(&mut self, skip: impl Fn(&str) -> bool) -> io::Result<Option<(u64, RecordLines)>> {
+        while let Some(line) = self.read_line()? {
+            let blank = line.text.trim().is_empty();
+            self.others.blank += u64::from(blank);
+            if blank || skip(&line.text) {
                 continue;
             }
-            start.get_or_insert(line.at);
-            raw.line_count += 1;
-            raw.bytes += line.length + 1;
-            if raw.bytes <= MAX_RECORD_BYTES {
-                let text = text.into_owned();
-                raw.lines.push(text);
+            let at = line.at;
+            let mut raw = RecordLines::default();
+            raw.push(line);
+            return Ok(Some((at, raw)));
+        }
+        Ok(None)
+    }
+
+    /// Reads the lines of a block, up to the line that begins the next one; lines before the first block are no record.
+    fn next_block(&mut self, begins: impl Fn(&str) -> bool) -> io::Result<Option<(u64, RecordLines)>> {
+        let mut raw = RecordLines::default();
+        let mut start = None;
+        while let Some(line) = self.read_line()? {
+            match (begins(&line.text), start) {
+                (true, Some(_)) => {
+                    self.unread(line);
+                    break;
+                }
+                (false, None) => {
+                    self.others.push(self.line, &line.text);
+                    continue;
+                }
+                _ => {}
             }
+            start.get_or_insert(line.at);
+            raw.push(line);
+        }
+        Ok(start.map(|at| (at, raw)))
+    }
+
+    /// Reads the lines of a file, up to a separator before the path of the next one; other separators are its content.
+    fn next_file(&mut self) -> io::Result<Option<(u64, RecordLines)>> {
+        let mut raw = RecordLines::default();
+        let mut start = None;
+        while let Some(line) = self.read_line()? {
+            if files::is_separator(&line.text)
+                && let Some(next) = self.read_line()?
+            {
+                let ends = crate::kind::is_file_header(&next.text);
+                self.unread(next);
+                if ends && start.is_some() {
+                    break;
+                }
+            }
+            start.get_or_insert(line.at);
+            raw.push(line);
         }
         Ok(start.map(|at| (at, raw)))
     }

@@ -109,6 +109,52 @@ impl<'a> Payload<'a> {
         distinct.is_some_and(|span| span.len() >= texts * 2)
     }
 
+    /// Returns whether the result is its texts and nothing else: every block is a text without other members, and
+    /// `structuredContent`, if there is one, repeats them.
+    pub(crate) fn is_only_text(&self) -> bool {
+        let texts = self.blocks.iter().all(|block| matches!(block.kind, BlockKind::Text { .. }));
+        let described = self.block_count == self.blocks.len() as u64;
+        let repeated = self.structured.is_none() || self.structured_repeats_text;
+        texts && described && repeated && !self.blocks.is_empty() && self.beside_texts() == 0
+    }
+
+    /// Returns how many bytes of members the blocks with a text have beside it, such as annotations or an address.
+    pub(crate) fn beside_texts(&self) -> u64 {
+        let texts = self.blocks.iter().filter(|block| block.text_span().is_some());
+        texts.map(|block| block.beside_text).sum()
+    }
+
+    /// Returns what the result has beside its main text, and where: each part in our own words, with its span.
+    pub(crate) fn parts_beside_text(&self) -> Vec<(String, Span)> {
+        let mut parts = Vec::new();
+        let is_structured =
+            self.is_structured() || self.blocks.iter().all(|block| block.text_span().is_none());
+        if let Some(span) = self.structured.filter(|_| !is_structured && !self.structured_repeats_text) {
+            parts.push(("structuredContent".to_owned(), span));
+        }
+        for block in &self.blocks {
+            let what = match &block.kind {
+                BlockKind::Text { .. } if is_structured => "a text",
+                BlockKind::Text { .. } => continue,
+                BlockKind::Media { kind: MediaKind::Image, .. } => "an image",
+                BlockKind::Media { kind: MediaKind::Audio, .. } => "audio",
+                BlockKind::Resource { text: Some(_), .. } if !is_structured => continue,
+                BlockKind::Resource { .. } => "a resource",
+                BlockKind::Link { .. } => "a link",
+                BlockKind::Unknown { .. } => "a block",
+            };
+            parts.push((what.to_owned(), block.span));
+        }
+        if let (Some(content), Some(last)) = (self.content, self.blocks.last())
+            && self.block_count > self.blocks.len() as u64
+        {
+            let further = self.block_count - self.blocks.len() as u64;
+            parts
+                .push((format!("{further} further blocks"), Span { start: last.span.end, end: content.end }));
+        }
+        parts
+    }
+
     /// Returns the main part of the result as one text: all its texts in order, or `structuredContent` if that is the
     /// main part.
     pub fn joined_text(&self) -> Option<Text<'a>> {
@@ -180,7 +226,7 @@ impl<'a> Payload<'a> {
 
 /// Returns the fingerprint of a text, if it is JSON.
 fn fingerprint(text: &Text<'_>) -> Result<Option<Fingerprint>, PayloadError> {
-    match fingerprint::of(&mut Scanner::new(text, Dialect::Json)) {
+    match fingerprint::of(text) {
         Ok(fingerprint) => Ok(Some(fingerprint)),
         Err(ScanError::Syntax { .. }) => Ok(None),
         Err(ScanError::Source(error)) => Err(error.into()),

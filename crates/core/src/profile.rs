@@ -70,6 +70,19 @@ impl DataProfile {
             .map(|child| (child, self.node(child)))
     }
 
+    /// Returns the node of a member of an object.
+    pub(crate) fn member(&self, object: NodeId, name: &str) -> Option<NodeId> {
+        let mut members = self.children(object);
+        members
+            .find(|(_, child)| matches!(&child.step, PathStep::Key(key) if **key == *name))
+            .map(|(id, _)| id)
+    }
+
+    /// Drops the statistics of numbers at a path, where texts that look like numbers are none.
+    pub(crate) fn forget_numbers(&mut self, id: NodeId) {
+        self.nodes[id.0 as usize].numbers = None;
+    }
+
     /// Returns the path from one node down to another: `a.b[].c`, `[]`, or empty for the node itself.
     pub(crate) fn path(&self, from: NodeId, to: NodeId) -> String {
         let mut steps = Vec::new();

@@ -202,7 +202,7 @@ impl RecordWalk<'_> {
                 (compact.text, compact.whole)
             }
             RecordReader::Rows(rows, format) => match rows.next()? {
-                Some((_, cells)) => (format.json(&cells), true),
+                Some(row) => (format.json(&row.cells), row.whole),
                 None => return Ok(None),
             },
             RecordReader::Pattern(reader) => match reader.next_json()? {
@@ -233,7 +233,7 @@ impl RecordWalk<'_> {
                 (Value::read(scanner, limits)?, scanner.position())
             }
             RecordReader::Rows(rows, format) => match rows.next()? {
-                Some((_, cells)) => (format.object(&cells), rows.position()),
+                Some(row) => (format.object(&row.cells), rows.position()),
                 None => return Ok(None),
             },
             RecordReader::Pattern(reader) => match reader.next_value()? {

@@ -48,12 +48,13 @@ use crate::envelope::{self, CallFacts, Frame, Handle};
 use crate::hints::Hints;
 use crate::measure::{self, Cost, Fit, Meter};
 use crate::outline::Outline;
-use crate::payload::{Form, Payload};
+use crate::payload::Payload;
 use crate::quantity::{Bytes, Tokens};
 use crate::source::Span;
 use crate::text::Text;
 pub(crate) use data::overview_of;
 use draft::Draft;
+use lossless::WholeText;
 pub(crate) use lossless::{cell as quoted_cell, exact_cell};
 use recognised::RecognisedText;
 pub(crate) use section_writer::SectionWriter;
@@ -187,7 +188,7 @@ impl<'p> Prepared<'p> {
     pub fn outline(&self) -> io::Result<Outline> {
         let (kind, data) =
             self.recognised.as_ref().map_or(("", None), |recognised| (recognised.kind(), recognised.data()));
-        Outline::new(kind, self.text, data)
+        Outline::new(self.payload, kind, self.text, data)
     }
 
     /// Says all of it in less space, or makes an overview; for a result that does not fit as it is.
@@ -244,9 +245,6 @@ const FRAME_TOKENS: u64 = 110;
 /// Bytes set aside for the frame and the JSON around the text.
 const FRAME_BYTES: u64 = 640;
 
-/// What a text block has besides its text: its type and the names of both, with some white space.
-const BLOCK_BYTES: u64 = 64;
-
 /// Budgets below this get the shortest frame.
 const SHORT_FRAME_BELOW: Tokens = Tokens(700);
 
@@ -259,14 +257,13 @@ struct Shaper<'s> {
 }
 
 impl Shaper<'_> {
-    /// Tries to say all of it in less space. Other blocks than text must be handed on as they are.
+    /// Tries to say all of it in less space.
     fn lossless(&self) -> io::Result<Option<Shaped>> {
-        let others = self.payload.blocks.iter().any(|block| block.text_span().is_none());
-        let repeated = self.payload.structured.is_none() || self.payload.structured_repeats_text;
-        let whole = envelope::dropped_members(self.payload).is_empty() && self.beside_texts() == 0;
-        let Some(text) = self.prepared.text.filter(|_| !others && repeated && whole) else { return Ok(None) };
-        for form in lossless::forms(text, self.request.budget.bytes.0 * 8)? {
-            let frame = Frame { what: "this".into(), below: form.how.into(), ..Frame::default() };
+        let max_bytes = self.request.budget.bytes.0 * 8;
+        let whole = self.prepared.text.map(|text| WholeText::read(self.payload, text, max_bytes));
+        let Some(whole) = whole.transpose()?.flatten() else { return Ok(None) };
+        for form in whole.forms()? {
+            let frame = Frame { what: "this".into(), below: form.how, ..Frame::default() };
             let shaped =
                 self.finish(Step::Lossless, ("", "lossless"), Vec::new(), &[], &frame, &form.body)?;
             if self.over(&shaped) == 0 {
@@ -274,13 +271,6 @@ impl Shaper<'_> {
             }
         }
         Ok(None)
-    }
-
-    /// Bytes of text blocks that are neither their text nor the little around it that every one has.
-    fn beside_texts(&self) -> u64 {
-        let blocks = self.payload.blocks.iter().filter(|_| self.payload.form != Form::Plain);
-        let beside = blocks.filter_map(|block| Some(block.span.len() - block.text_span()?.len()));
-        beside.map(|bytes| bytes.saturating_sub(BLOCK_BYTES)).sum()
     }
 
     fn overview(&self) -> io::Result<Shaped> {
@@ -311,7 +301,7 @@ impl Shaper<'_> {
         for member in envelope::dropped_members(self.payload) {
             left_out.push(LeftOut::new(&member.key, "bytes", 0, member.value.len()));
         }
-        let beside = self.beside_texts();
+        let beside = self.payload.beside_texts();
         if beside > 0 {
             left_out.push(LeftOut::new("content", "bytes beside the texts", 0, beside));
         }

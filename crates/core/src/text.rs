@@ -59,6 +59,12 @@ impl<'a> Text<'a> {
 
     /// Returns the spans of the text, whether they are escaped, and the complete index; reads the text where needed.
     pub(crate) fn index(&self) -> io::Result<(Vec<Span>, bool, TextIndex)> {
+        self.complete_index()?;
+        Ok((self.parts.clone(), self.escaped, self.index.borrow().clone()))
+    }
+
+    /// Reads the text if its index is not complete yet.
+    fn complete_index(&self) -> io::Result<()> {
         if self.index.borrow().length.is_none() {
             let mut feed = self.feed();
             let mut block = Vec::new();
@@ -66,7 +72,69 @@ impl<'a> Text<'a> {
                 block.clear();
             }
         }
-        Ok((self.parts.clone(), self.escaped, self.index.borrow().clone()))
+        Ok(())
+    }
+
+    /// Returns how many lines the text has; a line feed at the end does not start another line.
+    pub(crate) fn line_count(&self) -> io::Result<u64> {
+        self.complete_index()?;
+        let (length, feeds) = {
+            let index = self.index.borrow();
+            (index.length.unwrap_or_default(), index.lines)
+        };
+        Ok(if length == 0 { 0 } else { feeds + u64::from(!self.ends_with_line_feed()?) })
+    }
+
+    /// Returns the number, from 1, of the line that holds a decoded offset.
+    pub(crate) fn line_at(&self, offset: u64) -> io::Result<u64> {
+        let nearest = {
+            let checkpoints = &self.index.borrow().checkpoints;
+            let after = checkpoints.partition_point(|checkpoint| checkpoint.decoded <= offset);
+            after.checked_sub(1).map(|at| checkpoints[at])
+        };
+        let mut feed = Feed::at(self, nearest.unwrap_or_else(|| self.begin()));
+        let mut feeds = nearest.map_or(0, |checkpoint| checkpoint.lines);
+        let mut block = Vec::new();
+        loop {
+            let start = feed.position();
+            block.clear();
+            if start >= offset || !feed.fill(&mut block)? {
+                return Ok(feeds + 1);
+            }
+            let here = (block.len() as u64).min(offset - start) as usize;
+            feeds += memchr::memchr_iter(b'\n', &block[..here]).count() as u64;
+        }
+    }
+
+    /// Returns the offset at which the line begins that holds a decoded offset.
+    pub(crate) fn line_start(&self, offset: u64) -> io::Result<u64> {
+        const STEP_BYTES: u64 = 512;
+        let mut end = offset;
+        while end > 0 {
+            let start = end.saturating_sub(STEP_BYTES);
+            if let Some(at) = memchr::memrchr(b'\n', &self.read(start..end)?) {
+                return Ok(start + at as u64 + 1);
+            }
+            end = start;
+        }
+        Ok(0)
+    }
+
+    /// Returns the offset of the first byte of a range that is not white space.
+    pub(crate) fn first_visible(&self, range: Range<u64>) -> io::Result<Option<u64>> {
+        let mut feed = self.feed_from(range.start)?;
+        let mut block = Vec::new();
+        loop {
+            let start = feed.position();
+            block.clear();
+            if start >= range.end || !feed.fill(&mut block)? {
+                return Ok(None);
+            }
+            let here = (block.len() as u64).min(range.end - start) as usize;
+            if let Some(at) = block[..here].iter().position(|byte| !byte.is_ascii_whitespace()) {
+                return Ok(Some(start + at as u64));
+            }
+        }
     }
 
     /// Returns the decoded length; reads the text if it is not known yet.
@@ -159,11 +227,9 @@ impl<'a> Text<'a> {
 
     /// Returns whether the text ends with a line feed.
     pub(crate) fn ends_with_line_feed(&self) -> io::Result<bool> {
-        let Some(last) = self.parts.last() else { return Ok(false) };
-        let tail =
-            Span { start: last.end.saturating_sub(2).max(last.start), end: last.end }.read(self.source)?;
-        let tail = if self.escaped { string::decode(&tail) } else { tail };
-        Ok(tail.last() == Some(&b'\n'))
+        // The raw bytes do not tell: `\\n` may be an escaped backslash and a letter, and the last block may be empty.
+        let length = self.length()?;
+        Ok(length > 0 && self.read(length - 1..length)? == b"\n")
     }
 }
 
@@ -248,5 +314,36 @@ mod tests {
         let text = Text::escaped(&source, vec![Span::whole(&source)]);
         assert_eq!(text.read_all().unwrap(), br"ab\ud800cd");
         assert_eq!(text.read(4..8).unwrap(), b"d800");
+    }
+
+    #[test]
+    fn lines_are_counted_in_the_decoded_text() {
+        for (blocks, count) in [
+            (vec![r"a\nb"], 2),
+            (vec![r"a\nb\n"], 2),
+            (vec![r"a\nb\\n"], 2),
+            (vec![r"a\n", r"b"], 3),
+            (vec![r"a\u000ab\u000a"], 2),
+            (vec!["a", ""], 1),
+            (vec!["", "", ""], 2),
+            (vec!["a", "b", ""], 2),
+            (vec![""], 0),
+        ] {
+            let (mut source, mut spans) = (Vec::new(), Vec::new());
+            for block in &blocks {
+                let start = source.len() as u64;
+                source.extend_from_slice(block.as_bytes());
+                spans.push(Span { start, end: source.len() as u64 });
+                source.push(b'"');
+            }
+            let text = Text::escaped(&source, spans);
+            let mut lines = crate::lines::Lines::new(&text);
+            let mut read = 0;
+            while let Some(line) = lines.next().unwrap() {
+                read += 1;
+                assert_eq!(text.line_at(line.at).unwrap(), read, "{blocks:?}");
+            }
+            assert_eq!((text.line_count().unwrap(), read), (count, count), "{blocks:?}");
+        }
     }
 }

@@ -27,6 +27,7 @@ pub use engine::{EngineOutput, Engines, NoEngines, ResultWindow, Total};
 pub use error::ViewError;
 pub use flatten::{Scalar, flatten, scalars, visible_json, visible_text};
 pub use nearest::nearest;
+pub use segment::read_key;
 
 use serde::{Deserialize, Serialize};
 

@@ -83,13 +83,19 @@ pub(crate) fn cut_name(text: &str, limit: usize) -> String {
     format!("…{}", shown.chars().skip(count - limit).collect::<String>())
 }
 
-/// Returns a key as written in a path: quoted if it contains characters that have a meaning in paths.
+/// Returns a key as written in a path: as a JSON string if it contains characters that have a meaning in paths, so that
+/// [`read_key`](crate::view::read_key) gives back exactly this key.
 pub(crate) fn key(key: &str) -> String {
     let plain = !key.is_empty()
-        && key.len() <= 120
+        && key.trim() == key
         && !key.contains(['.', '[', ']', '"', '*', '\\', ',', '|', '\n', '\r', '\t'])
         && !key.chars().any(is_hidden);
-    if plain { key.to_owned() } else { format!("\"{}\"", cut(key, 120).replace('"', "\\\"")) }
+    if plain {
+        return key.to_owned();
+    }
+    let mut quoted = String::new();
+    crate::json::string::write_visible(key, &mut quoted);
+    quoted
 }
 
 /// Returns whether the text contains terminal colour codes.

@@ -184,6 +184,8 @@ struct Loader<'c> {
     inexact: Vec<u64>,
     insert: String,
     textual: bool,
+    /// The columns whose numbers are texts.
+    text_fields: Vec<String>,
     rows: u64,
     until: Instant,
     limits: &'c Limits,
@@ -210,6 +212,7 @@ impl<'c> Loader<'c> {
             inexact: vec![0; names.len()],
             insert: String::new(),
             textual: data.is_textual(),
+            text_fields: data.text_fields().to_vec(),
             rows: 0,
             until: Instant::now() + limits.load_time,
             limits,
@@ -262,7 +265,8 @@ impl<'c> Loader<'c> {
             None => return Ok(()),
         };
         self.next_column = at + 1;
-        let (value, exact) = value_of(scalar, self.textual);
+        let textual = self.textual && !self.text_fields.iter().any(|field| field == path);
+        let (value, exact) = value_of(scalar, textual);
         self.inexact[at] += u64::from(!exact);
         self.row[at] = value;
         Ok(())

@@ -3,9 +3,9 @@
 //! The payload reader compares fingerprints to notice that a text repeats `structuredContent`, so that the same data
 //! is counted and shown once.
 
-use super::{Event, ScanError, Scanner, StringToken, string};
+use super::{Dialect, Event, ScanError, Scanner, StringToken, string};
 use crate::hash;
-use crate::profile::number::Number;
+use crate::text::Text;
 
 /// The fingerprint of a value and, if it is an object with one member, that of the member.
 ///
@@ -25,8 +25,9 @@ struct ContainerHash {
     last: u64,
 }
 
-/// Computes the fingerprint of the next value of a scanner.
-pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
+/// Computes the fingerprint of the JSON value at the beginning of a text.
+pub(crate) fn of(text: &Text<'_>) -> Result<Fingerprint, ScanError> {
+    let mut scanner = Scanner::new(text, Dialect::Json);
     let mut stack: Vec<ContainerHash> = Vec::new();
     loop {
         let value = match scanner.next()? {
@@ -39,8 +40,12 @@ pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
                 continue;
             }
             Event::Key(token) => {
+                let key = match of_string(&token) {
+                    Ok(hash) => hash,
+                    Err(length) => of_long_string(text, scanner.token_start() + 1, length)?,
+                };
                 if let Some(container) = stack.last_mut() {
-                    container.key = of_string(&token);
+                    container.key = key;
                 }
                 continue;
             }
@@ -55,7 +60,10 @@ pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
                 }
                 whole
             }
-            Event::String(token) => of_string(&token),
+            Event::String(token) => match of_string(&token) {
+                Ok(hash) => hash,
+                Err(length) => of_long_string(text, scanner.token_start() + 1, length)?,
+            },
             Event::Number(raw) => of_number(raw),
             Event::Bool(value) => 11 + u64::from(value),
             Event::Null | Event::End => 13,
@@ -76,36 +84,119 @@ pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
     }
 }
 
+/// How many bytes of a string are hashed together.
+const CHUNK_BYTES: usize = 4096;
+
+/// The hash of a string so far; the bytes may come in pieces of any length.
+struct StringHash {
+    state: u64,
+    pending: Vec<u8>,
+}
+
+impl StringHash {
+    fn new() -> Self {
+        Self { state: 17, pending: Vec::new() }
+    }
+
+    fn chunk(&mut self, bytes: &[u8]) {
+        self.state = hash::mix(self.state ^ hash::bytes(bytes));
+    }
+
+    fn push(&mut self, decoded: &[u8]) {
+        self.pending.extend_from_slice(decoded);
+        let pending = std::mem::take(&mut self.pending);
+        let chunks = pending.chunks_exact(CHUNK_BYTES);
+        self.pending = chunks.remainder().to_vec();
+        chunks.for_each(|chunk| self.chunk(chunk));
+    }
+
+    fn finish(mut self) -> u64 {
+        let pending = std::mem::take(&mut self.pending);
+        if !pending.is_empty() {
+            self.chunk(&pending);
+        }
+        self.state
+    }
+}
+
 /// Returns the fingerprint of a string.
-pub(crate) fn of_text(decoded: &[u8]) -> u64 {
-    hash::mix(hash::bytes(decoded) ^ 17)
+fn of_text(decoded: &[u8]) -> u64 {
+    decoded.chunks(CHUNK_BYTES).fold(17, |state, chunk| hash::mix(state ^ hash::bytes(chunk)))
 }
 
-fn of_string(token: &StringToken<'_>) -> u64 {
+/// Returns the fingerprint of a string; its length if only its beginning is known.
+fn of_string(token: &StringToken<'_>) -> Result<u64, u64> {
     if token.is_cut() {
-        return hash::mix(of_text(&string::decode(token.raw)) ^ token.length);
+        return Err(token.length);
     }
-    if token.escapes { of_text(&string::decode(token.raw)) } else { of_text(token.raw) }
+    Ok(if token.escapes { of_text(&string::decode(token.raw)) } else { of_text(token.raw) })
 }
 
-fn of_number(raw: &[u8]) -> u64 {
-    match Number::parse(raw) {
-        Some(number) => hash::mix(number.value.to_bits() ^ 19),
-        None => hash::mix(hash::bytes(raw) ^ 19),
+/// Returns the fingerprint of a string that is too long for a token, from its `length` raw bytes at `start`.
+fn of_long_string(text: &Text<'_>, start: u64, length: u64) -> Result<u64, ScanError> {
+    let mut feed = text.feed_from(start)?;
+    let mut long = StringHash::new();
+    let (mut raw, mut decoded, mut left) = (Vec::new(), Vec::new(), length);
+    while left > 0 && feed.fill(&mut raw)? {
+        let here = (raw.len() as u64).min(left) as usize;
+        decoded.clear();
+        let used = string::decode_into(&raw[..here], here as u64 == left, &mut decoded);
+        long.push(&decoded);
+        raw.drain(..used);
+        left -= used as u64;
     }
+    Ok(long.finish())
+}
+
+/// Returns the fingerprint of a number: numbers are equal if they are the same decimal number, however it is written.
+fn of_number(raw: &[u8]) -> u64 {
+    decimal(raw).unwrap_or_else(|| hash::mix(hash::bytes(raw) ^ 19))
+}
+
+/// Hashes the sign, the significant digits and the power of ten of a number.
+fn decimal(raw: &[u8]) -> Option<u64> {
+    let (negative, unsigned) = match raw.split_first()? {
+        (b'-', rest) => (true, rest),
+        _ => (false, raw),
+    };
+    let mantissa = unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(unsigned.len());
+    let mut power: i64 = match unsigned.get(mantissa + 1..) {
+        None => 0,
+        Some(digits) => std::str::from_utf8(digits).ok()?.parse().ok()?,
+    };
+    let (mut state, mut zeros, mut fraction, mut significant) = (19, 0, false, false);
+    for &byte in &unsigned[..mantissa] {
+        match byte {
+            b'.' if !fraction => {
+                fraction = true;
+                continue;
+            }
+            b'0' => zeros += u64::from(significant),
+            b'1'..=b'9' => {
+                (0..zeros).for_each(|_| state = hash::mix(state ^ u64::from(b'0')));
+                state = hash::mix(state ^ u64::from(byte));
+                (zeros, significant) = (0, true);
+            }
+            _ => return None,
+        }
+        power -= i64::from(fraction);
+    }
+    if !significant {
+        return Some(hash::mix(23));
+    }
+    power += zeros as i64;
+    Some(hash::mix(state ^ power as u64 ^ u64::from(negative) << 63))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Dialect;
     use super::*;
     use crate::source::Span;
-    use crate::text::Text;
 
     fn fingerprint(json: &str) -> Fingerprint {
         let source = json.as_bytes();
         let text = Text::plain(&source, Span::whole(&source));
-        of(&mut Scanner::new(&text, Dialect::Json)).unwrap()
+        of(&text).unwrap()
     }
 
     #[test]
@@ -122,5 +213,31 @@ mod tests {
         assert_eq!(fingerprint(r#"{"result":[1,2]}"#).only_member, Some(fingerprint("[1,2]").whole));
         assert_eq!(fingerprint(r#"{"content":"x\ny"}"#).only_member, Some(of_text(b"x\ny")));
         assert_eq!(fingerprint(r#"{"a":1,"b":2}"#).only_member, None);
+    }
+
+    #[test]
+    fn numbers_are_equal_as_decimals() {
+        let same = [["1", "1.0"], ["100", "1e2"], ["0.05", "5.0E-2"], ["-0", "0.000"], ["1e400", "10e399"]];
+        for [one, two] in same {
+            assert_eq!(fingerprint(one), fingerprint(two), "{one} {two}");
+        }
+        let different = [
+            ["9007199254740993", "9007199254740992"],
+            ["1", "-1"],
+            ["1e400", "1e401"],
+            ["10", "1"],
+            ["101", "11"],
+        ];
+        for [one, two] in different {
+            assert_ne!(fingerprint(one), fingerprint(two), "{one} {two}");
+        }
+    }
+
+    #[test]
+    fn all_of_a_long_string_counts() {
+        let long = "word \n é ".repeat(20_000);
+        let one = fingerprint(&format!("[\"{long}a\"]"));
+        assert_eq!(one, fingerprint(&format!("[\"{}a\"]", long.replace('é', "\\u00e9"))));
+        assert_ne!(one, fingerprint(&format!("[\"{long}b\"]")));
     }
 }

@@ -21,6 +21,9 @@ pub(crate) const MAX_WHOLE_STRING_BYTES: usize = 64 * 1024;
 /// The deepest nesting that is read; each level costs one byte.
 const MAX_DEPTH: usize = 1 << 20;
 
+/// How the reason begins where a text ends inside a value.
+pub(crate) const CUT_OFF: &str = "the text ends";
+
 /// The syntax of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum Dialect {
@@ -102,6 +105,8 @@ pub(crate) struct Scanner<'a> {
     token: u64,
     /// Strings up to this many raw bytes are returned whole.
     max_whole_string: usize,
+    /// The last string decoded, where tokens are to be decoded; `None` where they are to be as written.
+    decoded: Option<Vec<u8>>,
 }
 
 impl<'a> Scanner<'a> {
@@ -139,6 +144,7 @@ impl<'a> Scanner<'a> {
             expect: Expect::Value,
             token: 0,
             max_whole_string: MAX_WHOLE_STRING_BYTES,
+            decoded: None,
         }
     }
 
@@ -150,6 +156,12 @@ impl<'a> Scanner<'a> {
     /// Returns the decoded offset after the last event.
     pub(crate) fn position(&self) -> u64 {
         self.base + self.at as u64
+    }
+
+    /// Returns keys and strings without escapes from now on, so that equal ones have equal bytes however they are
+    /// written.
+    pub(crate) fn decode_strings(&mut self) {
+        self.decoded = Some(Vec::new());
     }
 
     /// Returns strings up to `max_bytes` raw bytes whole from now on, whatever memory that takes.

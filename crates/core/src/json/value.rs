@@ -166,7 +166,8 @@ impl ValueReader {
         let open = scanner.depth();
         let mut members = Elements { read: Vec::new(), total: 0 };
         while let Event::Key(token) = scanner.next()? {
-            let key: Box<str> = read_text(&token, self.limits.string_bytes).text;
+            // Members are found by their keys, so a key is never cut.
+            let key: Box<str> = read_text(&token, usize::MAX).text;
             members.total += 1;
             if members.read.len() < self.limits.elements && self.left > 0 {
                 members.read.push((key, self.value(scanner, depth + 1)?));

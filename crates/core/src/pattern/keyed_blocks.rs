@@ -4,10 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::csv::{feed_cell, json_object};
-use crate::json::value::Value;
 use crate::pattern::RecordLines;
-use crate::profile::ProfileBuilder;
 
 /// The keys of the blocks of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +44,7 @@ impl KeyedBlocks {
     }
 
     /// Returns the members of a block; a line without a key continues the value before it.
-    fn members(&self, raw: &RecordLines) -> Vec<(String, String)> {
+    pub(super) fn members(&self, raw: &RecordLines) -> Vec<(String, String)> {
         let mut members: Vec<(String, String)> = Vec::new();
         for line in &raw.lines {
             match split(line).filter(|(key, _)| self.keys.iter().any(|known| known == key)) {
@@ -67,24 +64,6 @@ impl KeyedBlocks {
         }
         members
     }
-
-    pub(super) fn feed(&self, raw: &RecordLines, at: u64, builder: &mut ProfileBuilder) {
-        builder.open(true, at);
-        for (key, value) in self.members(raw) {
-            feed_cell(builder, &key, &value, at);
-        }
-        builder.close(at + raw.bytes);
-    }
-
-    pub(super) fn json(&self, raw: &RecordLines) -> String {
-        let members = self.members(raw);
-        json_object(members.iter().map(|(key, value)| (key.as_str(), value.as_str())))
-    }
-
-    pub(super) fn object(&self, raw: &RecordLines) -> Value {
-        let members = self.members(raw).into_iter();
-        Value::object(members.map(|(key, value)| (key.into(), Value::string(&value))).collect())
-    }
 }
 
 fn unquoted(value: &str) -> &str {
@@ -94,10 +73,11 @@ fn unquoted(value: &str) -> &str {
 
 /// Splits a line of the form `Key: value`, or `commit <hash>` as git prints it.
 fn split(line: &str) -> Option<(&str, &str)> {
-    if let Some(hash) = line.strip_prefix("commit ") {
-        let hash = hash.split_whitespace().next().unwrap_or("");
+    if let Some(commit) = line.strip_prefix("commit ") {
+        // Names of branches and tags may follow the hash.
+        let hash = commit.split_whitespace().next().unwrap_or("");
         if hash.len() >= 7 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Some(("commit", hash));
+            return Some(("commit", commit.trim()));
         }
     }
     let (key, value) = line.split_once(':')?;
@@ -120,8 +100,7 @@ mod tests {
         assert_eq!(blocks.keys, ["Commit", "Author", "Date", "Message"]);
         let raw = RecordLines {
             lines: log.lines().skip(1).take(7).map(String::from).collect(),
-            bytes: 0,
-            line_count: 0,
+            ..RecordLines::default()
         };
         assert_eq!(blocks.members(&raw)[3], ("Message".into(), "one\n\nmore: of it".into()));
         assert!(KeyedBlocks::recognise("Dear all:\nplease note: this\nis prose.\n").is_none());

@@ -1,14 +1,12 @@
 //! Lines with the same fields: an access log, a listing, the lines of a test run.
 //!
 //! A line is split at white space; text in brackets or quotes is one field, except that a quoted HTTP request line is
-//! three. Fields are named after what their values are, or `c1`, `c2` and so on.
+//! three. Fields are named after what their values are, or `c1`, `c2` and so on. What is dropped of a line is what all
+//! lines of the form have in common: brackets, quotes, and a comma or semicolon after a field.
 
 use serde::{Deserialize, Serialize};
 
-use crate::csv::{feed_cell, json_object};
-use crate::json::value::Value;
-use crate::pattern::RecordLines;
-use crate::profile::{ProfileBuilder, number::Number, time};
+use crate::profile::{number::Number, time};
 use crate::visible::strip_colours;
 
 /// The fields of the lines of one text.
@@ -21,8 +19,8 @@ pub(crate) struct LineFields {
 /// What the lines have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum LineForm {
-    /// The same enclosures in the same order.
-    Enclosed(Vec<Enclosure>),
+    /// The same enclosures in the same order, and the punctuation that ends each field.
+    Enclosed(Vec<(Enclosure, Option<char>)>),
     /// As many words as the header line has names; the last field takes the rest of the line.
     UnderHeader,
 }
@@ -63,8 +61,13 @@ impl LineFields {
             return None;
         }
         let mut names: Vec<String> = Vec::new();
-        for field in 0..usual.len() {
+        let mut form = Vec::new();
+        for (field, enclosure) in usual.into_iter().enumerate() {
             let values: Vec<&str> = alike.iter().map(|row| row[field].1.as_str()).collect();
+            let end = [',', ';'].into_iter().find(|end| values.iter().all(|value| value.ends_with(*end)));
+            let end = end.filter(|_| enclosure == Enclosure::Plain);
+            form.push((enclosure, end));
+            let values: Vec<&str> = values.into_iter().map(|value| without(value, end)).collect();
             let name = name(&values);
             let known = names
                 .iter()
@@ -76,7 +79,7 @@ impl LineFields {
                 (name, known) => format!("{name}{}", known + 1),
             });
         }
-        Some(Self { names, form: LineForm::Enclosed(usual) })
+        Some(Self { names, form: LineForm::Enclosed(form) })
     }
 
     /// Recognises columns under a header line, as `ps`, `df` or `kubectl get` print them.
@@ -103,8 +106,11 @@ impl LineFields {
             LineForm::Enclosed(form) => {
                 let row = split(line);
                 let alike = row.len() == form.len()
-                    && row.iter().zip(form).all(|((enclosure, _), form)| enclosure == form);
-                alike.then(|| row.into_iter().map(|(_, cell)| cell).collect())
+                    && row.iter().zip(form).all(|((enclosure, cell), (known, end))| {
+                        enclosure == known && end.is_none_or(|end| cell.ends_with(end))
+                    });
+                let cells = row.into_iter().zip(form);
+                alike.then(|| cells.map(|((_, cell), (_, end))| without(&cell, *end).to_owned()).collect())
             }
             LineForm::UnderHeader => {
                 let mut cells = Vec::new();
@@ -115,7 +121,7 @@ impl LineFields {
                     rest = after.trim_start();
                 }
                 cells.push(rest.to_owned());
-                (!rest.is_empty() && cells != self.names).then_some(cells)
+                (!rest.is_empty()).then_some(cells)
             }
         }
     }
@@ -125,25 +131,26 @@ impl LineFields {
         self.cells(line).is_some()
     }
 
-    pub(super) fn feed(&self, raw: &RecordLines, at: u64, builder: &mut ProfileBuilder) {
-        let cells = self.cells(raw.lines.first().map_or("", String::as_str)).unwrap_or_default();
-        builder.open(true, at);
-        for (name, cell) in self.names.iter().zip(&cells) {
-            feed_cell(builder, name, cell, at);
-        }
-        builder.close(at + raw.bytes);
+    /// Returns whether a line repeats the header line, whose names are those of the fields.
+    pub(super) fn is_header(&self, line: &str) -> bool {
+        self.form == LineForm::UnderHeader
+            && line.split_whitespace().eq(self.names.iter().map(String::as_str))
     }
 
-    pub(super) fn json(&self, raw: &RecordLines) -> String {
-        let cells = self.cells(raw.lines.first().map_or("", String::as_str)).unwrap_or_default();
-        json_object(self.names.iter().zip(&cells).map(|(name, cell)| (name.as_str(), cell.as_str())))
+    /// Returns whether a field has a name.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
     }
 
-    pub(super) fn object(&self, raw: &RecordLines) -> Value {
-        let cells = self.cells(raw.lines.first().map_or("", String::as_str)).unwrap_or_default();
-        let members = self.names.iter().zip(cells);
-        Value::object(members.map(|(name, cell)| (name.as_str().into(), Value::string(&cell))).collect())
+    /// Returns the fields of a line with their names; `None` if it does not have the form.
+    pub(super) fn members(&self, line: &str) -> Option<Vec<(String, String)>> {
+        Some(self.names.iter().cloned().zip(self.cells(line)?).collect())
     }
+}
+
+/// Returns a field without the punctuation that ends it.
+fn without(cell: &str, end: Option<char>) -> &str {
+    end.and_then(|end| cell.strip_suffix(end)).unwrap_or(cell)
 }
 
 /// Splits a line into its fields.
@@ -172,7 +179,7 @@ fn split(line: &str) -> Vec<(Enclosure, String)> {
             }
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                fields.push((Enclosure::Plain, rest[..end].trim_end_matches([',', ';']).to_owned()));
+                fields.push((Enclosure::Plain, rest[..end].to_owned()));
                 rest = rest[end..].trim_start();
             }
         }
@@ -245,6 +252,16 @@ mod tests {
         let listing = "USER PID %CPU COMMAND\nroot 1 0.0 /sbin/init splash\nroot 2 0.1 [kthreadd]\nbob 77 9.0 vi a b c\n";
         let fields = LineFields::recognise(listing, true).unwrap();
         assert_eq!(fields.cells("bob 77 9.0 vi a b c").unwrap(), ["bob", "77", "9.0", "vi a b c"]);
-        assert!(!fields.matches("USER PID %CPU COMMAND"));
+        assert!(fields.is_header("USER  PID %CPU COMMAND") && !fields.is_header("USER PID"));
+    }
+
+    #[test]
+    fn punctuation_is_dropped_only_where_all_fields_have_it() {
+        let lines: String =
+            (0..9).map(|n| format!("at {n}, found {}{n}\n", if n == 5 { "x," } else { "" })).collect();
+        let fields = LineFields::recognise(&lines, true).unwrap();
+        assert_eq!(fields.cells("at 5, found x,5").unwrap(), ["at", "5", "found", "x,5"]);
+        assert!(!fields.matches("at 5 found 7"));
+        assert_eq!(fields.cells("at 5,, found 7;").unwrap(), ["at", "5,", "found", "7;"]);
     }
 }

@@ -62,6 +62,8 @@ pub struct Block {
     pub span: Span,
     /// What it holds.
     pub kind: BlockKind,
+    /// The bytes of its members other than its type and its text: keys and values, without punctuation.
+    pub beside_text: u64,
 }
 
 impl Block {

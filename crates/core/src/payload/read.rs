@@ -130,7 +130,7 @@ fn payload(source: &dyn Source, form: Form, span: Span, members: ResultMembers) 
 
 fn plain(source: &dyn Source) -> Payload<'_> {
     let span = Span::whole(source);
-    let block = Block { span, kind: BlockKind::Text { text: span } };
+    let block = Block { span, kind: BlockKind::Text { text: span }, beside_text: 0 };
     let members = ResultMembers { blocks: vec![block], block_count: 1, ..ResultMembers::default() };
     payload(source, Form::Plain, span, members)
 }
@@ -249,6 +249,8 @@ struct BlockMembers {
     data: Option<Span>,
     blob: Option<Span>,
     resource: Option<Box<BlockMembers>>,
+    /// The bytes of the members other than the type and the text.
+    beside_text: u64,
 }
 
 fn read_block(scanner: &mut Scanner<'_>, has_content_object: &mut bool) -> Result<Option<Block>, ScanError> {
@@ -264,6 +266,7 @@ fn read_block(scanner: &mut Scanner<'_>, has_content_object: &mut bool) -> Resul
     if fields.kind.is_empty() {
         return Ok(None);
     }
+    let beside_text = fields.beside_text + fields.resource.as_ref().map_or(0, |inner| inner.beside_text);
     let kind = match (fields.kind.as_str(), fields.text, fields.data, fields.resource) {
         ("text", Some(text), _, _) => BlockKind::Text { text },
         ("image", _, Some(data), _) => BlockKind::Media { kind: MediaKind::Image, mime: fields.mime, data },
@@ -274,7 +277,7 @@ fn read_block(scanner: &mut Scanner<'_>, has_content_object: &mut bool) -> Resul
         ("resource_link", ..) => BlockKind::Link { uri: fields.uri, name: fields.name },
         _ => BlockKind::Unknown { kind: fields.kind },
     };
-    Ok(Some(Block { span, kind }))
+    Ok(Some(Block { span, kind, beside_text }))
 }
 
 fn read_block_members(scanner: &mut Scanner<'_>, outer: bool) -> Result<BlockMembers, ScanError> {
@@ -282,14 +285,23 @@ fn read_block_members(scanner: &mut Scanner<'_>, outer: bool) -> Result<BlockMem
     while let Some(key) = next_key(scanner)? {
         let outside = scanner.depth();
         let (at, event) = scanner.next_at()?;
+        let mut beside = true;
         match event {
             Event::String(token) => {
                 let inside = Span { start: at + 1, end: at + 1 + token.length };
                 match key.as_str() {
-                    "text" => fields.text = Some(inside),
+                    "text" => {
+                        // Of two texts the last one counts; the first is beside it.
+                        let before = fields.text.replace(inside);
+                        fields.beside_text += before.map_or(0, Span::len);
+                        beside = false;
+                    }
                     "data" => fields.data = Some(inside),
                     "blob" => fields.blob = Some(inside),
-                    "type" => fields.kind = read_text(&token, 256).text.into(),
+                    "type" => {
+                        fields.kind = read_text(&token, 256).text.into();
+                        beside = !outer;
+                    }
                     "mimeType" => fields.mime = read_text(&token, 256).text.into(),
                     "uri" => fields.uri = read_text(&token, 2048).text.into(),
                     "name" => fields.name = read_text(&token, 512).text.into(),
@@ -298,8 +310,12 @@ fn read_block_members(scanner: &mut Scanner<'_>, outer: bool) -> Result<BlockMem
             }
             Event::StartObject if outer && key == "resource" => {
                 fields.resource = Some(Box::new(read_block_members(scanner, false)?));
+                beside = false;
             }
             _ => scanner.skip_to_depth(outside)?,
+        }
+        if beside {
+            fields.beside_text += key.len() as u64 + scanner.position() - at;
         }
     }
     Ok(fields)
@@ -339,4 +355,37 @@ pub(super) fn only_string(scanner: &mut Scanner<'_>) -> Result<Option<Span>, Sca
         Event::String(token) => Some(Span { start: at + 1, end: at + 1 + token.length }),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn structured(value: &str) -> Option<Span> {
+        let result = format!("{{\"content\":[],\"structuredContent\":{value}}}");
+        read(&result.as_bytes()).unwrap().structured
+    }
+
+    #[test]
+    fn only_null_is_no_structured_content() {
+        for value in ["true", "1234", "[{}]", "\"ab\"", "{}", "0"] {
+            assert_eq!(structured(value).map(Span::len), Some(value.len() as u64), "{value}");
+        }
+        assert_eq!(structured("null"), None);
+    }
+
+    #[test]
+    fn members_beside_a_text_are_counted() {
+        let beside = |block: &str| {
+            let result = format!("{{\"content\":[{block}]}}");
+            let source = result.as_bytes();
+            let payload = read(&source).unwrap();
+            (payload.beside_texts(), payload.is_only_text())
+        };
+        assert_eq!(beside(r#"{"type": "text", "text": "x"}"#), (0, true));
+        assert_eq!(beside(r#"{"type":"text","text":"x","priority":0.9}"#), (11, false));
+        assert_eq!(beside(r#"{"type":"text","text":"abc","text":"x"}"#), (3, false));
+        assert_eq!(beside(r#"{"type":"resource","resource":{"uri":"x","text":"y"}}"#), (6, false));
+        assert_eq!(beside(r#"{"type":"text","text":"x"},{"type":"odd"}"#), (0, false));
+    }
 }

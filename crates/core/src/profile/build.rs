@@ -325,6 +325,11 @@ impl ProfileBuilder {
         }
     }
 
+    /// Counts an element of the open list that has no statistics of its own.
+    pub(crate) fn element(&mut self, at: u64) {
+        self.begin_value(at);
+    }
+
     /// Adds a null.
     pub(crate) fn null(&mut self, at: u64) {
         let id = self.begin_value(at);

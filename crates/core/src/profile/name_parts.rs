@@ -4,6 +4,7 @@
 //! [`NameParts`] counts those for the statistics of identifier fields.
 
 use super::value_counts::{ValueCount, ValueCounts};
+use crate::prefix;
 
 /// Counts of the parts of names.
 #[derive(Debug, Clone, Default)]
@@ -75,8 +76,8 @@ impl NameParts {
         }
         let mut common = folders[0].as_str();
         for folder in &folders[1..] {
-            let same = common.bytes().zip(folder.bytes()).take_while(|(one, two)| one == two).count();
-            common = &common[..common[..same].rfind('/').map_or(0, |slash| slash + 1)];
+            let same = prefix::common(common, folder);
+            common = &same[..same.rfind('/').map_or(0, |slash| slash + 1)];
         }
         let mut parts = ValueCounts::default();
         let mut capacity = MAX_DISTINCT_PARTS;
@@ -86,5 +87,21 @@ impl NameParts {
             parts.add_many(part.as_bytes(), entry.first, entry.count, &mut capacity);
         }
         Some((common.to_owned(), parts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_differ_inside_a_character() {
+        let mut counts = ValueCounts::default();
+        for number in 0..12 {
+            let name = format!("/srv/a{}/file{number}.txt", if number % 2 == 0 { 'é' } else { 'è' });
+            counts.add(name.as_bytes(), false, number, &mut 100);
+        }
+        let (common, below) = NameParts::of(counts.entries()).unwrap().below_common_folder().unwrap();
+        assert_eq!((common.as_str(), below.distinct()), ("/srv/", (2, true)));
     }
 }

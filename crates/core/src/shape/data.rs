@@ -16,6 +16,7 @@ use crate::json::Dialect;
 use crate::lines::Lines;
 use crate::profile::PathStep;
 use crate::records::Notation;
+use crate::surroundings::Surroundings;
 use crate::text::Text;
 use crate::{plain_name, visible, write};
 
@@ -39,7 +40,8 @@ impl Strategy for Data<'_> {
     fn compose(&self, _text: &Text<'_>, arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
         let tables = table::tables(self);
         describe(self, &tables, draft);
-        write_around(self, &mut draft.writer)?;
+        write_others(self, &mut draft.writer);
+        write_around(self, draft)?;
         let all = draft.writer.left();
         let (share, rest) = if tables.is_empty() { (all, all) } else { (all / 3, all * 2 / 5) };
         if self.profile.node(self.profile.root()).types.objects == 1 {
@@ -65,7 +67,7 @@ pub(crate) fn overview_of(
     dialect: Dialect,
     writer: &mut SectionWriter<'_>,
 ) -> io::Result<()> {
-    let Some(data) = Data::json(text, at, dialect)? else { return Ok(()) };
+    let data = Data::value(text, at, dialect)?;
     let mut draft = Draft::new(writer.split_off());
     let tables = table::tables(&data);
     let share = if tables.is_empty() { draft.writer.left() } else { draft.writer.left() / 2 };
@@ -141,7 +143,7 @@ fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
                     format!("{form} and {}", write::plural(count, "other line"))
                 }
             };
-            format!("{}{others}{nesting}", write::plural(table.count, table.noun()))
+            format!("{}{others}{nesting}", write::plural(data.regular_records(), table.noun()))
         }
         Some(table) => {
             let records = write::plural(table.count, table.noun());
@@ -185,47 +187,74 @@ fn next_steps(main: Option<&Table<'_>>) -> Vec<String> {
     steps
 }
 
-/// Writes the text before and after data, and lines that belong to no record.
-fn write_around(data: &Data<'_>, writer: &mut SectionWriter<'_>) -> io::Result<()> {
-    let share = writer.left() / 8;
-    if data.others.count > 0 {
-        let listed = writer.within(share, |writer| {
-            let lines = data.others.lines.iter().rev().map(|(number, text)| format!("L{number} {text}"));
-            let mut fitting: Vec<String> = lines.take_while(|line| writer.reserve(line)).collect();
-            fitting.reverse();
-            let count = fitting.len() as u64;
-            fitting.into_iter().for_each(|line| writer.place(91, line));
-            count
-        });
-        let others = write::plural(data.others.count, "other line");
-        writer.push(
-            91,
-            if listed < data.others.count {
-                format!("{listed} of {others} above")
-            } else {
-                format!("{others} above")
-            },
-        );
+/// Writes the lines that do not have the form of the others.
+fn write_others(data: &Data<'_>, writer: &mut SectionWriter<'_>) {
+    if data.others.count == 0 {
+        return;
     }
+    let share = writer.left() / 8;
+    let listed = writer.within(share, |writer| {
+        let lines = data.others.lines.iter().rev().map(|(number, text)| format!("L{number} {text}"));
+        let mut fitting: Vec<String> = lines.take_while(|line| writer.reserve(line)).collect();
+        fitting.reverse();
+        let count = fitting.len() as u64;
+        fitting.into_iter().for_each(|line| writer.place(91, line));
+        count
+    });
+    let others = write::plural(data.others.count, "other line");
+    writer.push(
+        91,
+        if listed < data.others.count {
+            format!("{listed} of {others} above")
+        } else {
+            format!("{others} above")
+        },
+    );
+}
+
+/// The maximum number of lines shown of the text before the data, and of that after it.
+const MAX_LINES_AROUND: usize = 12;
+/// The maximum number of characters shown of a line before or after the data.
+const MAX_AROUND_CHARACTERS: usize = 160;
+
+/// Writes the beginning of the text before and after the data, and notes in the frame where that text is.
+fn write_around(data: &Data<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
+    let around = Surroundings::of(data.text, data.range.clone())?;
+    draft.frame.notes.extend(around.note());
     if matches!(data.notation, Notation::Table(_) | Notation::Pattern(_)) {
+        // What stands before such records was written with the other lines.
         return Ok(());
     }
-    for (section, range) in [(0, 0..data.range.start), (90, data.range.end..data.text.max_len())] {
-        if range.is_empty() {
-            continue;
-        }
+    let share = draft.writer.left() / 8;
+    let (mut shown, mut all) = (0, 0);
+    for (section, range, lines) in
+        [(0, 0..data.range.start, around.before), (90, data.range.end..data.text.length()?, around.after)]
+    {
+        let Some(numbers) = lines else { continue };
+        all += numbers.end() - numbers.start() + 1;
         let mut lines = Lines::from(data.text, range.start)?;
         let mut texts = Vec::new();
         while let Some(line) = lines.next()?.filter(|line| line.at < range.end) {
             let end = (range.end - line.at).min(line.bytes.len() as u64) as usize;
-            let text = visible::cut(&String::from_utf8_lossy(&line.bytes[..end]), 160);
-            texts.extend((!text.is_empty()).then_some(text));
-            if texts.len() >= 12 {
+            let text = visible::cut(&String::from_utf8_lossy(&line.bytes[..end]), MAX_AROUND_CHARACTERS);
+            if !texts.is_empty() || !text.is_empty() {
+                texts.push(text);
+            }
+            if texts.len() >= MAX_LINES_AROUND {
                 break;
             }
         }
-        writer.within(share, |writer| texts.into_iter().all(|text| writer.push(section, text)));
+        draft.writer.within(share, |writer| {
+            for text in texts {
+                let whole = !text.contains('…');
+                if !text.is_empty() && !writer.push(section, text) {
+                    return;
+                }
+                shown += u64::from(whole);
+            }
+        });
     }
+    draft.leave_out(LeftOut::new("", "lines around the data", shown, all));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! [`rows`](super::rows) starts from the widest layout and narrows it until enough rows fit.
 
 use super::field::{Field, FieldKind};
-use super::table::{Table, field_value, scalar_text};
+use super::table::{Table, field_value, scalar_text, shown_path};
 use super::value_list::shared_prefix;
 use crate::records::Record;
 use crate::visible;
@@ -58,9 +58,9 @@ impl RowLayout {
     pub(crate) fn header(&self) -> String {
         let mut names = vec![if self.keyed { "key" } else { "#" }.to_owned()];
         names.extend(self.columns.iter().map(|column| {
-            let name = if column.path.is_empty() { "value" } else { &column.path };
+            let name = if column.path.is_empty() { "value".into() } else { shown_path(&column.path) };
             match column.prefix.as_str() {
-                "" => cell(name),
+                "" => cell(&name),
                 prefix => cell(&format!("{name} after {prefix}")),
             }
         }));
@@ -84,6 +84,15 @@ impl RowLayout {
             let shown = visible::cut_name(rest.unwrap_or(&text), limit);
             cut += u64::from(shown.contains('…'));
             cells.push(cell(&rest.map_or(shown.clone(), |_| format!("…{shown}"))));
+        }
+        if let [_, first, rest @ ..] = cells.as_mut_slice()
+            && first.is_empty()
+            && rest.iter().all(String::is_empty)
+        {
+            // A record that has none of the fields shown is shown as a whole, as far as it fits.
+            let shown = scalar_text(&record.value, self.name_cell);
+            cut += u64::from(shown.contains('…'));
+            *first = cell(&shown);
         }
         (cells.join(","), cut)
     }

@@ -8,78 +8,129 @@
 use std::io;
 
 use crate::data::Data;
+use crate::envelope;
 use crate::json::value::Value;
-use crate::json::{Dialect, ScanError};
+use crate::json::{Dialect, ScanError, strict};
 use crate::measure;
-use crate::records::Notation;
+use crate::payload::Payload;
 use crate::text::Text;
 use crate::visible;
 
-/// A whole text in a shorter form.
+/// A whole result in a shorter form.
 pub(crate) struct LosslessForm {
     pub(crate) body: String,
     /// How it is written, in the words of the frame.
-    pub(crate) how: &'static str,
+    pub(crate) how: String,
 }
 
-/// Returns the forms worth trying, shortest first; none for texts of more than `max_bytes`.
-pub(crate) fn forms(text: &Text<'_>, max_bytes: u64) -> io::Result<Vec<LosslessForm>> {
-    if text.max_len() > max_bytes {
-        return Ok(Vec::new());
-    }
-    let Ok(decoded) = String::from_utf8(text.read_all()?) else { return Ok(Vec::new()) };
-    if decoded.chars().any(visible::is_hidden) {
-        return Ok(Vec::new());
-    }
-    let mut forms = Vec::new();
-    if decoded.trim_start().starts_with(['{', '['])
-        && let Some(data) = Data::json(text, 0, Dialect::Json)?
-            .filter(|data| data.broken.is_none() && data.notation == Notation::Json(Dialect::Json))
-    {
-        forms.extend(separated(&data)?);
-        match measure::minify(text, Dialect::Json) {
-            Ok(body) => forms.push(LosslessForm { body, how: "all of it, as JSON without white space" }),
-            Err(ScanError::Source(error)) => return Err(error),
-            Err(ScanError::Syntax { .. }) => {}
-        }
-    }
-    forms.push(LosslessForm { body: decoded, how: "all of it, as it is" });
-    Ok(forms)
+/// The text of a result that consists of nothing else, read whole.
+///
+/// Only such a text may be called complete, so there is no other way to a [`LosslessForm`].
+pub(crate) struct WholeText<'t> {
+    text: &'t Text<'t>,
+    decoded: String,
+    /// How many texts were joined to this one.
+    texts: usize,
 }
 
-/// Writes uniform flat records as separated values; `None` if some value could not be read back.
-fn separated(data: &Data<'_>) -> io::Result<Option<LosslessForm>> {
-    let root = data.profile.root();
-    let Some(records) = data.records(root).filter(|records| !records.keyed && records.count() >= 2) else {
-        return Ok(None);
-    };
-    let mut names: Vec<String> = Vec::new();
-    let mut lines: Vec<String> = Vec::new();
-    for number in 0..records.count() {
-        let Some(record) = records.nth(number)? else { return Ok(None) };
-        let Value::Object(members) = record.value else { return Ok(None) };
-        if members.total != members.read.len() as u64 {
+impl<'t> WholeText<'t> {
+    /// Reads the text of a result; `None` if the result has anything else, if the text has characters that must be
+    /// escaped to be shown, or if it has more than `max_bytes` bytes.
+    pub(crate) fn read(
+        payload: &Payload<'_>,
+        text: &'t Text<'t>,
+        max_bytes: u64,
+    ) -> io::Result<Option<Self>> {
+        let only_text = payload.is_only_text() && envelope::dropped_members(payload).is_empty();
+        if !only_text || text.max_len() > max_bytes {
             return Ok(None);
         }
-        let keys: Vec<String> = members.read.iter().map(|(key, _)| key.to_string()).collect();
-        if number == 0 {
-            let repeated = keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key));
-            if repeated || keys.is_empty() {
+        let Ok(decoded) = String::from_utf8(text.read_all()?) else { return Ok(None) };
+        let hidden = decoded.chars().any(visible::is_hidden);
+        Ok((!hidden).then_some(Self { text, decoded, texts: payload.blocks.len() }))
+    }
+
+    /// Returns the forms worth trying, shortest first.
+    pub(crate) fn forms(&self) -> io::Result<Vec<LosslessForm>> {
+        let mut forms = Vec::new();
+        if let Some(json) = WholeJson::read(self)? {
+            forms.extend(json.separated()?);
+            forms.extend(json.compact()?);
+        }
+        let how = match self.texts {
+            1 => "all of it, as it is".to_owned(),
+            texts => format!("all of its {texts} texts, as they are, one after the other"),
+        };
+        forms.push(LosslessForm { body: self.decoded.clone(), how });
+        Ok(forms)
+    }
+}
+
+/// A whole text that is one JSON value from its first byte to its last, white space aside.
+struct WholeJson<'t> {
+    text: &'t Text<'t>,
+    data: Data<'t>,
+}
+
+impl<'t> WholeJson<'t> {
+    fn read(whole: &WholeText<'t>) -> io::Result<Option<Self>> {
+        // Several texts are several values, even if together they read like one.
+        if whole.texts != 1 || !strict::is_container(&whole.decoded) {
+            return Ok(None);
+        }
+        Ok(Some(Self { text: whole.text, data: Data::value(whole.text, 0, Dialect::Json)? }))
+    }
+
+    /// Writes the value without white space; `None` if a string is too long to copy.
+    fn compact(&self) -> io::Result<Option<LosslessForm>> {
+        match measure::minify(self.text, Dialect::Json) {
+            Ok(body) => Ok(Some(LosslessForm { body, how: "all of it, as JSON without white space".into() })),
+            Err(ScanError::Source(error)) => Err(error),
+            Err(ScanError::Syntax { .. }) => Ok(None),
+        }
+    }
+
+    /// Writes uniform flat records as separated values; `None` if some value could not be read back.
+    fn separated(&self) -> io::Result<Option<LosslessForm>> {
+        let data = &self.data;
+        let root = data.profile.root();
+        let Some(records) = data.records(root).filter(|records| !records.keyed && records.count() >= 2)
+        else {
+            return Ok(None);
+        };
+        let mut names: Vec<String> = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
+        for number in 0..records.count() {
+            let Some(record) = records.nth(number)? else { return Ok(None) };
+            let Value::Object(members) = record.value else { return Ok(None) };
+            if members.total != members.read.len() as u64 {
                 return Ok(None);
             }
-            lines.push(keys.iter().map(|key| cell(key)).collect::<Vec<_>>().join(","));
-            names = keys;
-        } else if keys != names {
+            let keys: Vec<String> = members.read.iter().map(|(key, _)| key.to_string()).collect();
+            if number == 0 {
+                let repeated = keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key));
+                if repeated || keys.is_empty() {
+                    return Ok(None);
+                }
+                lines.push(keys.iter().map(|key| cell(key)).collect::<Vec<_>>().join(","));
+                names = keys;
+            } else if keys != names {
+                return Ok(None);
+            }
+            let cells: Option<Vec<String>> =
+                members.read.iter().map(|(_, value)| exact_cell(value)).collect();
+            match cells {
+                Some(cells) => lines.push(cells.join(",")),
+                None => return Ok(None),
+            }
+        }
+        let body = lines.join("\n");
+        if body.chars().any(visible::is_hidden) {
             return Ok(None);
         }
-        let cells: Option<Vec<String>> = members.read.iter().map(|(_, value)| exact_cell(value)).collect();
-        match cells {
-            Some(cells) => lines.push(cells.join(",")),
-            None => return Ok(None),
-        }
+        let how = "all of it as CSV, where a quoted cell is a string, an empty one null".into();
+        Ok(Some(LosslessForm { body, how }))
     }
-    let how = "all of it as CSV, where a quoted cell is a string, an empty one null";
-    Ok(Some(LosslessForm { body: lines.join("\n"), how }))
 }
 
 /// Returns the cell from which a value can be read back, or `None` for a value that does not fit a cell.
@@ -91,7 +142,7 @@ pub(crate) fn exact_cell(value: &Value) -> Option<String> {
         Value::String(text) if text.left_out > 0 => None,
         Value::String(text) => {
             let like_other = text.text.is_empty()
-                || matches!(&*text.text, "true" | "false" | "null" | "NaN" | "Infinity")
+                || matches!(&*text.text, "true" | "false" | "null" | "NaN" | "Infinity" | "nan" | "inf")
                 || text.text.starts_with(['-', '+', '[', '{'])
                 || text.text.starts_with(|c: char| c.is_ascii_digit());
             Some(if like_other { quoted(&text.text) } else { cell(&text.text) })

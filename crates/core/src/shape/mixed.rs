@@ -28,8 +28,8 @@ pub(crate) fn compose(payload: &Payload<'_>, budget: &Budget, draft: &mut Draft<
         described += u64::from(draft.writer.within(share, |writer| writer.push(0, line)));
         keep_picture(payload, block, budget, draft)?;
     }
-    let all = payload.block_count - (payload.blocks.len() - others.len()) as u64;
-    draft.leave_out(LeftOut::new("", "blocks that are no text", described, all));
+    draft.leave_out(LeftOut::new("", "blocks that are no text", described, others.len() as u64));
+    draft.leave_out(LeftOut::new("content", "blocks", payload.blocks.len() as u64, payload.block_count));
     let kept = draft.blocks.len();
     let pictures = others.iter().filter(|block| is_picture(block)).count();
     if pictures > kept {

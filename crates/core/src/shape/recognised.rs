@@ -17,7 +17,7 @@ use crate::data::Data;
 use crate::hints::Hints;
 use crate::json::Dialect;
 use crate::kind::{self, TextKind};
-use crate::pattern::{KeyedBlocks, LineFields, Pattern};
+use crate::pattern::{KeyedBlocks, LineFields, Pattern, is_mostly_json};
 use crate::text::Text;
 
 /// A text that has been recognised and read.
@@ -101,15 +101,21 @@ fn read<'t>(
     whole: bool,
     kind: TextKind,
 ) -> io::Result<(&'static str, Content<'t>)> {
-    // JSON that cannot be scanned is a plain text.
-    let name = if kind == TextKind::Json { "text" } else { kind.name() };
     if kind == TextKind::Json {
         for (dialect, name) in [(Dialect::Json, "json"), (Dialect::Python, "python literal")] {
             if let Some(data) = Data::json(text, first_bracket(bytes), dialect)? {
                 return Ok((data.kind().unwrap_or(name), Content::Data(data)));
             }
         }
+        if is_mostly_json(head, whole) {
+            let data = Data::pattern(text, Pattern::JsonValues)?;
+            return Ok(("json lines", Content::Data(data)));
+        }
+        // It only begins like JSON.
+        let kind = kind::recognise_text(head, whole);
+        return read(text, bytes, head, whole, if kind == TextKind::Code { TextKind::Prose } else { kind });
     }
+    let name = kind.name();
     if matches!(kind, TextKind::Prose | TextKind::Markdown | TextKind::Code | TextKind::Log)
         && let Some(data) = embedded(text, bytes)?
     {
@@ -136,7 +142,7 @@ fn read<'t>(
             }
         }
         TextKind::Base64 => Content::Base64(Base64Text::read(text, head)),
-        TextKind::Markdown | TextKind::Code | TextKind::Prose | TextKind::Json | TextKind::Empty => {
+        TextKind::Json | TextKind::Markdown | TextKind::Code | TextKind::Prose | TextKind::Empty => {
             Content::Document(DocumentText::read(text, &kind, name)?)
         }
     };
@@ -145,8 +151,7 @@ fn read<'t>(
 
 /// Returns whether nearly all lines have the form, so that the others are not worth the log strategy.
 fn is_nearly_all(data: &Data<'_>, log: &LogText<'_>) -> bool {
-    let records = data.records(data.profile.root()).map_or(0, |records| records.count());
-    records * 100 >= log.facts.lines * 97
+    data.regular_records() * 100 >= log.facts.lines * 97
 }
 
 fn first_bracket(head: &[u8]) -> u64 {

@@ -12,7 +12,7 @@ use super::pick_rows::pick_rows;
 use super::section_writer::SectionWriter;
 use super::series::course;
 use super::statistics::FieldStatistics;
-use super::table::Table;
+use super::table::{Table, shown_path};
 use crate::records::Record;
 
 /// What an overview of a table shows.
@@ -91,8 +91,14 @@ pub(crate) fn write_fields(
     section: usize,
 ) -> io::Result<()> {
     let path = if table.path.is_empty() { String::new() } else { format!("{}: ", table.path) };
-    let nouns = table.nouns();
-    writer.push(section, format!("{path}{} fields, over all {} {nouns}:", table.fields.len(), table.count));
+    let over = match (table.data.regular_records(), table.path.is_empty()) {
+        (regular, true) if regular < table.count => {
+            format!("over {regular} of {} {}", table.count, table.nouns())
+        }
+        _ => format!("over all {} {}", table.count, table.nouns()),
+    };
+    let blank = if table.data.others.blank > 0 { ", blank lines aside" } else { "" };
+    writer.push(section, format!("{path}{} fields, {over}{blank}:", table.fields.len()));
     let mut order: Vec<&Field> = table.fields.iter().collect();
     order.sort_by(|one, two| two.score.total_cmp(&one.score));
     // Space is reserved for the names of the fields whose statistics do not fit.
@@ -108,7 +114,10 @@ pub(crate) fn write_fields(
         let part = if shown.len() < 3 { 3 } else { 4 };
         for cap in [(available / part).max(24), 12] {
             let text = FieldStatistics { table, writer, cap }.of(field)?;
-            let line = if field.path.is_empty() { text } else { format!("{}: {text}", field.path) };
+            let line = match shown_path(&field.path) {
+                path if path.is_empty() => text,
+                path => format!("{path}: {text}"),
+            };
             if writer.cost(&line) <= available && writer.push(section, line) {
                 names -= name_cost(writer, field).min(names);
                 shown.push(field);
@@ -123,8 +132,8 @@ pub(crate) fn write_fields(
 }
 
 fn name_cost(writer: &SectionWriter<'_>, field: &Field) -> u64 {
-    let name = field.path.rsplit('.').next().unwrap_or(&field.path);
-    writer.cost(name)
+    let path = shown_path(&field.path);
+    writer.cost(path.rsplit('.').next().unwrap_or(&path))
 }
 
 /// Writes the names of fields whose statistics do not fit: those near the top first, all of them if they fit.
@@ -165,9 +174,9 @@ fn grouped_names(fields: &[&Field]) -> String {
     for field in fields {
         let (parents, name) = match field.path.rfind('.') {
             Some(at) if !field.path.contains('"') => {
-                (field.path[..at].split('.').collect(), &field.path[at + 1..])
+                (field.path[..at].split('.').collect(), shown_path(&field.path[at + 1..]))
             }
-            _ => (Vec::new(), field.path.as_str()),
+            _ => (Vec::new(), shown_path(&field.path)),
         };
         let common = open.iter().zip(&parents).take_while(|(one, two)| one == two).count();
         out.extend((common..open.len()).map(|_| '}'));
@@ -180,7 +189,7 @@ fn grouped_names(fields: &[&Field]) -> String {
             out.push('{');
             open.push(parent);
         }
-        out.push_str(name);
+        out.push_str(&name);
     }
     out.extend(open.iter().map(|_| '}'));
     out

@@ -2,6 +2,7 @@
 //!
 //! The strategies for rows, series and grids all work on a [`Table`].
 
+use std::borrow::Cow;
 use std::io;
 
 use super::field::{Field, FieldKind, fields};
@@ -9,6 +10,7 @@ use crate::data::Data;
 use crate::json::value::Value;
 use crate::profile::{NodeId, PathStep};
 use crate::records::{Notation, Record, Records};
+use crate::view::read_key;
 use crate::visible;
 
 /// A list of records.
@@ -126,25 +128,29 @@ impl<'d> Table<'d> {
     }
 }
 
-/// Returns the value at a dotted path without list steps.
+/// Returns the value at a dotted path without list steps; a path that leads nowhere may be a key as it stands.
 pub(crate) fn field_value<'v>(record: &'v Value, path: &str) -> Option<&'v Value> {
-    if path.is_empty() {
-        return Some(record);
-    }
-    let mut value = record;
+    let mut value = Some(record);
     let mut rest = path;
     while !rest.is_empty() {
-        let (key, after) = match rest.strip_prefix('"') {
-            Some(quoted) => {
-                let end = quoted.find('"')?;
-                (&quoted[..end], quoted[end + 1..].strip_prefix('.').unwrap_or(""))
-            }
-            None => rest.split_once('.').unwrap_or((rest, "")),
+        let (key, after) = read_key(rest)?;
+        value = value.and_then(|value| value.get(&key));
+        rest = match after.strip_prefix('.') {
+            Some(next) => next,
+            None if after.is_empty() => after,
+            None => return None,
         };
-        value = value.get(key)?;
-        rest = after;
     }
-    Some(value)
+    value.or_else(|| record.get(path))
+}
+
+/// Returns a path as shown above or before its values: a very long one is cut.
+pub(crate) fn shown_path(path: &str) -> Cow<'_, str> {
+    const MAX_PATH_CHARACTERS: usize = 120;
+    match path.char_indices().nth(MAX_PATH_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &path[..end]).into(),
+        None => path.into(),
+    }
 }
 
 /// Returns a value on one line of at most `limit` characters.

@@ -9,7 +9,7 @@ use super::section_writer::SectionWriter;
 use crate::profile::name_parts::NameParts;
 use crate::profile::node::PathNode;
 use crate::profile::value_counts::{ValueCount, ValueCounts};
-use crate::{visible, write};
+use crate::{prefix, visible, write};
 
 /// The maximum number of characters shown of one value.
 const MAX_VALUE_CHARACTERS: usize = 60;
@@ -132,9 +132,7 @@ fn common_prefix(ranked: &[&ValueCount]) -> String {
 /// `min_bytes` bytes.
 pub(crate) fn shared_prefix(texts: &[String], separators: &[char], min_bytes: usize) -> String {
     let Some(first) = texts.first() else { return String::new() };
-    let same = texts.iter().fold(first.len(), |same, text| {
-        first.bytes().zip(text.bytes()).take(same).take_while(|(one, two)| one == two).count()
-    });
-    let end = first.get(..same).and_then(|prefix| prefix.rfind(separators)).map_or(0, |at| at + 1);
+    let same = texts.iter().fold(first.as_str(), |same, text| prefix::common(same, text));
+    let end = same.rfind(separators).map_or(0, |at| at + 1);
     if end < min_bytes { String::new() } else { first[..end].to_owned() }
 }

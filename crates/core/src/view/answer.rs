@@ -162,11 +162,15 @@ impl ViewRequest<'_> {
     /// Writes a view that needs no engine, as much of it as fits.
     fn part(&self, dataset: &Dataset<'_>, writer: &mut SectionWriter<'_>) -> Result<Part, ViewError> {
         match &self.query.view {
-            View::Page { number, size } => records::page(dataset, self.query, *number, *size, writer),
+            View::Page { number, size } => {
+                with_beside(dataset, records::page(dataset, self.query, *number, *size, writer))
+            }
             View::Path(path) => path::view(dataset, self.query, path, writer),
-            View::Lines { from, to } => texts::lines(dataset, self.query, *from, *to, writer),
+            View::Lines { from, to } => {
+                with_beside(dataset, texts::lines(dataset, self.query, *from, *to, writer))
+            }
             View::Range { from, to } => texts::range(dataset, self.query, *from, *to, writer),
-            View::Full => self.full(dataset, writer),
+            View::Full => with_beside(dataset, self.full(dataset, writer)),
             View::Summary | View::Jq(_) | View::Sql(_) | View::Grep { .. } => {
                 Err(ViewError::bad("this view is not written from the records"))
             }
@@ -214,8 +218,11 @@ impl ViewRequest<'_> {
             let text = String::from_utf8_lossy(&dataset.text.to_bytes()?).into_owned();
             let lines = dataset.line_count()?;
             if writer.push(0, crate::visible::text(&text)) {
-                let what = format!("all of it, {}", write::plural(lines, "line"));
-                return Ok(Part { what, shown: lines, of: Some(lines), next: None, notes: Vec::new() });
+                let all = if dataset.outline.beside.is_empty() { "it" } else { "its text" };
+                let what = format!("all of {all}, {}", write::plural(lines, "line"));
+                let colours = crate::visible::has_colours(text.as_bytes());
+                let notes = colours.then(texts::colours_note).into_iter().collect();
+                return Ok(Part { what, shown: lines, of: Some(lines), next: None, notes });
             }
         }
         let mut part = match dataset.main() {
@@ -259,6 +266,13 @@ impl ViewRequest<'_> {
             _ => format!("\"cursor\":\"{}\"", cursor::encode(next, |bytes| (self.seal)(bytes))),
         }
     }
+}
+
+/// Adds to a part of the text what the result has beside its text.
+fn with_beside(dataset: &Dataset<'_>, part: Result<Part, ViewError>) -> Result<Part, ViewError> {
+    let mut part = part?;
+    part.notes.extend(dataset.beside_text());
+    Ok(part)
 }
 
 /// Bytes of the JSON around the text of an answer.

@@ -9,6 +9,7 @@ use crate::outline::{Outline, RecordsOutline};
 use crate::pattern::Pattern;
 use crate::records::{JsonRecord, Notation, Records};
 use crate::source::Source;
+use crate::surroundings::Surroundings;
 use crate::text::Text;
 
 /// A kept result as data.
@@ -39,6 +40,9 @@ pub struct LineText<'l> {
     /// Its text; of a very long line the beginning.
     pub text: &'l str,
 }
+
+/// The maximum number of parts beside the text that a view names.
+const MAX_NAMED_PARTS: usize = 3;
 
 impl<'a> Dataset<'a> {
     /// Opens a result with its outline.
@@ -73,12 +77,12 @@ impl<'a> Dataset<'a> {
     }
 
     /// Returns how many lines the text has.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
     pub fn line_count(&self) -> io::Result<u64> {
-        let feeds = self.outline.text.lines;
-        let ends = self.text.ends_with_line_feed()?;
-        // A result without any text has none that was measured.
-        let empty = self.outline.text.length == Some(0) || self.text.max_len() == 0;
-        Ok(if empty { 0 } else { feeds + u64::from(!ends) })
+        self.text.line_count()
     }
 
     /// Returns the first characters of the text.
@@ -106,10 +110,36 @@ impl<'a> Dataset<'a> {
     ///
     /// Where the source cannot be read.
     pub fn is_surrounded(&self) -> io::Result<bool> {
-        const MAX_SPACE: u64 = 2;
-        let Some(data) = &self.outline.data else { return Ok(false) };
-        let length = self.text.length()?;
-        Ok(data.start > MAX_SPACE || length.saturating_sub(data.end) > MAX_SPACE)
+        Ok(self.around_data()?.is_some())
+    }
+
+    /// Returns where there is text before or after the data, in words; `None` if there is none.
+    pub(crate) fn around_data(&self) -> io::Result<Option<String>> {
+        match &self.outline.data {
+            Some(data) => Ok(Surroundings::of(&self.text, data.start..data.end)?.note()),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns what the result has beside its text, in words; `None` if there is nothing.
+    pub(crate) fn beside_text(&self) -> Option<String> {
+        let parts = &self.outline.beside;
+        let shown = parts.iter().take(MAX_NAMED_PARTS).map(|part| {
+            format!("{} (\"range\":\"{}-{}\")", part.what, part.span.start, part.span.end.saturating_sub(1))
+        });
+        let shown: Vec<String> = shown.collect();
+        let more = match parts.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more parts"),
+        };
+        (!parts.is_empty()).then(|| format!("Beside this text: {}{more}.", shown.join(", ")))
+    }
+
+    /// Returns how many values stand beside the main list, in words; `None` if there are none.
+    pub(crate) fn beside_records(&self) -> Option<String> {
+        let beside = self.main().map_or(0, |main| main.beside);
+        let values = crate::write::plural(beside, "value");
+        (beside > 0).then(|| format!("{values} beside this list: \"path\":\"/\"."))
     }
 
     /// Returns whether records rather than lines are the unit to search in.
@@ -129,6 +159,12 @@ impl<'a> Dataset<'a> {
             notation,
             Some(Notation::Table(_) | Notation::Pattern(Pattern::Fields(_) | Pattern::Blocks(_)))
         )
+    }
+
+    /// Returns the paths of the fields whose numbers are texts, because different texts among them would be the same
+    /// number.
+    pub fn text_fields(&self) -> &[String] {
+        self.outline.data.as_ref().map_or(&[], |data| &data.text_fields)
     }
 
     /// Returns the JSON Pointer of a record, by its key or its number.

@@ -8,7 +8,7 @@ use super::answer::Part;
 use super::dataset::Dataset;
 use super::error::ViewError;
 use super::nearest::nearest;
-use super::segment::{Segment, parse, to_pointer};
+use super::segment::{Segment, parse, parse_dotted, to_pointer};
 use crate::json::compact;
 use crate::json::value::read_text;
 use crate::json::{Dialect, Event, ScanError, Scanner, string};
@@ -114,7 +114,7 @@ impl Walker<'_> {
     fn jump_to(&self, before: &[Segment], key: &str) -> Result<Option<u64>, ViewError> {
         let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed) else { return Ok(None) };
         let Ok(number) = key.parse::<u64>() else { return Ok(None) };
-        if number >= main.index.count || parse(&main.path)?.as_slice() != before {
+        if number >= main.index.count || parse_dotted(&main.path).as_deref() != Some(before) {
             return Ok(None);
         }
         let mut place = None;
@@ -384,7 +384,8 @@ impl Walker<'_> {
             };
             let value = scanner.value_start().map_err(broken)?;
             if wanted {
-                self.each_below(value, rest, format!("{place}/{name}"), found, writer)?;
+                let place = format!("{place}{}", to_pointer(&[Segment::Key(name)]));
+                self.each_below(value, rest, place, found, writer)?;
             }
             scanner.next().map_err(broken)?;
             scanner.skip_to_depth(depth).map_err(broken)?;

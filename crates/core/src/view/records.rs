@@ -42,7 +42,7 @@ pub(crate) fn page(
     size: Option<u64>,
     writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
-    let Some(main) = dataset.main() else { return pages_of_lines(dataset, query, number, size, writer) };
+    let Some(main) = dataset.main() else { return super::texts::page(dataset, query, number, size, writer) };
     let count = main.index.count;
     let length = size.unwrap_or_else(|| default_size(main));
     let start = if query.position > 0 { query.position } else { (number - 1).saturating_mul(length) };
@@ -65,7 +65,10 @@ pub(crate) fn page(
     let next = next_page(query, number, size, length, start, end, count);
     let what =
         format!("{noun} {}-{} of {}", write::grouped(start + 1), write::grouped(end), write::grouped(count));
-    Ok(Part { what, shown, of: Some(count), next, notes: lines.notes })
+    let mut notes = lines.notes;
+    notes.extend(dataset.beside_records());
+    notes.extend(dataset.around_data()?);
+    Ok(Part { what, shown, of: Some(count), next, notes })
 }
 
 /// Returns the query for the next page, or for the first record that was not shown.
@@ -166,6 +169,9 @@ fn separated(records: &[JsonRecord]) -> Option<RecordLines> {
         let mut cells: Vec<String> =
             members.read.iter().map(|(_, value)| exact_cell(value)).collect::<Option<_>>()?;
         if let Some(key) = &record.key {
+            if keys.contains(&"key") {
+                return None;
+            }
             names.insert(0, "key".into());
             cells.insert(0, quoted_cell(key));
         }
@@ -218,9 +224,11 @@ fn projected(
     };
     let lines: Option<Vec<String>> =
         rows.iter().zip(records).map(|(row, record)| Some(keyed(record, cells(row)?))).collect();
-    if let Some(lines) = lines {
+    let is_keyed = records.iter().any(|record| record.key.is_some());
+    let key_is_clear = !is_keyed || !fields.iter().any(|field| field == "key");
+    if let Some(lines) = lines.filter(|_| key_is_clear) {
         let mut names: Vec<String> = fields.iter().map(|field| quoted_cell(field)).collect();
-        if records.iter().any(|record| record.key.is_some()) {
+        if is_keyed {
             names.insert(0, "key".into());
         }
         return Ok(RecordLines { header: Some(names.join(",")), lines, notes: vec![cells_note()] });
@@ -241,7 +249,7 @@ fn expand(dataset: &Dataset<'_>, fields: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for field in fields
         .iter()
-        .map(|field| field.trim().trim_start_matches(['.', '$']).trim_start_matches('.').to_owned())
+        .map(|field| field.strip_prefix("$.").or(field.strip_prefix('.')).unwrap_or(field).to_owned())
     {
         let Some(parent) = field.strip_suffix('*') else {
             out.push(field);
@@ -310,25 +318,9 @@ fn oversized(
         write::grouped(count),
     );
     let next = (start + 1 < count).then(|| query.at(start + 1));
-    Ok(Part { what, shown: 1, of: Some(count), next, notes: Vec::new() })
+    let notes = dataset.beside_records().into_iter().chain(dataset.around_data()?).collect();
+    Ok(Part { what, shown: 1, of: Some(count), next, notes })
 }
-
-/// Writes a page of lines, for a text without records.
-fn pages_of_lines(
-    dataset: &Dataset<'_>,
-    query: &Query,
-    number: u64,
-    size: Option<u64>,
-    writer: &mut SectionWriter<'_>,
-) -> Result<Part, ViewError> {
-    let size = size.unwrap_or(LINES_PER_PAGE);
-    let from = (number - 1).saturating_mul(size) + 1;
-    let query = Query { view: View::Lines { from, to: Some(from + size - 1) }, ..query.clone() };
-    super::texts::lines(dataset, &query, from, Some(from + size - 1), writer)
-}
-
-/// Lines on one page of a text without records.
-const LINES_PER_PAGE: u64 = 100;
 
 fn parse(json: &str) -> Option<Value> {
     let source = json.as_bytes();

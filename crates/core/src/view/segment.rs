@@ -1,6 +1,7 @@
 //! The syntax of paths: a JSON Pointer (`/features/3/id`) or a simple JSONPath (`$.features[3].id`, `items[*].name`).
 
 use super::error::ViewError;
+use crate::json::string;
 use crate::plain_name;
 
 /// One step of a path.
@@ -15,14 +16,14 @@ pub(crate) enum Segment {
 /// Reads a path.
 pub(crate) fn parse(path: &str) -> Result<Vec<Segment>, ViewError> {
     let trimmed = path.trim();
-    if trimmed.is_empty() || trimmed == "/" || trimmed == "$" || trimmed == "." {
-        return Ok(Vec::new());
-    }
     if let Some(pointer) = trimmed.strip_prefix('/') {
         let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
-        return Ok(pointer.split('/').map(|part| Segment::Key(unescaped(part))).collect());
+        let parts = pointer.split('/').filter(|_| !pointer.is_empty());
+        return Ok(parts.map(|part| Segment::Key(unescaped(part))).collect());
     }
-    parse_json_path(trimmed.strip_prefix('$').unwrap_or(trimmed)).ok_or_else(|| {
+    // A key may begin with `$`, too.
+    let inside = trimmed.strip_prefix('$').filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+    parse_dotted(inside.unwrap_or(trimmed)).ok_or_else(|| {
         ViewError::bad(format!(
             "{} cannot be read; write it like \"/items/0/name\" or \"$.items[0].name\"",
             plain_name::asked_path(path)
@@ -30,14 +31,19 @@ pub(crate) fn parse(path: &str) -> Result<Vec<Segment>, ViewError> {
     })
 }
 
-fn parse_json_path(path: &str) -> Option<Vec<Segment>> {
+/// Reads a path as profiles write it: keys with dots between them, `[]` or `[3]` for elements of lists.
+pub(crate) fn parse_dotted(path: &str) -> Option<Vec<Segment>> {
     let mut segments = Vec::new();
-    let mut rest = path;
+    let mut rest = if path == "." { "" } else { path };
     while !rest.is_empty() {
         if let Some(inside) = rest.strip_prefix('[') {
             let (step, after) = match inside.chars().next()? {
-                quote @ ('"' | '\'') => {
-                    let end = inside[1..].find(quote)? + 1;
+                '"' => {
+                    let (key, after) = read_key(inside)?;
+                    (Segment::Key(key), after.strip_prefix(']')?)
+                }
+                '\'' => {
+                    let end = inside[1..].find('\'')? + 1;
                     (Segment::Key(inside[1..end].to_owned()), inside[end + 1..].strip_prefix(']')?)
                 }
                 _ => {
@@ -54,25 +60,32 @@ fn parse_json_path(path: &str) -> Option<Vec<Segment>> {
             continue;
         }
         rest = rest.strip_prefix('.').unwrap_or(rest);
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let end = quoted.find('"')?;
-            segments.push(Segment::Key(quoted[..end].to_owned()));
-            rest = &quoted[end + 1..];
-            continue;
-        }
-        let end = rest.find(['.', '[']).unwrap_or(rest.len());
-        if end == 0 {
-            return None;
-        }
-        segments.push(if &rest[..end] == "*" { Segment::Any } else { Segment::Key(rest[..end].to_owned()) });
-        rest = &rest[end..];
+        let quoted = rest.starts_with('"');
+        let (key, after) = read_key(rest).filter(|(key, _)| quoted || !key.is_empty())?;
+        segments.push(if !quoted && key == "*" { Segment::Any } else { Segment::Key(key) });
+        rest = after;
     }
     Some(segments)
 }
 
+/// Reads the first key of a path, as [`visible::key`](crate::visible::key) writes it; returns it and what follows.
+pub fn read_key(path: &str) -> Option<(String, &str)> {
+    let Some(inside) = path.strip_prefix('"') else {
+        let end = path.find(['.', '[']).unwrap_or(path.len());
+        return Some((path[..end].to_owned(), &path[end..]));
+    };
+    let mut escaped = false;
+    let end = inside.find(|character| {
+        let ends = character == '"' && !escaped;
+        escaped = character == '\\' && !escaped;
+        ends
+    })?;
+    Some((string::decode_text(&inside.as_bytes()[..end]), &inside[end + 1..]))
+}
+
 /// Returns the pointer of a member of the main list, whose path is dotted.
 pub(crate) fn pointer(list: &str, member: &str) -> String {
-    let mut segments = parse(list).unwrap_or_default();
+    let mut segments = parse_dotted(list).unwrap_or_default();
     segments.push(Segment::Key(member.to_owned()));
     to_pointer(&segments)
 }
@@ -106,7 +119,36 @@ mod tests {
         assert_eq!(keys("a[*].\"b.c\""), ["a", "*", "b.c"]);
         assert_eq!(keys(".items[].name"), ["items", "*", "name"]);
         assert!(keys("/").is_empty() && keys("$").is_empty());
+        assert_eq!(keys("$defs.x"), ["$defs", "x"]);
+        assert!(keys("").is_empty() && keys(".").is_empty());
         assert!(parse("a[").is_err() && parse("a..b").is_err() && parse("$.x[one]").is_err());
         assert_eq!(pointer("resolve.\"a/b\"", "7"), "/resolve/a~1b/7");
+        assert_eq!(pointer("/users.list", "7"), "/~1users/list/7");
+    }
+
+    #[test]
+    fn every_key_is_read_back_from_a_path() {
+        let long = "z".repeat(5000);
+        for key in [
+            "a",
+            "",
+            "a\"b",
+            "a\nb",
+            "x.y",
+            "a\\",
+            "\\\"",
+            "[0]",
+            "*",
+            " a ",
+            "$id",
+            "/x",
+            "é\u{202e}",
+            "\"q\"",
+            &long,
+        ] {
+            let path = format!("first.{}.last", crate::visible::key(key));
+            let expected = ["first", key, "last"].map(|key| Segment::Key(key.to_owned()));
+            assert_eq!(parse_dotted(&path).as_deref(), Some(expected.as_slice()), "{path}");
+        }
     }
 }

@@ -14,6 +14,8 @@ use crate::{visible, write};
 
 /// Writes lines. A position is the number of lines of the span already shown, or, inside a line that is longer than the
 /// room, the offset with the highest bit set.
+///
+/// After the span that was asked for, the lines that follow it are next: only the end of the text is the end.
 pub(crate) fn lines(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -31,32 +33,21 @@ pub(crate) fn lines(
         )));
     }
     let last = to.unwrap_or(total).min(total);
-    if query.position & INSIDE_LINE != 0 {
-        return inside_line(dataset, query, query.position & !INSIDE_LINE, last, total, writer);
-    }
-    let first = (from + query.position).min(last);
-    let (mut number, mut lines) = dataset.lines_from(first)?;
-    let mut shown = 0;
-    let mut long = None;
-    while let Some(line) = lines.next()?.filter(|_| number <= last) {
-        if number >= first {
-            let whole = line.bytes.len() as u64 == line.length;
-            let text = visible::text(&line.text());
-            if !whole || !writer.push(0, text) {
-                long = (shown == 0).then_some(line.at);
-                break;
-            }
-            shown += 1;
+    let start = match query.position & INSIDE_LINE {
+        0 => LineStart::Line((from + query.position).min(last)),
+        _ => LineStart::Inside(query.position & !INSIDE_LINE),
+    };
+    let written = write_lines(dataset, start, last, writer)?;
+    let next = match written.end {
+        LineStart::Inside(offset) => Some(query.at(INSIDE_LINE | offset)),
+        LineStart::Line(line) if line <= last => Some(next_lines(query, line, to)),
+        LineStart::Line(line) if line <= total => {
+            let length = last - from + 1;
+            Some(next_lines(query, line, Some((line + length - 1).min(total))))
         }
-        number += 1;
-    }
-    if let Some(at) = long {
-        return inside_line(dataset, query, at, last, total, writer);
-    }
-    let end = first + shown - 1;
-    let next = (end < last).then(|| next_lines(query, end + 1, to));
-    let what = format!("lines {first}-{end} of {}", write::grouped(total));
-    Ok(Part { what, shown, of: Some(total), next, notes: Vec::new() })
+        LineStart::Line(_) => None,
+    };
+    Ok(Part { next, ..written.part(total) })
 }
 
 /// The bit that marks a position as an offset inside a line.
@@ -66,42 +57,151 @@ fn next_lines(query: &Query, from: u64, to: Option<u64>) -> Query {
     Query { view: View::Lines { from, to }, position: 0, ..query.clone() }
 }
 
+/// Writes a page of lines, for a text without records. A position is the number of lines before the first one to show,
+/// or an offset inside a line.
+pub(crate) fn page(
+    dataset: &Dataset<'_>,
+    query: &Query,
+    number: u64,
+    size: Option<u64>,
+    writer: &mut SectionWriter<'_>,
+) -> Result<Part, ViewError> {
+    let query = &Query { fields: Vec::new(), ..query.clone() };
+    let length = size.unwrap_or(LINES_PER_PAGE).max(1);
+    let total = dataset.line_count()?;
+    let (start, before) = match (query.position & INSIDE_LINE, query.position) {
+        (0, 0) => {
+            let before = (number - 1).saturating_mul(length);
+            (LineStart::Line(before + 1), before)
+        }
+        (0, before) => (LineStart::Line(before + 1), before),
+        (_, position) => {
+            let offset = position & !INSIDE_LINE;
+            (LineStart::Inside(offset), dataset.text.line_at(offset)? - 1)
+        }
+    };
+    if before >= total {
+        return Err(ViewError::bad(format!(
+            "page {number} is beyond the end: {} make {} of {length}",
+            write::plural(total, "line"),
+            write::plural(total.div_ceil(length), "page")
+        )));
+    }
+    let last = before.saturating_add(length).min(total);
+    let written = write_lines(dataset, start, last, writer)?;
+    let next = match written.end {
+        LineStart::Inside(offset) => Some(query.at(INSIDE_LINE | offset)),
+        LineStart::Line(line) if line > total => None,
+        LineStart::Line(line) if query.position == 0 && line > last => {
+            Some(Query { view: View::Page { number: number + 1, size }, position: 0, ..query.clone() })
+        }
+        LineStart::Line(line) => Some(query.at(line - 1)),
+    };
+    Ok(Part { next, ..written.part(total) })
+}
+
+/// Lines on one page of a text without records.
+const LINES_PER_PAGE: u64 = 100;
+
+/// Where to begin to write: at a line, from 1, or at an offset inside one.
+#[derive(Debug, Clone, Copy)]
+enum LineStart {
+    Line(u64),
+    Inside(u64),
+}
+
+/// Lines that were written.
+struct WrittenLines {
+    what: LinesShown,
+    /// The place after them.
+    end: LineStart,
+    /// Whether there were color codes, which are not shown.
+    colours: bool,
+}
+
+/// Which lines were written.
+enum LinesShown {
+    /// Whole lines: the first and the last.
+    Whole(u64, u64),
+    /// Bytes of one line: its number, their offset in the text and how many.
+    Piece(u64, u64, u64),
+}
+
+impl WrittenLines {
+    /// Returns the part of a text with `total` lines, without the query for what follows.
+    fn part(&self, total: u64) -> Part {
+        let total_text = write::grouped(total);
+        let (what, shown) = match self.what {
+            LinesShown::Whole(first, last) => {
+                (format!("lines {first}-{last} of {total_text}"), last + 1 - first)
+            }
+            LinesShown::Piece(line, at, bytes) => (
+                format!("a piece of line {line} of {total_text}, {bytes} bytes from byte {at} of the text"),
+                1,
+            ),
+        };
+        let notes = self.colours.then(colours_note).into_iter().collect();
+        Part { what, shown, of: Some(total), next: None, notes }
+    }
+}
+
+/// Returns the note for a text whose color codes are not shown.
+pub(super) fn colours_note() -> String {
+    "Color codes are not shown; range has the bytes as they are.".into()
+}
+
+/// Writes lines from a place up to line `last`, as many as fit; of a line that does not fit alone, a piece.
+fn write_lines(
+    dataset: &Dataset<'_>,
+    start: LineStart,
+    last: u64,
+    writer: &mut SectionWriter<'_>,
+) -> Result<WrittenLines, ViewError> {
+    let first = match start {
+        LineStart::Line(first) => first,
+        LineStart::Inside(offset) => return inside_line(dataset, offset, writer),
+    };
+    let (mut number, mut lines) = dataset.lines_from(first)?;
+    let (mut next, mut colours, mut long) = (first, false, None);
+    while let Some(line) = lines.next()?.filter(|_| number <= last) {
+        if number >= first {
+            let whole = line.bytes.len() as u64 == line.length;
+            if !whole || !writer.push(0, visible::text(&line.text())) {
+                long = (next == first).then_some(line.at);
+                break;
+            }
+            colours |= visible::has_colours(line.bytes);
+            next += 1;
+        }
+        number += 1;
+    }
+    if let Some(at) = long {
+        return inside_line(dataset, at, writer);
+    }
+    let what = LinesShown::Whole(first, next - 1);
+    Ok(WrittenLines { what, end: LineStart::Line(next), colours })
+}
+
 /// Writes a piece of a line that is longer than the room.
 fn inside_line(
     dataset: &Dataset<'_>,
-    query: &Query,
     at: u64,
-    last: u64,
-    total: u64,
     writer: &mut SectionWriter<'_>,
-) -> Result<Part, ViewError> {
+) -> Result<WrittenLines, ViewError> {
     let bytes = dataset.text.read(at..at + 2 * writer.bytes())?;
-    let end = memchr::memchr(b'\n', &bytes).unwrap_or(bytes.len());
-    let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let line_end = memchr::memchr(b'\n', &bytes);
+    let here = &bytes[..line_end.unwrap_or(bytes.len())];
+    let text = String::from_utf8_lossy(here);
     let taken = push_cut(writer, &text);
     if taken == 0 && !text.is_empty() {
         return Err(no_room());
     }
-    let consumed = consumed(&bytes[..end], taken);
-    let here = at + consumed as u64;
-    let finished = taken == text.len() && end < bytes.len();
-    let length = dataset.text.length()?;
-    let View::Lines { from, to } = query.view else { return Err(ViewError::bad("no lines")) };
-    // The number of this line, counted from the nearest checkpoint.
-    let number = line_number(dataset, at, from)?;
-    let next = if here >= length {
-        None
-    } else if finished {
-        (number < last).then(|| next_lines(query, number + 1, to))
-    } else {
-        Some(Query { position: INSIDE_LINE | here, ..query.clone() })
-    };
-    let what = format!(
-        "a piece of line {number} of {}, {} bytes from byte {at} of the text",
-        write::grouped(total),
-        consumed
-    );
-    Ok(Part { what, shown: 1, of: Some(total), next, notes: Vec::new() })
+    let consumed = consumed(here, taken) as u64;
+    let number = dataset.text.line_at(at)?;
+    let finished = taken == text.len() && (line_end.is_some() || at + consumed >= dataset.text.length()?);
+    let end = if finished { LineStart::Line(number + 1) } else { LineStart::Inside(at + consumed) };
+    let colours = visible::has_colours(here);
+    Ok(WrittenLines { what: LinesShown::Piece(number, at, consumed), end, colours })
 }
 
 /// Returns how many raw bytes make the first `taken` bytes of their text, in which invalid bytes were replaced.
@@ -116,17 +216,6 @@ fn consumed(bytes: &[u8], taken: usize) -> usize {
         of_bytes += valid + chunk.invalid().len();
     }
     of_bytes
-}
-
-fn line_number(dataset: &Dataset<'_>, at: u64, from: u64) -> Result<u64, ViewError> {
-    let (mut number, mut lines) = dataset.lines_from(from)?;
-    while let Some(line) = lines.next()? {
-        if line.at + line.length >= at {
-            break;
-        }
-        number += 1;
-    }
-    Ok(number)
 }
 
 /// Writes the longest beginning of a text that fits, and returns its length in bytes.
@@ -149,7 +238,7 @@ fn push_cut_as(writer: &mut SectionWriter<'_>, text: &str, write: impl Fn(&str) 
     0
 }
 
-/// Writes bytes of the original: as text where that shows them exactly, else as a JSON string or base64.
+/// Writes bytes of the original, and after those that were asked for names the ones that follow: as text where that shows them exactly, else as a JSON string or base64.
 pub(crate) fn range(
     dataset: &Dataset<'_>,
     query: &Query,
@@ -173,7 +262,14 @@ pub(crate) fn range(
         return Err(no_room());
     }
     let shown = taken as u64;
-    let next = (start + shown < end && shown > 0).then(|| query.at(query.position + shown));
+    let next = match start + shown {
+        at if shown == 0 || at >= total => None,
+        at if at < end => Some(query.at(at - from)),
+        at => {
+            let to = Some((at + (end - from) - 1).min(total - 1));
+            Some(Query { view: View::Range { from: at, to }, position: 0, ..query.clone() })
+        }
+    };
     let what = format!("bytes {start}-{} of {}", (start + shown).saturating_sub(1), write::grouped(total));
     Ok(Part { what, shown, of: Some(total), next, notes: note.map(str::to_owned).into_iter().collect() })
 }

@@ -73,8 +73,48 @@ fn structured_content_that_differs_is_shown_or_announced() {
     assert!(words.left_out.iter().any(|left_out| left_out.path == "structuredContent"), "{}", words.text);
 }
 
+#[test]
+fn rows_show_the_values_of_any_key() {
+    let long = "z".repeat(130);
+    let rows: Vec<Value> = (0..400)
+        .map(|n| serde_json::json!({"id": n, "a\"b": 1000 + n, "c\nd": 3000 + n, long.as_str(): 5000 + n}))
+        .collect();
+    let text = shaped(&make::text_result(&Value::from(rows).to_string()).as_slice(), 1000).text;
+    let last = text.lines().find(|line| line.starts_with("400,")).unwrap();
+    assert_eq!(last.split(',').skip(1).collect::<Vec<_>>(), ["399", "1399", "3399", "5399"], "{text}");
+}
+
+#[test]
+fn strings_are_equal_however_they_are_escaped() {
+    let rows = (0..900)
+        .map(|n| format!("{{\"id\":{n},\"s\":\"{}\"}}", if n % 3 == 0 { "\\u00fcber" } else { "über" }));
+    let text = format!("[{}]", rows.collect::<Vec<_>>().join(","));
+    let text = shaped(&make::text_result(&text).as_slice(), 700).text;
+    assert!(text.contains("s: always über"), "{text}");
+}
+
+#[test]
+fn versions_are_no_numbers() {
+    let rows: String = (0..900).map(|n| format!("package-{n},1.{}\n", ["1", "10", "100"][n % 3])).collect();
+    let text = shaped(&make::text_result(&format!("pkg,version\n{rows}")).as_slice(), 700).text;
+    assert!(text.contains("version: 1.1=300 1.10=300 1.100=300"), "{text}");
+}
+
+#[test]
+fn statistics_of_lines_say_which_lines_have_the_fields() {
+    let line = |n: usize| {
+        if n == 500 {
+            "NEEDLE !!! odd line\n".into()
+        } else {
+            format!("2024-01-01 INFO svc{} did {n}\n", n % 5)
+        }
+    };
+    let text = shaped(&make::text_result(&(0..1500).map(line).collect::<String>()).as_slice(), 700).text;
+    assert!(text.contains("over 1499 of 1500 lines:") && text.contains("L501 NEEDLE"), "{text}");
+}
+
 /// The body between the fences.
-fn body(text: &str) -> &str {
+pub(crate) fn body(text: &str) -> &str {
     let fence = text.lines().nth(2).expect("a fence");
     let start = text.find(&format!("\n{fence}\n")).unwrap() + fence.len() + 2;
     let end = text.rfind(&format!("\n{fence}\n")).unwrap();

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use tidegate_core::payload::Payload;
 use tidegate_core::shape::Step;
+use tidegate_core::view::{Query, View};
 use tidegate_testkit::{make, sample};
 
 use crate::shaped;
@@ -151,4 +152,62 @@ fn json_after_invalid_utf8_is_found() {
     let result = [&head, &rows.as_bytes()[1..], b"}]}"].concat();
     let shaped = shaped(&result.as_slice(), 1000);
     assert!(shaped.text.contains("40 records") || shaped.text.contains("40 rows"), "{}", shaped.text);
+}
+
+/// A word whose characters share their first bytes with those of other words.
+fn multibyte_word() -> impl Strategy<Value = String> {
+    "[aéèêäöü日本曰𝄞𝄢\u{202e}\u{301}]{0,6}"
+}
+
+/// A text with characters of several bytes wherever a beginning or an end is compared or cut.
+fn multibyte_text() -> impl Strategy<Value = String> {
+    let words = || prop::collection::vec(multibyte_word(), 12..60);
+    let lines = |write: fn(usize, &str) -> String| {
+        words().prop_map(move |words| {
+            words.iter().enumerate().map(|(at, word)| write(at, word)).collect::<Vec<_>>().join("\n")
+        })
+    };
+    prop_oneof![
+        words().prop_map(|words| {
+            let rows = words.iter().enumerate().map(|(at, word)| {
+                let (path, key) = (format!("/srv/{word}/f{at}.txt"), format!("{word}.\"{}\"\n", at % 3));
+                serde_json::json!({"id": at, "file": path, "long": format!("a long beginning {word}").repeat(4), key: at})
+            });
+            serde_json::Value::from(rows.collect::<Vec<_>>()).to_string()
+        }),
+        words().prop_map(|words| {
+            let members = words.iter().enumerate().map(|(at, word)| (format!("{word}{at}"), word.as_str().into()));
+            serde_json::Value::Object(members.collect()).to_string()
+        }),
+        lines(|at, word| format!("{at},{word},\"{word}\n{word}\",x{word}")),
+        lines(|at, word| format!("2024-01-01 10:00:{:02} [{word}] \"{word} {at}\" {word},", at % 60)),
+        lines(|at, word| format!("diff --git a/{word} b/{word}{at}\n@@ -1 +1 @@\n-{word}\n+{word}")),
+        lines(|at, word| format!("{word}: {at}\n# {word}\n```{word}")),
+        lines(|_, word| format!("/{word}/x.json:\n{{\"a\":\"{word}\"}}\n---")),
+        lines(|at, word| format!("Name: {word}\nNumber: {at}\n{word}")),
+        lines(|at, word| format!("- link \"{word}\" [ref=e{at}]: {word}")),
+        words().prop_map(|words| format!("<html><body><h1>{}</h1></{}>", words.join("<p>"), words.join(" <"))),
+        words().prop_map(|words| words.concat().repeat(20)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(tidegate_testkit::cases(10_000))]
+
+    /// Neither shaping nor any view of any text panics.
+    #[test]
+    fn texts_with_characters_of_several_bytes(text in multibyte_text(), tokens in 300u64..1200, number in 1u64..30) {
+        let result = make::text_result(&text);
+        assert!(shaped(&result.as_slice(), tokens).shaped.tokens.0 <= tokens);
+        let kept = crate::views::Kept::new(result);
+        for view in [
+            View::Page { number: 1, size: Some(number) },
+            View::Path(format!("/{number}/file")),
+            View::Lines { from: number, to: Some(number + 4) },
+            View::Range { from: number, to: Some(number + 9) },
+            View::Full,
+        ] {
+            let _ = kept.ask(&Query::new(view), tokens);
+        }
+    }
 }

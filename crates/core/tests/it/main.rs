@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod complete;
+mod coverage;
 mod exact;
 mod frame;
 mod golden;

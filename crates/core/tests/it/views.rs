@@ -34,6 +34,11 @@ impl Kept {
         Self { result, outline }
     }
 
+    /// The number of records of the main list, if there is one.
+    pub(crate) fn record_count(&self) -> Option<u64> {
+        self.outline.record_count()
+    }
+
     pub(crate) fn ask(&self, query: &Query, tokens: u64) -> Result<Answer, ViewError> {
         self.ask_with(query, tokens, &NoEngines, &Hints::default())
     }
@@ -69,7 +74,7 @@ impl Kept {
     }
 
     /// The answers from a query to the last that follows it.
-    fn walk(&self, query: Query, tokens: u64) -> Vec<Answer> {
+    pub(crate) fn walk(&self, query: Query, tokens: u64) -> Vec<Answer> {
         let mut answers = Vec::new();
         let mut next = Some(query);
         while let Some(query) = next {
@@ -84,7 +89,7 @@ impl Kept {
 }
 
 /// Reads the records of one page back, from either form.
-fn read_back(answer: &Answer) -> Vec<Value> {
+pub(crate) fn read_back(answer: &Answer) -> Vec<Value> {
     if answer.text.contains("CSV: a quoted cell") {
         return crate::exact::read_csv(&answer.body).as_array().unwrap().clone();
     }

@@ -3,6 +3,8 @@
 //! A token may span blocks. A refill of the buffer then keeps the bytes from the start of the token on, so that the
 //! event can borrow them; only a string over the limit is replaced by its head.
 
+use std::ops::Range;
+
 use super::{Dialect, Event, Expect, MAX_WHOLE_STRING_BYTES, ScanError, Scanner, StringToken};
 use crate::json::string;
 use crate::quote::{self, Inside};
@@ -41,11 +43,25 @@ impl Scanner<'_> {
         }
         self.at = at + 1;
         self.expect = Expect::Value;
-        Ok(Event::Key(StringToken {
-            raw: &self.buffer[start..start + kept],
-            length: token.length,
-            escapes: token.escapes,
-        }))
+        Ok(Event::Key(self.token(start..start + kept, &token)))
+    }
+
+    /// Returns the token of a string whose bytes in the buffer are known, decoded if that is asked for.
+    #[inline]
+    fn token(&mut self, bytes: Range<usize>, bounds: &StringBounds) -> StringToken<'_> {
+        let raw = &self.buffer[bytes];
+        let StringBounds { length, escapes, .. } = *bounds;
+        match &mut self.decoded {
+            Some(decoded) if escapes => {
+                let cut = raw.len() as u64 != length;
+                decoded.clear();
+                string::decode_into(raw, true, decoded);
+                // A string that is cut keeps its raw length, which is longer than its beginning.
+                let length = if cut { length } else { decoded.len() as u64 };
+                StringToken { raw: decoded, length, escapes: false }
+            }
+            _ => StringToken { raw, length, escapes },
+        }
     }
 
     #[inline]
@@ -53,11 +69,7 @@ impl Scanner<'_> {
         let token = self.scan_string(quote)?;
         self.at = token.after;
         self.expect = Expect::AfterValue;
-        Ok(Event::String(StringToken {
-            raw: &self.buffer[token.start..token.end],
-            length: token.length,
-            escapes: token.escapes,
-        }))
+        Ok(Event::String(self.token(token.start..token.end, &token)))
     }
 
     /// Finds the end of the string that begins at `at`; the indices returned are valid until the next refill.

@@ -90,7 +90,7 @@ fn of_string(token: &StringToken<'_>) -> u64 {
 
 fn of_number(raw: &[u8]) -> u64 {
     match Number::parse(raw) {
-        Some(number) => hash::mix(number.value.to_bits() ^ 19),
+        Some(number) => hash::mix(number.hash() ^ 19),
         None => hash::mix(hash::bytes(raw) ^ 19),
     }
 }

@@ -1,7 +1,7 @@
 //! An estimate of how many distinct values a field has, in fixed memory.
 //!
-//! [`ValueCounts`](super::value_counts::ValueCounts) switches to it when a field has too many distinct values to hold
-//! them all. The sketch sees only hashes, so that the same values give the same estimate on every run.
+//! [`DistinctValues`](super::distinct_values::DistinctValues) switches to it when a field has too many distinct values to
+//! keep the hashes of all. The sketch sees only hashes, so that the same values give the same estimate on every run.
 
 const REGISTERS_LOG2: u32 = 11;
 const REGISTERS: usize = 1 << REGISTERS_LOG2;

@@ -14,6 +14,7 @@ use super::series::course;
 use super::statistics::FieldStatistics;
 use super::table::Table;
 use crate::records::Record;
+use crate::write;
 
 /// What an overview of a table shows.
 #[derive(Debug, Clone, Default)]
@@ -77,8 +78,10 @@ fn write_courses(table: &Table<'_>, axis: &Field, writer: &mut SectionWriter<'_>
     writer.within(share, |writer| {
         for field in fields.into_iter().take(3) {
             let numbers = field.numbers(table.data.profile.node(field.node));
-            if let Some(numbers) = numbers.filter(|numbers| numbers.min < numbers.max) {
-                writer.push(section, course(&field.path, numbers));
+            if let Some(course) =
+                numbers.filter(|numbers| numbers.varies()).and_then(|numbers| course(&field.path, numbers))
+            {
+                writer.push(section, course);
             }
         }
     });
@@ -92,7 +95,14 @@ pub(crate) fn write_fields(
 ) -> io::Result<()> {
     let path = if table.path.is_empty() { String::new() } else { format!("{}: ", table.path) };
     let nouns = table.nouns();
-    writer.push(section, format!("{path}{} fields, over all {} {nouns}:", table.fields.len(), table.count));
+    let at_least = if table.data.profile.capped { "at least " } else { "" };
+    let over = match table.data.others.count {
+        0 => format!("all {} {nouns}", table.count),
+        count => {
+            format!("{} {nouns} of one form (not the {})", table.count, write::plural(count, "other line"))
+        }
+    };
+    writer.push(section, format!("{path}{at_least}{} fields, over {over}:", table.fields.len()));
     let mut order: Vec<&Field> = table.fields.iter().collect();
     order.sort_by(|one, two| two.score.total_cmp(&one.score));
     // Space is reserved for the names of the fields whose statistics do not fit.

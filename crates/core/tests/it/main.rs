@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod exact;
+mod figures;
 mod golden;
 mod hostile;
 mod laws;

@@ -120,13 +120,16 @@ fn numbers_beyond_the_range_of_floats_count() {
 
 #[test]
 fn extremes_of_long_integers() {
-    let line = line_of("price", 900, |k| format!("{{\"id\":{k},\"price\":{}}}", -9_007_199_254_740_990 - k as i64));
+    let line =
+        line_of("price", 900, |k| format!("{{\"id\":{k},\"price\":{}}}", -9_007_199_254_740_990 - k as i64));
     assert!(line.starts_with("-9007199254741889 to -9007199254740990, falling"), "{line}");
 }
 
 #[test]
 fn the_label_of_the_largest_is_not_taken_for_the_maximum() {
-    let line = line_of("n", 900, |k| format!("{{\"id\":{k},\"cat\":\"category number {}\",\"n\":{}}}", k % 9, k * 7 % 13));
+    let line = line_of("n", 900, |k| {
+        format!("{{\"id\":{k},\"cat\":\"category number {}\",\"n\":{}}}", k % 9, k * 7 % 13)
+    });
     assert!(line.starts_with("sum 5393, max 12 (max first at id 11); "), "{line}");
 }
 

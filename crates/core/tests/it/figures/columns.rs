@@ -73,13 +73,15 @@ pub(super) struct Column {
     pub(super) cells: Vec<Cell>,
 }
 
-const WORDS: &[&str] = &["open", "closed", "FRAUD", "n/a", "über", "日本", "a b", "", " ", "x  y", "k=v", "p;q", "say \"hi\""];
+const WORDS: &[&str] =
+    &["open", "closed", "FRAUD", "n/a", "über", "日本", "a b", "", " ", "x  y", "k=v", "p;q", "say \"hi\""];
 
 impl Column {
     /// Returns a column of a random kind.
     pub(super) fn any(random: &mut Random, at: usize, rows: usize) -> Self {
         let kind = random.below(15);
-        let spread = 1 + random.below([4, 30, 5000][random.below(3)]);
+        let most = [4, 30, 5000][random.below(3)];
+        let spread = 1 + random.below(most);
         let mut cells: Vec<Cell> = (0..rows).map(|row| cell(random, kind, row, spread)).collect();
         // Exceptions, so that hardly any column is of one kind.
         let rate = [usize::MAX, 300, 40, 9][random.below(4)];
@@ -92,7 +94,11 @@ impl Column {
         if random.one_in(2) {
             let rate = [3, 20, 100][random.below(3)];
             let empty = if random.one_in(2) { Cell::Null } else { Cell::Missing };
-            cells.iter_mut().for_each(|cell| if random.one_in(rate) { *cell = empty.clone() });
+            cells.iter_mut().for_each(|cell| {
+                if random.one_in(rate) {
+                    *cell = empty.clone()
+                }
+            });
         }
         Self { name: format!("col{}", char::from(b'a' + at as u8)), cells }
     }
@@ -118,7 +124,10 @@ fn cell(random: &mut Random, kind: usize, row: usize, spread: usize) -> Cell {
         1 => number(format!("{sign}{}.{}", random.below(spread), random.below(1000))),
         2 => number(format!("{sign}{}", 9_007_199_254_740_990 + random.below(spread) as u64)),
         3 => number(format!("{sign}{}{:018}", random.below(1000), random.next() % 1_000_000_000_000_000_000)),
-        4 => number(format!("{sign}{}", random.pick(&["1.79e308", "1e400", "1e-400", "2.5E+399", "7", "0", "1.5e3"]))),
+        4 => number(format!(
+            "{sign}{}",
+            random.pick(&["1.79e308", "1e400", "1e-400", "2.5E+399", "7", "0", "1.5e3"])
+        )),
         5 => number(format!("{}", 1000 * (row % (1 + spread % 9)) + row)),
         6 => Cell::Text(time(random, spread)),
         7 => Cell::Text(format!("id-{}", if random.one_in(50) { row / 2 } else { row })),

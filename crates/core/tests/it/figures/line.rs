@@ -36,7 +36,12 @@ pub(super) fn check(line: &str, column: &Column) {
     if line.starts_with("true=") || line.starts_with("false=") {
         for (word, value) in [("true=", true), ("false=", false)] {
             let count = cells.iter().filter(|cell| **cell == Cell::Bool(value)).count();
-            assert_eq!(figure(line, word).map_or("0", |(count, _)| count), count.to_string(), "{}", context());
+            assert_eq!(
+                figure(line, word).map_or("0", |(count, _)| count),
+                count.to_string(),
+                "{}",
+                context()
+            );
         }
         return;
     }
@@ -85,7 +90,8 @@ fn check_others(line: &str, column: &Column) {
     for (word, is) in figures {
         let others: Vec<&str> = line.split(['+', ';', ',']).filter(|part| part.contains(word)).collect();
         for part in others {
-            if let Some(shown) = part.trim().split(word).next().and_then(|count| count.parse::<usize>().ok()) {
+            if let Some(shown) = part.trim().split(word).next().and_then(|count| count.parse::<usize>().ok())
+            {
                 assert_eq!(shown, count(is), "{}: {line}", column.name);
             }
         }
@@ -182,7 +188,8 @@ fn check_numbers(line: &str, column: &Column) {
         let keys = || numbers.iter().map(|raw| oracle::order_key(raw));
         assert_eq!(bare(min), keys().min(), "{}", context());
         assert_eq!(bare(max), keys().max(), "{}", context());
-        let texts = column.cells.iter().filter(|cell| matches!(cell, Cell::Text(_)) && cell.number().is_none());
+        let texts =
+            column.cells.iter().filter(|cell| matches!(cell, Cell::Text(_)) && cell.number().is_none());
         let said = figure(line, "+").filter(|_| line.contains(" text")).map_or("0", |(count, _)| count);
         assert_eq!(said, texts.count().to_string(), "{}", context());
         let steps = || keys().zip(keys().skip(1));
@@ -200,7 +207,11 @@ fn check_median(shown: f64, estimate: bool, numbers: &[&str], context: &str) {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if !estimate {
-        let exact = if values.len() % 2 == 0 { f64::midpoint(values[middle - 1], values[middle]) } else { values[middle] };
+        let exact = if values.len() % 2 == 0 {
+            f64::midpoint(values[middle - 1], values[middle])
+        } else {
+            values[middle]
+        };
         assert!((shown - exact).abs() <= exact.abs() * 1e-5 + 1e-30, "{exact} {context}");
         return;
     }

@@ -47,13 +47,18 @@ pub(super) fn check(random: &mut Random, count: usize, tokens: u64) {
         }
         if let Some(words) = line.strip_prefix("lines with: ") {
             for (word, shown) in words.split(' ').filter_map(|item| item.split_once('=')) {
-                let has = |line: &&str| line.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| part == word);
+                let has =
+                    |line: &&str| line.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| part == word);
                 let count = text.iter().filter(|line| has(line)).count();
                 assert_eq!(shown, count.to_string(), "{word}: {overview}");
             }
         }
-        let Some((number, rest)) = line.strip_prefix('L').and_then(|line| line.split_once(" x")) else { continue };
-        let (Ok(number), Some((shown, _))) = (number.parse::<usize>(), rest.split_once(' ')) else { continue };
+        let Some((number, rest)) = line.strip_prefix('L').and_then(|line| line.split_once(" x")) else {
+            continue;
+        };
+        let (Ok(number), Some((shown, _))) = (number.parse::<usize>(), rest.split_once(' ')) else {
+            continue;
+        };
         let (_, grade, _) = &chosen[number - 1];
         // Severe words in quotes make lines of one pattern differ in severity.
         let count = chosen.iter().filter(|(_, other, _)| other == grade).count();

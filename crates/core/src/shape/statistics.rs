@@ -227,7 +227,8 @@ impl FieldStatistics<'_, '_> {
     fn lists(&self, field: &Field, node: &PathNode) -> io::Result<String> {
         // Where some values are objects, the sizes are theirs, too.
         let Some(members) = node.members.as_ref().filter(|_| node.types.objects == 0) else {
-            return Ok(write::plural(node.types.arrays, "list"));
+            let noun = if node.types.arrays == 1 { "list" } else { "lists" };
+            return Ok(format!("{} {noun}", node.types.arrays));
         };
         if members.max == 0 {
             return Ok("empty lists".into());

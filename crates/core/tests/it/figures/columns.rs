@@ -25,7 +25,8 @@ impl Random {
     }
 
     pub(super) fn word(&mut self) -> String {
-        (0..3 + self.below(6)).map(|_| char::from(b'a' + self.below(16) as u8)).collect()
+        // No vowels, so that no word of a language comes out.
+        (0..3 + self.below(6)).map(|_| char::from(b"bcdfghkmnpqrstvz"[self.below(16)])).collect()
     }
 }
 

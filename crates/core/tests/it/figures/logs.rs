@@ -11,7 +11,7 @@ const PATTERNS: &[(&str, bool)] = &[
     ("ERROR request # failed: @ refused", true),
     ("worker # panic at block #", true),
     ("INFO nothing to do", false),
-    ("NOTICE level @ for ERROR-PRONE node #", true),
+    ("NOTICE level @ for ERROR-PRONE node #", false),
     ("TRACE 0 errors after # steps", false),
     ("at frame #", false),
 ];

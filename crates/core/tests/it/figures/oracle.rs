@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::columns::{Cell, Column};
 
-/// A decimal as a sign and digits of fixed length, whose order is the numeric one within a sign.
+/// How many digits are written out before and after the point.
 const WHOLE_DIGITS: usize = 450;
 const FRACTION_DIGITS: usize = 450;
 
@@ -20,10 +20,10 @@ pub(super) fn order_key(raw: &str) -> (i8, Vec<u8>) {
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let mut places = vec![0u8; WHOLE_DIGITS + FRACTION_DIGITS];
-    let point = WHOLE_DIGITS as i64 + exponent - whole.len() as i64;
+    let first = WHOLE_DIGITS as i64 - exponent - whole.len() as i64;
     for (at, digit) in whole.bytes().chain(fraction.bytes()).enumerate() {
         if digit != b'0' {
-            places[(point + at as i64) as usize] = digit - b'0';
+            places[(first + at as i64) as usize] = digit - b'0';
         }
     }
     match (places.iter().all(|digit| *digit == 0), negative) {

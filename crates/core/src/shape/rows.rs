@@ -87,6 +87,9 @@ fn write_courses(table: &Table<'_>, axis: &Field, writer: &mut SectionWriter<'_>
     });
 }
 
+/// The maximum number of fields whose statistics are tried.
+const MAX_TRIED_FIELDS: usize = 600;
+
 /// Writes the statistics of the fields, the most useful first, and the names of the rest.
 pub(crate) fn write_fields(
     table: &Table<'_>,
@@ -109,7 +112,7 @@ pub(crate) fn write_fields(
     let mut names: u64 = order.iter().map(|field| name_cost(writer, field)).sum();
     let max_for_names = writer.left() * 3 / 10;
     let mut shown: Vec<&Field> = Vec::new();
-    for field in order {
+    for field in order.into_iter().take(MAX_TRIED_FIELDS) {
         let available = writer.left().saturating_sub(names.min(max_for_names));
         if available < 8 {
             break;
@@ -150,17 +153,19 @@ fn write_names(fields: &[&Field], writer: &mut SectionWriter<'_>, section: usize
         let shown: Vec<&Field> = fields.iter().copied().filter(|field| depth(field) <= deepest).collect();
         let more = fields.len() - shown.len();
         let mark = if more == 0 { String::new() } else { format!(" +{more} more fields") };
-        if writer.push(section, format!("also: {}{mark}", grouped_names(&shown))) {
+        let names = grouped_names(&shown);
+        // Counting the tokens of thousands of names takes longer than seeing that their bytes do not fit.
+        if names.len() as u64 <= writer.bytes() && writer.push(section, format!("also: {names}{mark}")) {
             return;
         }
     }
     let top: Vec<&Field> = fields.iter().copied().filter(|field| depth(field) == 0).collect();
     let mut count = top.len();
     while count > 0 {
-        if writer.push(
-            section,
-            format!("also: {} +{} more fields", grouped_names(&top[..count]), fields.len() - count),
-        ) {
+        let (names, more) = (grouped_names(&top[..count]), fields.len() - count);
+        if names.len() as u64 <= writer.bytes()
+            && writer.push(section, format!("also: {names} +{more} more fields"))
+        {
             return;
         }
         count = count * 3 / 4;

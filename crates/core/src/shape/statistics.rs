@@ -14,7 +14,7 @@ use super::value_list::{fit, group_counts, number_text, shown};
 use crate::json::value::Value;
 use crate::profile::name_parts::NameParts;
 use crate::profile::node::PathNode;
-use crate::profile::number::{KeptNumber, NumberStats};
+use crate::profile::number::NumberStats;
 use crate::profile::value_counts::{ValueCount, ValueCounts};
 use crate::{visible, write};
 
@@ -71,11 +71,7 @@ impl FieldStatistics<'_, '_> {
             _ => return Ok(String::new()),
         };
         let label = self.label(offset)?;
-        Ok(label.map(|label| format!(" ({what} at {naming} {label})")).unwrap_or_default())
-    }
-
-    fn place_of_max(&self, field: &Field, max: &KeptNumber) -> io::Result<String> {
-        self.place(field, if max.count > 1 { "max first" } else { "max" }, max.at)
+        Ok(label.map(|label| format!(" ({what}at {naming} {label})")).unwrap_or_default())
     }
 
     /// Writes counts of values, most frequent first; a rare value is followed by the labels of its records.
@@ -126,7 +122,8 @@ impl FieldStatistics<'_, '_> {
             return Ok((format!("{min} to {max}, {way}"), covered));
         }
         let measures = self.measures(field, numbers);
-        let place = self.place_of_max(field, &numbers.max)?;
+        let what = if numbers.max.count > 1 { "max first " } else { "max " };
+        let place = self.place(field, what, numbers.max.at)?;
         Ok((format!("{min} to {max}{measures}{place}"), covered))
     }
 
@@ -148,7 +145,8 @@ impl FieldStatistics<'_, '_> {
             all if all == node.counts.total() => String::new(),
             some => format!(" of {some} numbers"),
         };
-        let (max, place) = (number_text(&numbers.max), self.place_of_max(field, &numbers.max)?);
+        let what = if numbers.max.count > 1 { "first " } else { "" };
+        let (max, place) = (number_text(&numbers.max), self.place(field, what, numbers.max.at)?);
         Ok(format!("sum{of} {about}{sum}, max {max}{place}; {groups}"))
     }
 
@@ -217,7 +215,7 @@ impl FieldStatistics<'_, '_> {
         }
         let mean = lengths.total / lengths.count.max(1);
         let longest = if lengths.max > 2 * mean {
-            self.place(field, "longest", lengths.max_at)?
+            self.place(field, "longest ", lengths.max_at)?
         } else {
             String::new()
         };
@@ -244,7 +242,7 @@ impl FieldStatistics<'_, '_> {
         } else {
             String::new()
         };
-        let most = self.place(field, "most", members.max_at)?;
+        let most = self.place(field, "most ", members.max_at)?;
         Ok(format!("{} in all, lists of {} to {}{filled}{most}", members.total, members.min, members.max))
     }
 

@@ -163,7 +163,9 @@ fn check_numbers(line: &str, column: &Column) {
     let float = |raw: &str| raw.parse::<f64>().unwrap();
     let near = |shown: f64, exact: f64| (shown - exact).abs() <= exact.abs() * 1e-5 + 1e-30;
     let sum = oracle::exact_sum(&numbers);
-    if let Some((shown, estimate)) = figure(line, if line.starts_with("sum of") { " numbers " } else { "sum " }) {
+    if let Some((shown, estimate)) =
+        figure(line, if line.starts_with("sum of") { " numbers " } else { "sum " })
+    {
         match sum.filter(|_| !estimate) {
             Some(sum) => assert_eq!(oracle::exact_sum(&[shown]), Some(sum), "{}", context()),
             None => assert!(estimate || numbers.iter().all(|raw| float(raw).is_finite()), "{}", context()),

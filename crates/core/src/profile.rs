@@ -10,12 +10,16 @@
 //! which shares the node further up; beyond the bound, members share one node per name, wherever they occur.
 
 mod build;
+mod decimal;
 mod distinct_sketch;
+mod distinct_values;
 pub(crate) mod name_parts;
 pub(crate) mod node;
 pub(crate) mod number;
+mod ordered_sample;
 mod sparse_index;
 pub(crate) mod stats;
+mod sum;
 pub(crate) mod time;
 pub(crate) mod value_counts;
 
@@ -24,7 +28,8 @@ pub(crate) use node::{NodeId, PathNode, PathStep};
 
 /// The maximum number of paths with a node of their own; paths near the top may exceed it.
 pub(crate) const MAX_NODES: usize = 4096;
-/// The maximum number of distinct values held over all fields.
+/// The maximum number of distinct values held over all fields; hashes of values that are not held count, too, by their
+/// memory.
 pub(crate) const MAX_DISTINCT_VALUES: usize = 65_536;
 
 /// The maximum number of names that [`DataProfile::by_name`] tells apart.
@@ -40,6 +45,8 @@ pub(crate) struct DataProfile {
     pub(crate) deepest_at: u64,
     /// Whether some key repeats below itself.
     pub(crate) recursive: bool,
+    /// Whether some paths have no node of their own, because there are too many.
+    pub(crate) capped: bool,
 }
 
 impl DataProfile {

@@ -7,6 +7,7 @@
 //!
 //! Everything here is a function of the payload and the request: the same input gives the same bytes.
 
+mod additive;
 mod blob;
 mod data;
 mod diff;
@@ -33,6 +34,7 @@ mod statistics;
 mod strategy;
 mod table;
 mod tree;
+mod uncovered;
 mod value_list;
 mod word_counts;
 

@@ -94,7 +94,7 @@ pub(crate) fn key(key: &str) -> String {
         return key.to_owned();
     }
     let mut quoted = String::new();
-    crate::json::string::write_visible(key, &mut quoted);
+    string::write_visible(key, &mut quoted);
     quoted
 }
 

@@ -45,17 +45,6 @@ pub(crate) fn estimate_mark(exact: bool) -> &'static str {
     if exact { "" } else { "~" }
 }
 
-/// Writes an integer that was multiplied by ten to the power of `digits`, without trailing zeros.
-pub(crate) fn scaled(value: i128, digits: usize) -> String {
-    let sign = if value < 0 { "-" } else { "" };
-    let text = format!("{:0width$}", value.unsigned_abs(), width = digits + 1);
-    let (whole, fraction) = text.split_at(text.len() - digits);
-    match fraction.trim_end_matches('0') {
-        "" => format!("{sign}{whole}"),
-        fraction => format!("{sign}{whole}.{fraction}"),
-    }
-}
-
 /// Writes a computed float to six significant digits, or more if its integer part has more.
 pub(crate) fn float(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -98,10 +87,6 @@ mod tests {
             ["999", "1.4k", "128k", "2.6M"]
         );
         assert_eq!([size(812), size(1100), size(4_800_000)], ["812 B", "1.1 kB", "4.8 MB"]);
-        assert_eq!(
-            [scaled(-1_500_000_000, 9), scaled(3_000_000_000, 9), scaled(1, 9)],
-            ["-1.5", "3", "0.000000001"]
-        );
         assert_eq!(
             [float(3.241_136_208), float(1_057.849_12), float(0.0), float(123_456_789.4)],
             ["3.24114", "1057.85", "0", "123456789"]

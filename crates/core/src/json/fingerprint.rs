@@ -5,6 +5,7 @@
 
 use super::{Dialect, Event, ScanError, Scanner, StringToken, string};
 use crate::hash;
+use crate::profile::number::Number;
 use crate::text::Text;
 
 /// The fingerprint of a value and, if it is an object with one member, that of the member.
@@ -150,42 +151,8 @@ fn of_long_string(text: &Text<'_>, start: u64, length: u64) -> Result<u64, ScanE
 
 /// Returns the fingerprint of a number: numbers are equal if they are the same decimal number, however it is written.
 fn of_number(raw: &[u8]) -> u64 {
-    decimal(raw).unwrap_or_else(|| hash::mix(hash::bytes(raw) ^ 19))
-}
-
-/// Hashes the sign, the significant digits and the power of ten of a number.
-fn decimal(raw: &[u8]) -> Option<u64> {
-    let (negative, unsigned) = match raw.split_first()? {
-        (b'-', rest) => (true, rest),
-        _ => (false, raw),
-    };
-    let mantissa = unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(unsigned.len());
-    let mut power: i64 = match unsigned.get(mantissa + 1..) {
-        None => 0,
-        Some(digits) => std::str::from_utf8(digits).ok()?.parse().ok()?,
-    };
-    let (mut state, mut zeros, mut fraction, mut significant) = (19, 0, false, false);
-    for &byte in &unsigned[..mantissa] {
-        match byte {
-            b'.' if !fraction => {
-                fraction = true;
-                continue;
-            }
-            b'0' => zeros += u64::from(significant),
-            b'1'..=b'9' => {
-                (0..zeros).for_each(|_| state = hash::mix(state ^ u64::from(b'0')));
-                state = hash::mix(state ^ u64::from(byte));
-                (zeros, significant) = (0, true);
-            }
-            _ => return None,
-        }
-        power -= i64::from(fraction);
-    }
-    if !significant {
-        return Some(hash::mix(23));
-    }
-    power += zeros as i64;
-    Some(hash::mix(state ^ power as u64 ^ u64::from(negative) << 63))
+    let hash = Number::parse(raw).map_or_else(|| hash::bytes(raw), |number| number.hash());
+    hash::mix(hash ^ 19)
 }
 
 #[cfg(test)]

@@ -190,7 +190,7 @@ fn split(line: &str) -> Vec<(Enclosure, String)> {
 /// Returns the name of a field, judged by its values; empty if they show nothing.
 fn name(values: &[&str]) -> &'static str {
     let all = |is: &dyn Fn(&str) -> bool| values.iter().all(|value| is(value));
-    let number = |value: &str| Number::parse(value.as_bytes());
+    let number = |value: &str| Number::parse(value.as_bytes()).map(|number| number.value);
     if all(&|value| ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT"].contains(&value))
     {
         return "method";
@@ -198,7 +198,7 @@ fn name(values: &[&str]) -> &'static str {
     if all(&|value| value.starts_with("HTTP/")) {
         return "protocol";
     }
-    if all(&|value| value.len() == 3 && number(value).is_some_and(|n| (100.0..600.0).contains(&n.value))) {
+    if all(&|value| value.len() == 3 && number(value).is_some_and(|n| (100.0..600.0).contains(&n))) {
         return "status";
     }
     if all(&|value| value.split('.').count() == 4 && value.split('.').all(|part| part.parse::<u8>().is_ok()))

@@ -45,8 +45,12 @@ pub(crate) struct ProfileBuilder {
     recursive: bool,
     /// Nodes of [`PathStep::Anywhere`], by key.
     anywhere: Vec<(u64, NodeId)>,
+    /// The node of values beyond the bounds: of members of too many names, of elements of too many lists.
+    rest: Option<NodeId>,
     /// Nodes that were merged into others and can be reused.
     free: Vec<NodeId>,
+    /// Holds a key or a string without its escapes.
+    decoded: Vec<u8>,
 }
 
 impl ProfileBuilder {
@@ -62,7 +66,9 @@ impl ProfileBuilder {
             deepest_at: 0,
             recursive: false,
             anywhere: Vec::new(),
+            rest: None,
             free: Vec::new(),
+            decoded: Vec::new(),
         }
     }
 
@@ -148,6 +154,25 @@ impl ProfileBuilder {
     /// Adds a key; the next value belongs to it.
     #[inline]
     pub(crate) fn key(&mut self, key: &StringToken<'_>, at: u64) {
+        if key.escapes {
+            let decoded = self.decode(key.raw);
+            self.plain_key(&decoded, at);
+            self.decoded = decoded;
+        } else {
+            self.plain_key(key.raw, at);
+        }
+    }
+
+    /// Returns a text without its escapes, in the buffer that is kept for it.
+    fn decode(&mut self, raw: &[u8]) -> Vec<u8> {
+        let mut decoded = std::mem::take(&mut self.decoded);
+        decoded.clear();
+        string::decode_into(raw, true, &mut decoded);
+        decoded
+    }
+
+    #[inline]
+    fn plain_key(&mut self, key: &[u8], at: u64) {
         let Some(frame) = self.stack.last_mut() else { return };
         frame.count += 1;
         let (parent, cursor, instance) = (frame.node, frame.cursor, frame.instance);
@@ -156,13 +181,12 @@ impl ProfileBuilder {
             index.push(at);
         }
         if let Some(values) = node.values {
-            node.keys.add(key.raw, key.escapes, at, &mut self.capacity);
+            node.keys.add(key, at, &mut self.capacity);
             self.target = values;
             return;
         }
-        let hit = node.children.get(cursor).is_some_and(|child| *child.raw == *key.raw);
-        let slot =
-            if hit { Some(cursor) } else { node.children.iter().position(|child| *child.raw == *key.raw) };
+        let hit = node.children.get(cursor).is_some_and(|child| *child.key == *key);
+        let slot = if hit { Some(cursor) } else { node.children.iter().position(|child| *child.key == *key) };
         self.target = match slot {
             Some(slot) => {
                 if let Some(frame) = self.stack.last_mut() {
@@ -183,23 +207,18 @@ impl ProfileBuilder {
         };
     }
 
-    fn new_child(&mut self, parent: NodeId, key: &StringToken<'_>, at: u64, instance: u64) -> NodeId {
+    fn new_child(&mut self, parent: NodeId, key: &[u8], at: u64, instance: u64) -> NodeId {
         if self.should_become_map(parent) {
             let values = self.collapse(parent);
             let capacity = &mut self.capacity;
-            self.nodes[parent.0 as usize].keys.add(key.raw, key.escapes, at, capacity);
+            self.nodes[parent.0 as usize].keys.add(key, at, capacity);
             return values;
         }
-        let name: Box<str> = if key.escapes {
-            string::decode_text(key.raw).into()
-        } else {
-            String::from_utf8_lossy(key.raw).into()
-        };
-        let id =
-            self.recursion(parent, &name).unwrap_or_else(|| self.create(parent, name, hash::bytes(key.raw)));
+        let name: Box<str> = String::from_utf8_lossy(key).into();
+        let id = self.recursion(parent, &name).unwrap_or_else(|| self.create(parent, name, hash::bytes(key)));
         self.node(id).seen_in = instance;
         let node = self.node(parent);
-        node.children.push(Child { raw: key.raw.into(), node: id });
+        node.children.push(Child { key: key.into(), node: id });
         if let Some(frame) = self.stack.last_mut() {
             frame.cursor = self.nodes[parent.0 as usize].children.len();
         }
@@ -237,7 +256,18 @@ impl ProfileBuilder {
                 self.anywhere.push((hash, id));
                 id
             }
-            None => self.anywhere[0].1,
+            None => self.rest(),
+        }
+    }
+
+    /// Returns the node of values that can have none of their own, so that they are counted at no other path.
+    fn rest(&mut self) -> NodeId {
+        match self.rest {
+            Some(id) => id,
+            None => {
+                let id = self.push(None, PathStep::Values);
+                *self.rest.insert(id)
+            }
         }
     }
 
@@ -258,7 +288,7 @@ impl ProfileBuilder {
         let items = if self.nodes.len() - self.free.len() < 3 * MAX_NODES && !deep {
             self.push(Some(array), PathStep::Items)
         } else {
-            array
+            self.rest()
         };
         self.node(array).items = Some(items);
         items
@@ -292,7 +322,15 @@ impl ProfileBuilder {
         let id = self.begin_value(at);
         self.note_depth(at);
         let node = &mut self.nodes[id.0 as usize];
-        node.add_string(token.raw, token.length, token.escapes, at, &mut self.capacity);
+        node.note(at, token.length + 2);
+        if !token.escapes {
+            node.add_string(token.raw, token.length, at, &mut self.capacity);
+            return;
+        }
+        let decoded = self.decode(token.raw);
+        let length = if token.is_cut() { token.length } else { decoded.len() as u64 };
+        self.nodes[id.0 as usize].add_string(&decoded, length, at, &mut self.capacity);
+        self.decoded = decoded;
     }
 
     /// Adds a number as written.
@@ -355,6 +393,7 @@ impl ProfileBuilder {
             depth: self.depth,
             deepest_at: self.deepest_at,
             recursive: self.recursive,
+            capped: !self.anywhere.is_empty() || self.rest.is_some(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! An estimate of how many distinct values a field has, in fixed memory.
 //!
-//! [`ValueCounts`](super::value_counts::ValueCounts) switches to it when a field has too many distinct values to hold
-//! them all. The sketch sees only hashes, so that the same values give the same estimate on every run.
+//! [`DistinctValues`](super::distinct_values::DistinctValues) switches to it when a field has too many distinct values to
+//! keep the hashes of all. The sketch sees only hashes, so that the same values give the same estimate on every run.
 
 const REGISTERS_LOG2: u32 = 11;
 const REGISTERS: usize = 1 << REGISTERS_LOG2;
@@ -21,6 +21,7 @@ impl Default for DistinctSketch {
 impl DistinctSketch {
     #[inline]
     pub(super) fn add(&mut self, hash: u64) {
+        let hash = spread(hash);
         let register = (hash >> (64 - REGISTERS_LOG2)) as usize;
         let rank = ((hash << REGISTERS_LOG2) | 1).leading_zeros() as u8 + 1;
         let held = &mut self.registers[register];
@@ -43,4 +44,12 @@ impl DistinctSketch {
         let estimate = if raw < 2.5 * count && empty > 0 { count * (count / empty as f64).ln() } else { raw };
         estimate.round() as u64
     }
+}
+
+/// Spreads a hash over all bits evenly; the estimate depends on each of them.
+#[inline]
+fn spread(hash: u64) -> u64 {
+    let hash = (hash ^ hash >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let hash = (hash ^ hash >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^ hash >> 33
 }

@@ -4,7 +4,6 @@
 //! [`NameParts`] counts those for the statistics of identifier fields.
 
 use super::value_counts::{ValueCount, ValueCounts};
-use crate::prefix;
 
 /// Counts of the parts of names.
 #[derive(Debug, Clone, Default)]
@@ -63,30 +62,30 @@ impl NameParts {
     fn has_shared_parts(&self) -> bool {
         let shared = |counts: &ValueCounts| {
             let (distinct, _) = counts.distinct();
-            counts.total() * 2 >= self.total && distinct * 3 <= self.total
+            counts.total() > 0 && counts.total() * 2 >= self.total && distinct * 3 <= self.total
         };
         shared(&self.folders) || shared(&self.beginnings) || shared(&self.endings)
     }
 
-    /// Returns the longest folder common to all names, and how many names are in each folder below it.
+    /// Returns the longest folder common to all names that have one, and how many names are in each folder below it.
     pub(crate) fn below_common_folder(&self) -> Option<(String, ValueCounts)> {
-        let folders: Vec<String> = self.folders.entries().iter().map(ValueCount::text).collect();
-        if !self.folders.is_complete() || self.folders.total() * 10 < self.total * 9 || folders.len() < 2 {
+        let entries = self.folders.entries();
+        let whole = self.folders.is_complete() && entries.iter().all(|entry| !entry.is_cut);
+        if !whole || self.folders.total() * 10 < self.total * 9 || entries.len() < 2 {
             return None;
         }
-        let mut common = folders[0].as_str();
-        for folder in &folders[1..] {
-            let same = prefix::common(common, folder);
-            common = &same[..same.rfind('/').map_or(0, |slash| slash + 1)];
-        }
+        let common = entries.iter().skip(1).fold(&*entries[0].raw, |common, entry| {
+            let same = common.iter().zip(&*entry.raw).take_while(|(one, two)| one == two).count();
+            &common[..memchr::memrchr(b'/', &common[..same]).map_or(0, |slash| slash + 1)]
+        });
         let mut parts = ValueCounts::default();
         let mut capacity = MAX_DISTINCT_PARTS;
-        for (folder, entry) in folders.iter().zip(self.folders.entries()) {
-            let part = folder[common.len()..].split('/').next().unwrap_or("");
-            let part = if part.is_empty() { "./" } else { part };
-            parts.add_many(part.as_bytes(), entry.first, entry.count, &mut capacity);
+        for entry in entries {
+            let part = entry.raw[common.len()..].split(|byte| *byte == b'/').next().unwrap_or_default();
+            let part = if part.is_empty() { b"./" } else { part };
+            parts.add_many(part, entry.first, entry.count, &mut capacity);
         }
-        Some((common.to_owned(), parts))
+        Some((String::from_utf8_lossy(common).into_owned(), parts))
     }
 }
 
@@ -94,14 +93,22 @@ impl NameParts {
 mod tests {
     use super::*;
 
+    fn parts(names: &[&str]) -> NameParts {
+        let mut parts = NameParts::default();
+        names.iter().for_each(|name| parts.add(name.as_bytes(), 0, 1));
+        parts
+    }
+
     #[test]
-    fn folders_that_differ_inside_a_character() {
-        let mut counts = ValueCounts::default();
-        for number in 0..12 {
-            let name = format!("/srv/a{}/file{number}.txt", if number % 2 == 0 { 'é' } else { 'è' });
-            counts.add(name.as_bytes(), false, number, &mut 100);
-        }
-        let (common, below) = NameParts::of(counts.entries()).unwrap().below_common_folder().unwrap();
-        assert_eq!((common.as_str(), below.distinct()), ("/srv/", (2, true)));
+    fn folders_that_differ_within_a_character() {
+        let parts = parts(&["x/a\u{e9}/1.txt", "x/a\u{e8}/2.txt", "x/a\u{e8}/3.txt"]);
+        let (common, folders) = parts.below_common_folder().unwrap();
+        let folders: Vec<_> = folders.entries().iter().map(|entry| (entry.text(), entry.count)).collect();
+        assert_eq!((common.as_str(), folders), ("x/", vec![("a\u{e9}".into(), 1), ("a\u{e8}".into(), 2)]));
+    }
+
+    #[test]
+    fn no_names_have_no_parts() {
+        assert!(NameParts::of(&[]).is_none());
     }
 }

@@ -29,10 +29,11 @@ pub(crate) enum PathStep {
     Anywhere(Box<str>),
 }
 
-/// A child of an object, found by the raw text of its key.
+/// A child of an object, found by its key.
 #[derive(Debug, Clone)]
 pub(crate) struct Child {
-    pub(super) raw: Box<[u8]>,
+    /// The key without escapes.
+    pub(super) key: Box<[u8]>,
     pub(crate) node: NodeId,
 }
 
@@ -59,6 +60,8 @@ pub(crate) struct PathNode {
     pub(crate) members: Option<Box<LengthStats>>,
     pub(crate) times: Option<Box<TimeStats>>,
     pub(crate) counts: ValueCounts,
+    /// How many of the strings are numbers, which `numbers` counts, too.
+    pub(crate) numeric_strings: u64,
     /// What the values have in common, where the field is an identifier.
     pub(crate) names: Option<Box<NameParts>>,
     /// Statistics by position, where values are short lists of numbers: points, vectors, pairs.
@@ -92,6 +95,7 @@ impl PathNode {
             members: None,
             times: None,
             counts: ValueCounts::default(),
+            numeric_strings: 0,
             names: None,
             positions: None,
             index: None,
@@ -118,53 +122,51 @@ impl PathNode {
     pub(super) fn add_number(&mut self, raw: &[u8], at: u64, capacity: &mut usize) {
         self.note(at, raw.len() as u64);
         self.types.numbers += 1;
-        if let Some(number) = Number::parse(raw) {
-            self.numbers.get_or_insert_default().add(&number, at);
+        let number = Number::parse(raw);
+        if let Some(number) = &number {
+            self.numbers.get_or_insert_default().add(number, at);
         }
-        self.counts.add(raw, false, at, capacity);
+        self.counts.add_number(raw, number.as_ref(), at, capacity);
     }
 
+    /// Adds a string without escapes; `length` is that of the whole, of which `text` may be only the beginning.
     #[inline]
-    pub(super) fn add_string(
-        &mut self,
-        raw: &[u8],
-        length: u64,
-        escapes: bool,
-        at: u64,
-        capacity: &mut usize,
-    ) {
-        self.note(at, length + 2);
+    pub(super) fn add_string(&mut self, text: &[u8], length: u64, at: u64, capacity: &mut usize) {
         self.types.strings += 1;
-        self.lengths.get_or_insert_default().add(characters(raw, length, escapes), at);
-        // Parsing every string as a number and a time is too slow: if the first few are neither, the rest are not tried.
-        let tried = self.types.strings <= 8;
-        if let Some(first) = raw.first() {
-            let worth = |found: u64| tried || found * 2 > self.types.strings;
-            if (first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'v' | b'$' | b'#'))
-                && worth(self.numbers.as_ref().map_or(0, |numbers| numbers.count))
-            {
-                let digits = if matches!(first, b'v' | b'$' | b'#') { &raw[1..] } else { raw };
-                if let Some(number) = Number::parse(digits) {
-                    self.numbers.get_or_insert_default().add(&number, at);
-                }
-            }
-            if raw.len() >= 10
-                && worth(self.times.as_ref().map_or(0, |times| times.count))
-                && let Some(seconds) = time::parse(raw)
-            {
-                self.times.get_or_insert_default().add(seconds, at);
-            }
+        if text.len() as u64 != length {
+            return self.add_long_string(text, length, at, capacity);
+        }
+        let characters = text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
+        self.lengths.get_or_insert_default().add(characters, at);
+        if let Some(number) = Number::parse_text(text) {
+            self.numbers.get_or_insert_default().add(&number, at);
+            self.numeric_strings += 1;
+        }
+        if let Some(time) = time::parse(text) {
+            self.times.get_or_insert_default().add(time, text);
         }
         if self.counts.is_identifier()
             && let Some(names) = &mut self.names
         {
-            names.add(raw, at, 1);
+            names.add(text, at, 1);
         }
-        self.counts.add(raw, escapes, at, capacity);
+        self.counts.add(text, at, capacity);
         let values = self.counts.take_identifier_values();
         if !values.is_empty() {
             self.names = NameParts::of(&values).map(Box::new);
         }
+    }
+
+    /// Adds a string that is too long to be read whole.
+    #[cold]
+    fn add_long_string(&mut self, head: &[u8], length: u64, at: u64, capacity: &mut usize) {
+        let lengths = self.lengths.get_or_insert_default();
+        lengths.add(length, at);
+        lengths.rounded = true;
+        self.counts.add_cut(head, length, at, capacity);
+        // The end of the name is not known.
+        self.counts.take_identifier_values();
+        self.names = None;
     }
 
     /// Adds the statistics of another node; the caller merges the children.
@@ -186,6 +188,7 @@ impl PathNode {
             self.times.get_or_insert_default().merge(times);
         }
         self.counts.merge(&other.counts, capacity);
+        self.numeric_strings += other.numeric_strings;
         self.names = None;
         match (&mut self.positions, &other.positions) {
             (Some(ours), Some(theirs)) => ours.merge(theirs),
@@ -201,26 +204,4 @@ impl PathNode {
         }
         self.duplicates += other.duplicates;
     }
-}
-
-/// Returns the number of characters of a string; for one that was cut, its number of raw bytes as an upper bound.
-#[inline]
-fn characters(raw: &[u8], length: u64, escapes: bool) -> u64 {
-    if raw.len() as u64 != length {
-        return length;
-    }
-    if !escapes {
-        return raw.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
-    }
-    let mut count = 0;
-    let mut index = 0;
-    while index < raw.len() {
-        index += match raw[index] {
-            b'\\' if raw.get(index + 1) == Some(&b'u') => 6,
-            b'\\' => 2,
-            _ => 1,
-        };
-        count += u64::from(raw.get(index).is_none_or(|byte| byte & 0xc0 != 0x80));
-    }
-    count
 }

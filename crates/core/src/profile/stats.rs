@@ -51,6 +51,8 @@ pub(crate) struct LengthStats {
     /// The offset of the first of the longest.
     pub(crate) max_at: u64,
     pub(crate) empty: u64,
+    /// Whether some length is only an upper bound.
+    pub(crate) rounded: bool,
 }
 
 impl LengthStats {
@@ -78,40 +80,61 @@ impl LengthStats {
         self.count += other.count;
         self.total += other.total;
         self.empty += other.empty;
+        self.rounded |= other.rounded;
     }
 }
 
-/// The earliest and the latest of the points in time of a node.
-#[derive(Debug, Clone, Copy, Default)]
+/// The earliest and the latest of the points in time of a node, as written.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct TimeStats {
     pub(crate) count: u64,
-    pub(crate) min: i64,
-    pub(crate) max: i64,
-    pub(crate) min_at: u64,
-    pub(crate) max_at: u64,
-    last: i64,
+    pub(crate) min: KeptTime,
+    pub(crate) max: KeptTime,
+    last: i128,
     rises: u64,
     falls: u64,
+    /// Whether the times of several nodes were merged, so that their order is not known.
+    merged: bool,
+}
+
+/// A point in time that is kept as written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeptTime {
+    time: i128,
+    raw: Vec<u8>,
+}
+
+impl KeptTime {
+    fn set(&mut self, time: i128, raw: &[u8]) {
+        self.time = time;
+        self.raw.clear();
+        self.raw.extend_from_slice(raw);
+    }
+
+    /// Returns the time as written.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.raw).into_owned()
+    }
 }
 
 impl TimeStats {
     /// Returns whether the times only ever rise or only ever fall.
     pub(crate) fn is_sorted(&self) -> bool {
-        self.count > 2 && (self.falls == 0) != (self.rises == 0)
+        !self.merged && self.count > 2 && (self.falls == 0) != (self.rises == 0)
     }
 
     #[inline]
-    pub(super) fn add(&mut self, seconds: i64, at: u64) {
+    pub(super) fn add(&mut self, time: i128, raw: &[u8]) {
         if self.count > 0 {
-            self.rises += u64::from(seconds > self.last);
-            self.falls += u64::from(seconds < self.last);
+            self.rises += u64::from(time > self.last);
+            self.falls += u64::from(time < self.last);
         }
-        self.last = seconds;
-        if self.count == 0 || seconds < self.min {
-            (self.min, self.min_at) = (seconds, at);
+        self.last = time;
+        if self.count == 0 || time < self.min.time {
+            self.min.set(time, raw);
         }
-        if self.count == 0 || seconds > self.max {
-            (self.max, self.max_at) = (seconds, at);
+        if self.count == 0 || time > self.max.time {
+            self.max.set(time, raw);
         }
         self.count += 1;
     }
@@ -119,10 +142,10 @@ impl TimeStats {
     pub(super) fn merge(&mut self, other: &Self) {
         if other.count > 0 {
             let count = self.count + other.count;
-            self.add(other.min, other.min_at);
-            self.add(other.max, other.max_at);
+            self.add(other.min.time, &other.min.raw);
+            self.add(other.max.time, &other.max.raw);
             // The two calls above counted two values, however many there were.
-            self.count = count;
+            (self.count, self.merged) = (count, true);
         }
     }
 }

@@ -1,11 +1,16 @@
-//! Points in time as tools write them, parsed to whole seconds, which is enough to order them.
+//! Points in time as tools write them, parsed exactly, so that they can be ordered.
 //!
 //! Supported: ISO 8601 with or without time and zone, web server logs (`15/Nov/2026:01:30:10 +0000`), and mail and
 //! HTTP headers (`Sun, 15 Nov 2026 01:49:15 GMT`). A time without a zone counts as UTC.
 
-/// Returns the seconds since 1970 of a date or a date with a time.
+/// The number of decimal places of a second that are told apart; a text with more of them is not a time.
+const FRACTION_DIGITS: usize = 18;
+/// A second, in the units of [`parse`].
+const SECOND: i128 = 10i128.pow(FRACTION_DIGITS as u32);
+
+/// Returns the time since 1970 of a date or a date with a time, in units of 10^-18 seconds.
 #[inline]
-pub(crate) fn parse(raw: &[u8]) -> Option<i64> {
+pub(crate) fn parse(raw: &[u8]) -> Option<i128> {
     if raw.len() < 10 || raw.len() > 40 {
         return None;
     }
@@ -21,8 +26,8 @@ pub(crate) fn parse(raw: &[u8]) -> Option<i64> {
     None
 }
 
-fn iso(raw: &[u8]) -> Option<i64> {
-    let date = seconds(digits(raw, 0, 4)?, digits(raw, 5, 2)?, digits(raw, 8, 2)?)?;
+fn iso(raw: &[u8]) -> Option<i128> {
+    let date = midnight(digits(raw, 0, 4)?, digits(raw, 5, 2)?, digits(raw, 8, 2)?)?;
     match raw.get(10) {
         None => Some(date),
         Some(b'T' | b't' | b' ') => Some(date + clock(&raw[11..])?),
@@ -30,19 +35,19 @@ fn iso(raw: &[u8]) -> Option<i64> {
     }
 }
 
-fn web_log(raw: &[u8]) -> Option<i64> {
-    let date = seconds(digits(raw, 7, 4)?, month(raw.get(3..6)?)?, digits(raw, 0, 2)?)?;
+fn web_log(raw: &[u8]) -> Option<i128> {
+    let date = midnight(digits(raw, 7, 4)?, month(raw.get(3..6)?)?, digits(raw, 0, 2)?)?;
     (raw.get(11) == Some(&b':')).then_some(())?;
     Some(date + clock(&raw[12..])?)
 }
 
-fn header(raw: &[u8]) -> Option<i64> {
-    let date = seconds(digits(raw, 7, 4)?, month(raw.get(3..6)?)?, digits(raw, 0, 2)?)?;
+fn header(raw: &[u8]) -> Option<i128> {
+    let date = midnight(digits(raw, 7, 4)?, month(raw.get(3..6)?)?, digits(raw, 0, 2)?)?;
     Some(date + clock(raw.get(12..)?)?)
 }
 
-/// Parses `HH:MM` with optional seconds, fraction and zone; returns seconds in UTC.
-fn clock(raw: &[u8]) -> Option<i64> {
+/// Parses `HH:MM` with optional seconds, fraction and zone; returns the time since midnight in UTC.
+fn clock(raw: &[u8]) -> Option<i128> {
     let (hours, minutes) = (digits(raw, 0, 2)?, digits(raw, 3, 2)?);
     if raw[2] != b':' || hours > 24 || minutes > 59 {
         return None;
@@ -50,14 +55,17 @@ fn clock(raw: &[u8]) -> Option<i64> {
     let mut rest = &raw[5..];
     let mut total = hours * 3600 + minutes * 60;
     if rest.first() == Some(&b':') {
-        total += digits(rest, 1, 2)?;
+        total += digits(rest, 1, 2).filter(|seconds| *seconds <= 60)?;
         rest = &rest[3..];
     }
+    let mut part = 0;
     if let Some((b'.' | b',', fraction)) = rest.split_first() {
         let end = fraction.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(fraction.len());
+        let missing = FRACTION_DIGITS.checked_sub(end)? as u32;
+        part = i128::from(digits(fraction, 0, end)?) * 10i128.pow(missing);
         rest = &fraction[end..];
     }
-    Some(total - zone(rest.trim_ascii_start())?)
+    Some(i128::from(total - zone(rest.trim_ascii_start())?) * SECOND + part)
 }
 
 fn zone(raw: &[u8]) -> Option<i64> {
@@ -87,7 +95,8 @@ fn month(name: &[u8]) -> Option<i64> {
     NAMES.chunks(3).position(|known| known == name).map(|index| index as i64 + 1)
 }
 
-fn seconds(year: i64, month: i64, day: i64) -> Option<i64> {
+/// Returns the beginning of a day in UTC.
+fn midnight(year: i64, month: i64, day: i64) -> Option<i128> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
@@ -98,7 +107,7 @@ fn seconds(year: i64, month: i64, day: i64) -> Option<i64> {
     let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
     let days =
         era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468;
-    Some(days * 86_400)
+    Some(i128::from(days * 86_400) * SECOND)
 }
 
 #[cfg(test)]
@@ -113,14 +122,36 @@ mod tests {
             ("2019-08-23T10:53:23-07:00", 1_566_582_803),
             ("2006-06-25T19:00:00Z", 1_151_262_000),
             ("2025-09-14 08:53:12+02:00", 1_757_832_792),
-            ("2026-11-15T01:30:22.835Z", 1_794_706_222),
             ("15/Nov/2026:01:30:10 +0000", 1_794_706_210),
             ("Sun, 15 Nov 2026 01:49:15 GMT", 1_794_707_355),
         ] {
-            assert_eq!(parse(text.as_bytes()), Some(expected), "{text}");
+            assert_eq!(parse(text.as_bytes()), Some(expected * SECOND), "{text}");
         }
         for text in ["2024-13-01", "2024-01-0x", "not a date", "2024-01-01Tx", "1234567890", "12/34/5678"] {
             assert_eq!(parse(text.as_bytes()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn fractions_and_zones_are_compared_exactly() {
+        let rising = [
+            "2026-11-15",
+            "2026-11-15T00:00:00.000000001Z",
+            "2026-11-15T00:00:00,2Z",
+            "2026-11-15T00:00:00.203",
+            "2026-11-15T00:00:00.203000001Z",
+            "2026-11-15T02:00:00.3+02:00",
+            "2026-11-15T00:00:01Z",
+            "14/Nov/2026:23:00:02 -0100",
+        ];
+        for pair in rising.windows(2) {
+            assert!(parse(pair[0].as_bytes()).unwrap() < parse(pair[1].as_bytes()).unwrap(), "{pair:?}");
+        }
+        assert_eq!(parse(b"2026-11-15T01:30:22.5Z"), parse(b"2026-11-15 03:30:22.500+02:00"));
+        assert_eq!(
+            parse(b"2026-11-15T01:30:22.1234567890123456789"),
+            None,
+            "more digits than are told apart"
+        );
     }
 }

@@ -1,21 +1,24 @@
 //! Counts how often each value of a field occurs, in bounded memory.
 //!
 //! Two rules bound it. A field whose first [`IDENTIFIER_AFTER_VALUES`] values are all different is an identifier: its
-//! values are dropped and only their number is estimated. A field with more than [`MAX_FIELD_VALUES`] distinct values
-//! accepts no new ones: the counts of those it holds stay exact, and the number of distinct values becomes an
-//! estimate, which callers mark as such.
+//! values are dropped. A field with more than [`MAX_FIELD_VALUES`] distinct values accepts no new ones. Values that are
+//! not held are still told apart ([`DistinctValues`]). The count of a value that is held is always that of all its
+//! occurrences.
 
-use super::distinct_sketch::DistinctSketch;
+use super::distinct_values::DistinctValues;
+use super::number::Number;
 use crate::hash;
 
 /// A field whose first values, this many of them, all differ is an identifier.
 const IDENTIFIER_AFTER_VALUES: usize = 512;
 /// The maximum number of distinct values held for one field.
-const MAX_FIELD_VALUES: usize = 4096;
+pub(crate) const MAX_FIELD_VALUES: usize = 4096;
 /// How many offsets of a value are kept after its first one: enough to name every record with a rare value.
 const MAX_FURTHER_OFFSETS: usize = 5;
 /// The maximum number of bytes kept of one value.
 const MAX_VALUE_BYTES: usize = 160;
+/// Separates the hashes of numbers from those of texts.
+const NUMBER_HASH_SEED: u64 = 0x6e75_6d62;
 
 /// One distinct value and how often it occurs.
 #[derive(Debug, Clone)]
@@ -26,9 +29,12 @@ pub(crate) struct ValueCount {
     pub(crate) first: u64,
     /// The offsets of the next few occurrences.
     offsets: Option<Box<[u64; MAX_FURTHER_OFFSETS]>>,
-    /// The raw value, cut at [`MAX_VALUE_BYTES`].
+    /// The value without escapes, cut at [`MAX_VALUE_BYTES`].
     pub(crate) raw: Box<[u8]>,
-    pub(crate) escapes: bool,
+    /// Whether `raw` is only the beginning.
+    pub(crate) is_cut: bool,
+    /// Whether it is a JSON number rather than a text.
+    pub(crate) is_number: bool,
 }
 
 /// The distinct values of one field with their counts.
@@ -38,23 +44,48 @@ pub(crate) struct ValueCounts {
     slots: Vec<u32>,
     entries: Vec<ValueCount>,
     total: u64,
-    sketch: Option<Box<DistinctSketch>>,
+    /// The values that are not held, if there are any; none of them is among the entries.
+    unheld: Option<DistinctValues>,
     identifier: bool,
     /// The first values of an identifier, until [`take_identifier_values`](Self::take_identifier_values) takes them.
     identifier_values: Vec<ValueCount>,
+    /// Whether only the beginning of some value was seen, so that different values may have been counted as one.
+    cut: bool,
 }
 
 impl ValueCounts {
-    /// Counts a value; `capacity` is how many more distinct values all fields together may hold.
+    /// Counts a text; `capacity` is how many more distinct values all fields together may hold.
     #[inline]
-    pub(crate) fn add(&mut self, raw: &[u8], escapes: bool, at: u64, capacity: &mut usize) {
-        self.add_hashed(hash::bytes(raw), raw, escapes, at, capacity);
+    pub(crate) fn add(&mut self, text: &[u8], at: u64, capacity: &mut usize) {
+        self.add_hashed(hash::bytes(text), text, false, at, capacity);
     }
 
-    /// Counts a value that occurs `count` times, first at `at`.
-    pub(crate) fn add_many(&mut self, raw: &[u8], at: u64, count: u64, capacity: &mut usize) {
-        let hash = hash::bytes(raw);
-        self.add_hashed(hash, raw, false, at, capacity);
+    /// Counts a text of which only the beginning is known, and its length.
+    pub(crate) fn add_cut(&mut self, head: &[u8], length: u64, at: u64, capacity: &mut usize) {
+        self.cut = true;
+        self.add_hashed(hash::mix(hash::bytes(head) ^ length), head, false, at, capacity);
+    }
+
+    /// Counts a number; numbers that are equal are one value, shown as first written.
+    #[inline]
+    pub(crate) fn add_number(
+        &mut self,
+        raw: &[u8],
+        number: Option<&Number<'_>>,
+        at: u64,
+        capacity: &mut usize,
+    ) {
+        let hash = number.map_or_else(|| hash::bytes(raw), Number::hash);
+        self.add_hashed(hash::mix(hash ^ NUMBER_HASH_SEED), raw, true, at, capacity);
+    }
+
+    /// Counts a text that occurs `count` times, first at `at`.
+    pub(crate) fn add_many(&mut self, text: &[u8], at: u64, count: u64, capacity: &mut usize) {
+        if count == 0 {
+            return;
+        }
+        let hash = hash::bytes(text);
+        self.add_hashed(hash, text, false, at, capacity);
         self.total += count - 1;
         if let Ok(index) = self.find(hash) {
             self.entries[index].count += count - 1;
@@ -62,17 +93,25 @@ impl ValueCounts {
     }
 
     #[inline]
-    fn add_hashed(&mut self, hash: u64, raw: &[u8], escapes: bool, at: u64, capacity: &mut usize) {
+    fn add_hashed(&mut self, hash: u64, raw: &[u8], is_number: bool, at: u64, capacity: &mut usize) {
         self.total += 1;
-        if self.identifier {
-            if let Some(sketch) = &mut self.sketch {
-                sketch.add(hash);
-            }
-            return;
-        }
         match self.find(hash) {
             Ok(index) => self.entries[index].again(at),
-            Err(slot) => self.insert(slot, ValueCount::new(hash, raw, escapes, at), capacity),
+            Err(slot) => match &mut self.unheld {
+                Some(unheld) => unheld.add(hash, capacity),
+                None => {
+                    self.insert(slot, ValueCount::new(hash, raw, is_number, at), capacity);
+                    self.notice_identifier(capacity);
+                }
+            },
+        }
+    }
+
+    #[inline]
+    fn notice_identifier(&mut self, capacity: &mut usize) {
+        if self.entries.len() == IDENTIFIER_AFTER_VALUES && self.total == IDENTIFIER_AFTER_VALUES as u64 {
+            self.identifier = true;
+            self.identifier_values = self.unhold_entries(|_| true, capacity);
         }
     }
 
@@ -93,12 +132,8 @@ impl ValueCounts {
     }
 
     fn insert(&mut self, slot: usize, entry: ValueCount, capacity: &mut usize) {
-        if let Some(sketch) = &mut self.sketch {
-            sketch.add(entry.hash);
-            return;
-        }
         if self.entries.len() == MAX_FIELD_VALUES || *capacity == 0 {
-            self.start_sketch(entry.hash);
+            self.unhold(entry.hash, capacity);
             return;
         }
         *capacity -= 1;
@@ -108,22 +143,29 @@ impl ValueCounts {
         } else {
             self.slots[slot] = self.entries.len() as u32;
         }
-        if self.entries.len() == IDENTIFIER_AFTER_VALUES && self.total == IDENTIFIER_AFTER_VALUES as u64 {
-            self.start_sketch(0);
-            self.identifier = true;
-            *capacity += self.entries.len();
-            self.identifier_values = std::mem::take(&mut self.entries);
-            self.slots = Vec::new();
-        }
     }
 
-    fn start_sketch(&mut self, hash: u64) {
-        let mut sketch = Box::<DistinctSketch>::default();
-        self.entries.iter().for_each(|entry| sketch.add(entry.hash));
-        if hash != 0 {
-            sketch.add(hash);
+    fn unhold(&mut self, hash: u64, capacity: &mut usize) {
+        self.unheld.get_or_insert_default().add(hash, capacity);
+    }
+
+    /// Moves entries to the values that are not held, and returns them.
+    fn unhold_entries(
+        &mut self,
+        is_moved: impl Fn(&ValueCount) -> bool,
+        capacity: &mut usize,
+    ) -> Vec<ValueCount> {
+        let (moved, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.entries).into_iter().partition(is_moved);
+        *capacity += moved.len();
+        moved.iter().for_each(|entry| self.unhold(entry.hash, capacity));
+        self.entries = kept;
+        if self.entries.is_empty() {
+            self.slots = Vec::new();
+        } else {
+            self.rehash();
         }
-        self.sketch = Some(sketch);
+        moved
     }
 
     fn rehash(&mut self) {
@@ -139,28 +181,29 @@ impl ValueCounts {
     }
 
     /// Adds the counts of another field.
+    ///
+    /// A value stays held only if neither field may have occurrences of it that it did not count.
     pub(crate) fn merge(&mut self, other: &Self, capacity: &mut usize) {
-        for entry in &other.entries {
-            let before = self.total;
-            self.add_hashed(entry.hash, &entry.raw, entry.escapes, entry.first, capacity);
-            self.total = before + entry.count;
-            if let Ok(index) = self.find(entry.hash) {
-                let held = &mut self.entries[index];
-                let rest = entry.offsets().map(|offsets| offsets[1..].to_vec());
-                match rest {
-                    Some(rest) => rest.into_iter().for_each(|at| held.again(at)),
-                    None => held.count += entry.count - 1,
-                }
+        self.cut |= other.cut;
+        if let Some(unheld) = &other.unheld {
+            let uncounted =
+                |entry: &ValueCount| other.find(entry.hash).is_err() && unheld.may_contain(entry.hash);
+            if self.entries.iter().any(uncounted) {
+                self.unhold_entries(uncounted, capacity);
             }
         }
-        if let Some(theirs) = &other.sketch {
-            if self.sketch.is_none() {
-                self.start_sketch(0);
+        for entry in &other.entries {
+            match self.find(entry.hash) {
+                Ok(index) => self.entries[index].merge(entry),
+                Err(slot) => match &mut self.unheld {
+                    Some(unheld) => unheld.add(entry.hash, capacity),
+                    None => self.insert(slot, entry.clone(), capacity),
+                },
             }
-            if let Some(ours) = &mut self.sketch {
-                ours.merge(theirs);
-            }
-            self.total += other.total - other.entries.iter().map(|entry| entry.count).sum::<u64>();
+        }
+        self.total += other.total;
+        if let Some(unheld) = &other.unheld {
+            self.unheld.get_or_insert_default().merge(unheld, capacity);
         }
     }
 
@@ -183,21 +226,34 @@ impl ValueCounts {
 
     /// Returns the number of distinct values, and whether it is exact.
     pub(crate) fn distinct(&self) -> (u64, bool) {
-        match &self.sketch {
-            Some(sketch) => (sketch.estimate().min(self.total), false),
-            None => (self.entries.len() as u64, true),
-        }
+        let (unheld, exact) = self.unheld.as_ref().map_or((0, true), DistinctValues::count);
+        ((self.entries.len() as u64 + unheld).min(self.total), exact && !self.cut)
     }
 
     /// Returns whether every distinct value is held with its exact count.
     pub(crate) fn is_complete(&self) -> bool {
-        self.sketch.is_none()
+        self.unheld.is_none() && !self.cut
     }
 
-    /// Returns whether all values differ, as far as is known.
+    /// Returns whether all values differ; false if that is not certain.
     pub(crate) fn is_unique(&self) -> bool {
-        let (distinct, exact) = self.distinct();
-        self.total > 1 && if exact { distinct == self.total } else { distinct * 20 >= self.total * 19 }
+        self.total > 1 && self.distinct() == (self.total, true)
+    }
+
+    /// Returns whether nearly all values differ, as far as is known.
+    pub(crate) fn is_nearly_unique(&self) -> bool {
+        self.total > 1 && self.distinct().0 * 20 >= self.total * 19
+    }
+
+    /// Returns how often a value that is not held can occur at most.
+    pub(crate) fn max_unheld_count(&self) -> u64 {
+        let Some(unheld) = &self.unheld else { return 0 };
+        let occurrences = self.total - self.entries.iter().map(|entry| entry.count).sum::<u64>();
+        match unheld.count() {
+            // All but one occur at least once.
+            (count, true) => occurrences - count.saturating_sub(1),
+            (_, false) => occurrences,
+        }
     }
 
     /// Returns the values held, in order of first appearance.
@@ -214,12 +270,20 @@ impl ValueCounts {
 }
 
 impl ValueCount {
-    fn new(hash: u64, raw: &[u8], escapes: bool, first: u64) -> Self {
+    fn new(hash: u64, raw: &[u8], is_number: bool, first: u64) -> Self {
         let mut end = raw.len().min(MAX_VALUE_BYTES);
         while end > 0 && end < raw.len() && raw[end] & 0xc0 == 0x80 {
             end -= 1;
         }
-        Self { hash, count: 1, first, offsets: None, raw: raw[..end].into(), escapes }
+        Self {
+            hash,
+            count: 1,
+            first,
+            offsets: None,
+            raw: raw[..end].into(),
+            is_cut: end < raw.len(),
+            is_number,
+        }
     }
 
     #[inline]
@@ -228,6 +292,18 @@ impl ValueCount {
             self.offsets.get_or_insert_default()[self.count as usize - 1] = at;
         }
         self.count += 1;
+    }
+
+    /// Adds the occurrences of the same value in another field.
+    fn merge(&mut self, other: &Self) {
+        match other.offsets() {
+            Some(offsets) => offsets.into_iter().for_each(|at| self.again(at)),
+            None => {
+                // Too many to know the offsets of all.
+                self.count += other.count;
+                self.offsets = None;
+            }
+        }
     }
 
     /// Returns the offsets of all occurrences, if the value is rare enough for all of them to be known.
@@ -244,11 +320,7 @@ impl ValueCount {
 
     /// Returns the value as text.
     pub(crate) fn text(&self) -> String {
-        if self.escapes {
-            crate::json::string::decode_text(&self.raw)
-        } else {
-            String::from_utf8_lossy(&self.raw).into_owned()
-        }
+        String::from_utf8_lossy(&self.raw).into_owned()
     }
 }
 
@@ -260,7 +332,7 @@ mod tests {
         let mut counts = ValueCounts::default();
         let mut capacity = 100_000;
         for (at, value) in values.enumerate() {
-            counts.add(value.as_bytes(), false, at as u64, &mut capacity);
+            counts.add(value.as_bytes(), at as u64, &mut capacity);
         }
         counts
     }
@@ -274,11 +346,17 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_dropped_and_estimated() {
-        let counts = counts((0..50_000).map(|n| format!("id-{n}")));
-        let (distinct, exact) = counts.distinct();
-        assert!(!exact && (47_500..52_500).contains(&distinct), "{distinct}");
-        assert!(counts.is_unique() && counts.entries().is_empty());
+    fn identifiers_are_dropped_and_still_told_apart() {
+        let unique = counts((0..50_000).map(|n| format!("id-{n}")));
+        assert_eq!(unique.distinct(), (50_000, true));
+        assert!(unique.is_unique() && unique.entries().is_empty());
+        let repeated = counts((0..50_000).map(|n| format!("id-{}", if n == 49_999 { 7 } else { n })));
+        assert_eq!(repeated.distinct(), (49_999, true));
+        assert!(!repeated.is_unique() && repeated.is_nearly_unique());
+        let many = counts((0..500_000).map(|n| format!("id-{n}")));
+        let (distinct, exact) = many.distinct();
+        assert!(!exact && (450_000..=500_000).contains(&distinct), "{distinct}");
+        assert!(!many.is_unique() && many.is_nearly_unique(), "not certain");
     }
 
     #[test]
@@ -286,8 +364,28 @@ mod tests {
         let counts = counts((0..40_000).map(|n| if n % 2 == 0 { "often".into() } else { format!("x{n}") }));
         assert!(!counts.is_complete());
         assert_eq!(counts.ranked()[0].count, 20_000);
-        let (distinct, _) = counts.distinct();
-        assert!((19_000..21_000).contains(&distinct), "{distinct}");
+        assert_eq!(counts.distinct(), (20_001, true));
+        assert_eq!(counts.max_unheld_count(), 1);
+    }
+
+    #[test]
+    fn a_value_that_comes_late_is_not_ruled_out() {
+        let late = (0..9000).map(|n| format!("x{}", n / 2)).chain((0..100).map(|_| "late".into()));
+        let counts = counts(late);
+        assert!(counts.ranked().iter().all(|entry| entry.text() != "late"));
+        assert!(counts.max_unheld_count() >= 100);
+    }
+
+    #[test]
+    fn numbers_and_texts_differ_and_equal_numbers_do_not() {
+        let mut counts = ValueCounts::default();
+        let mut capacity = 100;
+        for raw in ["1", "1.0", "2"] {
+            counts.add_number(raw.as_bytes(), Number::parse(raw.as_bytes()).as_ref(), 0, &mut capacity);
+        }
+        counts.add(b"1", 0, &mut capacity);
+        let counts: Vec<_> = counts.entries().iter().map(|e| (e.text(), e.is_number, e.count)).collect();
+        assert_eq!(counts, [("1".into(), true, 2), ("2".into(), true, 1), ("1".into(), false, 1)]);
     }
 
     #[test]
@@ -298,5 +396,18 @@ mod tests {
         let counts: Vec<_> = one.ranked().iter().map(|entry| (entry.text(), entry.count)).collect();
         assert_eq!(counts, [("b".into(), 3), ("a".into(), 2), ("c".into(), 1)]);
         assert_eq!(one.total(), 6);
+    }
+
+    #[test]
+    fn merging_holds_no_value_with_occurrences_that_were_not_counted() {
+        let identifier = || counts((0..1000).map(|n| format!("id-{n}")));
+        let few = || counts(["id-3", "id-3", "other"].map(String::from).into_iter());
+        let (mut one, mut two) = (identifier(), few());
+        one.merge(&few(), &mut 10_000);
+        two.merge(&identifier(), &mut 10_000);
+        for merged in [&one, &two] {
+            assert_eq!((merged.distinct(), merged.total()), ((1001, true), 1003));
+            assert!(merged.entries().iter().all(|entry| entry.text() != "id-3"));
+        }
     }
 }

@@ -58,7 +58,7 @@ impl DocumentText {
         let marked_only = *kind == TextKind::Markdown;
         let (mut fenced, mut previous_blank, mut capacity) = (false, true, MAX_DEFINITION_KINDS);
         let facts = LineFacts::gather(text, |number, line| {
-            let text = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(4000)]);
+            let text = line.text();
             let text = visible::strip_colours(&text);
             if document.code {
                 document.add_code(number, &text, &mut capacity);
@@ -96,7 +96,7 @@ impl DocumentText {
     fn add_code(&mut self, number: u64, line: &str, capacity: &mut usize) {
         let indentation = line.len() - line.trim_start().len();
         if let Some((keyword, text)) = definition(line) {
-            self.definitions.add(keyword.as_bytes(), false, number, capacity);
+            self.definitions.add(keyword.as_bytes(), number, capacity);
             self.headings.push(number, 1 + u8::from(indentation > 4), text);
         } else if indentation <= 4
             && let Some(constant) = constant(line)
@@ -125,18 +125,20 @@ impl DocumentText {
     fn write_facts(&self, draft: &mut Draft<'_>, section: usize, all: u64) {
         let writer = &mut draft.writer;
         writer.push(section, self.facts.summary());
-        writer.push_list(section, "definitions", &WordCounts::most_frequent(&self.definitions, 1, 12));
+        WordCounts::write(&self.definitions, 1, 12, "definitions", writer, section);
         if !self.code {
             self.headings.write_levels(writer, section);
         }
-        let codes = WordCounts::most_frequent(&self.words.codes, 1, 8);
-        writer.within(all / 10, |writer| writer.push_list(section, "codes", &codes));
+        let words = &self.words;
+        writer.within(all / 10, |writer| WordCounts::write(&words.codes, 1, 8, "codes", writer, section));
         if !self.code {
-            let capitals = WordCounts::most_frequent(&self.words.capitals, 3, 8);
-            writer.within(all / 12, |writer| writer.push_list(section, "lines with", &capitals));
+            writer.within(all / 12, |writer| {
+                WordCounts::write(&words.capitals, 3, 8, "lines with", writer, section)
+            });
         }
-        let words = WordCounts::most_frequent(&self.words.all, 5, 12);
-        writer.within(all / 10, |writer| writer.push_list(section, "frequent words", &words));
+        writer.within(all / 10, |writer| {
+            WordCounts::write(&words.all, 5, 12, "frequent words", writer, section)
+        });
         if self.links > 0 {
             writer.push(section, format!("links: {}", self.links));
         }

@@ -68,10 +68,8 @@ impl Field {
     }
 }
 
-/// The maximum number of fields of one table.
-const MAX_FIELDS: usize = 600;
-/// The maximum depth at which fields are collected.
-const MAX_FIELD_DEPTH: usize = 24;
+/// The maximum depth at which fields are collected, which is that of the paths of a profile.
+const MAX_FIELD_DEPTH: usize = 48;
 
 /// Lists the fields below a record node, in order.
 pub(crate) fn fields(profile: &DataProfile, record: NodeId) -> Vec<Field> {
@@ -100,9 +98,6 @@ impl FieldCollector<'_> {
         let objects = profile.node(at).types.objects;
         let branching = usize::from(depth > 0 && profile.children(at).count() > 1);
         for (id, child) in profile.children(at) {
-            if self.fields.len() >= MAX_FIELDS {
-                return;
-            }
             let keyed = matches!(child.step, PathStep::Key(_));
             let expected = if keyed { objects } else { child.seen() };
             self.add(id, expected, single && keyed, field_depth + branching);
@@ -171,28 +166,32 @@ fn kind_of(node: &PathNode, expected: u64) -> Option<FieldKind> {
 
 fn kind_of_values(node: &PathNode, expected: u64) -> FieldKind {
     let values = node.types.strings + node.types.numbers;
-    let (distinct, _) = node.counts.distinct();
-    if distinct == 1 && values > 1 {
+    let (distinct, exact) = node.counts.distinct();
+    if distinct == 1 && exact && values > 1 {
         return if values >= expected { FieldKind::Constant } else { FieldKind::Category };
     }
     if node.times.as_ref().is_some_and(|times| times.count * 10 >= values * 9) {
         return FieldKind::Time;
     }
     let empty = node.lengths.as_ref().map_or(0, |lengths| lengths.empty);
-    let numeric = node.numbers.as_ref().is_some_and(|numbers| {
-        // Integers this large are identifiers, not quantities.
-        let are_identifiers = numbers.max > 9e15 && numbers.integers == numbers.count;
-        numbers.count * 10 >= (values - empty) * 9 && numbers.count * 2 > values && !are_identifiers
-    });
-    if numeric {
+    let numeric = node
+        .numbers
+        .as_ref()
+        .filter(|numbers| numbers.count * 10 >= (values - empty) * 9 && numbers.count * 2 > values);
+    // Integers this large are identifiers rather than quantities.
+    let large = |numbers: &NumberStats| numbers.max.value > 9e15 && numbers.integers == numbers.count;
+    if numeric.is_some_and(|numbers| !large(numbers)) {
         return FieldKind::Number;
     }
     if node.counts.is_complete() && distinct * 2 <= values {
         return FieldKind::Category;
     }
     let mean = node.lengths.as_ref().map_or(0, |lengths| lengths.total / lengths.count.max(1));
-    if mean <= 80 && node.counts.is_unique() {
+    if mean <= 80 && node.counts.is_nearly_unique() {
         return FieldKind::Identifier;
+    }
+    if numeric.is_some() {
+        return FieldKind::Number;
     }
     // Values that repeat are worth counting even if there are many distinct ones.
     let repeats = node.counts.entries().iter().map(|entry| entry.count).max().unwrap_or(0) >= 3;

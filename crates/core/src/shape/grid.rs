@@ -9,7 +9,8 @@ use super::field::{Field, FieldKind};
 use super::section_writer::SectionWriter;
 use super::table::{Table, field_value, scalar_text};
 use crate::profile::PathStep;
-use crate::profile::number::Number;
+use crate::profile::number::{KeptNumber, Number};
+use crate::records::Record;
 
 /// Values over two axes.
 pub(crate) struct Grid<'t> {
@@ -23,6 +24,8 @@ pub(crate) struct Grid<'t> {
 
 /// The maximum number of records of a grid that is shown.
 const MAX_CELLS: u64 = 20_000;
+/// The maximum number of fields of which pairs are tried as axes.
+const MAX_AXIS_CANDIDATES: usize = 64;
 /// The number of best cells listed.
 const MAX_BEST_CELLS: usize = 5;
 /// Characters for low to high values.
@@ -48,7 +51,7 @@ impl<'t> Grid<'t> {
         let axis = |field: &&Field| {
             distinct(field).is_some_and(|distinct| distinct >= 3 && distinct * 3 <= table.count)
         };
-        let candidates: Vec<&Field> = table.fields.iter().filter(axis).collect();
+        let candidates: Vec<&Field> = table.fields.iter().filter(axis).take(MAX_AXIS_CANDIDATES).collect();
         for (at, slow) in candidates.iter().enumerate() {
             for fast in &candidates[at + 1..] {
                 let (height, width) = (distinct(slow)?, distinct(fast)?);
@@ -88,43 +91,100 @@ impl<'t> Grid<'t> {
         Ok(())
     }
 
-    fn value(&self, table: &Table<'_>, number: u64) -> io::Result<Option<f64>> {
-        let Some(record) = table.records.nth(number)? else { return Ok(None) };
-        let path = self.objective.map_or("", |field| field.path.as_str());
-        let text = field_value(&record.value, path).map(|value| scalar_text(value, 40)).unwrap_or_default();
-        Ok(Number::parse(text.as_bytes()).map(|number| number.value))
-    }
-
+    /// Writes the map if it fits, with fewer of its rows if need be.
     fn write_map(&self, table: &Table<'_>, writer: &mut SectionWriter<'_>, section: usize) -> io::Result<()> {
-        let columns = self.width.min(36);
-        let rows = (self.height * columns / self.width / 2).clamp(4, 12).min(self.height);
-        let mut cells: Vec<Vec<Option<f64>>> = Vec::new();
-        for row in 0..rows {
-            let y = row * self.height / rows;
-            let line =
-                (0..columns).map(|column| self.value(table, y * self.width + column * self.width / columns));
-            cells.push(line.collect::<io::Result<_>>()?);
-        }
-        let values = || cells.iter().flatten().flatten().copied();
-        let (min, max) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
-        let name = self.objective.map_or(String::new(), |field| format!(" of {}", field.path));
-        let shades = String::from_utf8_lossy(SHADES);
-        if !writer
-            .push(section, format!("map{name}, {} x {}, low to high \"{shades}\":", self.width, self.height))
-        {
-            return Ok(());
-        }
-        for line in cells {
-            let shade = |value: Option<f64>| {
-                let share = value.map_or(0.0, |value| (value - min) / (max - min).max(f64::MIN_POSITIVE));
-                char::from(SHADES[((share * 9.0).round() as usize).min(9)])
-            };
-            if !writer.push(section, line.into_iter().map(shade).collect::<String>()) {
-                break;
+        let columns = self.width.min(MAX_MAP_COLUMNS);
+        let mut rows = (self.height * columns / self.width / 2).clamp(4, MAX_MAP_ROWS).min(self.height);
+        while rows > 1 {
+            let Some(map) = self.map(table, rows, columns)? else { return Ok(()) };
+            if writer.push(section, map) {
+                return Ok(());
             }
+            rows = rows * 2 / 3;
         }
         Ok(())
     }
+
+    /// Returns the map with evenly spaced rows and columns; `None` if the records are not in the order of the axes.
+    fn map(&self, table: &Table<'_>, rows: u64, columns: u64) -> io::Result<Option<String>> {
+        let mut cells: Vec<Vec<Option<f64>>> = Vec::new();
+        let mut order = AxisOrder::default();
+        for row in 0..rows {
+            let mut line = Vec::new();
+            for column in 0..columns {
+                let (y, x) = (row * self.height / rows, column * self.width / columns);
+                let Some(record) = table.records.nth(y * self.width + x)? else { return Ok(None) };
+                if !self.axes.is_none_or(|axes| order.fits(&record, axes, line.len())) {
+                    return Ok(None);
+                }
+                let path = self.objective.map_or("", |field| field.path.as_str());
+                line.push(Number::parse(cell(&record, path).as_bytes()).map(|number| number.value));
+            }
+            cells.push(line);
+        }
+        let name = self.objective.map_or(String::new(), |field| format!(" of {}", field.path));
+        let part = |shown: u64, of: u64, what: &str| match shown == of {
+            true => String::new(),
+            false => format!(", {shown} of {of} {what}"),
+        };
+        let parts = part(rows, self.height, "rows") + &part(columns, self.width, "columns");
+        let empty = if cells.iter().flatten().any(Option::is_none) { ", ? no number" } else { "" };
+        let shades = String::from_utf8_lossy(SHADES);
+        let mut map =
+            format!("map{name}, {} x {}{parts}, low to high \"{shades}\"{empty}:", self.width, self.height);
+        for line in shaded(&cells) {
+            map.push('\n');
+            map.push_str(&line);
+        }
+        Ok(Some(map))
+    }
+}
+
+/// The maximum number of columns and rows of a map.
+const MAX_MAP_COLUMNS: u64 = 36;
+const MAX_MAP_ROWS: u64 = 12;
+
+/// Checks that the slow axis changes only from row to row, and that the fast axis is the same in each row.
+#[derive(Default)]
+struct AxisOrder {
+    slow: Option<String>,
+    fast: Vec<String>,
+}
+
+impl AxisOrder {
+    fn fits(&mut self, record: &Record, (slow, fast): (&Field, &Field), column: usize) -> bool {
+        let (slow, fast) = (cell(record, &slow.path), cell(record, &fast.path));
+        if column == 0 {
+            let changes = self.slow.replace(slow.clone()).is_none_or(|before| before != slow);
+            if !changes {
+                return false;
+            }
+        }
+        if self.fast.len() == column {
+            self.fast.push(fast.clone());
+        }
+        self.slow.as_ref() == Some(&slow) && self.fast[column] == fast
+    }
+}
+
+/// Returns the value of a record at a path as text; empty if there is none.
+fn cell(record: &Record, path: &str) -> String {
+    field_value(&record.value, path).map(|value| scalar_text(value, 40)).unwrap_or_default()
+}
+
+/// Returns each row of cells as characters for low to high values; the range is that of the cells shown.
+fn shaded(cells: &[Vec<Option<f64>>]) -> Vec<String> {
+    let values = || cells.iter().flatten().flatten().copied().filter(|value| value.is_finite());
+    let (min, max) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
+    let shade = |value: &Option<f64>| match value {
+        None => '?',
+        Some(value) => {
+            // Halves, since the distance of two floats may be beyond their range.
+            let share = (value / 2.0 - min / 2.0) / (max / 2.0 - min / 2.0).max(f64::MIN_POSITIVE);
+            char::from(SHADES[((share * 9.0).round() as usize).min(9)])
+        }
+    };
+    cells.iter().map(|line| line.iter().map(shade).collect()).collect()
 }
 
 /// Words in the name of an objective that is best when low.
@@ -161,20 +221,19 @@ fn write_best(
     section: usize,
 ) -> io::Result<()> {
     let low = is_minimised(&objective.path.to_lowercase());
-    let mut best: Vec<(f64, String)> = Vec::new();
+    let mut best: Vec<(KeptNumber, String)> = Vec::new();
     table.records.for_each(|record| {
-        let cell = |field: &Field| {
-            field_value(&record.value, &field.path).map(|value| scalar_text(value, 40)).unwrap_or_default()
-        };
-        let text = cell(objective);
+        let text = cell(record, &objective.path);
         let Some(number) = Number::parse(text.as_bytes()) else { return };
-        let rank = if low { number.value } else { -number.value };
-        if best.len() < MAX_BEST_CELLS || best.last().is_some_and(|(worst, _)| rank < *worst) {
-            let at = best.partition_point(|(known, _)| *known <= rank);
-            best.insert(
-                at,
-                (rank, format!("{text} at #{}, {}, {}", record.number + 1, cell(slow), cell(fast))),
-            );
+        let better = |known: &KeptNumber| {
+            let order = known.compare(&number);
+            if low { order.is_lt() } else { order.is_gt() }
+        };
+        if best.len() < MAX_BEST_CELLS || best.last().is_some_and(|(worst, _)| better(worst)) {
+            let at = best.partition_point(|(known, _)| !better(known));
+            let place = format!("{}, {}", cell(record, &slow.path), cell(record, &fast.path));
+            let line = format!("{text} at #{}, {place}", record.number + 1);
+            best.insert(at, (KeptNumber::new(&number, 0), line));
             best.truncate(MAX_BEST_CELLS);
         }
     })?;
@@ -192,7 +251,7 @@ fn dimensions(table: &Table<'_>) -> Option<(u64, u64)> {
     let number = |names: &[&str]| {
         profile.children(parent).find_map(|(_, node)| match &node.step {
             PathStep::Key(key) if names.contains(&key.to_lowercase().as_str()) => {
-                node.numbers.as_ref().map(|numbers| numbers.max as u64)
+                node.numbers.as_ref().map(|numbers| numbers.max.value as u64)
             }
             _ => None,
         })

@@ -209,7 +209,7 @@ impl HtmlReader {
         if closing {
             return;
         }
-        self.page.elements.add(name.as_bytes(), false, 0, &mut self.element_capacity);
+        self.page.elements.add(name.as_bytes(), 0, &mut self.element_capacity);
         if name == "a" && tag.to_lowercase().contains("href") {
             self.page.links += 1;
         }

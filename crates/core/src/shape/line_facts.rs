@@ -6,7 +6,7 @@ use std::io;
 
 use super::draft::{Draft, LeftOut};
 use super::line_writer::LineWriter;
-use crate::lines::{Line, Lines};
+use crate::lines::{Line, Lines, MAX_LINE_BYTES};
 use crate::profile::node::SparseIndex;
 use crate::text::Text;
 use crate::{visible, write};
@@ -20,6 +20,8 @@ pub(crate) struct LineFacts {
     pub(crate) longest: u64,
     /// The number of the longest line, from 1.
     pub(crate) longest_line: u64,
+    /// How many lines are too long to be read whole.
+    cut_lines: u64,
     pub(crate) colours: bool,
     index: SparseIndex,
 }
@@ -31,16 +33,18 @@ impl LineFacts {
         let mut lines = Lines::new(text);
         while let Some(line) = lines.next()? {
             facts.lines += 1;
-            facts.characters += line.characters + 1;
+            facts.characters += line.characters;
+            facts.cut_lines += u64::from(line.length > line.bytes.len() as u64);
+            let end = line.at + line.length;
             facts.index.push(line.at);
             if line.characters > facts.longest {
                 (facts.longest, facts.longest_line) = (line.characters, facts.lines);
             }
             facts.colours |= visible::has_colours(line.bytes);
             visit(facts.lines, &line);
+            // What ends the line: a line feed, perhaps after a carriage return; nothing after the last one.
+            facts.characters += lines.position() - end;
         }
-        let ends_with_line_feed = text.ends_with_line_feed()?;
-        facts.characters -= u64::from(facts.lines > 0 && !ends_with_line_feed);
         Ok(facts)
     }
 
@@ -89,6 +93,13 @@ impl LineFacts {
         draft.frame.below = below.to_owned();
         if self.colours {
             draft.frame.notes.push("Colour codes are not shown.".into());
+        }
+        if self.cut_lines > 0 {
+            let (lines, limit) = (write::plural(self.cut_lines, "line"), write::size(MAX_LINE_BYTES as u64));
+            draft
+                .frame
+                .notes
+                .push(format!("Only the first {limit} of {lines} were searched for words and errors."));
         }
         let shown = draft.lines.len() as u64;
         draft.leave_out(LeftOut::new("", "lines", shown, self.lines));

@@ -8,14 +8,14 @@ use std::io;
 use super::draft::Draft;
 use super::line_facts::{LineFacts, shown};
 use super::section_writer::SectionWriter;
-use super::severity::severity;
+use super::severity::{SEVERITY_LEVELS, severity};
 use super::strategy::{STRATEGY_SECTION, Strategy};
 use super::word_counts::WordCounts;
 use super::{main_table, rows};
 use crate::data::Data;
 use crate::hash;
 use crate::text::Text;
-use crate::visible;
+use crate::{visible, write};
 
 /// Lines that differ only in numbers, quoted parts and identifiers.
 #[derive(Debug)]
@@ -38,6 +38,12 @@ pub(crate) struct LogText<'t> {
     pub(crate) facts: LineFacts,
     words: WordCounts,
     templates: Vec<LineTemplate>,
+    /// How many patterns of each severity there are.
+    held: [usize; SEVERITY_LEVELS],
+    /// How many lines report a failure, also those without a pattern.
+    severe_lines: u64,
+    /// Whether some line that reports no failure has no pattern, because there are too many.
+    plain_capped: bool,
     /// An open-addressing hash table: index + 1 into the templates, 0 where a slot is empty.
     slots: Vec<u32>,
     /// The lines that share one form, as records.
@@ -46,8 +52,13 @@ pub(crate) struct LogText<'t> {
 
 /// The section of the statistics of columns, before those of the log itself.
 const COLUMNS_SECTION: usize = 5;
-/// The maximum number of templates.
-const MAX_TEMPLATES: usize = 4096;
+/// The maximum number of patterns of lines that report no failure.
+const MAX_PLAIN_PATTERNS: usize = 4096;
+/// The maximum number of patterns of each severity: severe lines are found however many others there are.
+const MAX_SEVERE_PATTERNS: usize = 512;
+/// The slots of the hash table, at least twice the maximum number of patterns.
+const PATTERN_SLOTS: usize =
+    2 * (MAX_PLAIN_PATTERNS + SEVERITY_LEVELS * MAX_SEVERE_PATTERNS).next_power_of_two();
 
 impl LineTemplate {
     fn again(&mut self, line: u64, text: &str, example: impl FnOnce() -> String) {
@@ -77,8 +88,8 @@ impl Strategy for LogText<'_> {
             let share = draft.writer.left() / 2;
             draft.writer.within(share, |writer| rows::write_fields(&table, writer, COLUMNS_SECTION))?;
         }
-        self.write(text, draft)?;
-        self.facts.describe(draft, "log", "errors, repeated lines");
+        let below = self.write(text, draft)?;
+        self.facts.describe(draft, "log", below);
         Ok(())
     }
 }
@@ -90,11 +101,10 @@ impl<'t> LogText<'t> {
     }
 
     pub(crate) fn read(text: &Text<'_>) -> io::Result<Self> {
-        let mut log = Self { slots: vec![0; MAX_TEMPLATES * 4], ..Self::default() };
+        let mut log = Self { slots: vec![0; PATTERN_SLOTS], ..Self::default() };
         let mut words = WordCounts::default();
         let facts = LineFacts::gather(text, |number, line| {
-            let bytes = &line.bytes[..line.bytes.len().min(2000)];
-            let text = String::from_utf8_lossy(bytes);
+            let text = line.text();
             let text = visible::strip_colours(&text);
             words.add(&text, number, false);
             log.add(number, &text, || elided(&shown(line, 4000)));
@@ -109,7 +119,10 @@ impl<'t> LogText<'t> {
         if trimmed.is_empty() {
             return;
         }
-        let hash = pattern_hash(trimmed);
+        let severity = severity(trimmed);
+        self.severe_lines += u64::from(severity > 0);
+        // Lines of one pattern may differ in severity: what is masked may be the word that tells it.
+        let hash = hash::mix(pattern_hash(trimmed) ^ u64::from(severity));
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
@@ -122,36 +135,42 @@ impl<'t> LogText<'t> {
                 _ => slot = (slot + 1) & mask,
             }
         }
-        if self.templates.len() < MAX_TEMPLATES {
-            let exact = digitless_hash(trimmed);
-            let variants = vec![(exact, line, String::new())];
-            self.templates.push(LineTemplate {
-                hash,
-                count: 1,
-                line,
-                severity: severity(trimmed),
-                example: example(),
-                variants,
-            });
-            self.slots[slot] = self.templates.len() as u32;
+        let max_patterns = if severity > 0 { MAX_SEVERE_PATTERNS } else { MAX_PLAIN_PATTERNS };
+        let held = &mut self.held[usize::from(severity)];
+        if *held == max_patterns {
+            self.plain_capped |= severity == 0;
+            return;
         }
+        *held += 1;
+        let variants = vec![(digitless_hash(trimmed), line, String::new())];
+        self.templates.push(LineTemplate { hash, count: 1, line, severity, example: example(), variants });
+        self.slots[slot] = self.templates.len() as u32;
     }
 
-    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
+    /// Writes what the log tells; returns what that is.
+    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<&'static str> {
         let section = STRATEGY_SECTION;
         let all = draft.writer.left();
-        let states = WordCounts::most_frequent(&self.words.capitals, 1, 16);
-        draft.writer.within(all / 8, |writer| writer.push_list(section, "words", &states));
+        draft.writer.within(all / 8, |writer| {
+            WordCounts::write(&self.words.capitals, 1, 16, "lines with", writer, section)
+        });
         draft.within(all / 5, |draft| self.facts.writer(text).write_tail(draft, section + 4, 12))?;
         let severe = draft.writer.within(all / 2, |writer| self.write_severe(writer, section + 1));
         let repeated = draft.writer.within(all / 6, |writer| self.write_repeated(writer, section + 2));
+        let below = match (severe.is_empty(), repeated.is_empty()) {
+            (false, false) => "errors, repeated lines",
+            (false, true) => "errors",
+            (true, false) => "repeated lines",
+            (true, true) => "beginning, end",
+        };
         draft.lines.extend(severe.into_iter().chain(repeated));
-        self.facts.writer(text).write_head(draft, section + 3, self.facts.lines)
+        self.facts.writer(text).write_head(draft, section + 3, self.facts.lines)?;
+        Ok(below)
     }
 
     /// Returns whether some line reports a failure.
     pub(crate) fn is_severe(&self) -> bool {
-        self.templates.iter().any(|template| template.severity > 0)
+        self.severe_lines > 0
     }
 
     /// Writes severe lines, the most severe patterns first; returns their numbers.
@@ -164,7 +183,7 @@ impl<'t> LogText<'t> {
         severe.sort_by_key(|template| {
             (std::cmp::Reverse(template.severity), std::cmp::Reverse(template.count.min(2)), template.line)
         });
-        let total: u64 = severe.iter().map(|template| template.count).sum();
+        let total = self.severe_lines;
         let mut kept: Vec<(u64, String)> = Vec::new();
         let mut covered = 0;
         for template in &severe {
@@ -187,11 +206,13 @@ impl<'t> LogText<'t> {
             writer.place(section, line);
         }
         let more = if covered < total {
-            format!(" (these {count} patterns cover {covered} of {total} lines)")
+            let patterns = write::plural(count as u64, "pattern");
+            format!(" (the {patterns} below cover {covered} of them)")
         } else {
             String::new()
         };
-        writer.replace_first(section, format!("errors and warnings, {total} lines{more}:"));
+        let total = write::plural(total, "line");
+        writer.replace_first(section, format!("errors and warnings, {total}{more}:"));
         lines
     }
 
@@ -199,12 +220,24 @@ impl<'t> LogText<'t> {
     fn write_repeated(&self, writer: &mut SectionWriter<'_>, section: usize) -> Vec<u64> {
         let mut repeated: Vec<&LineTemplate> =
             self.templates.iter().filter(|template| template.count >= 3 && template.severity == 0).collect();
-        if repeated.is_empty() || !writer.push(section, "repeated lines:") {
+        let title = match self.plain_capped {
+            true => format!("repeated lines (of the first {MAX_PLAIN_PATTERNS} patterns)"),
+            false => "repeated lines".to_owned(),
+        };
+        if repeated.is_empty() || !writer.push(section, format!("{title}:")) {
             return Vec::new();
         }
         repeated.sort_by_key(|template| (std::cmp::Reverse(template.count), template.line));
         let shown = repeated.iter().take(20).filter(|template| writer.push(section, numbered(template)));
-        shown.map(|template| template.line).collect()
+        let lines: Vec<u64> = shown.map(|template| template.line).collect();
+        match repeated.len() - lines.len() {
+            _ if lines.is_empty() => writer.pop(section),
+            0 => {}
+            more => {
+                writer.replace_first(section, format!("{title}, {} of {}:", lines.len(), lines.len() + more));
+            }
+        }
+        lines
     }
 }
 
@@ -229,10 +262,10 @@ fn elided(line: &str) -> String {
 
 /// Hashes a line with its numbers and quoted parts masked, so that lines of one pattern have the same hash.
 fn pattern_hash(line: &str) -> u64 {
-    let mut masked = Vec::with_capacity(line.len().min(240));
     let bytes = line.as_bytes();
+    let mut masked = MaskedBytes::default();
     let mut at = 0;
-    while at < bytes.len() && masked.len() < 240 {
+    while at < bytes.len() {
         let byte = bytes[at];
         match byte {
             b'0'..=b'9' => {
@@ -245,7 +278,8 @@ fn pattern_hash(line: &str) -> u64 {
             b'\'' | b'"' | b'`' => {
                 let end = bytes[at + 1..].iter().take(120).position(|&other| other == byte);
                 if let Some(length) = end {
-                    masked.extend_from_slice(&[byte, byte]);
+                    masked.push(byte);
+                    masked.push(byte);
                     at += length + 2;
                     continue;
                 }
@@ -255,5 +289,80 @@ fn pattern_hash(line: &str) -> u64 {
         }
         at += 1;
     }
-    hash::bytes(&masked)
+    masked.finish()
+}
+
+/// Hashes bytes that come one by one.
+#[derive(Default)]
+struct MaskedBytes {
+    word: u64,
+    length: u64,
+    state: u64,
+}
+
+impl MaskedBytes {
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        self.word = self.word << 8 | u64::from(byte);
+        self.length += 1;
+        if self.length.is_multiple_of(8) {
+            self.state = hash::mix(self.state ^ self.word);
+        }
+    }
+
+    fn finish(self) -> u64 {
+        hash::mix(hash::mix(self.state ^ self.word) ^ self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Span;
+
+    fn log(text: &str) -> LogText<'static> {
+        let source = text.as_bytes();
+        LogText::read(&Text::plain(&source, Span::whole(&source))).unwrap()
+    }
+
+    /// Returns a word of letters that no other number gives.
+    fn word(number: usize) -> String {
+        number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
+    }
+
+    #[test]
+    fn errors_after_many_patterns_are_found() {
+        let plain = |from: usize| (from..from + 6000).map(|number| format!("INFO {} done", word(number)));
+        let errors = (0..300).map(|number| format!("2024-01-01 error: database corrupted at block {number}"));
+        let lines: Vec<String> = plain(0).chain(errors).chain(plain(6000)).collect();
+        let log = log(&lines.join("\n"));
+        let severe: Vec<&LineTemplate> =
+            log.templates.iter().filter(|template| template.severity > 0).collect();
+        assert_eq!((log.severe_lines, severe.len(), severe[0].count, severe[0].line), (300, 1, 300, 6001));
+        assert!(log.plain_capped);
+    }
+
+    #[test]
+    fn the_most_severe_lines_are_found_after_many_others() {
+        let warnings = (0..2000).map(|number| format!("{} warning", word(number)));
+        let lines: Vec<String> = warnings.chain(["at last a panic".into()]).collect();
+        let log = log(&lines.join("\n"));
+        assert_eq!(log.severe_lines, 2001);
+        assert!(log.templates.iter().any(|template| template.severity == 6 && template.line == 2001));
+    }
+
+    #[test]
+    fn a_masked_word_may_tell_the_severity() {
+        let log = log("level=\"info\" a\nlevel=\"error\" a\nlevel=\"info\" a\n");
+        assert_eq!((log.severe_lines, log.templates.len()), (1, 2));
+        assert_eq!(log.templates[0].count, 2);
+    }
+
+    #[test]
+    fn lines_that_differ_at_their_end_are_two_patterns() {
+        let long = "x ".repeat(400);
+        assert_ne!(pattern_hash(&format!("{long}one")), pattern_hash(&format!("{long}two")));
+        assert_eq!(pattern_hash("took 12 ms for 'a b'"), pattern_hash("took 7 ms for 'c'"));
+        assert_ne!(pattern_hash("\0"), pattern_hash(""));
+    }
 }

@@ -47,10 +47,10 @@ pub(crate) fn pick_rows(table: &Table<'_>, arguments: &[String]) -> io::Result<V
         match field.kind {
             FieldKind::Number => {
                 if let Some(numbers) =
-                    field.numbers(node).filter(|numbers| !numbers.is_sorted() && numbers.min < numbers.max)
+                    field.numbers(node).filter(|numbers| !numbers.is_sorted() && numbers.varies())
                 {
-                    largest.push(numbers.max_at);
-                    smallest.push(numbers.min_at);
+                    largest.push(numbers.max.at);
+                    smallest.push(numbers.min.at);
                 }
             }
             FieldKind::Category => {

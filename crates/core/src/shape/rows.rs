@@ -77,12 +77,17 @@ fn write_courses(table: &Table<'_>, axis: &Field, writer: &mut SectionWriter<'_>
     writer.within(share, |writer| {
         for field in fields.into_iter().take(3) {
             let numbers = field.numbers(table.data.profile.node(field.node));
-            if let Some(numbers) = numbers.filter(|numbers| numbers.min < numbers.max) {
-                writer.push(section, course(&field.path, numbers));
+            if let Some(course) =
+                numbers.filter(|numbers| numbers.varies()).and_then(|numbers| course(&field.path, numbers))
+            {
+                writer.push(section, course);
             }
         }
     });
 }
+
+/// The maximum number of fields whose statistics are tried.
+const MAX_TRIED_FIELDS: usize = 600;
 
 /// Writes the statistics of the fields, the most useful first, and the names of the rest.
 pub(crate) fn write_fields(
@@ -97,15 +102,16 @@ pub(crate) fn write_fields(
         }
         _ => format!("over all {} {}", table.count, table.nouns()),
     };
+    let at_least = if table.data.profile.capped { "at least " } else { "" };
     let blank = if table.data.others.blank > 0 { ", blank lines aside" } else { "" };
-    writer.push(section, format!("{path}{} fields, {over}{blank}:", table.fields.len()));
+    writer.push(section, format!("{path}{at_least}{} fields, {over}{blank}:", table.fields.len()));
     let mut order: Vec<&Field> = table.fields.iter().collect();
     order.sort_by(|one, two| two.score.total_cmp(&one.score));
     // Space is reserved for the names of the fields whose statistics do not fit.
     let mut names: u64 = order.iter().map(|field| name_cost(writer, field)).sum();
     let max_for_names = writer.left() * 3 / 10;
     let mut shown: Vec<&Field> = Vec::new();
-    for field in order {
+    for field in order.into_iter().take(MAX_TRIED_FIELDS) {
         let available = writer.left().saturating_sub(names.min(max_for_names));
         if available < 8 {
             break;
@@ -149,17 +155,19 @@ fn write_names(fields: &[&Field], writer: &mut SectionWriter<'_>, section: usize
         let shown: Vec<&Field> = fields.iter().copied().filter(|field| depth(field) <= deepest).collect();
         let more = fields.len() - shown.len();
         let mark = if more == 0 { String::new() } else { format!(" +{more} more fields") };
-        if writer.push(section, format!("also: {}{mark}", grouped_names(&shown))) {
+        let names = grouped_names(&shown);
+        // Counting the tokens of thousands of names takes longer than seeing that their bytes do not fit.
+        if names.len() as u64 <= writer.bytes() && writer.push(section, format!("also: {names}{mark}")) {
             return;
         }
     }
     let top: Vec<&Field> = fields.iter().copied().filter(|field| depth(field) == 0).collect();
     let mut count = top.len();
     while count > 0 {
-        if writer.push(
-            section,
-            format!("also: {} +{} more fields", grouped_names(&top[..count]), fields.len() - count),
-        ) {
+        let (names, more) = (grouped_names(&top[..count]), fields.len() - count);
+        if names.len() as u64 <= writer.bytes()
+            && writer.push(section, format!("also: {names} +{more} more fields"))
+        {
             return;
         }
         count = count * 3 / 4;

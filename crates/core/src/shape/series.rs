@@ -10,8 +10,9 @@ use super::key_lines::evenly_spaced;
 use super::rows::ShownCounts;
 use super::section_writer::SectionWriter;
 use super::table::{Table, scalar_text};
-use super::value_list::of_values;
-use crate::profile::number::NumberStats;
+use super::uncovered::{Covered, Uncovered};
+use super::value_list::{number_text, of_values};
+use crate::profile::number::{KeptNumber, NumberStats};
 use crate::{visible, write};
 
 /// Returns whether a table is a list of scalars.
@@ -50,15 +51,9 @@ fn write_strings(table: &Table<'_>, writer: &mut SectionWriter<'_>, section: usi
         let longest = table.records.holding(lengths.max_at)?;
         let longest = longest
             .map(|record| format!(", longest at [{}]: {}", record.number, scalar_text(&record.value, 120)));
-        writer.push(
-            section,
-            format!(
-                "strings of {} to {} characters{}",
-                lengths.min,
-                lengths.max,
-                longest.unwrap_or_default()
-            ),
-        );
+        let (min, max, about) = (lengths.min, lengths.max, write::estimate_mark(!lengths.rounded));
+        let longest = longest.unwrap_or_default();
+        writer.push(section, format!("strings of {min} to {about}{max} characters{longest}"));
     }
     Ok(())
 }
@@ -69,42 +64,47 @@ fn write_numbers(
     writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<()> {
-    let at = |offset: u64| -> io::Result<String> {
-        let record = table.records.holding(offset)?;
-        Ok(record
-            .map(|record| format!("{} at [{}]", scalar_text(&record.value, 40), record.number))
-            .unwrap_or_default())
+    let at = |number: &KeptNumber| -> io::Result<String> {
+        let record = table.records.holding(number.at)?;
+        let place = record
+            .map(|record| format!(" {}at [{}]", if number.count > 1 { "first " } else { "" }, record.number));
+        Ok(format!("{}{}", number_text(number), place.unwrap_or_default()))
     };
-    let (sum, exact) = numbers.sum();
-    let (median, exact_median) = numbers.median();
-    let measures = format!(
-        "min {}, max {}, mean {}, median {}{}, sum {}{sum}",
-        at(numbers.min_at)?,
-        at(numbers.max_at)?,
-        write::float(numbers.mean()),
-        write::estimate_mark(exact_median),
-        write::float(median),
-        write::estimate_mark(exact)
-    );
+    let figure =
+        |name: &str, (text, exact): (String, bool)| format!(", {name} {}{text}", write::estimate_mark(exact));
+    let median = numbers.median().map(|median| figure("median", median)).unwrap_or_default();
+    let (mean, sum) = (figure("mean", numbers.mean()), figure("sum", numbers.sum()));
+    let (min, max) = (at(&numbers.min)?, at(&numbers.max)?);
+    let mut measures = format!("min {min}, max {max}{mean}{median}{sum}");
+    let node = table.data.profile.node(table.record);
+    let nulls = (node.types.nulls > 0).then(|| format!("{} null", node.types.nulls));
+    for part in Uncovered::of(node, Covered::Numbers).text(node).into_iter().chain(nulls) {
+        measures.push_str(&format!("; {part}"));
+    }
     writer.push(section, measures);
     match Grid::of(table) {
         Some(grid) => grid.write(table, writer, section),
         None => {
-            writer.push(section, course("", numbers));
+            if let Some(course) = course("", numbers) {
+                writer.push(section, course);
+            }
             Ok(())
         }
     }
 }
 
-/// Writes the course of values as digits, which cost a third of a token each.
-pub(crate) fn course(name: &str, numbers: &NumberStats) -> String {
-    let span = (numbers.max - numbers.min).max(f64::MIN_POSITIVE);
-    let digits: String = evenly_spaced(numbers.sample(), 36)
+/// Writes the course of values as digits, which cost a third of a token each; `None` if their order is not known.
+pub(crate) fn course(name: &str, numbers: &NumberStats) -> Option<String> {
+    let values = numbers.course();
+    let (min, max) = (numbers.min.value, numbers.max.value);
+    // Halves, since the distance of two floats may be beyond their range.
+    let share = |value: f64| (value / 2.0 - min / 2.0) / (max / 2.0 - min / 2.0).max(f64::MIN_POSITIVE);
+    let digits: String = evenly_spaced(values, 36)
         .iter()
-        .map(|value| char::from(b'0' + (((value - numbers.min) / span * 9.0).round() as u8).min(9)))
+        .map(|value| char::from(b'0' + ((share(*value) * 9.0).round() as u8).min(9)))
         .collect();
     let name = if name.is_empty() { String::new() } else { format!(" of {name}") };
-    format!("course{name}, 0 lowest to 9 highest: {digits}")
+    (!digits.is_empty()).then(|| format!("course{name}, 0 lowest to 9 highest: {digits}"))
 }
 
 /// Writes the first, evenly spaced and last elements with their positions; returns how many.

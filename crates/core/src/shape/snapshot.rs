@@ -65,7 +65,7 @@ impl SnapshotText {
         let mut snapshot = Self::default();
         let mut capacity = MAX_ROLES;
         let facts = LineFacts::gather(text, |number, line| {
-            let text = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(1000)]);
+            let text = line.text();
             snapshot.words.add(&text, number, false);
             snapshot.add(number, text.trim(), &mut capacity);
         })?;
@@ -86,7 +86,7 @@ impl SnapshotText {
         if role.is_empty() || role.starts_with('/') {
             return;
         }
-        self.roles.add(role.as_bytes(), false, number, capacity);
+        self.roles.add(role.as_bytes(), number, capacity);
         let element = element(rest);
         if role == "heading" {
             let level = attribute(rest, "level=").and_then(|level| level.parse().ok()).unwrap_or(2);
@@ -101,10 +101,9 @@ impl SnapshotText {
         let all = draft.writer.left();
         let writer = &mut draft.writer;
         writer.within(all / 8, |writer| self.lead.iter().all(|line| writer.push(section, line.clone())));
-        let roles = WordCounts::most_frequent(&self.roles, 1, 24);
-        writer.within(all / 6, |writer| writer.push_list(section, "roles", &roles));
+        writer.within(all / 6, |writer| WordCounts::write(&self.roles, 1, 24, "roles", writer, section));
         self.headings.write_levels(writer, section);
-        writer.push_list(section, "codes", &WordCounts::most_frequent(&self.words.codes, 1, 8));
+        WordCounts::write(&self.words.codes, 1, 8, "codes", writer, section);
         draft.within(all / 10, |draft| self.facts.writer(text).write_tail(draft, section + 3, 4))?;
         draft.within(all * 3 / 10, |draft| self.controls.write(draft, section + 2, "controls"));
         self.headings.write(draft, section + 1, "headings");

@@ -1,13 +1,16 @@
 //! Writes the statistics of a field over all records as one line.
 //!
-//! Every figure is that of all records and exact, or marked `~`.
+//! Every figure is that of all records and exact, or marked `~`. Values that a figure does not cover are counted beside
+//! it ([`Uncovered`]).
 
 use std::io;
 
+use super::additive::is_additive;
 use super::field::{Field, FieldKind};
 use super::section_writer::SectionWriter;
 use super::table::{Table, field_value, scalar_text};
-use super::value_list::{fit, group_counts, shown};
+use super::uncovered::{Covered, Uncovered};
+use super::value_list::{fit, group_counts, number_text, shown};
 use crate::json::value::Value;
 use crate::profile::name_parts::NameParts;
 use crate::profile::node::PathNode;
@@ -30,32 +33,45 @@ impl FieldStatistics<'_, '_> {
     /// Writes the statistics of a field.
     pub(crate) fn of(&self, field: &Field) -> io::Result<String> {
         let node = self.table.data.profile.node(field.node);
-        let mut parts = vec![match field.kind {
-            FieldKind::Empty => "null".into(),
+        let (text, covered) = match field.kind {
+            FieldKind::Empty => (nulls(field, node), Covered::Values),
             FieldKind::Constant => {
-                format!("always {}", node.counts.entries().first().map(shown).unwrap_or_default())
+                let value = node.counts.entries().first().map(shown).unwrap_or_default();
+                (format!("always {value}"), Covered::Values)
             }
-            FieldKind::Bool => bools(node),
-            FieldKind::Category => self.groups(field, node)?,
+            FieldKind::Bool => (bools(node), Covered::Bools),
+            FieldKind::Category => (self.groups(field, node)?, Covered::Values),
             FieldKind::Number => self.numbers(field, node)?,
-            FieldKind::Time => self.times(field, node)?,
-            FieldKind::Identifier => self.identifiers(field, node),
-            FieldKind::Text => self.texts(node)?,
-            FieldKind::List => self.lists(node)?,
-            FieldKind::Map => self.map(field, node)?,
-            FieldKind::Object => "object".into(),
-        }];
+            FieldKind::Time => (times(node), Covered::Times),
+            FieldKind::Identifier => (self.identifiers(field, node), Covered::Values),
+            FieldKind::Text => (self.texts(field, node)?, Covered::Texts),
+            FieldKind::List => (self.lists(field, node)?, Covered::Lists),
+            FieldKind::Map => (self.map(field, node)?, Covered::Objects),
+            FieldKind::Object => ("object".into(), Covered::Objects),
+        };
+        let mut parts = vec![text];
+        parts.extend(Uncovered::of(node, covered).text(node));
         parts.extend(self.missing(field, node)?);
         parts.retain(|part| !part.is_empty());
         Ok(parts.join("; "))
     }
 
-    /// Returns the label of the record at an offset, in parentheses.
-    fn label(&self, word: &str, offset: u64) -> io::Result<String> {
+    /// Returns the label of the record at an offset.
+    fn label(&self, offset: u64) -> io::Result<Option<String>> {
         let label = self.table.label_at(offset)?.filter(|label| !label.is_empty());
-        Ok(label
-            .map(|label| format!(" ({word}{})", visible::cut(&label, MAX_LABEL_CHARACTERS)))
-            .unwrap_or_default())
+        Ok(label.map(|label| visible::cut(&label, MAX_LABEL_CHARACTERS)))
+    }
+
+    /// Returns ` (longest at name fix crash)`: the record at an offset, by the field that names records; nothing if it
+    /// would only repeat the value itself.
+    fn place(&self, field: &Field, what: &str, offset: u64) -> io::Result<String> {
+        let naming = match self.table.label {
+            _ if self.table.keyed() => "key",
+            Some(label) if self.table.fields[label].node != field.node => &self.table.fields[label].path,
+            _ => return Ok(String::new()),
+        };
+        let label = self.label(offset)?;
+        Ok(label.map(|label| format!(" ({what}at {naming} {label})")).unwrap_or_default())
     }
 
     /// Writes counts of values, most frequent first; a rare value is followed by the labels of its records.
@@ -71,8 +87,7 @@ impl FieldStatistics<'_, '_> {
             };
             let mut labels: Vec<String> = Vec::new();
             for &place in &places {
-                let label =
-                    self.table.label_at(place)?.map(|label| visible::cut(&label, MAX_LABEL_CHARACTERS));
+                let label = self.label(place)?;
                 labels.extend(label.filter(|label| *label != shown(entry) && !labels.contains(label)));
             }
             Ok((labels.len() == places.len()).then(|| labels.join(", ")))
@@ -88,39 +103,58 @@ impl FieldStatistics<'_, '_> {
         group_counts(counts, self.writer, self.cap, note)
     }
 
-    fn numbers(&self, field: &Field, node: &PathNode) -> io::Result<String> {
+    fn numbers(&self, field: &Field, node: &PathNode) -> io::Result<(String, Covered)> {
+        let whole = field.position.is_none();
+        let covered = if whole { Covered::Numbers } else { Covered::Lists };
         let Some(numbers) = field.numbers(node).filter(|numbers| numbers.count > 0) else {
-            return Ok(String::new());
+            return Ok((String::new(), covered));
         };
         let (distinct, exact) = node.counts.distinct();
-        let whole = field.position.is_none();
         if whole && exact && distinct <= 24 && distinct * 4 <= numbers.count {
-            let groups = self.groups(field, node)?;
-            if distinct <= 3 || !is_additive(&field.name()) {
-                return Ok(groups);
-            }
-            let (sum, exact) = numbers.sum();
-            let about = write::estimate_mark(exact);
-            return Ok(format!("sum {about}{sum}{}; {groups}", self.label("max: ", numbers.max_at)?));
+            return Ok((self.number_groups(field, node, numbers, distinct)?, Covered::Values));
         }
-        let (min, max) =
-            (self.table.value(field, numbers.min_at, 40)?, self.table.value(field, numbers.max_at, 40)?);
-        if numbers.min >= numbers.max {
-            return Ok(min);
+        let (min, max) = (number_text(&numbers.min), number_text(&numbers.max));
+        if !numbers.varies() {
+            return Ok((if distinct == 1 || !whole { min } else { format!("all equal to {min}") }, covered));
         }
-        if whole && node.counts.is_unique() && numbers.is_sorted() {
-            let way = if numbers.falls == 0 { "rising" } else { "falling" };
-            return Ok(format!("{min} to {max}, {way}"));
+        if whole && (numbers.is_rising() || numbers.is_falling()) {
+            let way = if numbers.is_rising() { "rising" } else { "falling" };
+            return Ok((format!("{min} to {max}, {way}"), covered));
         }
         let measures = self.measures(field, numbers);
-        Ok(format!("{min} to {max}{measures}{}", self.label("max: ", numbers.max_at)?))
+        let what = if numbers.max.count > 1 { "max first " } else { "max " };
+        let place = self.place(field, what, numbers.max.at)?;
+        Ok((format!("{min} to {max}{measures}{place}"), covered))
+    }
+
+    /// Writes how often each of a few numbers occurs, and their sum if it means something.
+    fn number_groups(
+        &self,
+        field: &Field,
+        node: &PathNode,
+        numbers: &NumberStats,
+        distinct: u64,
+    ) -> io::Result<String> {
+        let groups = self.groups(field, node)?;
+        if distinct <= 3 || !is_additive(&field.name()) {
+            return Ok(groups);
+        }
+        let (sum, exact) = numbers.sum();
+        let about = write::estimate_mark(exact);
+        let of = match numbers.count {
+            all if all == node.counts.total() => String::new(),
+            some => format!(" of {some} numbers"),
+        };
+        let what = if numbers.max.count > 1 { "first " } else { "" };
+        let (max, place) = (number_text(&numbers.max), self.place(field, what, numbers.max.at)?);
+        Ok(format!("sum{of} {about}{sum}, max {max}{place}; {groups}"))
     }
 
     fn measures(&self, field: &Field, numbers: &NumberStats) -> String {
-        let mut out = format!(", mean {}", write::float(numbers.mean()));
-        if self.cap >= 80 {
-            let (median, exact) = numbers.median();
-            out.push_str(&format!(", median {}{}", write::estimate_mark(exact), write::float(median)));
+        let (mean, exact) = numbers.mean();
+        let mut out = format!(", mean {}{mean}", write::estimate_mark(exact));
+        if let Some((median, exact)) = numbers.median().filter(|_| self.cap >= 80) {
+            out.push_str(&format!(", median {}{median}", write::estimate_mark(exact)));
         }
         if is_additive(&field.name()) {
             let (sum, exact) = numbers.sum();
@@ -129,20 +163,15 @@ impl FieldStatistics<'_, '_> {
         out
     }
 
-    fn times(&self, field: &Field, node: &PathNode) -> io::Result<String> {
-        let Some(times) = &node.times else { return Ok(String::new()) };
-        let (min, max) =
-            (self.table.value(field, times.min_at, 40)?, self.table.value(field, times.max_at, 40)?);
-        Ok(if min == max { min } else { format!("{min} to {max}") })
-    }
-
     fn identifiers(&self, field: &Field, node: &PathNode) -> String {
-        let mut out = if field.single {
-            "unique".to_owned()
-        } else {
-            format!("{} values, unique", node.counts.total())
+        let counts = &node.counts;
+        let (distinct, exact) = counts.distinct();
+        let mut out = match (field.single, counts.is_unique()) {
+            (true, true) => "unique".to_owned(),
+            (false, true) => format!("{} values, unique", counts.total()),
+            (_, false) => format!("{}{distinct} distinct of {}", write::estimate_mark(exact), counts.total()),
         };
-        if let Some(names) = node.names.as_deref().cloned().or_else(|| NameParts::of(node.counts.entries())) {
+        if let Some(names) = node.names.as_deref().cloned().or_else(|| NameParts::of(counts.entries())) {
             out.push_str(&self.names(&names));
         }
         out
@@ -150,10 +179,15 @@ impl FieldStatistics<'_, '_> {
 
     /// Writes what names have in common: folders, beginnings, endings.
     fn names(&self, names: &NameParts) -> String {
+        let without = |counts: &ValueCounts| match names.total - counts.total() {
+            0 => String::new(),
+            count => format!(" +{count} without"),
+        };
         let mut out = String::new();
         if let Some((folder, parts)) = names.below_common_folder() {
             if let Ok(list) = self.list(&parts, |_| Ok(None)) {
-                out.push_str(&format!("; in {folder}: {list}"));
+                let folder = visible::line(&folder);
+                out.push_str(&format!("; in {folder}: {list}{}", without(&names.folders)));
             }
             return out;
         }
@@ -161,31 +195,39 @@ impl FieldStatistics<'_, '_> {
             let (distinct, exact) = counts.distinct();
             let max_distinct = if word == "ending" { 24 } else { 8 };
             if exact
-                && distinct <= max_distinct
+                && (1..=max_distinct).contains(&distinct)
                 && distinct * 4 <= names.total
                 && counts.total() * 2 >= names.total
                 && (distinct > 1 || word == "ending")
                 && let Ok(list) = self.list(counts, |_| Ok(None))
             {
-                out.push_str(&format!("; {word} {list}"));
+                out.push_str(&format!("; {word} {list}{}", without(counts)));
             }
         }
         out
     }
 
-    fn texts(&self, node: &PathNode) -> io::Result<String> {
+    fn texts(&self, field: &Field, node: &PathNode) -> io::Result<String> {
         let Some(lengths) = &node.lengths else { return Ok("text".into()) };
+        let about = write::estimate_mark(!lengths.rounded);
         if lengths.min == lengths.max {
-            return Ok(format!("text of {}", write::plural(lengths.max, "character")));
+            return Ok(format!("text of {about}{}", write::plural(lengths.max, "character")));
         }
         let mean = lengths.total / lengths.count.max(1);
-        let longest =
-            if lengths.max > 2 * mean { self.label("longest: ", lengths.max_at)? } else { String::new() };
-        Ok(format!("text of {} to {} characters{longest}", lengths.min, lengths.max))
+        let longest = if lengths.max > 2 * mean {
+            self.place(field, "longest ", lengths.max_at)?
+        } else {
+            String::new()
+        };
+        Ok(format!("text of {} to {about}{} characters{longest}", lengths.min, lengths.max))
     }
 
-    fn lists(&self, node: &PathNode) -> io::Result<String> {
-        let Some(members) = &node.members else { return Ok("list".into()) };
+    fn lists(&self, field: &Field, node: &PathNode) -> io::Result<String> {
+        // Where some values are objects, the sizes are theirs, too.
+        let Some(members) = node.members.as_ref().filter(|_| node.types.objects == 0) else {
+            let noun = if node.types.arrays == 1 { "list" } else { "lists" };
+            return Ok(format!("{} {noun}", node.types.arrays));
+        };
         if members.max == 0 {
             return Ok("empty lists".into());
         }
@@ -200,18 +242,19 @@ impl FieldStatistics<'_, '_> {
         } else {
             String::new()
         };
-        let most = self.label("most: ", members.max_at)?;
+        let most = self.place(field, "most ", members.max_at)?;
         Ok(format!("{} in all, lists of {} to {}{filled}{most}", members.total, members.min, members.max))
     }
 
     /// Writes how many keys a map has, and the first of them, with their values if those are scalars.
     fn map(&self, field: &Field, node: &PathNode) -> io::Result<String> {
         let (distinct, exact) = node.keys.distinct();
-        let sizes = node.members.as_ref().map_or((0, 0), |members| (members.min, members.max));
         let about = write::estimate_mark(exact);
         let mut out = format!("map, {about}{distinct} keys");
-        if node.types.objects > 1 {
-            out.push_str(&format!(" ({} to {} each)", sizes.0, sizes.1));
+        if let Some(sizes) =
+            node.members.as_ref().filter(|_| node.types.objects > 1 && node.types.arrays == 0)
+        {
+            out.push_str(&format!(" ({} to {} each)", sizes.min, sizes.max));
         }
         let pairs = self.pairs(field, node)?;
         let (shown, left) = fit(
@@ -228,16 +271,16 @@ impl FieldStatistics<'_, '_> {
             out.push_str(&format!(": {}", shown.join(", ")));
         }
         if left > 0 {
-            out.push_str(&format!(" +{left} more"));
+            out.push_str(&format!(" +{about}{left} more"));
         }
         Ok(out)
     }
 
-    /// Returns the first members of a map of scalars as `key=value`.
+    /// Returns the first members of the only map of scalars as `key=value`.
     fn pairs(&self, field: &Field, node: &PathNode) -> io::Result<Vec<String>> {
         let scalars =
             node.values.is_some_and(|values| self.table.data.profile.node(values).types.containers() == 0);
-        if !field.single || !scalars {
+        if !field.single || !scalars || node.types.objects != 1 {
             return Ok(Vec::new());
         }
         let record = self.table.records.holding(node.first_at)?;
@@ -252,73 +295,44 @@ impl FieldStatistics<'_, '_> {
             .collect())
     }
 
-    /// Writes how many records lack the field, or which few have it.
+    /// Writes how many records lack the field or have null there, or which few have it.
     fn missing(&self, field: &Field, node: &PathNode) -> io::Result<Option<String>> {
-        let have = node.seen() - node.types.nulls;
-        if have >= field.expected || field.expected < 2 || field.kind == FieldKind::Empty {
+        if let (Some(_), Some(numbers)) = (field.position, field.numbers(node))
+            && numbers.count < node.types.arrays
+        {
+            return Ok(Some(format!("in {} of {} lists", numbers.count, node.types.arrays)));
+        }
+        // A key that an object has twice is in one record.
+        let present = (node.seen() - node.duplicates).min(field.expected);
+        let (nulls, absent) = (node.types.nulls, field.expected - present);
+        let have = present.saturating_sub(nulls);
+        if nulls + absent == 0 || field.expected < 2 || field.kind == FieldKind::Empty {
             return Ok(None);
         }
-        let lack = field.expected - have;
         if have <= 2 && field.expected > 4 {
-            return Ok(Some(format!("only in {have}{}", self.label("", node.first_at)?)));
+            let label = self.label(node.first_at)?.filter(|_| have == 1 && nulls == 0);
+            let label = label.map(|label| format!(" ({label})")).unwrap_or_default();
+            return Ok(Some(format!("only in {have}{label}")));
         }
-        Ok(Some(if lack <= have {
-            let word = if node.types.nulls == lack { "null" } else { "missing" };
-            format!("{word} in {lack}")
-        } else {
-            format!("in {have}")
-        }))
+        if nulls + absent > have {
+            return Ok(Some(format!("in {have}")));
+        }
+        let counts = [("null", nulls), ("missing", absent)].into_iter().filter(|(_, count)| *count > 0);
+        Ok(Some(counts.map(|(word, count)| format!("{word} in {count}")).collect::<Vec<_>>().join(", ")))
     }
 }
 
-/// Words in the names of numbers whose sum is meaningless.
-const NOT_ADDITIVE: &[&str] = &[
-    "id",
-    "index",
-    "order",
-    "position",
-    "line",
-    "column",
-    "row",
-    "col",
-    "x",
-    "y",
-    "z",
-    "lat",
-    "lon",
-    "lng",
-    "latitude",
-    "longitude",
-    "year",
-    "month",
-    "day",
-    "time",
-    "timestamp",
-    "date",
-    "updated",
-    "created",
-    "version",
-    "port",
-    "code",
-    "tz",
-    "rank",
-    "level",
-    "status",
-    "temp",
-    "rate",
-    "ratio",
-    "percent",
-    "mean",
-    "min",
-    "max",
-    "avg",
-];
+fn nulls(field: &Field, node: &PathNode) -> String {
+    match node.types.nulls {
+        all if all >= field.expected => "null".into(),
+        some => format!("null in {some}, missing in {}", field.expected.saturating_sub(some)),
+    }
+}
 
-fn is_additive(name: &str) -> bool {
-    !name.split(|c: char| !c.is_ascii_alphabetic()).any(|word| NOT_ADDITIVE.contains(&word))
-        && !["line", "column", "temp", "version", "index", "order", "time", "date"]
-            .iter()
-            .any(|word| name.ends_with(word))
+fn times(node: &PathNode) -> String {
+    let Some(times) = &node.times else { return String::new() };
+    let (min, max) = (times.min.text(), times.max.text());
+    if min == max { min } else { format!("{min} to {max}") }
 }
 
 fn bools(node: &PathNode) -> String {

@@ -77,18 +77,6 @@ impl<'d> Table<'d> {
         Some(Self { data, container, record, path, records, count, fields, label })
     }
 
-    /// Returns the value at an offset, as one line of at most `limit` characters.
-    pub(crate) fn value(&self, field: &Field, offset: u64, limit: usize) -> io::Result<String> {
-        let value = match self.data.scalar(offset)? {
-            Some(value) => Some(value),
-            None => self
-                .records
-                .holding(offset)?
-                .and_then(|record| field_value(&record.value, &field.path).cloned()),
-        };
-        Ok(value.map(|value| scalar_text(&value, limit)).unwrap_or_default())
-    }
-
     /// Returns the label of the record that contains an offset.
     pub(crate) fn label_at(&self, offset: u64) -> io::Result<Option<String>> {
         Ok(self.records.holding(offset)?.and_then(|record| self.label_of(&record)))

@@ -1,31 +1,34 @@
 //! Lists of values with how often each occurs, as many as fit: `open=412 closed=18 +3 more`.
 //!
 //! The statistics of every field and of plain lists use them. Counts are those of the whole data; a number that is an
-//! estimate is marked with `~`.
+//! estimate is marked with `~`. A value is shown as it is, or as a JSON string where that would be misread: two values
+//! that differ never look the same, unless they are cut.
 
 use std::io;
 
 use super::section_writer::SectionWriter;
+use super::uncovered::{Covered, Uncovered};
+use crate::json::string;
 use crate::profile::name_parts::NameParts;
 use crate::profile::node::PathNode;
+use crate::profile::number::{KeptNumber, Number};
 use crate::profile::value_counts::{ValueCount, ValueCounts};
 use crate::{prefix, visible, write};
 
 /// The maximum number of characters shown of one value.
 const MAX_VALUE_CHARACTERS: usize = 60;
+/// The maximum number of characters shown of a number.
+const MAX_NUMBER_CHARACTERS: usize = 48;
 
 /// Writes the statistics of values that belong to no table.
 pub(crate) fn of_values(node: &PathNode, writer: &SectionWriter<'_>, cap: u64) -> String {
     let numbers = node.numbers.as_ref().filter(|numbers| numbers.count * 2 > node.counts.total());
     let (distinct, _) = node.counts.distinct();
-    match numbers {
+    let (mut out, covered) = match numbers {
         Some(numbers) if distinct > 8 => {
-            format!(
-                "{} to {}, mean {}",
-                write::float(numbers.min),
-                write::float(numbers.max),
-                write::float(numbers.mean())
-            )
+            let (mean, exact) = numbers.mean();
+            let (min, max) = (number_text(&numbers.min), number_text(&numbers.max));
+            (format!("{min} to {max}, mean {}{mean}", write::estimate_mark(exact)), Covered::Numbers)
         }
         _ => {
             let mut out = group_counts(&node.counts, writer, cap, |_| Ok(None)).unwrap_or_default();
@@ -35,15 +38,40 @@ pub(crate) fn of_values(node: &PathNode, writer: &SectionWriter<'_>, cap: u64) -
                 let list = group_counts(&names.endings, writer, cap / 2, |_| Ok(None)).unwrap_or_default();
                 out.push_str(&format!("; ending {list}"));
             }
-            out
+            (out, Covered::Values)
         }
+    };
+    let nulls = (node.types.nulls > 0).then(|| format!("{} null", node.types.nulls));
+    for part in Uncovered::of(node, covered).text(node).into_iter().chain(nulls) {
+        out.push_str(if out.is_empty() { "" } else { "; " });
+        out.push_str(&part);
     }
+    out
+}
+
+/// Returns a number as written.
+pub(crate) fn number_text(number: &KeptNumber) -> String {
+    visible::cut(&number.text(), MAX_NUMBER_CHARACTERS)
 }
 
 /// Returns a value as shown in a statistic.
 pub(crate) fn shown(entry: &ValueCount) -> String {
-    let text = visible::cut(&entry.text(), MAX_VALUE_CHARACTERS);
-    if text.is_empty() { "\"\"".into() } else { text }
+    shown_text(&entry.text(), entry.is_cut, false)
+}
+
+/// Returns a text as shown in a statistic: as it is, or as a JSON string.
+fn shown_text(text: &str, is_cut: bool, quoted: bool) -> String {
+    let plain = !text.is_empty() && !text.contains(['=', ';', '"']) && visible::line(text) == text;
+    let end = text.char_indices().nth(MAX_VALUE_CHARACTERS).map(|(end, _)| end);
+    let mark = if is_cut || end.is_some() { "…" } else { "" };
+    let text = &text[..end.unwrap_or(text.len())];
+    if plain && !quoted {
+        return format!("{}{mark}", text.trim_end());
+    }
+    let mut out = String::new();
+    string::write_visible(text, &mut out);
+    out.insert_str(out.len() - 1, mark);
+    out
 }
 
 /// Returns as many texts as fit into `cap` tokens, at least one, and how many are left over.
@@ -80,19 +108,19 @@ pub(crate) fn group_counts(
         ranked.retain(|entry| entry.count > 1);
     }
     if ranked.is_empty() {
-        return Ok(format!("{about}{distinct} distinct"));
+        return Ok(if distinct == 0 { String::new() } else { format!("{about}{distinct} distinct") });
     }
     // Values that all occur equally often are an axis, not groups.
     let even = distinct > 12 && ranked[0].count * distinct <= counts.total() * 3 / 2;
     let cap = if even { cap.min(16) } else { cap };
     let prefix = common_prefix(&ranked);
+    let has_numbers = ranked.iter().any(|entry| entry.is_number);
     let mut texts = Vec::new();
     let mut spent = 0;
     for entry in &ranked {
-        let value = match prefix.len() {
-            0 => shown(entry),
-            length => visible::cut(&entry.text()[length..], MAX_VALUE_CHARACTERS),
-        };
+        // A text that looks like a number is quoted among numbers.
+        let quoted = has_numbers && !entry.is_number && Number::parse(&entry.raw).is_some();
+        let value = shown_text(&entry.text()[prefix.len()..], entry.is_cut, quoted);
         let note = if spent <= cap { note(entry)? } else { None };
         let text = match note {
             Some(note) => format!("{value}={} ({note})", entry.count),
@@ -105,8 +133,13 @@ pub(crate) fn group_counts(
         texts.push(text);
     }
     let spaced = texts.iter().any(|text| text.contains(' '));
+    // A value that is not held may occur more often than the last one shown.
+    let ranks_are_certain = ranked[texts.len() - 1].count >= counts.max_unheld_count();
     let mut out = match distinct {
-        0..=12 => String::new(),
+        _ if !ranks_are_certain => {
+            format!("{about}{distinct} distinct; of the first {}: ", counts.entries().len())
+        }
+        0..=12 if exact => String::new(),
         _ => format!("{about}{distinct} distinct: "),
     };
     if !prefix.is_empty() {
@@ -114,7 +147,8 @@ pub(crate) fn group_counts(
     }
     out.push_str(&texts.join(if spaced { "; " } else { " " }));
     if (texts.len() as u64) < distinct {
-        out.push_str(&format!("{} +{} more", if spaced { ";" } else { "" }, distinct - texts.len() as u64));
+        let left = distinct - texts.len() as u64;
+        out.push_str(&format!("{} +{about}{left} more", if spaced { ";" } else { "" }));
     }
     Ok(out)
 }
@@ -125,7 +159,9 @@ fn common_prefix(ranked: &[&ValueCount]) -> String {
     if texts.len() < 3 || texts.iter().any(|text| text.len() < 24) {
         return String::new();
     }
-    shared_prefix(&texts, &['/', '#', ':', '.', '-', '_', ' '], 20)
+    let prefix = shared_prefix(&texts, &['/', '#', ':', '.', '-', '_', ' '], 20);
+    // A prefix that cannot be shown as it is stays in the values, which are then quoted.
+    if visible::line(&prefix) == prefix.trim_end() { prefix } else { String::new() }
 }
 
 /// Returns the prefix that all texts share, up to and including the last separator in it; empty if it has fewer than

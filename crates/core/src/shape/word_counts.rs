@@ -3,7 +3,11 @@
 //!
 //! The strategies for texts count while they read lines, in bounded memory.
 
+use std::collections::BTreeSet;
+
+use super::section_writer::SectionWriter;
 use crate::profile::value_counts::ValueCounts;
+use crate::write;
 
 /// Counts of words.
 #[derive(Debug, Default)]
@@ -22,7 +26,7 @@ const MAX_DISTINCT_WORDS: usize = 20_000;
 impl WordCounts {
     /// Counts the words of a line; `prose` counts all of them, not only those that stand out.
     pub(crate) fn add(&mut self, line: &str, at: u64, prose: bool) {
-        let mut on_line: Vec<&str> = Vec::new();
+        let mut on_line: BTreeSet<&str> = BTreeSet::new();
         let mut capacity = MAX_DISTINCT_WORDS;
         for word in line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-' || c == '\'')) {
             let word = word.trim_matches(['-', '\'', '_']);
@@ -30,33 +34,65 @@ impl WordCounts {
                 continue;
             }
             if is_code(word) {
-                self.codes.add(word.as_bytes(), false, at, &mut capacity);
-            } else if is_capitals(word) && !on_line.contains(&word) {
-                on_line.push(word);
-                self.capitals.add(word.as_bytes(), false, at, &mut capacity);
+                self.codes.add(word.as_bytes(), at, &mut capacity);
+            }
+            // The same words that a search for a whole word finds.
+            for part in word.split(['-', '\'']).filter(|part| is_capitals(part)) {
+                if on_line.insert(part) {
+                    self.capitals.add(part.as_bytes(), at, &mut capacity);
+                }
             }
             if prose && word.len() >= 4 {
                 let lower = word.to_lowercase();
                 let stem = lower.strip_suffix("'s").unwrap_or(&lower);
                 if !STOP_WORDS.contains(&stem) {
-                    self.all.add(stem.as_bytes(), false, at, &mut capacity);
+                    self.all.add(stem.as_bytes(), at, &mut capacity);
                 }
             }
         }
     }
 
-    /// Returns `word=count` for the most frequent words with at least `min_count`.
-    pub(crate) fn most_frequent(counts: &ValueCounts, min_count: u64, max_words: usize) -> Vec<String> {
-        let ranked = counts.ranked();
-        let often = ranked.into_iter().filter(|entry| entry.count >= min_count).take(max_words);
-        often.map(|entry| format!("{}={}", entry.text(), entry.count)).collect()
+    /// Writes `title: word=count ...` for the most frequent words with at least `min_count`, as many as fit, and how
+    /// many more of them there are.
+    pub(crate) fn write(
+        counts: &ValueCounts,
+        min_count: u64,
+        max_words: usize,
+        title: &str,
+        writer: &mut SectionWriter<'_>,
+        section: usize,
+    ) -> bool {
+        let mut often = counts.ranked();
+        often.retain(|entry| entry.count >= min_count);
+        let (all, exact) = match min_count {
+            1 => counts.distinct(),
+            _ => (often.len() as u64, true),
+        };
+        let mut count = often.len().min(max_words);
+        while count > 0 {
+            // A word that is not held may occur more often than the last one shown, or often enough to be one more.
+            let needed = if min_count == 1 { often[count - 1].count } else { min_count };
+            let scope = match counts.max_unheld_count() {
+                unheld if unheld < needed || min_count == 1 && unheld == needed => String::new(),
+                _ => format!(" (of the first {} different ones)", counts.entries().len()),
+            };
+            let words = often[..count].iter().map(|entry| format!("{}={}", entry.text(), entry.count));
+            let words = words.collect::<Vec<_>>().join(" ");
+            let more = match all - count as u64 {
+                0 => String::new(),
+                more => format!(" +{}{more} more", write::estimate_mark(exact)),
+            };
+            if writer.push(section, format!("{title}{scope}: {words}{more}")) {
+                return true;
+            }
+            count = count * 3 / 4;
+        }
+        false
     }
 }
 
 fn is_capitals(word: &str) -> bool {
-    word.len() >= 3
-        && word.len() <= 24
-        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte == b'-')
+    (3..=24).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }
 
 /// Returns whether a word is capitals, a dash and digits: an identifier that is defined elsewhere.
@@ -78,3 +114,19 @@ const STOP_WORDS: &[&str] = &[
     "before", "where", "while", "because", "here", "each", "said", "must", "being", "does", "made", "much",
     "many", "though", "through", "same", "still", "every", "never", "ever", "even", "well",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_a_word_in_capitals_are_counted_once() {
+        let mut words = WordCounts::default();
+        for line in ["ERROR after ERROR", "ERROR-PRONE: ERROR's end", "ERRORS and error", "an ERROR_CODE"] {
+            words.add(line, 1, false);
+        }
+        let counts: Vec<_> = words.capitals.ranked().iter().map(|e| (e.text(), e.count)).collect();
+        let expected = [("ERROR", 2), ("PRONE", 1), ("ERRORS", 1), ("ERROR_CODE", 1)];
+        assert_eq!(counts, expected.map(|(word, count)| (word.to_owned(), count)));
+    }
+}

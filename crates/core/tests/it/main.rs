@@ -5,6 +5,7 @@
 mod complete;
 mod coverage;
 mod exact;
+mod figures;
 mod frame;
 mod golden;
 mod hostile;

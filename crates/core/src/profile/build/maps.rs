@@ -36,11 +36,9 @@ impl ProfileBuilder {
         let children = std::mem::take(&mut self.node(id).children);
         for child in children {
             let at = self.nodes[child.node.0 as usize].first_at;
-            let escapes = child.raw.contains(&b'\\');
-            let count = self.nodes[child.node.0 as usize].seen();
-            for _ in 0..count.min(64) {
-                self.nodes[id.0 as usize].keys.add(&child.raw, escapes, at, &mut self.capacity);
-            }
+            // The key whose value has not been read yet counts, too.
+            let count = self.nodes[child.node.0 as usize].seen().max(1);
+            self.nodes[id.0 as usize].keys.add_many(&child.key, at, count, &mut self.capacity);
             if self.nodes[child.node.0 as usize].parent == Some(id) {
                 self.merge(child.node, values, 0);
             }
@@ -63,7 +61,7 @@ impl ProfileBuilder {
         for child in source.children {
             let own = self.nodes[child.node.0 as usize].parent == Some(from);
             let twin =
-                self.nodes[into.0 as usize].children.iter().find(|c| c.raw == child.raw).map(|c| c.node);
+                self.nodes[into.0 as usize].children.iter().find(|c| c.key == child.key).map(|c| c.node);
             match twin {
                 Some(twin) if own => self.merge(child.node, twin, depth + 1),
                 Some(_) => {}
@@ -132,7 +130,7 @@ impl ProfileBuilder {
             return false;
         }
         let mut keys: Vec<&[u8]> =
-            children.iter().flat_map(|child| child.children.iter().map(|key| &*key.raw)).collect();
+            children.iter().flat_map(|child| child.children.iter().map(|key| &*key.key)).collect();
         let all = keys.len();
         keys.sort_unstable();
         keys.dedup();

@@ -140,10 +140,10 @@ impl PatternReader<'_> {
         self.lines.position()
     }
 
-    /// Returns the next record as JSON, and whether that is the whole record.
-    pub(crate) fn next_json(&mut self) -> io::Result<Option<(String, bool)>> {
-        let Some((_, raw)) = self.next()? else { return Ok(None) };
-        Ok(Some((self.pattern.json(&raw), raw.bytes <= MAX_RECORD_BYTES)))
+    /// Returns the offset of the next record, the record as JSON, and whether that is the whole record.
+    pub(crate) fn next_json(&mut self) -> io::Result<Option<(u64, String, bool)>> {
+        let Some((at, raw)) = self.next()? else { return Ok(None) };
+        Ok(Some((at, self.pattern.json(&raw), raw.bytes <= MAX_RECORD_BYTES)))
     }
 
     /// Returns the next record as a value.

@@ -17,16 +17,20 @@ mod error;
 mod flatten;
 mod nearest;
 mod path;
+mod place;
 mod records;
 mod segment;
 mod texts;
+mod units;
 
 pub use answer::{Answer, ViewRequest, answer};
 pub use dataset::{Dataset, LineText, RecordText};
 pub use engine::{EngineOutput, Engines, NoEngines, ResultWindow, Total};
 pub use error::ViewError;
-pub use flatten::{Scalar, flatten, scalars, visible_json, visible_text};
+pub use flatten::{Scalar, flatten, visible_json, visible_text};
 pub use nearest::nearest;
+pub use place::{Place, shown_pointer};
+pub use units::{Unit, UnitContent, VisitUnit, decoded, record_values, value_from};
 
 use serde::{Deserialize, Serialize};
 

@@ -47,6 +47,30 @@ impl<'a> Dataset<'a> {
         Self { source, outline, text }
     }
 
+    /// Returns the bytes of the result.
+    pub fn source(&self) -> &'a dyn Source {
+        self.source
+    }
+
+    /// Returns the outline of the result.
+    pub fn outline(&self) -> &'a Outline {
+        self.outline
+    }
+
+    /// Returns how many blocks of the result the text consists of.
+    pub fn part_count(&self) -> usize {
+        self.outline.parts.len()
+    }
+
+    /// Returns the whole decoded text.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn decoded_text(&self) -> io::Result<Vec<u8>> {
+        self.text.to_bytes()
+    }
+
     /// Returns what the text was recognised as.
     pub fn kind(&self) -> &str {
         self.outline.kind()
@@ -251,16 +275,37 @@ impl<'a> Dataset<'a> {
     }
 
     fn lines_to_json(&self) -> io::Result<Vec<u8>> {
+        let text = self.text.to_bytes()?;
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
         let mut out = String::from("[");
-        self.lines(1, &mut |line| {
+        let lines = text.split(|byte| *byte == b'\n').filter(|_| !text.is_empty());
+        for line in lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)) {
             if out.len() > 1 {
                 out.push(',');
             }
-            crate::json::string::write(line.text, &mut out);
-            ControlFlow::Continue(())
-        })?;
+            crate::json::string::write(&String::from_utf8_lossy(line), &mut out);
+        }
         out.push(']');
         Ok(out.into_bytes())
+    }
+
+    /// Returns what [`to_json`](Self::to_json) reads, in words.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn json_subject(&self) -> io::Result<String> {
+        Ok(match &self.outline.data {
+            None => format!("the list of the {} lines of the text", self.line_count()?),
+            Some(data) if !matches!(data.notation, Notation::Json(_)) => {
+                format!("the list of the {} records, without the text around them", self.record_count())
+            }
+            Some(data) if self.is_surrounded()? => format!(
+                "the JSON in bytes {} to {} of the text, without the text around it",
+                data.start, data.end
+            ),
+            Some(_) => "the JSON value".to_owned(),
+        })
     }
 }
 

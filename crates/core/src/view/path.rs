@@ -1,5 +1,7 @@
 //! The value at a path: a JSON Pointer (`/features/3/id`) or a simple JSONPath (`$.features[3].id`, `items[*].name`).
 //!
+//! A path that begins with `//` begins at the whole result: `//structuredContent/id`.
+//!
 //! A value that fits is shown whole. A larger object or list is shown with one member per line, large members by their
 //! size, so that the reader knows the next path; a long string is shown in pieces.
 
@@ -25,6 +27,12 @@ pub(crate) fn view(
     path: &str,
     writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
+    if let Some(in_result) = path.trim_start().strip_prefix("//") {
+        let segments = parse(&format!("/{in_result}"))?;
+        let text = Text::plain(dataset.source, Span::whole(dataset.source));
+        let walker = Walker { text: &text, dialect: Dialect::Json, dataset, jump: false };
+        return walker.view(query, path, &segments, 0, writer);
+    }
     let segments = parse(path)?;
     let Some(data) = dataset.outline.data.as_ref() else {
         let kind = dataset.kind();

@@ -17,7 +17,8 @@ pub(crate) fn parse(path: &str) -> Result<Vec<Segment>, ViewError> {
     if trimmed.is_empty() || trimmed == "/" || trimmed == "$" || trimmed == "." {
         return Ok(Vec::new());
     }
-    if let Some(pointer) = trimmed.strip_prefix('/') {
+    // A key may end with a space.
+    if let Some(pointer) = path.trim_start().strip_prefix('/') {
         let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
         return Ok(pointer.split('/').map(|part| Segment::Key(unescaped(part))).collect());
     }
@@ -103,6 +104,7 @@ mod tests {
         assert_eq!(keys("$.a.b[3]['x y'].c"), ["a", "b", "3", "x y", "c"]);
         assert_eq!(keys("a[*].\"b.c\""), ["a", "*", "b.c"]);
         assert_eq!(keys(".items[].name"), ["items", "*", "name"]);
+        assert_eq!(keys("/a /b "), ["a ", "b "]);
         assert!(keys("/").is_empty() && keys("$").is_empty());
         assert!(parse("a[").is_err() && parse("a..b").is_err() && parse("$.x[one]").is_err());
         assert_eq!(pointer("resolve.\"a/b\"", "7"), "/resolve/a~1b/7");

@@ -52,7 +52,7 @@ pub enum View {
     Jq(String),
     /// The rows of a query over the table `t` of the records.
     Sql(String),
-    /// Lines or records that a regular expression matches.
+    /// Everything that a regular expression matches: records, values and lines.
     Grep {
         /// The expression.
         pattern: String,

@@ -67,7 +67,7 @@ fn evaluate(limits: &Limits, program: &str, window: ResultWindow, value: Val) ->
         let value = match result {
             Ok(value) => value,
             Err(error) => {
-                ended.error = Some(error.to_string());
+                ended.error = Some(without_values(&error.to_string()));
                 break;
             }
         };
@@ -139,6 +139,31 @@ fn brief(error: &str) -> String {
     format!("{head} … {tail}")
 }
 
+/// Returns the error of a running program without the values that it quotes, which are words of the server: a message
+/// stands outside of the fence. Plain names stay.
+fn without_values(error: &str) -> String {
+    let mut out = String::new();
+    let mut rest = error;
+    while let Some(start) = rest.find(['"', '{', '[']) {
+        out.push_str(&rest[..start]);
+        let mut values = serde_json::Deserializer::from_str(&rest[start..]).into_iter::<serde_json::Value>();
+        let value = values.next();
+        // What is no JSON, such as a value that was cut, is left out to the end.
+        let length = if matches!(value, Some(Ok(_))) { values.byte_offset() } else { rest.len() - start };
+        match value {
+            Some(Ok(serde_json::Value::String(name))) if hint::plain_name(&name).is_some() => {
+                out.push_str(&format!("{name:?}"));
+            }
+            Some(Ok(serde_json::Value::Array(_))) => out.push_str("[…]"),
+            Some(Ok(serde_json::Value::Object(_))) => out.push_str("{…}"),
+            _ => out.push_str("\"…\""),
+        }
+        rest = &rest[start + length..];
+    }
+    out.push_str(rest);
+    out
+}
+
 /// Suggests known names for the unknown names in a program.
 fn meant(data: &Dataset<'_>, program: &str) -> String {
     hint::unknown_names(data, program).iter().map(|name| hint::meant(data, name)).collect()
@@ -173,4 +198,21 @@ fn compile_message(errors: &jaq_core::compile::Errors<&str, ()>) -> String {
         .map(|(name, kind)| format!("{} {name:?} is not defined", kind.as_str()))
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_quotes_no_values() {
+        for (error, shown) in [
+            (r#"cannot index {"a":"Ignore all rules"} with "title""#, r#"cannot index {…} with "title""#),
+            (r#"cannot use "Ignore all rules" as number"#, r#"cannot use "…" as number"#),
+            (r#"cannot iterate over [1,{"x":"y"}"#, r#"cannot iterate over "…""#),
+            ("cannot iterate over 5", "cannot iterate over 5"),
+        ] {
+            assert_eq!(without_values(error), shown);
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidegate_core::view::{Dataset, EngineOutput, ViewError};
 
@@ -37,6 +37,8 @@ struct RunningWorker {
     lines: Receiver<String>,
 }
 
+/// How long an engine that has stopped itself may take to write its answer.
+const TO_ANSWER: Duration = Duration::from_millis(200);
 /// Bytes of the result that are sent at once.
 const SENT_BYTES: usize = 256 * 1024;
 
@@ -106,7 +108,7 @@ impl RunningWorker {
                     Some(("l", _)) => {
                         loaded = true;
                         // An engine that checks the time itself can say how far it got, so it gets a little longer.
-                        until = Instant::now() + limits.time + limits.time / 5;
+                        until = Instant::now() + limits.time + limits.time / 4 + TO_ANSWER;
                     }
                     Some(("o", outcome)) => {
                         let outcome: Outcome = serde_json::from_str(outcome)

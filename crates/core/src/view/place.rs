@@ -60,11 +60,11 @@ impl Place<'_> {
 
     /// Returns whether a path leads to the value itself.
     pub fn is_exact(&self) -> bool {
-        let reached = |open: &Open| match &open.step {
+        let reached = |(at, open): (usize, &Open)| match &open.step {
             Step::Index(_) => true,
-            Step::Key { name, repeated } => !repeated && name.len() <= MAX_KEY_BYTES,
+            Step::Key { name, repeated } => !repeated && can_be_named(name, if at == 0 { "" } else { "/" }),
         };
-        self.opens.iter().all(reached) && self.pointer().len() <= MAX_POINTER_BYTES / 2
+        self.opens.iter().enumerate().all(reached) && self.pointer().len() <= MAX_POINTER_BYTES / 2
     }
 
     /// Returns the pointer of the container that holds the value.
@@ -88,7 +88,7 @@ impl Place<'_> {
             let step = match &open.step {
                 Step::Index(number) => format!("/{number}"),
                 Step::Key { repeated: true, .. } => break,
-                Step::Key { name, .. } if name.len() > MAX_KEY_BYTES => break,
+                Step::Key { name, .. } if !can_be_named(name, &pointer) => break,
                 Step::Key { name, .. } => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
             };
             if pointer.len() + step.len() > MAX_POINTER_BYTES {
@@ -101,6 +101,12 @@ impl Place<'_> {
         }
         pointer
     }
+}
+
+/// Returns whether a path can name a key after what is already in it. An empty key cannot come first, since a path that
+/// begins with `//` begins at the whole result.
+fn can_be_named(key: &str, before: &str) -> bool {
+    key.len() <= MAX_KEY_BYTES && !(key.is_empty() && before.is_empty())
 }
 
 /// Returns a pointer as an argument can hold it: as a JSON string if it contains white space, quotes or hidden
@@ -132,6 +138,9 @@ mod tests {
         assert_eq!(place.pointer(), "/a~1b/3");
         assert_eq!(Place { root: "", opens: &opens[..2] }.parent(), "/a~1b");
         assert_eq!(Place { root: "", opens: &opens[2..] }.pointer(), "/");
+        let unnamed = [key("", false), Open::at_index(0)];
+        let place = Place { root: "", opens: &unnamed };
+        assert_eq!((place.pointer().as_str(), place.is_exact()), ("/", false));
         let long = [key(&"k".repeat(5000), false)];
         assert_eq!(Place { root: "/", opens: &long }.pointer(), "//");
     }

@@ -99,14 +99,21 @@ impl Dataset<'_> {
         if payload.form == Form::Plain {
             return Ok(0);
         }
-        let mut in_text: Vec<u64> = self.outline.parts.iter().map(|part| part.start).collect();
-        in_text.sort_unstable();
-        let is_in_text = |start: u64| in_text.binary_search(&start).is_ok();
+        let in_text: HashSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
+        let is_in_text = |start: u64| in_text.contains(&start);
+        let base64: Vec<Span> = payload.blocks.iter().filter_map(|block| block.data_span()).collect();
+        let base64_starts: HashSet<u64> = base64.iter().map(|span| span.start).collect();
+        let is_base64 = |start: u64| base64_starts.contains(&start);
         let structured = payload.structured.filter(|_| !payload.structured_repeats_text);
         let searched = structured.is_some_and(|span| !is_in_text(span.start));
         let look = |opens: &[Open], start: u64| match opens {
             [Open { step: Step::Key { name, .. }, .. }, rest @ ..] => match name.as_str() {
-                "content" => look_at_block(rest, is_in_text(start + 1)),
+                "content" => {
+                    let is_type =
+                        matches!(rest, [_, Open { step: Step::Key { name, .. }, .. }] if name == "type");
+                    let value = !is_type && !is_in_text(start + 1) && !is_base64(start + 1);
+                    Look { key: !is_prescribed(rest), value }
+                }
                 "structuredContent" if rest.is_empty() => Look { key: false, value: searched },
                 "isError" => Look::NOTHING,
                 _ => Look::ALL,
@@ -116,7 +123,7 @@ impl Dataset<'_> {
         let text = Text::plain(self.source, payload.span);
         let scanner = Scanner::new(&text, Dialect::Json);
         UnitWalk::new("/", scanner, Dialect::Json).run(&look, visit)?;
-        Ok(payload.blocks.iter().filter_map(|block| block.data_span()).map(Span::len).sum())
+        Ok(base64.into_iter().map(Span::len).sum())
     }
 }
 
@@ -158,14 +165,11 @@ impl Look {
     const NOTHING: Self = Self { key: false, value: false };
 }
 
-/// Returns what of a member of `content` is looked at: the names and types that the protocol prescribes are no content.
-fn look_at_block(below: &[Open], in_text: bool) -> Look {
-    let name = match below.last() {
-        Some(Open { step: Step::Key { name, .. }, .. }) => name.as_str(),
-        _ => "",
-    };
-    let prescribed = matches!(name, "type" | "data" | "blob") && below.len() <= 3;
-    Look { key: below.len() > 3, value: !prescribed && !in_text }
+/// Returns whether a member of `content` has a name that the protocol prescribes, which is no content.
+fn is_prescribed(below: &[Open]) -> bool {
+    let is_resource = |open: &Open| matches!(&open.step, Step::Key { name, .. } if name == "resource");
+    // An element of the list, then a member of the block, then one of the resource in it.
+    below.len() <= if below.get(1).is_some_and(is_resource) { 3 } else { 2 }
 }
 
 /// A walk over a JSON text that visits its units.

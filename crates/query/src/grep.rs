@@ -237,12 +237,19 @@ impl<'s> Search<'s> {
             Some(limit) => notes.push(format!(
                 "{limit}. The search got through {records} records and {values} other values, and not to the end."
             )),
-            None if self.hit_count() == 0 => notes.push(match (records, values) {
-                (0, 0) => format!("{line_count} lines were searched."),
-                _ => format!(
-                    "{records} records, {values} other values and {line_count} lines were searched, which is all."
-                ),
-            }),
+            None if self.hit_count() == 0 => {
+                let rest = if base64_bytes == 0 { "; that is all of it" } else { "" };
+                let counts = match (records, values) {
+                    (0, 0) => counted(line_count, "line"),
+                    _ => format!(
+                        "{}, {}, {}",
+                        counted(records, "record"),
+                        counted(values, "other value"),
+                        counted(line_count, "line")
+                    ),
+                };
+                notes.push(format!("Searched: {counts}{rest}."));
+            }
             None => {}
         }
         match (self.hits.records + self.hits.values > 0, self.hits.lines > 0) {
@@ -261,4 +268,8 @@ impl<'s> Search<'s> {
         }
         notes
     }
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

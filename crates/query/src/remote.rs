@@ -16,10 +16,16 @@ use crate::worker::Worker;
 
 /// Why a worker gave no answer.
 pub(crate) enum RemoteError {
-    /// The process could not be started.
+    /// The process could not be started, or is no worker that understands us.
     NotStarted(io::Error),
     /// The query failed, or reached a limit.
     Query(ViewError),
+}
+
+impl From<ViewError> for RemoteError {
+    fn from(error: ViewError) -> Self {
+        Self::Query(error)
+    }
 }
 
 /// Runs an order in a worker process.
@@ -27,7 +33,7 @@ pub(crate) fn run(worker: &Worker, order: &Order, data: &Dataset<'_>) -> Result<
     let mut running = RunningWorker::start(worker)?;
     let outcome = running.run(order, data);
     running.kill();
-    outcome.map_err(RemoteError::Query)
+    outcome
 }
 
 /// A running worker process; killed when dropped.
@@ -68,7 +74,7 @@ impl RunningWorker {
         Ok(Self { child, stdin, lines })
     }
 
-    fn run(&mut self, order: &Order, data: &Dataset<'_>) -> Result<EngineOutput, ViewError> {
+    fn run(&mut self, order: &Order, data: &Dataset<'_>) -> Result<EngineOutput, RemoteError> {
         let until = Instant::now() + order.limits.load_time;
         self.send(order, data)?;
         self.wait(order, until)
@@ -98,7 +104,7 @@ impl RunningWorker {
     }
 
     /// Waits for the outcome until a time limit is over.
-    fn wait(&mut self, order: &Order, mut until: Instant) -> Result<EngineOutput, ViewError> {
+    fn wait(&mut self, order: &Order, mut until: Instant) -> Result<EngineOutput, RemoteError> {
         let limits = &order.limits;
         let mut loaded = false;
         loop {
@@ -113,28 +119,34 @@ impl RunningWorker {
                     Some(("o", outcome)) => {
                         let outcome: Outcome = serde_json::from_str(outcome)
                             .map_err(|error| ViewError::Engine(error.to_string()))?;
-                        return outcome.into();
+                        return Result::from(outcome).map_err(RemoteError::Query);
                     }
                     _ => {}
                 },
                 Err(RecvTimeoutError::Timeout) if loaded => {
-                    return Err(ViewError::Engine(limits.out_of_time(order.program.name())));
+                    return Err(ViewError::Engine(limits.out_of_time(order.program.name())).into());
                 }
-                Err(RecvTimeoutError::Timeout) => return Err(ViewError::Engine(limits.out_of_load_time())),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(ViewError::Engine(limits.out_of_load_time()).into());
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended_early(order)),
             }
         }
     }
 
     /// Returns why the process ended without an outcome: a signal means that it reached its memory limit.
-    fn ended_early(&mut self, order: &Order) -> ViewError {
-        let code = self.child.wait().ok().and_then(|status| status.code());
-        ViewError::Engine(match code {
-            None => out_of_memory(order.program.name(), order.limits.memory_bytes),
-            Some(code) => format!(
-                "the program that runs queries ended with code {code}; is another version of tidegate installed?"
-            ),
-        })
+    fn ended_early(&mut self, order: &Order) -> RemoteError {
+        match self.child.wait().ok().and_then(|status| status.code()) {
+            None => ViewError::Engine(out_of_memory(order.program.name(), order.limits.memory_bytes)).into(),
+            Some(code @ (1 | 2)) => RemoteError::NotStarted(io::Error::other(format!(
+                "it ended with code {code}; is another version installed?"
+            ))),
+            Some(code) => ViewError::Engine(format!(
+                "the process that ran {} failed with code {code}; ask for another view",
+                order.program.name()
+            ))
+            .into(),
+        }
     }
 
     fn kill(&mut self) {

@@ -60,6 +60,8 @@ pub(crate) fn view(
 const MAX_JSON_BYTES: usize = 64 * 1024 * 1024;
 /// The most bytes of a member that is shown whole among others.
 const MAX_MEMBER_BYTES: usize = 240;
+/// The most segments of a path that stand for all members.
+const MAX_ANY_SEGMENTS: usize = 8;
 /// The most keys named where a path leads nowhere.
 const MAX_NAMED_KEYS: usize = 40;
 
@@ -80,6 +82,10 @@ impl Walker<'_> {
         start: u64,
         writer: &mut SectionWriter<'_>,
     ) -> Result<Part, ViewError> {
+        // Every `*` reads what is below it once more.
+        if segments.iter().filter(|segment| **segment == Segment::Any).count() > MAX_ANY_SEGMENTS {
+            return Err(ViewError::bad(format!("a path can have at most {MAX_ANY_SEGMENTS} `*`; use jq")));
+        }
         if let Some(at) = segments.iter().position(|segment| *segment == Segment::Any) {
             return self.each(query, path, segments, at, start, writer);
         }

@@ -123,6 +123,7 @@ const PATHS: &[&str] = &[
     "/999999999999/999999999999",
     "//content/0/text/0",
     "//",
+    "$[*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*]",
 ];
 
 /// Watches this process and its children, and returns the most memory that each had at once.

@@ -78,7 +78,7 @@ fn grep_looks_into_decoded_values() {
     assert!(kept.results(Grep, "only here")[0].starts_with("/3 {\"id\":9007199254740996"));
     assert_eq!(kept.ask(Grep, "ONLY").unwrap().total, Total::Exactly(0), "capitals are meant");
     let none = kept.ask(Grep, "nowhere").unwrap();
-    assert_eq!(none.notes, ["4 records, 0 other values and 6 lines were searched, which is all."]);
+    assert_eq!(none.notes, ["Searched: 4 records, 0 other values, 6 lines; that is all of it."]);
 }
 
 #[test]

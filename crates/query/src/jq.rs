@@ -93,16 +93,14 @@ fn found(
     program: &str,
     ended: Ended,
 ) -> Result<EngineOutput, ViewError> {
-    let mut notes = Vec::new();
-    // The value that a program reads is not what the text shows where there is more than the data.
-    if data.record_count() == 0 || data.part_count() > 1 || data.is_surrounded()? {
-        notes.push(format!("`.` is {}.", data.json_subject()?));
-    }
+    // Where the text holds more than the data, a program does not read what a reader sees.
+    let mut notes: Vec<String> =
+        data.json_subject()?.into_iter().map(|subject| format!("`.` is {subject}.")).collect();
     if let Some(error) = ended.error.as_deref().map(brief) {
         if ended.total == 0 {
             return Err(ViewError::Engine(format!(
                 "jq error: {error}. {}{}{}",
-                notes.concat(),
+                notes.iter().map(|note| format!("{note} ")).collect::<String>(),
                 meant(data, program),
                 hint::shape(data)
             )));

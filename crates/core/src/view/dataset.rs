@@ -57,11 +57,6 @@ impl<'a> Dataset<'a> {
         self.outline
     }
 
-    /// Returns how many blocks of the result the text consists of.
-    pub fn part_count(&self) -> usize {
-        self.outline.parts.len()
-    }
-
     /// Returns the whole decoded text.
     ///
     /// # Errors
@@ -289,22 +284,26 @@ impl<'a> Dataset<'a> {
         Ok(out.into_bytes())
     }
 
-    /// Returns what [`to_json`](Self::to_json) reads, in words.
+    /// Returns what [`to_json`](Self::to_json) reads, in words; `None` where that is simply all of the text.
     ///
     /// # Errors
     ///
     /// Where the source cannot be read.
-    pub fn json_subject(&self) -> io::Result<String> {
-        Ok(match &self.outline.data {
-            None => format!("the list of the {} lines of the text", self.line_count()?),
-            Some(data) if !matches!(data.notation, Notation::Json(_)) => {
-                format!("the list of the {} records, without the text around them", self.record_count())
-            }
-            Some(data) if self.is_surrounded()? => format!(
+    pub fn json_subject(&self) -> io::Result<Option<String>> {
+        let Some(data) = &self.outline.data else {
+            return Ok(Some(format!("the list of the {} lines of the text", self.line_count()?)));
+        };
+        let is_surrounded = self.is_surrounded()?;
+        Ok(match &data.notation {
+            Notation::Json(_) if is_surrounded => Some(format!(
                 "the JSON in bytes {} to {} of the text, without the text around it",
                 data.start, data.end
-            ),
-            Some(_) => "the JSON value".to_owned(),
+            )),
+            Notation::Json(_) => None,
+            _ if is_surrounded || self.outline.parts.len() > 1 => {
+                Some(format!("the list of the {} records, without the text around them", self.record_count()))
+            }
+            _ => None,
         })
     }
 }

@@ -5,7 +5,7 @@
 //! escapes. Each unit knows its range in the text: matches outside of all ranges belong to lines, and nothing is left
 //! out. What the text does not hold, such as a `structuredContent` that differs from it, is walked in the result itself.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -99,10 +99,10 @@ impl Dataset<'_> {
         if payload.form == Form::Plain {
             return Ok(0);
         }
-        let in_text: HashSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
+        let in_text: BTreeSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
         let is_in_text = |start: u64| in_text.contains(&start);
         let base64: Vec<Span> = payload.blocks.iter().filter_map(|block| block.data_span()).collect();
-        let base64_starts: HashSet<u64> = base64.iter().map(|span| span.start).collect();
+        let base64_starts: BTreeSet<u64> = base64.iter().map(|span| span.start).collect();
         let is_base64 = |start: u64| base64_starts.contains(&start);
         let structured = payload.structured.filter(|_| !payload.structured_repeats_text);
         let searched = structured.is_some_and(|span| !is_in_text(span.start));
@@ -181,7 +181,7 @@ struct UnitWalk<'w> {
     first_record: Option<u64>,
     opens: Vec<Open>,
     /// Hashes of the keys of each open object: only the first of equal keys can be reached by a path.
-    keys: Vec<HashSet<u64>>,
+    keys: Vec<BTreeSet<u64>>,
 }
 
 impl<'w> UnitWalk<'w> {
@@ -287,7 +287,7 @@ impl<'w> UnitWalk<'w> {
                     None => ControlFlow::Continue(()),
                 };
                 self.opens.push(Open::new(object, start));
-                self.keys.push(HashSet::new());
+                self.keys.push(BTreeSet::new());
                 return Ok(flow);
             }
             Event::String(token) if look.value => Some(string::decode_text(token.raw)),

@@ -177,7 +177,7 @@ impl<'s> Search<'s> {
         });
         let by_key = record.key.and_then(|key| Some(self.expression.find(key)?.len() == key.len()));
         is_exact |= by_key == Some(true);
-        if values == 0 && by_key.is_none() && !self.expression.is_match(record.json) {
+        if values == 0 && by_key.is_none() && !self.expression.is_match_as_written(record.json) {
             return false;
         }
         let before = self.others();

@@ -14,7 +14,7 @@ use super::dataset::{Dataset, RecordText};
 use super::place::{Open, Place, Step};
 use crate::json::{Dialect, Event, ScanError, Scanner, compact, string};
 use crate::pattern::Pattern;
-use crate::payload::{Form, Payload};
+use crate::payload::{Block, Form, Payload};
 use crate::records::{JsonRecord, Notation};
 use crate::source::Span;
 use crate::text::Text;
@@ -101,7 +101,7 @@ impl Dataset<'_> {
         }
         let in_text: BTreeSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
         let is_in_text = |start: u64| in_text.contains(&start);
-        let base64: Vec<Span> = payload.blocks.iter().filter_map(|block| block.data_span()).collect();
+        let base64: Vec<Span> = payload.blocks.iter().filter_map(Block::data_span).collect();
         let base64_starts: BTreeSet<u64> = base64.iter().map(|span| span.start).collect();
         let is_base64 = |start: u64| base64_starts.contains(&start);
         let structured = payload.structured.filter(|_| !payload.structured_repeats_text);

@@ -26,6 +26,11 @@ impl Expression {
         self.find(text).is_some()
     }
 
+    /// Returns whether a text matches as it is written.
+    pub(super) fn is_match_as_written(&self, text: &str) -> bool {
+        self.first(|regex| regex.is_match(text.as_bytes()).then_some(0..0)).is_some()
+    }
+
     /// Returns the first match in a text, or the first quoted string in it whose decoded form matches.
     pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
         self.find_at(text.as_bytes(), 0).or_else(|| self.find_quoted(text.as_bytes(), 0))
@@ -50,9 +55,26 @@ impl Expression {
     }
 
     /// Returns the first match that begins at or after an offset.
-    pub(super) fn find_at(&self, text: &[u8], at: usize) -> Option<Range<usize>> {
+    fn find_at(&self, text: &[u8], at: usize) -> Option<Range<usize>> {
+        self.first(|regex| Some(regex.find_at(text, at)?.range()))
+    }
+
+    /// Returns the beginning of the first match that begins at or after an offset.
+    ///
+    /// Data is often one line of megabytes. A greedy match would reach to its end each time; here the search ends where
+    /// the first match can end.
+    pub(super) fn find_beginning(&self, text: &[u8], at: usize) -> Option<Range<usize>> {
+        self.first(|regex| {
+            let end = regex.shortest_match_at(text, at)?;
+            // An expression may look beyond its end, and then matches in the whole text only.
+            let found = regex.find_at(&text[..end], at).or_else(|| regex.find_at(text, at));
+            found.map(|found| found.range())
+        })
+    }
+
+    fn first(&self, find: impl Fn(&Regex) -> Option<Range<usize>>) -> Option<Range<usize>> {
         let all = std::iter::once(&self.plain).chain(&self.before_carriage_return);
-        all.filter_map(|regex| Some(regex.find_at(text, at)?.range())).min_by_key(|range| range.start)
+        all.filter_map(find).min_by_key(|range| range.start)
     }
 }
 
@@ -101,4 +123,35 @@ fn compile(pattern: &str, crlf: bool, host: Host) -> Result<Regex, ViewError> {
             ))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_greedy_match_is_found_without_its_end() {
+        let text = "{\"id\":4,\"name\":\"something\"},".repeat(100_000);
+        let expression = Expression::new("4.*something", text.as_bytes(), Host::Worker).unwrap();
+        let (started, mut at, mut count) = (Instant::now(), 0, 0);
+        while let Some(found) = expression.find_beginning(text.as_bytes(), at) {
+            (at, count) = (found.end, count + 1);
+        }
+        assert_eq!(count, 100_000);
+        // Each would take milliseconds if it read to the end.
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn expressions_that_look_beyond_their_end() {
+        for (pattern, text, start) in
+            [("o\\B", "o foo", 3), ("x$", "xx\nx", 1), ("foo\\b", "foot foo", 5), ("a|ab", "zab", 1)]
+        {
+            let expression = Expression::new(pattern, text.as_bytes(), Host::Worker).unwrap();
+            let found = expression.find_beginning(text.as_bytes(), 0).map(|found| found.start);
+            assert_eq!(found, Some(start), "{pattern}");
+        }
+    }
 }

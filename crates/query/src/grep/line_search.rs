@@ -68,7 +68,7 @@ impl<'t> LineSearch<'t> {
     }
 
     fn find(&self) -> Option<Range<usize>> {
-        let found = self.expression.find_at(self.text, self.at.min(self.text.len()))?;
+        let found = self.expression.find_beginning(self.text, self.at.min(self.text.len()))?;
         // A line feed at the end of the text does not begin another line.
         let after_end = found.start == self.text.len() && self.text.last().is_none_or(|&byte| byte == b'\n');
         (!after_end && self.at <= self.text.len()).then_some(found)

@@ -9,6 +9,7 @@ use tidegate_core::view::{
 
 use crate::hint;
 use crate::limits::Limits;
+use crate::order::cut_result;
 
 /// How a program ended.
 #[derive(Debug, Default)]
@@ -74,8 +75,7 @@ fn evaluate(limits: &Limits, program: &str, window: ResultWindow, value: Val) ->
         ended.total += 1;
         if ended.total > window.skip && bytes <= window.bytes {
             let mut text = value.to_string();
-            // More of one result is never shown.
-            text.truncate(text.floor_char_boundary(window.bytes.saturating_add(1)));
+            cut_result(&mut text, window.bytes);
             bytes += text.len();
             ended.results.push(visible_json(&text));
         }

@@ -105,7 +105,7 @@ impl Table {
         if statement.column_count() == 0 {
             return Err(ViewError::Engine("the table can only be read; write a select over t".into()));
         }
-        let names: Vec<String> = statement.column_names().into_iter().map(cell_of_text).collect();
+        let names: Vec<String> = statement.column_names().map(cell_of_text).collect();
         let decimals = fixed_decimals(&statement);
         let window = asked.window;
         let mut rows = statement.query([]).map_err(wrong)?;

@@ -3,6 +3,8 @@
 use rusqlite::types::ValueRef;
 use tidegate_core::view::visible_text;
 
+use crate::order::cut_result;
+
 /// A CSV line of at most about `max_bytes`: what is over is not kept.
 pub(super) struct CsvLine {
     text: String,
@@ -40,7 +42,7 @@ impl CsvLine {
     }
 
     pub(super) fn finish(mut self) -> String {
-        self.text.truncate(self.text.floor_char_boundary(self.max_bytes.saturating_add(1)));
+        cut_result(&mut self.text, self.max_bytes);
         self.text
     }
 }
@@ -98,6 +100,6 @@ mod tests {
         for _ in 0..1000 {
             line.push(ValueRef::Text(&long), None);
         }
-        assert_eq!(line.finish().len(), 51);
+        assert_eq!(line.finish().len(), 54);
     }
 }

@@ -229,6 +229,13 @@ fn strings(value: &Value, all: &mut Vec<String>) {
     }
 }
 
+/// Returns the strings in double quotes of a text, decoded.
+fn quoted_strings(text: &str) -> Vec<String> {
+    let starts = text.match_indices('"');
+    let first = |at: usize| serde_json::Deserializer::from_str(&text[at..]).into_iter::<String>().next();
+    starts.filter_map(|(at, _)| first(at)?.ok()).collect()
+}
+
 fn any_string(regex: &Regex, value: &Value) -> bool {
     let mut all = Vec::new();
     strings(value, &mut all);
@@ -260,17 +267,19 @@ fn check_place(kept: &Kept, regex: &Regex, text: &str, result: &str) -> Result<(
             let end = text[start..].find('\n').map_or(text.len(), |end| start + end);
             let begins = regex.find_at(text, start).is_some_and(|found| found.start() <= end);
             let line = text[start..end].trim_end_matches('\r');
-            let quoted = line.match_indices('"').any(|(at, _)| {
-                let mut values = serde_json::Deserializer::from_str(&line[at..]).into_iter::<String>();
-                values.next().is_some_and(|text| text.is_ok_and(|text| regex.is_match(&text)))
-            });
+            let quoted = quoted_strings(line).iter().any(|text| regex.is_match(text));
             prop_assert!(begins || quoted || regex.is_match(line), "line {number}: {line}");
         }
         Err(path) => {
             let answer = kept.view(View::Path(path.clone()));
             prop_assert!(answer.is_ok(), "{path:?} of {result}: {:?}", answer.err());
             let body = answer.unwrap().body;
-            let there = serde_json::from_str::<Value>(&body).map(|value| any_string(regex, &value));
+            let there = serde_json::from_str::<Value>(&body).map(|value| {
+                let mut all = Vec::new();
+                strings(&value, &mut all);
+                let inside = |text: &String| quoted_strings(text).iter().any(|text| regex.is_match(text));
+                all.iter().any(|text| regex.is_match(text) || inside(text))
+            });
             let named = path.split('/').any(|key| regex.is_match(&key.replace("~1", "/").replace("~0", "~")));
             let is_there = regex.is_match(&body) || there.unwrap_or(true) || named;
             prop_assert!(is_there, "{path:?} of {result}: {body}");

@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "QUERY")]
     sql: Option<String>,
 
-    /// Lines or records that match a regular expression
+    /// Everything that matches a regular expression: records, values and lines
     #[arg(long, value_name = "REGEX")]
     grep: Option<String>,
 

@@ -42,8 +42,6 @@ pub(crate) struct Data<'t> {
     pub(crate) range: Range<u64>,
     /// Lines that do not have the form of the others, where records are formed by lines.
     pub(crate) others: OtherLines,
-    /// The names of the columns whose numbers are texts, in a notation without types.
-    pub(crate) text_columns: Vec<String>,
     /// Set if the text breaks off inside the data.
     pub(crate) broken: Option<Break>,
     /// What the tool's policy says about the data.
@@ -58,7 +56,6 @@ impl<'t> Data<'t> {
             profile: builder.finish(range.end),
             range,
             others: OtherLines::default(),
-            text_columns: Vec::new(),
             broken: None,
             hints: Hints::default(),
         }
@@ -163,7 +160,7 @@ impl<'t> Data<'t> {
         let end = format.profile(text, &mut feed)?;
         let text_columns = feed.text_columns();
         let data = Self::new(text, Notation::Table(format), builder, 0..end);
-        Ok(data.with_text_columns(text_columns))
+        Ok(data.without_numbers_in(&text_columns))
     }
 
     /// Reads records formed by a pattern of lines.
@@ -179,19 +176,19 @@ impl<'t> Data<'t> {
             let index = data.profile.node(data.profile.root()).index.as_deref();
             data.range.start = index.and_then(|index| index.before(0)).map_or(0, |(_, offset)| offset);
         }
-        Ok(Self { others, ..data.with_text_columns(text_columns) })
+        Ok(Self { others, ..data.without_numbers_in(&text_columns) })
     }
 
-    /// Sets the columns whose numbers are texts, and drops what was computed from them as numbers.
-    fn with_text_columns(mut self, names: Vec<String>) -> Self {
+    /// Drops what was computed from numbers in columns whose numbers are texts.
+    fn without_numbers_in(mut self, names: &[String]) -> Self {
         let record = self.profile.node(self.profile.root()).items;
-        for name in &names {
+        for name in names {
             let column = record.and_then(|record| self.profile.member(record, name));
             if let Some(column) = column {
                 self.profile.forget_numbers(column);
             }
         }
-        Self { text_columns: names, ..self }
+        self
     }
 
     /// Returns how many records have the form that most have; the others are lines of another form.

@@ -52,8 +52,6 @@ pub(crate) struct DataOutline {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) records: Option<RecordsOutline>,
-    /// The paths of the fields whose numbers are texts, in a notation without types.
-    pub(crate) text_fields: Vec<String>,
     /// The paths of the fields, from a record or from the top.
     pub(crate) fields: Vec<String>,
 }
@@ -175,7 +173,6 @@ impl DataOutline {
             start: data.range.start,
             end: data.range.end,
             records,
-            text_fields: data.text_columns.iter().map(|name| crate::visible::key(name)).collect(),
             fields: paths,
         }
     }

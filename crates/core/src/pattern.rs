@@ -219,10 +219,10 @@ impl PatternReader<'_> {
         self.unread.as_ref().map_or_else(|| self.lines.position(), |line| line.at)
     }
 
-    /// Returns the next record as JSON, and whether that is the whole record.
-    pub(crate) fn next_json(&mut self) -> io::Result<Option<(String, bool)>> {
-        let Some((_, raw)) = self.next()? else { return Ok(None) };
-        Ok(Some((self.pattern.json(&raw), raw.whole)))
+    /// Returns the offset of the next record, the record as JSON, and whether that is the whole record.
+    pub(crate) fn next_json(&mut self) -> io::Result<Option<(u64, String, bool)>> {
+        let Some((at, raw)) = self.next()? else { return Ok(None) };
+        Ok(Some((at, self.pattern.json(&raw), raw.whole)))
     }
 
     /// Returns the next record as a value.

@@ -4,7 +4,7 @@
 //! nearest indexed one. Works on every [`Notation`], and on stored results as well as on those just read.
 
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,8 @@ pub(crate) struct JsonRecord {
     pub(crate) whole: bool,
     /// The offset of its value, if known.
     pub(crate) at: Option<u64>,
+    /// Its range in the text, from its key or its value to its end.
+    pub(crate) range: Range<u64>,
 }
 
 /// Access to the records of one container of a text.
@@ -183,34 +185,38 @@ impl RecordWalk<'_> {
         self.number += 1;
         let mut key = None;
         let mut at = None;
-        let (json, whole) = match &mut self.reader {
+        let (range, json, whole) = match &mut self.reader {
             RecordReader::Elements { scanner, keyed, dialect } => {
                 match begin_element(scanner, *keyed, MAX_JSON_KEY_BYTES)? {
                     Some(found) => key = found,
                     None => return Ok(None),
                 }
-                at = Some(scanner.value_start()?);
+                let key_start = scanner.token_start();
+                let start = scanner.value_start()?;
+                at = Some(start);
                 let compact = compact::value(scanner, *dialect, max_bytes)?;
-                (compact.text, compact.whole)
+                let begin = if *keyed { key_start } else { start };
+                (begin..scanner.position(), compact.text, compact.whole)
             }
             RecordReader::Values(scanner, dialect) => {
                 if !scanner.begin_next()? {
                     return Ok(None);
                 }
-                at = Some(scanner.value_start()?);
+                let start = scanner.value_start()?;
+                at = Some(start);
                 let compact = compact::value(scanner, *dialect, max_bytes)?;
-                (compact.text, compact.whole)
+                (start..scanner.position(), compact.text, compact.whole)
             }
             RecordReader::Rows(rows, format) => match rows.next()? {
-                Some(row) => (format.json(&row.cells), row.whole),
+                Some(row) => (row.at..rows.position(), format.json(&row.cells), row.whole),
                 None => return Ok(None),
             },
             RecordReader::Pattern(reader) => match reader.next_json()? {
-                Some(json) => json,
+                Some((start, json, whole)) => (start..reader.position(), json, whole),
                 None => return Ok(None),
             },
         };
-        Ok(Some(JsonRecord { number, key, json, whole, at }))
+        Ok(Some(JsonRecord { number, key, json, whole, at, range }))
     }
 
     fn next(&mut self) -> Result<Option<(Record, u64)>, ScanError> {

@@ -17,17 +17,21 @@ mod error;
 mod flatten;
 mod nearest;
 mod path;
+mod place;
 mod records;
 mod segment;
 mod texts;
+mod units;
 
 pub use answer::{Answer, ViewRequest, answer};
 pub use dataset::{Dataset, LineText, RecordText};
 pub use engine::{EngineOutput, Engines, NoEngines, ResultWindow, Total};
 pub use error::ViewError;
-pub use flatten::{Scalar, flatten, scalars, visible_json, visible_text};
+pub use flatten::{Scalar, flatten, visible_json, visible_text};
 pub use nearest::nearest;
+pub use place::{Place, shown_pointer};
 pub use segment::read_key;
+pub use units::{Unit, UnitContent, VisitUnit, decoded, record_values, value_from};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +53,7 @@ pub enum View {
     Jq(String),
     /// The rows of a query over the table `t` of the records.
     Sql(String),
-    /// Lines or records that a regular expression matches.
+    /// Everything that a regular expression matches: records, values and lines.
     Grep {
         /// The expression.
         pattern: String,

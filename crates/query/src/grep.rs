@@ -1,128 +1,116 @@
-//! The view `grep`: lines or records that a regular expression matches.
+//! The view `grep`: everything in a result that a regular expression matches.
 //!
-//! In records the decoded values are searched, so that an expression never has to know about JSON escapes. A small
-//! record is shown whole; of a large one the matching values are shown with the path that leads to them. An expression
-//! without capitals also matches capitals.
+//! Everything is searched: the records of the main list, every other key and value, the lines of the text, and what stands
+//! beside the text, such as a `structuredContent` that differs from it. Strings are decoded, so an expression never has to
+//! know about JSON escapes. A match inside a record or a value is shown with its path, any other with its line; each is
+//! counted once, in the order of the text. An expression without capitals also matches capitals.
 
-use std::collections::VecDeque;
+mod expression;
+mod line_search;
+mod shown;
+
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use regex::{Regex, RegexBuilder};
 use tidegate_core::view::{
-    Dataset, EngineOutput, RecordText, ResultWindow, Total, ViewError, scalars, visible_text,
+    Dataset, EngineOutput, RecordText, ResultWindow, Total, Unit, UnitContent, ViewError, record_values,
+    shown_pointer,
 };
 
+use crate::Host;
 use crate::limits::Limits;
+use expression::Expression;
+use line_search::LineSearch;
+use shown::{piece, shown_record};
 
-/// The most bytes of a compiled expression.
-const MAX_COMPILED_BYTES: usize = 4 << 20;
-/// The most bytes of a record that is shown whole.
-const MAX_WHOLE_RECORD_BYTES: usize = 700;
-/// Bytes shown before a match in a long text; twice as many are shown after it.
-const CONTEXT_BYTES: usize = 120;
-/// The most matching values shown of a large record.
-const MAX_SHOWN_VALUES: usize = 6;
-/// Lines or records between checks of the time.
-const ITEMS_PER_CHECK: u64 = 256;
+/// Units between checks of the time.
+const UNITS_PER_CHECK: u64 = 256;
+/// The most records that come first because a whole value matches.
+const MAX_EXACT: usize = 40;
 
-pub(crate) fn run(
-    limits: &Limits,
-    data: &Dataset<'_>,
-    pattern: &str,
-    context: u64,
-    window: ResultWindow,
-) -> Result<EngineOutput, ViewError> {
-    let regex = compile(pattern)?;
-    let mut search = Search::new(limits, window);
-    if data.is_records() {
-        data.records(0, usize::MAX, &mut |record| search.record(&regex, data, &record))?;
-    } else {
-        let mut around = LineContext::new(context);
-        data.lines(1, &mut |line| search.line(&regex, line.number, line.text, &mut around))?;
-        search.end_lines(&mut around);
+/// An expression with everything its answer depends on.
+pub(crate) struct Asked<'a> {
+    pub(crate) limits: &'a Limits,
+    pub(crate) data: &'a Dataset<'a>,
+    pub(crate) pattern: &'a str,
+    /// Lines shown before and after a matching line.
+    pub(crate) context: u64,
+    pub(crate) window: ResultWindow,
+    pub(crate) host: Host,
+}
+
+pub(crate) fn run(asked: &Asked<'_>, loaded: &mut dyn FnMut()) -> Result<EngineOutput, ViewError> {
+    let data = asked.data;
+    let text = data.decoded_text()?;
+    let expression = Expression::new(asked.pattern, &text, asked.host)?;
+    loaded();
+    let mut search = Search::new(asked, &expression, &text);
+    data.units(&text, &mut |unit| search.unit(unit))?;
+    let mut left_out = 0;
+    if search.lines_before(u64::MAX).is_continue() && search.stopped.is_none() {
+        left_out = data.units_beside(&mut |unit| search.unit(unit))?;
     }
-    Ok(search.found(data))
+    Ok(search.found(data.line_count()?, left_out))
 }
 
-fn compile(pattern: &str) -> Result<Regex, ViewError> {
-    let any_case = !pattern.chars().any(char::is_uppercase);
-    let built = RegexBuilder::new(pattern)
-        .case_insensitive(any_case)
-        .size_limit(MAX_COMPILED_BYTES)
-        .dfa_size_limit(MAX_COMPILED_BYTES)
-        .build();
-    built.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => ViewError::Engine(
-            "the expression is too large; use smaller repetitions or a plainer expression".into(),
-        ),
-        error => {
-            let text = error.to_string();
-            let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            ViewError::Engine(format!(
-                "{pattern:?} is not a regular expression: {reason}; to look for it as it stands, write {:?}",
-                regex::escape(pattern)
-            ))
-        }
-    })
-}
-
-/// The context of matching lines: lines before a match that may still be shown, and lines after it that are.
-struct LineContext {
+/// Numbers of records, of other values, and of lines.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    records: u64,
+    values: u64,
     lines: u64,
-    before: VecDeque<String>,
-    after_left: u64,
-    /// The match whose lines are being collected, and how many matches came before it.
-    open: Option<(String, u64)>,
 }
 
-impl LineContext {
-    fn new(lines: u64) -> Self {
-        Self { lines, before: VecDeque::new(), after_left: 0, open: None }
-    }
-}
-
-struct Search<'l> {
-    limits: &'l Limits,
+struct Search<'s> {
+    limits: &'s Limits,
     window: ResultWindow,
+    expression: &'s Expression,
+    lines: LineSearch<'s>,
     started: Instant,
-    seen: u64,
-    matches: u64,
+    seen: Counts,
+    hits: Counts,
+    /// Keys and values that match, several of which may be in one record.
+    matching_values: u64,
     /// Matches in order, from a little before the first wanted one.
     results: Vec<String>,
     bytes: usize,
     /// Records in which a whole value matches: they come first.
     exact: Vec<String>,
-    stopped: bool,
+    /// The limit that ended the search.
+    stopped: Option<String>,
 }
 
-/// The most records that come first because a whole value matches.
-const MAX_EXACT: usize = 40;
-
-impl<'l> Search<'l> {
-    fn new(limits: &'l Limits, window: ResultWindow) -> Self {
+impl<'s> Search<'s> {
+    fn new(asked: &Asked<'s>, expression: &'s Expression, text: &'s [u8]) -> Self {
         Self {
-            limits,
-            window,
+            limits: asked.limits,
+            window: asked.window,
+            expression,
+            lines: LineSearch::new(expression, text, asked.data.walked_range(), asked.context),
             started: Instant::now(),
-            seen: 0,
-            matches: 0,
+            seen: Counts::default(),
+            hits: Counts::default(),
+            matching_values: 0,
             results: Vec::new(),
             bytes: 0,
             exact: Vec::new(),
-            stopped: false,
+            stopped: None,
         }
     }
 
-    /// Counts an item, and breaks where a limit is reached.
+    fn hit_count(&self) -> u64 {
+        self.hits.records + self.hits.values + self.hits.lines
+    }
+
+    /// Breaks where a limit is reached.
     fn check_limits(&mut self) -> ControlFlow<()> {
-        self.seen += 1;
-        let over = self.seen.is_multiple_of(ITEMS_PER_CHECK) && self.started.elapsed() > self.limits.time;
-        if over || self.matches >= self.limits.rows {
-            self.stopped = true;
-            return ControlFlow::Break(());
+        let steps = self.seen.records + self.seen.values + self.hits.lines;
+        if steps.is_multiple_of(UNITS_PER_CHECK) && self.started.elapsed() > self.limits.time {
+            self.stopped = Some(self.limits.out_of_time("grep"));
+        } else if self.hit_count() >= self.limits.rows {
+            self.stopped = Some(self.limits.out_of_rows("grep"));
         }
-        ControlFlow::Continue(())
+        if self.stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Returns the first match, exact ones aside, that may be wanted.
@@ -130,109 +118,106 @@ impl<'l> Search<'l> {
         self.window.skip.saturating_sub(MAX_EXACT as u64)
     }
 
-    /// Returns whether a match after `before` others may be wanted.
-    fn wanted(&self, before: u64) -> bool {
-        before >= self.first() && self.bytes <= self.window.bytes
-    }
-
-    /// Keeps a match that has `before` others before it. Matches that may still be skipped do not count as bytes.
-    fn keep(&mut self, result: String, before: u64) {
+    /// Counts a match that is no exact one, and keeps it if it may be wanted.
+    fn keep(&mut self, before: u64, show: impl FnOnce(&mut Self) -> String) {
+        if before < self.first() || self.bytes > self.window.bytes {
+            return;
+        }
+        let result = show(self);
+        // Matches that may still be skipped do not count as bytes.
         if before >= self.window.skip {
             self.bytes += result.len();
         }
         self.results.push(result);
     }
 
-    fn record(&mut self, regex: &Regex, data: &Dataset<'_>, record: &RecordText<'_>) -> ControlFlow<()> {
-        self.check_limits()?;
-        let mut places: Vec<(String, String)> = Vec::new();
-        let mut is_exact = false;
-        scalars(record.json, &mut |path, text| {
-            if let Some(found) = regex.find(text) {
-                is_exact |= found.len() == text.len() && !text.is_empty();
-                places.push((path.to_owned(), text.to_owned()));
-            }
-        });
-        let by_key = record.key.and_then(|key| regex.find(key).map(|found| found.len() == key.len()));
-        is_exact |= by_key == Some(true);
-        if places.is_empty() && by_key.is_none() && !regex.is_match(record.json) {
-            return ControlFlow::Continue(());
-        }
-        let others = self.matches - self.exact.len() as u64;
-        self.matches += 1;
-        let first = is_exact && self.exact.len() < MAX_EXACT;
-        if first || self.wanted(others) {
-            let shown = shown_record(regex, data, record, &places);
-            if first {
-                self.exact.push(shown);
-            } else {
-                self.keep(shown, others);
-            }
-        }
-        ControlFlow::Continue(())
+    /// Returns how many matches that are no exact ones were found.
+    fn others(&self) -> u64 {
+        self.hit_count() - self.exact.len() as u64
     }
 
-    fn line(&mut self, regex: &Regex, number: u64, text: &str, around: &mut LineContext) -> ControlFlow<()> {
+    fn unit(&mut self, unit: &Unit<'_>) -> ControlFlow<()> {
         self.check_limits()?;
-        let Some(found) = regex.find(text) else {
-            self.pass(number, text, around);
-            return ControlFlow::Continue(());
+        self.lines_before(unit.range.start)?;
+        let found = match &unit.content {
+            UnitContent::Record(record) => self.record(unit, record),
+            UnitContent::Value { key, text } => self.value(unit, *key, *text),
         };
-        self.end_lines(around);
-        let before: Vec<String> = around.before.drain(..).collect();
-        self.matches += 1;
-        if self.wanted(self.matches - 1) {
-            let mut result = before;
-            result.push(format!("{number}: {}", piece(text, found.start(), found.end())));
-            around.open = Some((result.join("\n"), self.matches - 1));
-            around.after_left = around.lines;
+        if found {
+            // What matches in here is shown with it.
+            self.lines.skip_to(unit.range.end);
         }
         ControlFlow::Continue(())
     }
 
-    /// Handles a line without a match, which may be context of the match before it or after it.
-    fn pass(&mut self, number: u64, text: &str, around: &mut LineContext) {
-        if around.lines == 0 {
-            return self.end_lines(around);
+    /// Shows the matches before an offset that are in no unit that was shown.
+    fn lines_before(&mut self, offset: u64) -> ControlFlow<()> {
+        while self.lines.peek().is_some_and(|start| (start as u64) < offset) {
+            self.check_limits()?;
+            let before = self.others();
+            self.hits.lines += 1;
+            let found = self.lines.take();
+            self.keep(before, |search| search.lines.shown(&found));
         }
-        let line = format!("{number}- {}", piece(text, 0, 0));
-        if around.after_left > 0 {
-            around.after_left -= 1;
-            if let Some((open, _)) = &mut around.open {
-                open.push('\n');
-                open.push_str(&line);
+        ControlFlow::Continue(())
+    }
+
+    fn record(&mut self, unit: &Unit<'_>, record: &RecordText<'_>) -> bool {
+        self.seen.records += 1;
+        let (mut values, mut is_exact) = (0, false);
+        record_values(record.json, &mut |unit| {
+            if let UnitContent::Value { key, text } = &unit.content {
+                values += u64::from(key.is_some_and(|key| self.expression.is_match(key)));
+                if let Some((text, found)) = text.and_then(|text| Some((text, self.expression.find(text)?))) {
+                    is_exact |= found.len() == text.len() && !text.is_empty();
+                    values += 1;
+                }
             }
-            return;
+            ControlFlow::Continue(())
+        });
+        let by_key = record.key.and_then(|key| Some(self.expression.find(key)?.len() == key.len()));
+        is_exact |= by_key == Some(true);
+        if values == 0 && by_key.is_none() && !self.expression.is_match_as_written(record.json) {
+            return false;
         }
-        self.end_lines(around);
-        if around.before.len() as u64 == around.lines {
-            around.before.pop_front();
+        let before = self.others();
+        self.hits.records += 1;
+        self.matching_values += values.max(1);
+        if is_exact && self.exact.len() < MAX_EXACT {
+            self.exact.push(shown_record(self.expression, &unit.place, record, values));
+        } else {
+            self.keep(before, |search| shown_record(search.expression, &unit.place, record, values));
         }
-        around.before.push_back(line);
+        true
     }
 
-    fn end_lines(&mut self, around: &mut LineContext) {
-        if let Some((result, before)) = around.open.take() {
-            self.keep(result, before);
+    fn value(&mut self, unit: &Unit<'_>, key: Option<&str>, text: Option<&str>) -> bool {
+        self.seen.values += 1;
+        let by_key = key.is_some_and(|key| self.expression.is_match(key));
+        let found = text.and_then(|text| self.expression.find(text));
+        if !by_key && found.is_none() {
+            return false;
         }
-        around.after_left = 0;
+        let before = self.others();
+        self.hits.values += 1;
+        self.matching_values += u64::from(by_key) + u64::from(found.is_some());
+        self.keep(before, |_| {
+            let mark = if found.is_none() { " (key)" } else { "" };
+            let text = text.map(|text| format!(" {}", piece(text.as_bytes(), found.unwrap_or(0..0))));
+            format!("{}{mark}{}", shown_pointer(&unit.place.pointer()), text.unwrap_or_default())
+        });
+        true
     }
 
-    fn found(self, data: &Dataset<'_>) -> EngineOutput {
-        let unit = if data.is_records() { "records" } else { "lines" };
-        let mut notes = Vec::new();
-        if self.stopped {
-            notes.push(format!("{}.", self.limits.out_of_time("grep")));
-        } else if self.matches == 0 {
-            notes.push(format!("{} {unit} were searched.", self.seen));
-        }
-        if data.is_records() && self.matches > 0 {
-            notes.push("Each begins with its path.".into());
-        }
-        if !self.exact.is_empty() && !self.results.is_empty() {
-            notes.push("Those in which a value is just that come first.".into());
-        }
-        let total = if self.stopped { Total::AtLeast(self.matches) } else { Total::Exactly(self.matches) };
+    fn found(self, line_count: u64, base64_bytes: u64) -> EngineOutput {
+        let count = self.hit_count();
+        let total = if self.stopped.is_some() { Total::AtLeast(count) } else { Total::Exactly(count) };
+        let notes = self.notes(line_count, base64_bytes);
+        let what = match self.hits {
+            Counts { values: 0, lines: 0, records: 1.. } => "matching records",
+            Counts { values: 0, records: 0, lines: 1.. } => "matching lines",
+            _ => "matches",
+        };
         // The results begin at `first`, and the exact matches come before all of them.
         let passed = usize::try_from(self.window.skip).unwrap_or(usize::MAX);
         let begin = usize::try_from(self.first()).unwrap_or(usize::MAX);
@@ -242,113 +227,49 @@ impl<'l> Search<'l> {
             .into_iter()
             .skip(passed)
             .chain(self.results.into_iter().skip((passed.saturating_sub(exact)).saturating_sub(begin)));
-        EngineOutput {
-            header: None,
-            results: results.collect(),
-            total,
-            what: format!("matching {unit}"),
-            notes,
-        }
+        EngineOutput { header: None, results: results.collect(), total, what: what.into(), notes }
     }
-}
 
-/// Returns a matching record: whole if it is small, else what identifies it and the objects in it that match.
-fn shown_record(
-    regex: &Regex,
-    data: &Dataset<'_>,
-    record: &RecordText<'_>,
-    places: &[(String, String)],
-) -> String {
-    let pointer = data.pointer(record);
-    if record.json.len() <= MAX_WHOLE_RECORD_BYTES {
-        return format!("{pointer} {}", record.json);
-    }
-    let mut lines = vec![format!("{pointer} {}", identity(record, places))];
-    let mut shown: Vec<String> = Vec::new();
-    for (path, text) in places {
-        let parent = parent_of(path);
-        if shown.contains(&parent) {
-            continue;
-        }
-        if shown.len() == MAX_SHOWN_VALUES {
-            lines.push(format!("+{} more matching values", places.len() - MAX_SHOWN_VALUES));
-            break;
-        }
-        let place = format!("{pointer}{parent}");
-        let small = (!parent.is_empty())
-            .then(|| value_at(record.json, &parent))
-            .flatten()
-            .filter(|json| json.len() <= MAX_WHOLE_RECORD_BYTES / 2);
-        let name = path.rsplit('.').next().unwrap_or(path);
-        lines.push(match small {
-            Some(json) => format!("{place} {json}"),
-            None => {
-                let found = regex.find(text).map_or((0, 0), |found| (found.start(), found.end()));
-                format!("{place} {name}={}", piece(text, found.0, found.1))
+    fn notes(&self, line_count: u64, base64_bytes: u64) -> Vec<String> {
+        let mut notes = Vec::new();
+        let Counts { records, values, .. } = self.seen;
+        match &self.stopped {
+            Some(limit) => notes.push(format!(
+                "{limit}. The search got through {records} records and {values} other values, and not to the end."
+            )),
+            None if self.hit_count() == 0 => {
+                let rest = if base64_bytes == 0 { "; that is all of it" } else { "" };
+                let counts = match (records, values) {
+                    (0, 0) => counted(line_count, "line"),
+                    _ => format!(
+                        "{}, {}, {}",
+                        counted(records, "record"),
+                        counted(values, "other value"),
+                        counted(line_count, "line")
+                    ),
+                };
+                notes.push(format!("Searched: {counts}{rest}."));
             }
-        });
-        shown.push(parent);
+            None => {}
+        }
+        match (self.hits.records + self.hits.values > 0, self.hits.lines > 0) {
+            (true, true) => notes.push("Each begins with its path, or with the number of its line.".into()),
+            (true, false) => notes.push("Each begins with its path.".into()),
+            _ => {}
+        }
+        if self.matching_values > self.hits.records + self.hits.values {
+            notes.push(format!("{} keys and values match in all.", self.matching_values));
+        }
+        if !self.exact.is_empty() && !self.results.is_empty() {
+            notes.push("Those in which a value is just that come first.".into());
+        }
+        if base64_bytes > 0 {
+            notes.push(format!("{base64_bytes} bytes of base64 data were not searched."));
+        }
+        notes
     }
-    lines.join("\n")
 }
 
-/// Returns the first short values of a record, which identify it.
-fn identity(record: &RecordText<'_>, places: &[(String, String)]) -> String {
-    let mut names: Vec<String> =
-        record.key.map(|key| format!("key={}", visible_text(key))).into_iter().collect();
-    scalars(record.json, &mut |path, text| {
-        let top = !path.contains(['[', '.']);
-        if names.len() < 5 && top && text.len() <= 80 {
-            names.push(format!("{path}={}", visible_text(text)));
-        }
-    });
-    let size = record.json.len();
-    format!("({size} bytes, {} matching values) {}", places.len(), names.join(" | "))
-}
-
-/// Returns the JSON Pointer, from the record, of the object or list that holds a path.
-fn parent_of(path: &str) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut rest = path;
-    while !rest.is_empty() {
-        if let Some(index) = rest.strip_prefix('[') {
-            let (index, after) = index.split_once(']').unwrap_or((index, ""));
-            parts.push(index.to_owned());
-            rest = after;
-        } else if let Some(quoted) = rest.trim_start_matches('.').strip_prefix('"') {
-            let (key, after) = quoted.split_once('"').unwrap_or((quoted, ""));
-            parts.push(key.to_owned());
-            rest = after;
-        } else {
-            let part = rest.trim_start_matches('.');
-            let end = part.find(['.', '[']).unwrap_or(part.len());
-            parts.push(part[..end].to_owned());
-            rest = &part[end..];
-        }
-    }
-    parts.pop();
-    parts.iter().map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1"))).collect()
-}
-
-/// Returns the JSON at a pointer.
-fn value_at(json: &str, pointer: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(json).ok()?;
-    value.pointer(pointer).map(ToString::to_string)
-}
-
-/// Returns the part of a long text around a match, on one line.
-fn piece(text: &str, start: usize, end: usize) -> String {
-    let boundary = |at: usize, up: bool| -> usize {
-        let mut at = at.min(text.len());
-        while !text.is_char_boundary(at) {
-            at = if up { at + 1 } else { at - 1 };
-        }
-        at
-    };
-    let from = boundary(start.saturating_sub(CONTEXT_BYTES), false);
-    let to = boundary(end.max(start) + CONTEXT_BYTES * 2, true);
-    let head = if from > 0 { "…" } else { "" };
-    let tail =
-        if to < text.len() { format!("… ({} characters)", text.chars().count()) } else { String::new() };
-    format!("{head}{}{tail}", visible_text(&text[from..to]).replace('\n', "\\n"))
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,42 +1,81 @@
 //! The engines behind the `jq`, `sql` and `grep` views, each under limits of time, memory and rows.
 //!
-//! jq runs in a separate process with an empty environment and a memory limit, which is killed when its time is over: a
-//! jq program can loop or allocate without end, and nothing inside the process can stop it. SQL runs in a read-only
-//! in-memory database and is interrupted when its time is over. A regular expression takes time linear in the text.
+//! A program runs in a separate process with an empty environment and a memory limit, which is killed when its time is
+//! over: jq can loop or allocate without end, one function of SQL can build gigabytes, and nothing inside the process can
+//! stop them. Where that process cannot be started, jq is refused; SQL and grep run in the caller's process under smaller
+//! limits, which the engines themselves keep.
 
+mod engine;
 mod grep;
 mod hint;
 mod jq;
 mod limits;
+mod memory;
+mod order;
+mod remote;
+mod slots;
 mod sql;
 pub mod worker;
 
 pub use limits::Limits;
 pub use worker::Worker;
 
+use order::{Order, Program};
+use remote::RemoteError;
+use slots::Slots;
 use tidegate_core::view::{Dataset, EngineOutput, Engines, ResultWindow, ViewError};
 
-/// The engines.
+/// The process in which an engine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// A process of its own, which can be killed and limited as a whole.
+    Worker,
+    /// The caller's process, which holds other things too.
+    Caller,
+}
+
+/// The engines. Clones share a few slots: programs beyond them wait for each other.
 #[derive(Debug, Clone)]
 pub struct Queries {
     limits: Limits,
     worker: Worker,
+    slots: Slots,
 }
 
 impl Queries {
-    /// Returns the engines; `worker` says how to start the process that runs jq.
+    /// Returns the engines; `worker` says how to start the process that runs a program.
     pub fn new(limits: Limits, worker: Worker) -> Self {
-        Self { limits, worker }
+        Self { limits, worker, slots: Slots::default() }
+    }
+
+    fn run(
+        &self,
+        data: &Dataset<'_>,
+        program: Program,
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
+        let order = Order { program, window, limits: self.limits };
+        let _slot = self.slots.take();
+        match remote::run(&self.worker, &order, data) {
+            Ok(found) => Ok(found),
+            Err(RemoteError::Query(error)) => Err(error),
+            Err(RemoteError::NotStarted(error)) => match order.program {
+                Program::Jq(_) => Err(ViewError::Engine(format!(
+                    "jq is run by the program tidegate, which could not be started: {error}. Use path, fields, sql or grep"
+                ))),
+                Program::Sql(_) | Program::Grep { .. } => engine::run(&order, data, Host::Caller, &mut || {}),
+            },
+        }
     }
 }
 
 impl Engines for Queries {
     fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
-        jq::run(&self.worker, &self.limits, data, program, window)
+        self.run(data, Program::Jq(program.to_owned()), window)
     }
 
     fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
-        sql::run(&self.limits, data, query, window)
+        self.run(data, Program::Sql(query.to_owned()), window)
     }
 
     fn grep(
@@ -46,6 +85,6 @@ impl Engines for Queries {
         context: u64,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError> {
-        grep::run(&self.limits, data, pattern, context, window)
+        self.run(data, Program::Grep { pattern: pattern.to_owned(), context }, window)
     }
 }

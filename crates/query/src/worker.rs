@@ -1,17 +1,18 @@
-//! The worker process, which runs one jq program and exits.
+//! The worker process, which runs one program and exits.
 //!
-//! Its stdin is one line of JSON, the `Order`, followed by the data. On its stdout a line `l` says that the data is
-//! loaded, a line `r...` is a result, and a line `o...` is the `Outcome`. It limits its own memory; the caller limits its
-//! time.
+//! Its stdin is one line of JSON, the `Header`, followed by the outline and the result. On its stdout a line `l` says that
+//! the data is loaded, and a line `o...` is the `Outcome`. It limits its own memory, writes no files and gives way to other
+//! processes; the caller limits its time.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 use std::process::Command;
 
-use jaq_core::load::{Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
-use jaq_json::Val;
-use serde::{Deserialize, Serialize};
+use tidegate_core::outline::Outline;
+use tidegate_core::view::Dataset;
+
+use crate::order::{Header, Order, Outcome};
+use crate::{Host, engine};
 
 /// The hidden subcommand under which a program that offers itself as a worker is started.
 pub const SUBCOMMAND: &str = "__query-worker";
@@ -44,29 +45,6 @@ impl Worker {
     }
 }
 
-/// What the worker is to run.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
-    pub(crate) program: String,
-    /// Results to skip.
-    pub(crate) skip: u64,
-    /// Bytes of results after which they are only counted.
-    pub(crate) bytes: usize,
-    /// Results after which counting stops.
-    pub(crate) rows: u64,
-    pub(crate) memory_bytes: u64,
-}
-
-/// How the program ended.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Outcome {
-    /// How many results there were.
-    pub(crate) total: u64,
-    /// Whether these are all of them.
-    pub(crate) complete: bool,
-    pub(crate) error: Option<String>,
-}
-
 /// Runs one order from stdin, and returns whether that succeeded.
 pub fn main() -> bool {
     let outcome = serve(&mut io::stdin().lock(), &mut io::stdout().lock());
@@ -76,100 +54,42 @@ pub fn main() -> bool {
 fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
     let mut header = String::new();
     input.read_line(&mut header)?;
-    let order: Order = serde_json::from_str(&header)?;
-    limit_memory(order.memory_bytes);
-    let mut json = Vec::new();
-    input.read_to_end(&mut json)?;
-    let value = jaq_json::read::parse_single(&json);
-    drop(json);
-    let mut output = io::BufWriter::new(output);
-    writeln!(output, "l")?;
-    output.flush()?;
-    let outcome = match value {
-        Ok(value) => run(&order, value, &mut output)?,
-        Err(error) => {
-            Outcome { error: Some(format!("the data cannot be read as JSON: {error}")), ..Outcome::default() }
-        }
-    };
+    let header: Header<Order> = serde_json::from_str(&header)?;
+    restrict(header.order.limits.memory_bytes);
+    let outline = read_exactly(input, header.outline_bytes)?;
+    let source = read_exactly(input, header.source_bytes)?;
+    let outline = Outline::from_bytes(&outline)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the outline is of another version"))?;
+    let data = Dataset::new(&source, &outline);
+    let mut failed = None;
+    let mut loaded = || failed = writeln!(output, "l").and_then(|()| output.flush()).err();
+    let outcome = Outcome::from(engine::run(&header.order, &data, Host::Worker, &mut loaded));
+    if let Some(error) = failed {
+        return Err(error);
+    }
     writeln!(output, "o{}", serde_json::to_string(&outcome)?)?;
     output.flush()
 }
 
-#[cfg(unix)]
-fn limit_memory(bytes: u64) {
-    use rustix::process::{Resource, Rlimit, setrlimit};
-    // Where the system sets no limit, the time limit remains.
-    let _ = setrlimit(Resource::As, Rlimit { current: Some(bytes), maximum: Some(bytes) });
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+fn read_exactly(input: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    input.take(length).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
+
+/// Limits memory, forbids files, and gives way to other processes. Where the system refuses, the time limit remains.
+#[cfg(unix)]
+fn restrict(memory_bytes: u64) {
+    use rustix::process::{Resource, Rlimit, nice, setrlimit};
+    for (resource, most) in [(Resource::As, memory_bytes), (Resource::Core, 0), (Resource::Fsize, 0)] {
+        let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    }
+    let _ = nice(WORKER_NICENESS);
+}
+
+/// By how much the worker is nicer than the caller, whose results must not wait for queries.
+#[cfg(unix)]
+const WORKER_NICENESS: i32 = 10;
 
 #[cfg(not(unix))]
-fn limit_memory(_: u64) {}
-
-fn run(order: &Order, value: Val, output: &mut impl Write) -> io::Result<Outcome> {
-    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-    let (loader, arena) = (Loader::new(definitions), Arena::default());
-    let failed = |error: String| Ok(Outcome { error: Some(error), ..Outcome::default() });
-    let modules = match loader.load(&arena, File { code: order.program.as_str(), path: () }) {
-        Ok(modules) => modules,
-        Err(errors) => return failed(load_message(&errors)),
-    };
-    let filter = match Compiler::default().with_funs(functions).compile(modules) {
-        Ok(filter) => filter,
-        Err(errors) => return failed(compile_message(&errors)),
-    };
-    let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
-    let (mut outcome, mut bytes) = (Outcome { complete: true, ..Outcome::default() }, 0);
-    for result in filter.id.run((context, value)).map(unwrap_valr) {
-        let value = match result {
-            Ok(value) => value,
-            Err(error) => {
-                outcome.error = Some(error.to_string());
-                break;
-            }
-        };
-        outcome.total += 1;
-        if outcome.total > order.skip && bytes <= order.bytes {
-            let text = value.to_string();
-            bytes += text.len();
-            writeln!(output, "r{text}")?;
-        }
-        if outcome.total >= order.rows {
-            outcome.complete = false;
-            break;
-        }
-    }
-    Ok(outcome)
-}
-
-fn load_message(errors: &jaq_core::load::Errors<&str, ()>) -> String {
-    use jaq_core::load::Error;
-    let first = errors.iter().map(|(_, error)| match error {
-        Error::Io(errors) => errors.first().map(|(_, error)| error.clone()).unwrap_or_default(),
-        Error::Lex(errors) => {
-            errors.first().map_or_else(String::new, |(expected, at)| near(expected.as_str(), at))
-        }
-        Error::Parse(errors) => {
-            errors.first().map_or_else(String::new, |(expected, at)| near(expected.as_str(), at))
-        }
-    });
-    first.collect::<Vec<_>>().join("; ")
-}
-
-fn near(expected: &str, at: &str) -> String {
-    let rest: String = at.chars().take(30).collect();
-    if rest.is_empty() {
-        format!("{expected} expected at the end")
-    } else {
-        format!("{expected} expected at {rest:?}")
-    }
-}
-
-fn compile_message(errors: &jaq_core::compile::Errors<&str, ()>) -> String {
-    let undefined = errors.iter().flat_map(|(_, errors)| errors.iter());
-    undefined
-        .map(|(name, kind)| format!("{} {name:?} is not defined", kind.as_str()))
-        .collect::<Vec<_>>()
-        .join("; ")
-}
+fn restrict(_: u64) {}

@@ -219,6 +219,26 @@ fn proxies_share_a_store() {
 }
 
 #[test]
+fn results_do_not_wait_for_slow_queries() {
+    let place = Place::new();
+    let mut session = place.start(&[]);
+    let id = session.keep_rows(200);
+    let slow = "with recursive r(n) as (select 1 union all select n + 1 from r) select max(n) from r";
+    let call = |tool: &str, arguments: Value| json!({"name": tool, "arguments": arguments});
+    let queries: Vec<u64> = (0..4)
+        .map(|_| session.ask("tools/call", call("result_query", json!({"id": id, "sql": slow}))))
+        .collect();
+    let results: Vec<u64> =
+        (0..3).map(|_| session.ask("tools/call", call("rows", json!({"n": 400})))).collect();
+    let answered: Vec<u64> = (0..7).map(|_| session.message()["id"].as_u64().unwrap()).collect();
+    let position = |id: &u64| answered.iter().position(|answered| answered == id).unwrap();
+    // Two queries run at once, so the last one ends long after the results.
+    let last_query = queries.iter().map(position).max().unwrap();
+    assert_eq!(last_query, 6, "{answered:?}");
+    assert!(results.iter().map(position).max().unwrap() < 5, "{answered:?}");
+}
+
+#[test]
 fn a_program_gets_the_result_whole() {
     let place = Place::new();
     let mut session = Session::start(&place.home(), &[]).greeted("codex-mcp-client");

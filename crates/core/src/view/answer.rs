@@ -180,13 +180,19 @@ impl ViewRequest<'_> {
     /// Writes the results of an engine, as many as fit.
     fn found(&self, found: &EngineOutput, writer: &mut SectionWriter<'_>) -> Result<Part, ViewError> {
         let (skip, name) = (self.query.position, self.query.view.name());
-        if let Some(header) = found.header.as_ref().filter(|_| !found.results.is_empty()) {
-            writer.push(0, header.clone());
+        let mut notes = found.notes.clone();
+        if let Some(header) = found.header.as_ref().filter(|_| !found.results.is_empty())
+            && !writer.push(0, header.clone())
+        {
+            notes.push("There is no room for the names of the columns.".into());
         }
         let mut shown = 0;
         for result in &found.results {
             let cut = shown == 0 && !writer.fits(result);
             if cut {
+                notes.push(
+                    "It is cut, since it is longer than the answer may be; ask for a part of it.".into(),
+                );
                 if texts::push_cut(writer, result) == 0 {
                     return Err(no_room());
                 }
@@ -204,12 +210,13 @@ impl ViewRequest<'_> {
         };
         let what = match (shown, found.total) {
             (0, Total::Exactly(0)) => format!("{name} found no {}", found.what),
+            (0, Total::AtLeast(0)) => format!("{name} found no {} before it was stopped", found.what),
             _ => {
                 format!("{name} {} {}-{} of {total}", found.what, (skip + 1).min(skip + shown), skip + shown)
             }
         };
         let next = (more && shown > 0).then(|| self.query.at(skip + shown));
-        Ok(Part { what, shown, of, next, notes: found.notes.clone() })
+        Ok(Part { what, shown, of, next, notes })
     }
 
     /// Writes all of the text if it fits, else its first page.

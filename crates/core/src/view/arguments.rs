@@ -30,8 +30,8 @@ pub struct Arguments {
     pub mode: Option<String>,
 }
 
-/// The most bytes of a program or expression.
-const MAX_PROGRAM_BYTES: usize = 2000;
+/// The most bytes of a program, an expression or a path.
+const MAX_PROGRAM_BYTES: usize = 4096;
 /// The most records on one page.
 const MAX_PAGE_SIZE: u64 = 1000;
 /// The most lines around a match.
@@ -196,6 +196,6 @@ mod tests {
         assert!(query(|a| a.mode = Some("all".into())).unwrap_err().contains("\"summary\" or \"full\""));
         assert!(query(|a| a.context = Some(2)).unwrap_err().contains("goes with grep"));
         assert!(query(|a| a.fields = Some(vec![])).unwrap_err().contains("fields is empty"));
-        assert!(query(|a| a.jq = Some("x".repeat(3000))).unwrap_err().contains("at most 2000"));
+        assert!(query(|a| a.jq = Some("x".repeat(5000))).unwrap_err().contains("at most 4096"));
     }
 }

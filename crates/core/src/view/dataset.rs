@@ -51,6 +51,25 @@ impl<'a> Dataset<'a> {
         Self { source, outline, text }
     }
 
+    /// Returns the bytes of the result.
+    pub fn source(&self) -> &'a dyn Source {
+        self.source
+    }
+
+    /// Returns the outline of the result.
+    pub fn outline(&self) -> &'a Outline {
+        self.outline
+    }
+
+    /// Returns the whole decoded text.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn decoded_text(&self) -> io::Result<Vec<u8>> {
+        self.text.to_bytes()
+    }
+
     /// Returns what the text was recognised as.
     pub fn kind(&self) -> &str {
         self.outline.kind()
@@ -159,12 +178,6 @@ impl<'a> Dataset<'a> {
             notation,
             Some(Notation::Table(_) | Notation::Pattern(Pattern::Fields(_) | Pattern::Blocks(_)))
         )
-    }
-
-    /// Returns the paths of the fields whose numbers are texts, because different texts among them would be the same
-    /// number.
-    pub fn text_fields(&self) -> &[String] {
-        self.outline.data.as_ref().map_or(&[], |data| &data.text_fields)
     }
 
     /// Returns the JSON Pointer of a record, by its key or its number.
@@ -287,16 +300,41 @@ impl<'a> Dataset<'a> {
     }
 
     fn lines_to_json(&self) -> io::Result<Vec<u8>> {
+        let text = self.text.to_bytes()?;
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
         let mut out = String::from("[");
-        self.lines(1, &mut |line| {
+        let lines = text.split(|byte| *byte == b'\n').filter(|_| !text.is_empty());
+        for line in lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)) {
             if out.len() > 1 {
                 out.push(',');
             }
-            crate::json::string::write(line.text, &mut out);
-            ControlFlow::Continue(())
-        })?;
+            crate::json::string::write(&String::from_utf8_lossy(line), &mut out);
+        }
         out.push(']');
         Ok(out.into_bytes())
+    }
+
+    /// Returns what [`to_json`](Self::to_json) reads, in words; `None` where that is simply all of the text.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn json_subject(&self) -> io::Result<Option<String>> {
+        let Some(data) = &self.outline.data else {
+            return Ok(Some(format!("the list of the {} lines of the text", self.line_count()?)));
+        };
+        let is_surrounded = self.is_surrounded()?;
+        Ok(match &data.notation {
+            Notation::Json(_) if is_surrounded => Some(format!(
+                "the JSON in bytes {} to {} of the text, without the text around it",
+                data.start, data.end
+            )),
+            Notation::Json(_) => None,
+            _ if is_surrounded || self.outline.parts.len() > 1 => {
+                Some(format!("the list of the {} records, without the text around them", self.record_count()))
+            }
+            _ => None,
+        })
     }
 }
 

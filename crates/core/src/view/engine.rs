@@ -2,11 +2,13 @@
 //!
 //! The engines are in a crate of their own, under limits of time, memory and rows. An engine runs once for each query.
 
+use serde::{Deserialize, Serialize};
+
 use super::dataset::Dataset;
 use super::error::ViewError;
 
 /// The results that are wanted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct ResultWindow {
     /// Results to skip.
     pub skip: u64,
@@ -15,7 +17,7 @@ pub struct ResultWindow {
 }
 
 /// How many results a query has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Total {
     /// Exactly this many.
     Exactly(u64),
@@ -24,11 +26,12 @@ pub enum Total {
 }
 
 /// What an engine found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineOutput {
     /// A line above the results, such as the names of columns.
     pub header: Option<String>,
-    /// The results after the skipped ones, each of one or a few lines.
+    /// The results after the skipped ones, each of one or a few lines; of one that is longer than the window the
+    /// beginning.
     pub results: Vec<String>,
     /// How many results there are.
     pub total: Total,
@@ -54,7 +57,7 @@ pub trait Engines {
     /// A query that is wrong, would write, or reaches a limit.
     fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError>;
 
-    /// Finds lines or records that a regular expression matches.
+    /// Finds what a regular expression matches, anywhere in the result.
     ///
     /// # Errors
     ///

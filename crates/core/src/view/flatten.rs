@@ -1,6 +1,5 @@
-//! A record as a flat list of its scalars with their paths: the columns of a table, and the values that grep searches.
+//! A record as a flat list of its members with their paths: the columns of a table.
 
-use crate::json::value::read_text;
 use crate::json::{Dialect, Event, ScanError, Scanner, compact, string};
 use crate::source::Span;
 use crate::text::Text;
@@ -27,11 +26,6 @@ pub enum Scalar<'s> {
 /// Broken JSON is visited up to the break.
 pub fn flatten(json: &str, depth: usize, visit: &mut dyn FnMut(&str, Scalar<'_>)) {
     walk(json, "", depth, visit).unwrap_or_default();
-}
-
-/// Calls `visit` for every scalar of a record with its path, also for those in lists: `labels[0]`.
-pub fn scalars(json: &str, visit: &mut dyn FnMut(&str, &str)) {
-    each_scalar(json, visit).unwrap_or_default();
 }
 
 /// Returns JSON with hidden characters written as escapes; everything else stays as it is.
@@ -72,7 +66,7 @@ fn walk(
     }
     loop {
         let name = match scanner.next()? {
-            Event::Key(token) => visible::key(&read_text(&token, 4096).text),
+            Event::Key(token) => column_key(&string::decode_text(token.raw)),
             _ => return Ok(()),
         };
         let path = if at_top { name } else { format!("{path}.{name}") };
@@ -100,53 +94,15 @@ fn visit_value(path: &str, json: &str, visit: &mut dyn FnMut(&str, Scalar<'_>)) 
     Ok(())
 }
 
-fn each_scalar(json: &str, visit: &mut dyn FnMut(&str, &str)) -> Result<(), ScanError> {
-    let source = json.as_bytes();
-    let text = Text::plain(&source, Span::whole(&source));
-    let mut scanner = Scanner::new(&text, Dialect::Json);
-    scanner.keep_strings(usize::MAX);
-    // One entry per open container: the length of its path, and the next position of a list.
-    let mut open: Vec<(usize, Option<u64>)> = Vec::new();
-    let mut path = String::new();
-    loop {
-        // The path of a list element is known before its value is.
-        let event = scanner.next()?;
-        if let (Some((length, Some(position))), true) = (open.last_mut(), is_value(&event)) {
-            path.truncate(*length);
-            path.push_str(&format!("[{position}]"));
-            *position += 1;
-        }
-        match event {
-            Event::StartObject => open.push((path.len(), None)),
-            Event::StartArray => open.push((path.len(), Some(0))),
-            Event::EndObject | Event::EndArray => {
-                open.pop();
-                if open.is_empty() {
-                    return Ok(());
-                }
-            }
-            Event::Key(token) => {
-                let length = open.last().map_or(0, |(length, _)| *length);
-                path.truncate(length);
-                if length > 0 {
-                    path.push('.');
-                }
-                path.push_str(&visible::key(&read_text(&token, 4096).text));
-            }
-            Event::String(token) => visit(&path, &string::decode_text(token.raw)),
-            Event::Number(raw) => visit(&path, &String::from_utf8_lossy(raw)),
-            Event::Bool(value) => visit(&path, if value { "true" } else { "false" }),
-            Event::Null => {}
-            Event::End => return Ok(()),
-        }
-        if open.is_empty() {
-            return Ok(());
-        }
+/// Returns a key as it is written in the path of a column: different keys are written differently.
+fn column_key(key: &str) -> String {
+    let special = |c: char| matches!(c, '.' | '[' | ']' | '"' | '*' | '\\' | ',' | '|' | '\n' | '\r' | '\t');
+    if !key.is_empty() && !key.chars().any(|c| special(c) || visible::is_hidden(c)) {
+        return key.to_owned();
     }
-}
-
-fn is_value(event: &Event<'_>) -> bool {
-    !matches!(event, Event::Key(_) | Event::EndObject | Event::EndArray | Event::End)
+    let mut out = String::with_capacity(key.len() + 2);
+    string::write_visible(key, &mut out);
+    out
 }
 
 #[cfg(test)]
@@ -176,10 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn every_scalar_with_its_place() {
-        let mut found = Vec::new();
-        let json = r#"{"a":[1,{"b":"x"},[true]],"c":{"d":"y"}}"#;
-        scalars(json, &mut |path, text| found.push(format!("{path}={text}")));
-        assert_eq!(found, ["a[0]=1", "a[1].b=x", "a[2][0]=true", "c.d=y"]);
+    fn different_keys_have_different_paths() {
+        let long = "k".repeat(5000);
+        let json =
+            format!(r#"{{"a\nb":1,"a\tb":2,"{long}1":3,"{long}2":4,"":5,"a\\u202eb":6,"a\u202eb":7}}"#);
+        let mut paths = std::collections::BTreeSet::new();
+        flatten(&json, 1, &mut |path, _| assert!(paths.insert(path.to_owned()), "{path}"));
+        assert_eq!(paths.len(), 7);
     }
 }

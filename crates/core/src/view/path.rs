@@ -1,5 +1,7 @@
 //! The value at a path: a JSON Pointer (`/features/3/id`) or a simple JSONPath (`$.features[3].id`, `items[*].name`).
 //!
+//! A path that begins with `//` begins at the whole result: `//structuredContent/id`.
+//!
 //! A value that fits is shown whole. A larger object or list is shown with one member per line, large members by their
 //! size, so that the reader knows the next path; a long string is shown in pieces.
 
@@ -25,6 +27,12 @@ pub(crate) fn view(
     path: &str,
     writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
+    if let Some(in_result) = path.trim_start().strip_prefix("//") {
+        let segments = parse(&format!("/{in_result}"))?;
+        let text = Text::plain(dataset.source, Span::whole(dataset.source));
+        let walker = Walker { text: &text, dialect: Dialect::Json, dataset, jump: false };
+        return walker.view(query, path, &segments, 0, writer);
+    }
     let segments = parse(path)?;
     let Some(data) = dataset.outline.data.as_ref() else {
         let kind = dataset.kind();
@@ -52,6 +60,8 @@ pub(crate) fn view(
 const MAX_JSON_BYTES: usize = 64 * 1024 * 1024;
 /// The most bytes of a member that is shown whole among others.
 const MAX_MEMBER_BYTES: usize = 240;
+/// The most segments of a path that stand for all members.
+const MAX_ANY_SEGMENTS: usize = 8;
 /// The most keys named where a path leads nowhere.
 const MAX_NAMED_KEYS: usize = 40;
 
@@ -72,6 +82,10 @@ impl Walker<'_> {
         start: u64,
         writer: &mut SectionWriter<'_>,
     ) -> Result<Part, ViewError> {
+        // Every `*` reads what is below it once more.
+        if segments.iter().filter(|segment| **segment == Segment::Any).count() > MAX_ANY_SEGMENTS {
+            return Err(ViewError::bad(format!("a path can have at most {MAX_ANY_SEGMENTS} `*`; use jq")));
+        }
         if let Some(at) = segments.iter().position(|segment| *segment == Segment::Any) {
             return self.each(query, path, segments, at, start, writer);
         }

@@ -16,7 +16,8 @@ pub(crate) enum Segment {
 /// Reads a path.
 pub(crate) fn parse(path: &str) -> Result<Vec<Segment>, ViewError> {
     let trimmed = path.trim();
-    if let Some(pointer) = trimmed.strip_prefix('/') {
+    // A key may end with a space.
+    if let Some(pointer) = path.trim_start().strip_prefix('/') {
         let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
         let parts = pointer.split('/').filter(|_| !pointer.is_empty());
         return Ok(parts.map(|part| Segment::Key(unescaped(part))).collect());
@@ -118,6 +119,7 @@ mod tests {
         assert_eq!(keys("$.a.b[3]['x y'].c"), ["a", "b", "3", "x y", "c"]);
         assert_eq!(keys("a[*].\"b.c\""), ["a", "*", "b.c"]);
         assert_eq!(keys(".items[].name"), ["items", "*", "name"]);
+        assert_eq!(keys("/a /b "), ["a ", "b "]);
         assert!(keys("/").is_empty() && keys("$").is_empty());
         assert_eq!(keys("$defs.x"), ["$defs", "x"]);
         assert!(keys("").is_empty() && keys(".").is_empty());

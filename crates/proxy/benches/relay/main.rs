@@ -15,6 +15,7 @@
 mod client;
 mod memory;
 mod paths;
+mod queries;
 mod report;
 mod server;
 mod turns;
@@ -36,7 +37,7 @@ fn main() {
     }
 }
 
-/// Measures what the arguments name, `stdio`, `http` or `memory`, or everything; `flight` is a part of `stdio`.
+/// Measures what the arguments name, `stdio`, `http`, `queries` or `memory`, or everything; `flight` is a part of `stdio`.
 fn compare(arguments: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let programs = Programs { this: this(), tidegate: tidegate(), folder: folder.path().to_owned() };
@@ -60,6 +61,9 @@ fn compare(arguments: &[String]) {
         let times = SIZES.each_ref().map(|size| in_turns("HTTP", size, &mut paths));
         let rates = in_flight("HTTP", &mut paths);
         report::table("HTTP", &paths, &times, &rates, paths::DIRECT);
+    }
+    if is_wanted("queries") {
+        queries::table(&programs);
     }
     if is_wanted("memory") {
         memory::table(&programs);

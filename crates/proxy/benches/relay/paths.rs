@@ -90,9 +90,14 @@ impl Programs {
         command
     }
 
-    /// Returns `tidegate run` in front of the server, over stdio.
+    /// Returns the command for `tidegate run` in front of the server, over stdio.
+    pub(crate) fn run_command(&self) -> Command {
+        self.tidegate(&["--", &self.this, "serve-stdio"])
+    }
+
+    /// Starts `tidegate run` in front of the server, over stdio.
     pub(crate) fn run(&self) -> Path {
-        let command = self.tidegate(&["--", &self.this, "serve-stdio"]);
+        let command = self.run_command();
         lines("tidegate run: passes at 1 KB, above shaped and stored", true, command)
     }
 }

@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use tidegate_gate::{RpcError, error_response};
+use tokio::sync::Semaphore;
 
 use super::body::{Body, full};
 use super::modern;
@@ -22,6 +23,8 @@ use crate::spool::{Limits, Message, MessageBuffer, Received};
 pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
 /// Messages above this size are handled on a blocking thread, not on the one that forwards messages.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
+/// How many clients' local requests are answered at once.
+static LOCAL_ANSWERS: Semaphore = Semaphore::const_new(4);
 
 /// A refusal, as the response to send.
 pub(super) type Refusal = Box<Response<Body>>;
@@ -146,6 +149,8 @@ pub(super) async fn answer(
     is_modern: bool,
 ) -> Response<Body> {
     let link = Arc::clone(link);
+    // Slow queries wait for each other here, so that the blocking threads stay free for results.
+    let _permit = LOCAL_ANSWERS.acquire().await;
     let work = move || requests.iter().map(|request| link.local_answer(request)).collect::<Vec<_>>();
     let answers = run_blocking(work).await.unwrap_or_default();
     let status = match answers.as_slice() {

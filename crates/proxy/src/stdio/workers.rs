@@ -1,5 +1,8 @@
-//! Threads that work beside the stream of messages: they answer local requests, shape results, and write responses to
-//! requests that timed out.
+//! Threads that work beside the stream of messages: some shape results, others answer local requests, and one writes
+//! responses to requests that timed out.
+//!
+//! A query may take seconds, so local requests have threads and a queue of their own: they wait for each other, and no
+//! result of a tool waits for them.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,15 +11,12 @@ use std::thread;
 use super::StdioProxy;
 use crate::link::{LocalRequest, ShapeJob};
 
-/// How many jobs run at once; a query may take much memory.
-const WORKERS: usize = 2;
+/// How many results are shaped at once.
+const SHAPE_THREADS: usize = 2;
+/// How many local requests are answered at once; a query may take much memory.
+const ANSWER_THREADS: usize = 2;
 /// How many results may wait to be shaped; then whoever reads from the server waits too.
 const MAX_SHAPE_JOBS: usize = 4;
-
-enum Job {
-    Answer(Box<LocalRequest>),
-    Shape(Box<ShapeJob>),
-}
 
 /// The number of unfinished jobs.
 #[derive(Default)]
@@ -28,7 +28,8 @@ struct OpenJobs {
 /// The worker threads.
 #[derive(Clone)]
 pub(super) struct Workers {
-    jobs: Sender<Job>,
+    requests: Sender<LocalRequest>,
+    results: Sender<Box<ShapeJob>>,
     lines: Sender<Vec<u8>>,
     open: Arc<(Mutex<OpenJobs>, Condvar)>,
 }
@@ -36,14 +37,25 @@ pub(super) struct Workers {
 impl Workers {
     /// Starts the threads.
     pub(super) fn start(proxy: &Arc<StdioProxy>) -> Self {
-        let (jobs, waiting) = channel();
-        let waiting = Arc::new(Mutex::new(waiting));
+        let (requests, waiting_requests) = channel();
+        let (results, waiting_results) = channel();
         let (lines, late_lines) = channel::<Vec<u8>>();
-        let workers = Self { jobs, lines, open: Arc::default() };
-        for _ in 0..WORKERS {
-            let (proxy, waiting, workers) = (Arc::clone(proxy), Arc::clone(&waiting), workers.clone());
-            thread::spawn(move || work(&proxy, &waiting, &workers));
-        }
+        let workers = Self { requests, results, lines, open: Arc::default() };
+        let (of_answers, of_shaping) =
+            ((Arc::clone(proxy), workers.clone()), (Arc::clone(proxy), workers.clone()));
+        // A client that is gone needs no response; the thread that reads from it ends the proxy.
+        serve(ANSWER_THREADS, waiting_requests, move |request: LocalRequest| {
+            let (proxy, workers) = &of_answers;
+            let _ = proxy.write_message(&proxy.link.answer_locally(&request).into());
+            workers.open().answers -= 1;
+            workers.open.1.notify_all();
+        });
+        serve(SHAPE_THREADS, waiting_results, move |job: Box<ShapeJob>| {
+            let (proxy, workers) = &of_shaping;
+            let _ = proxy.handle(proxy.link.finish(*job), workers);
+            workers.open().shaping -= 1;
+            workers.open.1.notify_all();
+        });
         let proxy = Arc::clone(proxy);
         thread::spawn(move || {
             for line in late_lines {
@@ -58,14 +70,14 @@ impl Workers {
         self.open.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a local request when a worker is free.
+    /// Answers a local request when a thread is free.
     pub(super) fn answer(&self, request: LocalRequest) {
         self.open().answers += 1;
         // The workers live as long as the process.
-        let _ = self.jobs.send(Job::Answer(Box::new(request)));
+        let _ = self.requests.send(request);
     }
 
-    /// Stores and shapes a result when a worker is free.
+    /// Stores and shapes a result when a thread is free.
     pub(super) fn shape(&self, job: Box<ShapeJob>) {
         let mut open = self.open();
         while open.shaping >= MAX_SHAPE_JOBS {
@@ -73,7 +85,7 @@ impl Workers {
         }
         open.shaping += 1;
         drop(open);
-        let _ = self.jobs.send(Job::Shape(job));
+        let _ = self.results.send(job);
     }
 
     /// Writes a line to the client, whenever it reads.
@@ -88,21 +100,18 @@ impl Workers {
     }
 }
 
-fn work(proxy: &StdioProxy, waiting: &Mutex<Receiver<Job>>, workers: &Workers) {
-    loop {
-        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = next else { return };
-        // A client that is gone needs no response; the thread that reads from it ends the proxy.
-        match job {
-            Job::Answer(request) => {
-                let _ = proxy.write_message(&proxy.link.answer_locally(&request).into());
-                workers.open().answers -= 1;
+/// Starts threads that take jobs from a queue.
+fn serve<J: Send + 'static>(threads: usize, waiting: Receiver<J>, work: impl Fn(J) + Send + Sync + 'static) {
+    let shared = Arc::new((Mutex::new(waiting), work));
+    for _ in 0..threads {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || {
+            let (waiting, work) = &*shared;
+            loop {
+                let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok(job) = next else { return };
+                work(job);
             }
-            Job::Shape(job) => {
-                let _ = proxy.handle(proxy.link.finish(*job), workers);
-                workers.open().shaping -= 1;
-            }
-        }
-        workers.open.1.notify_all();
+        });
     }
 }

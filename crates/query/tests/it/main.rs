@@ -2,15 +2,25 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod bombs;
+mod everything;
 mod exact;
 mod limits;
 mod messages;
+mod table;
 
 use std::time::Duration;
 
+use tidegate_core::Tokens;
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::Handle;
+use tidegate_core::hints::Hints;
+use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
-use tidegate_core::view::{Dataset, EngineOutput, Engines, ResultWindow, ViewError};
+use tidegate_core::view::{
+    Answer, Dataset, EngineOutput, Engines, Query, ResultWindow, View, ViewError, ViewRequest, answer,
+};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_testkit::make;
 
@@ -35,10 +45,35 @@ impl Kept {
     }
 
     pub(crate) fn with_limits(text: &str, limits: Limits) -> Self {
-        let result = make::text_result(text);
-        let outline = Outline::read(&Payload::read(&result.as_slice()).unwrap()).unwrap();
         let worker = Worker::new(env!("CARGO_BIN_EXE_query-worker").into());
-        Self { result, outline, engines: Queries::new(limits, worker) }
+        Self::of_result(make::text_result(text), Queries::new(limits, worker))
+    }
+
+    /// Runs SQL and grep in this process, as where there is no worker.
+    pub(crate) fn in_process(result: Vec<u8>, limits: Limits) -> Self {
+        Self::of_result(result, Queries::new(limits, Worker::new("/nonexistent".into())))
+    }
+
+    fn of_result(result: Vec<u8>, engines: Queries) -> Self {
+        let outline = Outline::read(&Payload::read_result(&result.as_slice()).unwrap()).unwrap();
+        Self { result, outline, engines }
+    }
+
+    /// Answers a view as a caller gets it.
+    pub(crate) fn view(&self, view: View) -> Result<Answer, ViewError> {
+        let source = self.result.as_slice();
+        answer(&ViewRequest {
+            source: &source,
+            outline: &self.outline,
+            hints: &Hints::default(),
+            tool: "list_things",
+            handle: Handle::kept("list_things-3f9c2kq7m0xw", "kept 24 h"),
+            query: &Query::new(view),
+            budget: Budget::of_tokens(Tokens(20_000)),
+            meter: Meter::default(),
+            engines: &self.engines,
+            seal: &|_| [7; 12],
+        })
     }
 
     pub(crate) fn ask(&self, engine: Engine, query: &str) -> Result<EngineOutput, ViewError> {
@@ -58,6 +93,12 @@ impl Kept {
             Engine::Sql => self.engines.sql(&data, query, window),
             Engine::Grep => self.engines.grep(&data, query, 0, window),
         }
+    }
+
+    /// Returns the whole decoded text of the result.
+    pub(crate) fn text(&self) -> String {
+        let source = self.result.as_slice();
+        String::from_utf8(Dataset::new(&source, &self.outline).decoded_text().unwrap()).unwrap()
     }
 
     pub(crate) fn results(&self, engine: Engine, query: &str) -> Vec<String> {

@@ -36,6 +36,17 @@ fn a_wrong_program_says_where() {
 }
 
 #[test]
+fn a_program_is_told_what_it_reads() {
+    let records = sample::issues(30);
+    let notes = |text: &str| Kept::new(text).ask(Jq, "length").unwrap().notes.join(" ");
+    assert_eq!(notes(&records), "");
+    let around = notes(&format!("Found these:\n{records}\nThat is all."));
+    assert!(around.starts_with("`.` is the JSON in bytes 13 to "), "{around}");
+    let prose = notes("Call me Ishmael. Some years ago\nI thought I would sail about a little.");
+    assert_eq!(prose, "`.` is the list of the 2 lines of the text.");
+}
+
+#[test]
 fn a_wrong_expression_is_offered_escaped() {
     let kept = Kept::new(&sample::issues(30));
     let error = kept.error(Grep, "foo(");

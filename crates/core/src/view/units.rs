@@ -1,0 +1,368 @@
+//! Everything in a result that a search looks at: the records of the main list, every other key and value, and what
+//! stands beside the text.
+//!
+//! A JSON text is walked once, front to back. Strings and keys are decoded, so an expression never has to know about
+//! escapes. Each unit knows its range in the text: matches outside of all ranges belong to lines, and nothing is left
+//! out. What the text does not hold, such as a `structuredContent` that differs from it, is walked in the result itself.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::ops::{ControlFlow, Range};
+
+use super::dataset::{Dataset, RecordText};
+use super::place::{Open, Place, Step};
+use crate::json::{Dialect, Event, ScanError, Scanner, compact, string};
+use crate::pattern::Pattern;
+use crate::payload::{Block, Form, Payload};
+use crate::records::{JsonRecord, Notation};
+use crate::source::Span;
+use crate::text::Text;
+
+/// A part of a result that a search looks at as one.
+#[derive(Debug, Clone)]
+pub struct Unit<'u> {
+    /// Where it is.
+    pub place: Place<'u>,
+    /// Its range in the decoded text; empty for what stands beside the text.
+    pub range: Range<u64>,
+    /// What it is.
+    pub content: UnitContent<'u>,
+}
+
+/// What a unit is.
+#[derive(Debug, Clone, Copy)]
+pub enum UnitContent<'u> {
+    /// A record of the main list.
+    Record(RecordText<'u>),
+    /// A value outside of the main list.
+    Value {
+        /// The key before it, decoded, where it is the member of an object.
+        key: Option<&'u str>,
+        /// The value, decoded; nothing for an object or a list, whose members follow.
+        text: Option<&'u str>,
+    },
+}
+
+/// Takes units, until it breaks.
+pub type VisitUnit<'v> = dyn FnMut(&Unit<'_>) -> ControlFlow<()> + 'v;
+
+impl Dataset<'_> {
+    /// Visits the units of the decoded text, in order, until `visit` breaks.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn units(&self, text: &[u8], visit: &mut VisitUnit<'_>) -> io::Result<()> {
+        let Some(data) = &self.outline.data else { return Ok(()) };
+        let plain = Text::plain(&text, Span::whole(&text));
+        match &data.notation {
+            Notation::Json(dialect) => {
+                let first_record = data.records.as_ref().and_then(|records| records.index.before(0));
+                let scanner = Scanner::at(&plain, data.start, *dialect)?;
+                let walk = UnitWalk {
+                    first_record: first_record.map(|(_, at)| at),
+                    ..UnitWalk::new("", scanner, *dialect)
+                };
+                walk.run(&|_, _| Look::ALL, visit)
+            }
+            // The records of these are the lines, which are searched anyway.
+            Notation::Pattern(Pattern::Fields(_) | Pattern::Files) => Ok(()),
+            _ => self.json_records(0, usize::MAX, |record| {
+                let JsonRecord { number, key, json, whole, range, .. } = &record;
+                let opens = [Open::at_index(*number)];
+                let record = RecordText { number: *number, key: key.as_deref(), json, whole: *whole };
+                let content = UnitContent::Record(record);
+                visit(&Unit { place: Place { root: "", opens: &opens }, range: range.clone(), content })
+            }),
+        }
+    }
+
+    /// Returns the range of the decoded text whose strings [`units`](Self::units) decodes; empty if there is none.
+    pub fn walked_range(&self) -> Range<u64> {
+        match &self.outline.data {
+            Some(data) if matches!(data.notation, Notation::Json(_) | Notation::JsonLines(_)) => {
+                data.start..data.end
+            }
+            _ => 0..0,
+        }
+    }
+
+    /// Visits what the result holds beside its text, until `visit` breaks; returns how many bytes of base64 data were
+    /// left out.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn units_beside(&self, visit: &mut VisitUnit<'_>) -> io::Result<u64> {
+        let payload = Payload::read_result(self.source).map_err(io::Error::other)?;
+        if payload.form == Form::Plain {
+            return Ok(0);
+        }
+        let in_text: BTreeSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
+        let is_in_text = |start: u64| in_text.contains(&start);
+        let base64: Vec<Span> = payload.blocks.iter().filter_map(Block::data_span).collect();
+        let base64_starts: BTreeSet<u64> = base64.iter().map(|span| span.start).collect();
+        let is_base64 = |start: u64| base64_starts.contains(&start);
+        let structured = payload.structured.filter(|_| !payload.structured_repeats_text);
+        let searched = structured.is_some_and(|span| !is_in_text(span.start));
+        let look = |opens: &[Open], start: u64| match opens {
+            [Open { step: Step::Key { name, .. }, .. }, rest @ ..] => match name.as_str() {
+                "content" => {
+                    let is_type =
+                        matches!(rest, [_, Open { step: Step::Key { name, .. }, .. }] if name == "type");
+                    let value = !is_type && !is_in_text(start + 1) && !is_base64(start + 1);
+                    Look { key: !is_prescribed(rest), value }
+                }
+                "structuredContent" if rest.is_empty() => Look { key: false, value: searched },
+                "isError" => Look::NOTHING,
+                _ => Look::ALL,
+            },
+            _ => Look::ALL,
+        };
+        let text = Text::plain(self.source, payload.span);
+        let scanner = Scanner::new(&text, Dialect::Json);
+        UnitWalk::new("/", scanner, Dialect::Json).run(&look, visit)?;
+        Ok(base64.into_iter().map(Span::len).sum())
+    }
+}
+
+/// Visits every key and value of a record with its place in the record, as [`UnitContent::Value`].
+///
+/// Broken JSON is visited up to the break.
+pub fn record_values(json: &str, visit: &mut VisitUnit<'_>) {
+    let source = json.as_bytes();
+    let text = Text::plain(&source, Span::whole(&source));
+    let walk = UnitWalk::new("", Scanner::new(&text, Dialect::Json), Dialect::Json);
+    // Bytes in memory can be read.
+    walk.run(&|_, _| Look::ALL, visit).unwrap_or_default();
+}
+
+/// Returns the value that begins at an offset of a JSON text, without white space; `None` if it has more than
+/// `max_bytes` or is broken.
+pub fn value_from(json: &str, start: u64, max_bytes: usize) -> Option<String> {
+    let source = json.as_bytes();
+    let text = Text::plain(&source, Span::whole(&source));
+    let mut scanner = Scanner::at(&text, start, Dialect::Json).ok()?;
+    let compact = compact::value(&mut scanner, Dialect::Json, max_bytes).ok()?;
+    (compact.whole && compact.text.len() <= max_bytes).then_some(compact.text)
+}
+
+/// Returns the inside of a JSON string, decoded.
+pub fn decoded(inside: &[u8]) -> String {
+    string::decode_text(inside)
+}
+
+/// What of a member is looked at.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    key: bool,
+    value: bool,
+}
+
+impl Look {
+    const ALL: Self = Self { key: true, value: true };
+    const NOTHING: Self = Self { key: false, value: false };
+}
+
+/// Returns whether a member of `content` has a name that the protocol prescribes, which is no content.
+fn is_prescribed(below: &[Open]) -> bool {
+    let is_resource = |open: &Open| matches!(&open.step, Step::Key { name, .. } if name == "resource");
+    // An element of the list, then a member of the block, then one of the resource in it.
+    below.len() <= if below.get(1).is_some_and(is_resource) { 3 } else { 2 }
+}
+
+/// A walk over a JSON text that visits its units.
+struct UnitWalk<'w> {
+    root: &'static str,
+    scanner: Scanner<'w>,
+    dialect: Dialect,
+    /// The offset of the first record of the main list, or of its key.
+    first_record: Option<u64>,
+    opens: Vec<Open>,
+    /// Hashes of the keys of each open object: only the first of equal keys can be reached by a path.
+    keys: Vec<BTreeSet<u64>>,
+}
+
+impl<'w> UnitWalk<'w> {
+    fn new(root: &'static str, mut scanner: Scanner<'w>, dialect: Dialect) -> Self {
+        scanner.keep_strings(usize::MAX);
+        Self { root, scanner, dialect, first_record: None, opens: Vec::new(), keys: Vec::new() }
+    }
+
+    fn run(mut self, look: &dyn Fn(&[Open], u64) -> Look, visit: &mut VisitUnit<'_>) -> io::Result<()> {
+        match self.walk(look, visit) {
+            // What follows a break is searched by line.
+            Ok(_) | Err(ScanError::Syntax { .. }) => Ok(()),
+            Err(ScanError::Source(error)) => Err(error),
+        }
+    }
+
+    fn walk(
+        &mut self,
+        look: &dyn Fn(&[Open], u64) -> Look,
+        visit: &mut VisitUnit<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
+        let start = self.scanner.value_start()?;
+        if self.value(start, None, Look::ALL, visit)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        while !self.opens.is_empty() {
+            let Some((begin, key)) = self.next_member()? else {
+                self.opens.pop();
+                self.keys.pop();
+                continue;
+            };
+            let is_main = match self.opens.last_mut() {
+                Some(open) => {
+                    open.main |= self.first_record == Some(begin);
+                    open.main
+                }
+                None => false,
+            };
+            let flow = if is_main {
+                self.record(begin, key.as_deref(), visit)?
+            } else {
+                let start = self.scanner.value_start()?;
+                let look = look(&self.opens, start);
+                self.value(begin, key.as_deref(), look, visit)?
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Steps to the next member of the innermost container; returns where it begins and its key.
+    fn next_member(&mut self) -> Result<Option<(u64, Option<String>)>, ScanError> {
+        let Some(open) = self.opens.last_mut() else { return Ok(None) };
+        if !open.object {
+            if self.scanner.has_element()? != Some(true) {
+                self.scanner.next()?;
+                return Ok(None);
+            }
+            open.step = Step::Index(open.count);
+            open.count += 1;
+            return Ok(Some((self.scanner.value_start()?, None)));
+        }
+        let (begin, event) = self.scanner.next_at()?;
+        let Event::Key(token) = event else { return Ok(None) };
+        let name = string::decode_text(token.raw);
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        let repeated = self.keys.last_mut().is_some_and(|keys| !keys.insert(hasher.finish()));
+        open.step = Step::Key { name: name.clone(), repeated };
+        open.count += 1;
+        Ok(Some((begin, Some(name))))
+    }
+
+    fn record(
+        &mut self,
+        begin: u64,
+        key: Option<&str>,
+        visit: &mut VisitUnit<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
+        let number = self.opens.last().map_or(0, |open| open.count.saturating_sub(1));
+        let compact = compact::value(&mut self.scanner, self.dialect, usize::MAX)?;
+        let record = RecordText { number, key, json: &compact.text, whole: compact.whole };
+        Ok(self.visit(begin, UnitContent::Record(record), visit))
+    }
+
+    fn value(
+        &mut self,
+        begin: u64,
+        key: Option<&str>,
+        look: Look,
+        visit: &mut VisitUnit<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
+        let outside = self.scanner.depth();
+        let key = key.filter(|_| look.key);
+        let (start, event) = self.scanner.next_at()?;
+        let text = match event {
+            Event::StartObject | Event::StartArray if look.value => {
+                let object = matches!(event, Event::StartObject);
+                let flow = match key {
+                    Some(_) => self.visit(begin, UnitContent::Value { key, text: None }, visit),
+                    None => ControlFlow::Continue(()),
+                };
+                self.opens.push(Open::new(object, start));
+                self.keys.push(BTreeSet::new());
+                return Ok(flow);
+            }
+            Event::String(token) if look.value => Some(string::decode_text(token.raw)),
+            Event::Number(raw) if look.value => Some(String::from_utf8_lossy(raw).into_owned()),
+            Event::Bool(value) if look.value => Some(value.to_string()),
+            Event::Null if look.value => Some("null".to_owned()),
+            _ => None,
+        };
+        self.scanner.skip_to_depth(outside)?;
+        if key.is_none() && text.is_none() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        Ok(self.visit(begin, UnitContent::Value { key, text: text.as_deref() }, visit))
+    }
+
+    fn visit(&self, begin: u64, content: UnitContent<'_>, visit: &mut VisitUnit<'_>) -> ControlFlow<()> {
+        let place = Place { root: self.root, opens: &self.opens };
+        // What stands beside the text has no range in it.
+        let range = if self.root.is_empty() { begin..self.scanner.position() } else { 0..0 };
+        visit(&Unit { place, range, content })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outline::Outline;
+
+    fn units(result: &str) -> Vec<String> {
+        let source = result.as_bytes();
+        let outline = Outline::read(&Payload::read_result(&source).unwrap()).unwrap();
+        let data = Dataset::new(&source, &outline);
+        let mut all = Vec::new();
+        let mut visit = |unit: &Unit<'_>| {
+            let place = unit.place.pointer();
+            all.push(match &unit.content {
+                UnitContent::Record(record) => format!("{place} {}", record.json),
+                UnitContent::Value { key, text } => format!("{place} {key:?} {text:?}"),
+            });
+            ControlFlow::Continue(())
+        };
+        data.units(&data.decoded_text().unwrap(), &mut visit).unwrap();
+        data.units_beside(&mut visit).unwrap();
+        all
+    }
+
+    #[test]
+    fn records_and_everything_beside_them() {
+        let json = r#"{\"warning\":\"a\\nb\",\"errors\":[{\"m\":1}],\"items\":[{\"id\":1},{\"id\":2},{\"id\":3}],\"items\":7}"#;
+        let result = format!(
+            r#"{{"content":[{{"type":"text","text":"{json}"}},{{"type":"image","data":"AAAA","mimeType":"image/png"}}],"structuredContent":{{"n":5}},"_meta":{{"k":"v"}}}}"#
+        );
+        assert_eq!(
+            units(&result),
+            [
+                "/warning Some(\"warning\") Some(\"a\\nb\")",
+                "/errors Some(\"errors\") None",
+                "/errors/0/m Some(\"m\") Some(\"1\")",
+                "/items Some(\"items\") None",
+                "/items/0 {\"id\":1}",
+                "/items/1 {\"id\":2}",
+                "/items/2 {\"id\":3}",
+                "/ Some(\"items\") Some(\"7\")",
+                "//content/1/mimeType None Some(\"image/png\")",
+                "//structuredContent/n Some(\"n\") Some(\"5\")",
+                "//_meta Some(\"_meta\") None",
+                "//_meta/k Some(\"k\") Some(\"v\")",
+            ]
+        );
+    }
+
+    #[test]
+    fn members_of_an_object_are_records_with_their_keys() {
+        let members: Vec<String> = (0..40).map(|n| format!(r#"\"r/{n}\":{{\"v\":{n}}}"#)).collect();
+        let result = format!(r#"{{"content":[{{"type":"text","text":"{{{}}}"}}]}}"#, members.join(","));
+        assert_eq!(units(&result)[39], "/r~139 {\"v\":39}");
+    }
+}

@@ -1,0 +1,126 @@
+//! How a match is shown: a small record whole, a large one by what identifies it and the parts of it that match.
+
+use std::ops::{ControlFlow, Range};
+
+use tidegate_core::view::{
+    Place, RecordText, UnitContent, record_values, shown_pointer, value_from, visible_text,
+};
+
+use super::expression::Expression;
+
+/// The most bytes of a record that is shown whole.
+const MAX_WHOLE_RECORD_BYTES: usize = 700;
+/// The most bytes of an object inside a record that is shown whole.
+const MAX_WHOLE_PART_BYTES: usize = 350;
+/// Bytes shown before a match in a long text; twice as many are shown after it.
+const CONTEXT_BYTES: usize = 120;
+/// The most bytes shown of a match itself.
+const MAX_MATCH_BYTES: usize = 400;
+/// The most matching parts shown of a large record.
+const MAX_SHOWN_PARTS: usize = 6;
+/// The most values that identify a record.
+const MAX_IDENTITY_VALUES: usize = 5;
+/// The most bytes of a value that identifies a record.
+const MAX_IDENTITY_BYTES: usize = 80;
+
+/// Returns a matching record with its path: whole if it is small, else what identifies it and the objects in it that
+/// match.
+pub(super) fn shown_record(
+    expression: &Expression,
+    place: &Place<'_>,
+    record: &RecordText<'_>,
+    values: u64,
+) -> String {
+    let pointer = place.pointer();
+    if record.json.len() <= MAX_WHOLE_RECORD_BYTES {
+        return format!("{} {}", shown_pointer(&pointer), record.json);
+    }
+    let mut lines = vec![format!("{} {}", shown_pointer(&pointer), identity(record, values))];
+    // Below a record that no path leads to, no path leads anywhere.
+    let base = place.is_exact().then_some(pointer.as_str());
+    let mut shown: Vec<String> = Vec::new();
+    let mut matching = 0;
+    record_values(record.json, &mut |unit| {
+        let UnitContent::Value { key, text } = &unit.content else { return ControlFlow::Continue(()) };
+        let found = text.and_then(|text| expression.find(text));
+        if found.is_none() && !key.is_some_and(|key| expression.is_match(key)) {
+            return ControlFlow::Continue(());
+        }
+        matching += 1;
+        let parent = unit.place.parent();
+        if shown.contains(&parent) || shown.len() == MAX_SHOWN_PARTS {
+            return ControlFlow::Continue(());
+        }
+        let at = |below: &str| match base {
+            Some(base) if below == "/" => shown_pointer(base),
+            Some(base) => shown_pointer(&format!("{base}{below}")),
+            None => shown_pointer(&pointer),
+        };
+        let part =
+            unit.place.parent_start().and_then(|start| value_from(record.json, start, MAX_WHOLE_PART_BYTES));
+        lines.push(match part {
+            Some(json) => format!("{} {json}", at(&parent)),
+            None => {
+                let text = text.unwrap_or_default().as_bytes();
+                let mark = if found.is_none() { "(key) " } else { "" };
+                format!("{} {mark}{}", at(&unit.place.pointer()), piece(text, found.unwrap_or(0..0)))
+            }
+        });
+        shown.push(parent);
+        ControlFlow::Continue(())
+    });
+    if matching > shown.len() {
+        lines.push(format!("{matching} keys and values match in it"));
+    }
+    lines.join("\n")
+}
+
+/// Returns the first short values of a record, which identify it.
+fn identity(record: &RecordText<'_>, values: u64) -> String {
+    let mut names: Vec<String> = record.key.map(|key| format!("key={}", one_line(key))).into_iter().collect();
+    record_values(record.json, &mut |unit| {
+        if let UnitContent::Value { key, text: Some(text) } = &unit.content
+            && unit.place.is_top()
+            && text.len() <= MAX_IDENTITY_BYTES
+        {
+            names.push(format!("{}={}", one_line(key.unwrap_or_default()), one_line(text)));
+        }
+        if names.len() < MAX_IDENTITY_VALUES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    format!("({} bytes, {values} matching values) {}", record.json.len(), names.join(" | "))
+}
+
+fn one_line(text: &str) -> String {
+    visible_text(text).replace('\n', "\\n")
+}
+
+/// Returns the part of a long text around a match, on one line.
+pub(super) fn piece(text: &[u8], found: Range<usize>) -> String {
+    let is_boundary = |at: usize| text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let mut from = found.start.min(text.len()).saturating_sub(CONTEXT_BYTES);
+    while !is_boundary(from) {
+        from -= 1;
+    }
+    let end = found.end.clamp(found.start, found.start + MAX_MATCH_BYTES);
+    let mut to = (end + 2 * CONTEXT_BYTES).min(text.len());
+    while !is_boundary(to) {
+        to += 1;
+    }
+    let head = if from > 0 { "…" } else { "" };
+    let characters = || text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
+    let tail = if to < text.len() { format!("… ({} characters)", characters()) } else { String::new() };
+    format!("{head}{}{tail}", one_line(&String::from_utf8_lossy(&text[from..to])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_bounded_and_keeps_characters_whole() {
+        let text = "é".repeat(5000);
+        let shown = piece(text.as_bytes(), 4001..8001);
+        assert!(shown.len() < 1200 && shown.starts_with("…é") && shown.ends_with("é… (5000 characters)"));
+        assert_eq!(piece(b"a\nb", 0..1), "a\\nb");
+    }
+}

@@ -1,0 +1,93 @@
+//! What an engine is asked to run, and how that ended: what the caller and the worker process exchange.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use tidegate_core::view::{EngineOutput, ResultWindow, ViewError};
+
+use crate::limits::Limits;
+
+/// A program for one of the engines.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Program {
+    /// A jq program.
+    Jq(String),
+    /// A query over the table `t`.
+    Sql(String),
+    /// A regular expression.
+    Grep {
+        pattern: String,
+        /// Lines shown before and after a matching line.
+        context: u64,
+    },
+}
+
+impl Program {
+    /// Returns what a message calls the program.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Jq(_) => "the jq program",
+            Self::Sql(_) => "the query",
+            Self::Grep { .. } => "grep",
+        }
+    }
+}
+
+/// A program with everything its run depends on, the data aside.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) program: Program,
+    pub(crate) window: ResultWindow,
+    pub(crate) limits: Limits,
+}
+
+/// The first line that the worker reads: the order, and how many bytes of outline and of result follow.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header<O> {
+    pub(crate) order: O,
+    pub(crate) outline_bytes: u64,
+    pub(crate) source_bytes: u64,
+}
+
+/// How a program ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Outcome {
+    Found(EngineOutput),
+    Bad(String),
+    NotThere(String),
+    Engine(String),
+    Source(String),
+}
+
+impl From<Result<EngineOutput, ViewError>> for Outcome {
+    fn from(result: Result<EngineOutput, ViewError>) -> Self {
+        match result {
+            Ok(found) => Self::Found(found),
+            Err(ViewError::Bad(message)) => Self::Bad(message),
+            Err(ViewError::NotThere(message)) => Self::NotThere(message),
+            Err(ViewError::Source(error)) => Self::Source(error.to_string()),
+            Err(error) => Self::Engine(error.to_string()),
+        }
+    }
+}
+
+impl From<Outcome> for Result<EngineOutput, ViewError> {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Found(found) => Ok(found),
+            Outcome::Bad(message) => Err(ViewError::Bad(message)),
+            Outcome::NotThere(message) => Err(ViewError::NotThere(message)),
+            Outcome::Engine(message) => Err(ViewError::Engine(message)),
+            Outcome::Source(message) => Err(ViewError::Source(io::Error::other(message))),
+        }
+    }
+}
+
+/// Cuts a result that is longer than the window, more of which is never shown; it stays too long to fit.
+pub(crate) fn cut_result(text: &mut String, window_bytes: usize) {
+    let mut end = window_bytes.saturating_add(4).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+}

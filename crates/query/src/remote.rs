@@ -1,0 +1,165 @@
+//! The caller's side of the worker process: it sends the program and the result, waits, and kills.
+//!
+//! The result is sent as it is read, so the caller holds no copy of it. The process is killed when a time limit is over,
+//! and in any case before the answer is given.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use tidegate_core::view::{Dataset, EngineOutput, ViewError};
+
+use crate::limits::out_of_memory;
+use crate::order::{Header, Order, Outcome};
+use crate::worker::Worker;
+
+/// Why a worker gave no answer.
+pub(crate) enum RemoteError {
+    /// The process could not be started, or is no worker that understands us.
+    NotStarted(io::Error),
+    /// The query failed, or reached a limit.
+    Query(ViewError),
+}
+
+impl From<ViewError> for RemoteError {
+    fn from(error: ViewError) -> Self {
+        Self::Query(error)
+    }
+}
+
+/// Runs an order in a worker process.
+pub(crate) fn run(worker: &Worker, order: &Order, data: &Dataset<'_>) -> Result<EngineOutput, RemoteError> {
+    let mut running = RunningWorker::start(worker)?;
+    let outcome = running.run(order, data);
+    running.kill();
+    outcome
+}
+
+/// A running worker process; killed when dropped.
+struct RunningWorker {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+/// How long an engine that has stopped itself may take to write its answer.
+const TO_ANSWER: Duration = Duration::from_millis(200);
+/// Bytes of the result that are sent at once.
+const SENT_BYTES: usize = 256 * 1024;
+
+impl RunningWorker {
+    fn start(worker: &Worker) -> Result<Self, RemoteError> {
+        let mut child = worker
+            .command()
+            // The program must not see our environment.
+            .env_clear()
+            // An allocator that reserves gigabytes of address space would exceed the memory limit at once.
+            .env("MIMALLOC_ARENA_RESERVE", "32MiB")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(RemoteError::NotStarted)?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            let lines = stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines());
+            for line in lines.map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, stdin, lines })
+    }
+
+    fn run(&mut self, order: &Order, data: &Dataset<'_>) -> Result<EngineOutput, RemoteError> {
+        let until = Instant::now() + order.limits.load_time;
+        self.send(order, data)?;
+        self.wait(order, until)
+    }
+
+    /// Sends the order and the result. A process that ended early does not read everything; how it ended is found later.
+    fn send(&mut self, order: &Order, data: &Dataset<'_>) -> Result<(), ViewError> {
+        let Some(mut stdin) = self.stdin.take() else { return Ok(()) };
+        let source = data.source();
+        let outline = data.outline().to_bytes();
+        let header = Header { order, outline_bytes: outline.len() as u64, source_bytes: source.len() };
+        let mut head = serde_json::to_vec(&header).map_err(|error| ViewError::Engine(error.to_string()))?;
+        head.push(b'\n');
+        head.extend(outline);
+        let mut is_read = stdin.write_all(&head).is_ok();
+        let mut block = vec![0; SENT_BYTES];
+        let mut at = 0;
+        while is_read && at < source.len() {
+            let count = source.read_at(at, &mut block)?;
+            if count == 0 {
+                break;
+            }
+            is_read = stdin.write_all(&block[..count]).is_ok();
+            at += count as u64;
+        }
+        Ok(())
+    }
+
+    /// Waits for the outcome until a time limit is over.
+    fn wait(&mut self, order: &Order, mut until: Instant) -> Result<EngineOutput, RemoteError> {
+        let limits = &order.limits;
+        let mut loaded = false;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => match line.split_at_checked(1) {
+                    Some(("l", _)) => {
+                        loaded = true;
+                        // An engine that checks the time itself can say how far it got, so it gets a little longer.
+                        until = Instant::now() + limits.time + limits.time / 4 + TO_ANSWER;
+                    }
+                    Some(("o", outcome)) => {
+                        let outcome: Outcome = serde_json::from_str(outcome)
+                            .map_err(|error| ViewError::Engine(error.to_string()))?;
+                        return Result::from(outcome).map_err(RemoteError::Query);
+                    }
+                    _ => {}
+                },
+                Err(RecvTimeoutError::Timeout) if loaded => {
+                    return Err(ViewError::Engine(limits.out_of_time(order.program.name())).into());
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(ViewError::Engine(limits.out_of_load_time()).into());
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended_early(order)),
+            }
+        }
+    }
+
+    /// Returns why the process ended without an outcome: a signal means that it reached its memory limit.
+    fn ended_early(&mut self, order: &Order) -> RemoteError {
+        match self.child.wait().ok().and_then(|status| status.code()) {
+            None => ViewError::Engine(out_of_memory(order.program.name(), order.limits.memory_bytes)).into(),
+            Some(code @ (1 | 2)) => RemoteError::NotStarted(io::Error::other(format!(
+                "it ended with code {code}; is another version installed?"
+            ))),
+            Some(code) => ViewError::Engine(format!(
+                "the process that ran {} failed with code {code}; ask for another view",
+                order.program.name()
+            ))
+            .into(),
+        }
+    }
+
+    fn kill(&mut self) {
+        // A process that has already ended is fine too.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for RunningWorker {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill();
+        }
+    }
+}

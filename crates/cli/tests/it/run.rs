@@ -412,8 +412,10 @@ fn what_is_kept_in_memory_is_not_on_disk() {
 #[test]
 fn policies_reach_their_tools() {
     let place = Place::new();
-    place.configure("[server.hub.tool.\"ro*\"]\nbudget_tokens = 400\nfields = [\"number\", \"state\"]\npage_size = 3\nttl_seconds = 1\n");
-    let mut session = place.start(&["--server", "hub"]);
+    place.configure(
+        "[server.hub.tool.\"ro*\"]\nbudget_tokens = 400\nfields = [\"number\", \"state\"]\npage_size = 3\n",
+    );
+    let mut session = place.start(&["--server", "hub", "--ttl", "1s"]);
     let text = session.text("rows", json!({"n": 300}));
     assert!(text.contains("\n#,number,state\n") && text.contains("(kept 1 s)"), "{text}");
     let id = handle(&text);

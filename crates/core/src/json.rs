@@ -9,5 +9,5 @@ pub(crate) mod scan;
 pub(crate) mod string;
 pub(crate) mod value;
 
-pub(crate) use scan::{Dialect, Event, ScanError, Scanner, StringToken};
+pub(crate) use scan::{Dialect, Event, MAX_WHOLE_STRING_BYTES, ScanError, Scanner, StringToken};
 pub(crate) use value::Value;

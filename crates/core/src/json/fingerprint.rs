@@ -17,12 +17,40 @@ pub(crate) struct Fingerprint {
 }
 
 /// The hash of an open container so far.
-struct ContainerHash {
+pub(crate) struct ContainerHash {
     object: bool,
     state: u64,
     key: u64,
     members: u64,
     last: u64,
+}
+
+impl ContainerHash {
+    fn object() -> Self {
+        Self { object: true, state: 1, key: 0, members: 0, last: 0 }
+    }
+
+    /// Returns the hash of a list without elements.
+    pub(crate) fn list() -> Self {
+        Self { object: false, state: 2, key: 0, members: 0, last: 0 }
+    }
+
+    /// Adds the fingerprint of an element, or of the value of the last key.
+    pub(crate) fn add(&mut self, value: u64) {
+        self.members += 1;
+        self.last = value;
+        self.state = if self.object {
+            // Addition makes the order of members irrelevant.
+            self.state.wrapping_add(hash::mix(self.key ^ value.rotate_left(23)))
+        } else {
+            hash::mix(self.state ^ value)
+        };
+    }
+
+    /// Returns the fingerprint of the container with what was added to it.
+    pub(crate) fn whole(&self) -> u64 {
+        hash::mix(self.state ^ self.members)
+    }
 }
 
 /// Computes the fingerprint of the next value of a scanner.
@@ -31,11 +59,11 @@ pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
     loop {
         let value = match scanner.next()? {
             Event::StartObject => {
-                stack.push(ContainerHash { object: true, state: 1, key: 0, members: 0, last: 0 });
+                stack.push(ContainerHash::object());
                 continue;
             }
             Event::StartArray => {
-                stack.push(ContainerHash { object: false, state: 2, key: 0, members: 0, last: 0 });
+                stack.push(ContainerHash::list());
                 continue;
             }
             Event::Key(token) => {
@@ -48,7 +76,7 @@ pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
                 let Some(container) = stack.pop() else {
                     return Ok(Fingerprint { whole: 0, only_member: None });
                 };
-                let whole = hash::mix(container.state ^ container.members);
+                let whole = container.whole();
                 if stack.is_empty() {
                     let only_member = (container.object && container.members == 1).then_some(container.last);
                     return Ok(Fingerprint { whole, only_member });
@@ -62,16 +90,7 @@ pub(crate) fn of(scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
         };
         match stack.last_mut() {
             None => return Ok(Fingerprint { whole: value, only_member: None }),
-            Some(container) => {
-                container.members += 1;
-                container.last = value;
-                container.state = if container.object {
-                    // Addition makes the order of members irrelevant.
-                    container.state.wrapping_add(hash::mix(container.key ^ value.rotate_left(23)))
-                } else {
-                    hash::mix(container.state ^ value)
-                };
-            }
+            Some(container) => container.add(value),
         }
     }
 }

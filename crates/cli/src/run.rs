@@ -3,6 +3,7 @@
 mod http;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +12,15 @@ use clap::{ArgAction, Args};
 use tidegate_config::Config;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::ProfileRules;
-use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
+use tidegate_gate::{Caller, Gate, MAX_MEMORY_BYTES, Setup, StoreLocation, UserStore, causes};
 use tidegate_proxy::stdio::{self, Options};
 use tidegate_proxy::{Limits, Link, Mode};
 use tidegate_query::{Queries, Worker};
+use tidegate_store::check_folder;
 
 use crate::error::CommandError;
 use crate::overrides::{Overrides, duration};
+use crate::ui;
 pub(crate) use http::{host_name, required_variable};
 
 /// Run an MCP server and keep its results within a budget
@@ -78,6 +81,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
         folder: place.folder(),
         ..Limits::default()
     };
+    if !arguments.observe {
+        check_store(&place);
+    }
     let link = arguments.link(server, place, policies, config.clients())?.with_limits(limits);
     let program = std::env::current_exe().map_err(CommandError::failed)?;
     if arguments.http.is_used() && arguments.timeout.is_some() {
@@ -90,6 +96,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let options = Options { command: arguments.command.clone(), program };
     stdio::run(link, &options)
         .map_err(|error| CommandError::out_of_reach(error).hint("check that the command runs in this folder"))
+}
+
+/// Reports on stderr that nothing can be stored, if that is known already. It takes a moment on a slow disk, so the server
+/// does not wait for it.
+fn check_store(place: &StoreLocation) {
+    let Some(folder) = place.folder() else { return };
+    std::thread::spawn(move || {
+        if let Err(error) = check_folder(&folder) {
+            ui::note(&store_warning(&folder, &causes(&error)));
+        }
+    });
+}
+
+/// Returns the warning that the store in a folder cannot be used.
+pub(crate) fn store_warning(folder: &Path, why: &str) -> String {
+    format!(
+        "tidegate: nothing can be stored in {}: {why}; meanwhile each server keeps its results in memory until it exits, \
+         {} at most; tidegate doctor tells what to do",
+        folder.display(),
+        ui::bytes(MAX_MEMORY_BYTES)
+    )
 }
 
 impl Arguments {
@@ -107,7 +134,10 @@ impl Arguments {
     ) -> Result<Link, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
         let engines = Queries::new(tidegate_query::Limits::default(), worker);
-        let gate = Gate::new(Setup { keep: Arc::new(UserStore::of_user(place)), policies, engines, server });
+        let folder = place.folder().unwrap_or_default();
+        let report = Box::new(move |why: &str| ui::note(&store_warning(&folder, why)));
+        let keep = Arc::new(UserStore::of_user(place).with_report(report));
+        let gate = Gate::new(Setup { keep, policies, engines, server });
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout))
     }

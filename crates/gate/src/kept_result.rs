@@ -132,7 +132,7 @@ impl<'k> KeptResult<'k> {
         query_tool: &str,
         engines: &dyn Engines,
     ) -> Result<Answer, ViewError> {
-        let (name, retention) = (self.name(), self.keep.retention_note(self.time_left()));
+        let (name, retention) = (self.name(), self.opened.retention_note(self.time_left()));
         answer(&ViewRequest {
             source: &self.source,
             outline: &self.outline,
@@ -155,6 +155,11 @@ impl<'k> KeptResult<'k> {
 
 /// Says for how long a result is kept: `kept 24 h`.
 pub fn retention_note(left: Duration) -> String {
+    format!("kept {}", duration_text(left))
+}
+
+/// Says how long a time is: `24 h`.
+pub fn duration_text(left: Duration) -> String {
     // A result that was stored a moment ago does not have quite its full time left.
     let seconds = left.as_millis().div_ceil(1000).max(1);
     let (count, unit) = match seconds {
@@ -163,7 +168,7 @@ pub fn retention_note(left: Duration) -> String {
         7_200..=172_800 => (seconds.div_ceil(3600), "h"),
         _ => (seconds / 86_400, "days"),
     };
-    format!("kept {count} {unit}")
+    format!("{count} {unit}")
 }
 
 #[cfg(test)]

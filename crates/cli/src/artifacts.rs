@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -120,11 +121,16 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
             artifact.kind.clone(),
             artifact.records.map_or_else(|| "-".into(), ui::grouped),
             ui::grouped(artifact.tokens),
-            duration_text(now.since(artifact.created)),
+            age(now.since(artifact.created)),
             duration_text(artifact.expires.since(now)),
         ]
     }));
     ui::data(ui::table(&rows, &[4, 5]).as_bytes())
+}
+
+/// Formats the age of a result.
+fn age(age: Duration) -> String {
+    if age < Duration::from_secs(60) { "< 1 min".into() } else { duration_text(age) }
 }
 
 /// The most characters shown of a call's arguments in a list.

@@ -410,7 +410,7 @@ mod tests {
                 let source: &dyn Source = &source;
                 assert_eq!(tidegate_core::source::Span::whole(source).read(source).unwrap(), body);
                 if matches!(style, Style::Overview | Style::Error) {
-                    let note = "kept in memory until this server exits, at most 24 h";
+                    let note = "kept in memory 24 h, or until this server exits";
                     assert!(text(&shaped).contains(note), "{}", text(&shaped));
                 }
             }

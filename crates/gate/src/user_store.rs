@@ -341,9 +341,9 @@ impl Opened {
     }
 }
 
-/// Says for how long a result is kept in memory. The process may end earlier, but the result never outlives its time.
+/// Says for how long a result is kept in memory: its time, unless the process ends earlier.
 fn memory_note(left: Duration) -> String {
-    format!("kept in memory until this server exits, at most {}", duration_text(left))
+    format!("kept in memory {}, or until this server exits", duration_text(left))
 }
 
 /// Returns the user who runs this process.

@@ -499,3 +499,50 @@ fn a_token_in_a_variable_is_sent() {
         Session::command(&home.path("data"), &words, &[("FAR_TOKEN", "t0ken")], &[]).greeted("codex");
     assert_eq!(session.request("headers", json!({}))["result"]["authorization"], "Bearer t0ken");
 }
+
+/// A file that everybody in a project shares is listed, and changed only when that was asked for.
+#[test]
+fn shared_files_need_to_be_asked_for() {
+    let home = Home::filled();
+    let plan: Value =
+        serde_json::from_slice(&home.run(&["install", "--yes", "--format", "json"]).stdout).unwrap();
+    let fetch =
+        plan["servers"].as_array().unwrap().iter().find(|server| server["server"] == "fetch").unwrap();
+    assert_eq!(
+        (&fetch["action"], &fetch["reason"]),
+        (&json!("leave"), &json!("everybody in the project shares its file; --scope project wraps it"))
+    );
+    assert_eq!(home.read("project/.vscode/mcp.json"), SHARED);
+    assert_ne!(home.read(".claude.json"), CLAUDE);
+    assert_eq!(home.run(&["install", "--yes", "--scope", "project"]).code, 0);
+    assert_ne!(home.read("project/.vscode/mcp.json"), SHARED);
+    assert_eq!(home.run(&["uninstall", "--yes"]).code, 0);
+    home.assert_untouched();
+}
+
+#[test]
+fn observed_servers_are_only_measured() {
+    let home = Home::filled();
+    assert_eq!(home.run(&["install", "--yes", "--observe", "--client", "codex"]).code, 0);
+    assert!(home.read(".codex/config.toml").contains("[\"run\", \"--observe\", \"--server\", \"github\""));
+    assert_eq!(home.run(&["uninstall", "--yes"]).code, 0);
+    home.assert_untouched();
+}
+
+/// What was wrapped by hand is listed and stays, however often uninstall runs.
+#[test]
+fn what_was_wrapped_by_hand_is_kept() {
+    let home = Home::new();
+    let mine = r#"{"mcpServers":{"mine":{"command":"tidegate","args":["run","--","uvx","mine"]}}}"#;
+    home.write(".cursor/mcp.json", mine);
+    for _ in 0..2 {
+        let outcome = home.run(&["uninstall", "--yes"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        assert!(outcome.text().contains("keep: not wrapped by tidegate install; --server NAME unwraps it"));
+        assert!(outcome.stderr.ends_with("no file was changed\n"), "{}", outcome.stderr);
+        assert_eq!(home.read(".cursor/mcp.json"), mine);
+    }
+    assert_eq!(home.run(&["uninstall", "--yes", "--server", "mine"]).code, 0);
+    let now: Value = serde_json::from_str(&home.read(".cursor/mcp.json")).unwrap();
+    assert_eq!(now["mcpServers"]["mine"], json!({"command": "uvx", "args": ["mine"]}));
+}

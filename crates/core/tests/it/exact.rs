@@ -66,7 +66,8 @@ fn text_that_repeats_structured_content_is_counted_once() {
 /// The fields that a policy names are shown of an object as they are of rows, however much else it has.
 #[test]
 fn the_fields_of_an_object_are_those_of_the_policy() {
-    let filler: Vec<String> = (0..25).map(|n| format!("\"other{n}\":\"{n}{}\"", "words ".repeat(40))).collect();
+    let filler: Vec<String> =
+        (0..25).map(|n| format!("\"other{n}\":\"{n}{}\"", "words ".repeat(40))).collect();
     let json = format!(
         "{{{},\"state\":\"closed\",\"user\":{{\"login\":\"ada\",\"id\":7}},\"tags\":[{{\"a\":1}},{{\"a\":2}}]}}",
         filler.join(",")

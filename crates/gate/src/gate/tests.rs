@@ -124,12 +124,12 @@ fn follow_ups_reach_what_is_in_memory() {
     let place = StoreLocation::Folder(Some(file.path().join("data")));
     let fixture = Fixture::in_place(place.clone(), Rules { page_size: Some(3), ..Rules::default() });
     let first = fixture.overflow();
-    assert!(first.contains("(kept in memory until this server exits, at most 24 h)"), "{first}");
+    assert!(first.contains("(kept in memory 24 h, or until this server exits)"), "{first}");
     let name = name_in(&first);
     let page = fixture.query(&json!({"id": name, "page": 2}));
     assert!(page.contains("rows 4-6 of 200"), "{page}");
     let summary = fixture.query(&json!({"id": name}));
-    assert!(summary.contains("(kept in memory until this server exits, at most 24 h)"), "{summary}");
+    assert!(summary.contains("(kept in memory 24 h, or until this server exits)"), "{summary}");
     let part = fixture.query(&json!({"id": name, "page": 1, "page_size": 200}));
     let at = part.rfind("\"cursor\":\"").unwrap_or_else(|| panic!("no cursor in {part}")) + 10;
     let cursor = part[at..].split('"').next().unwrap();

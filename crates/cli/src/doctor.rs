@@ -153,7 +153,7 @@ fn plan(paths: &SystemPaths, selection: &Selection) -> Plan {
     install::plan(
         &paths.folders,
         selection,
-        &Options { program: "tidegate".into(), without_login: false, shared_files: true, observe: false },
+        &Options { program: "tidegate".into(), without_login: false, shared_files: false, observe: false },
     )
 }
 

@@ -56,7 +56,7 @@ fn list(out: &mut String, group: KeyGroup) {
 
 /// Describes a key and the values it takes.
 fn about(key: &Key) -> String {
-    let owner = if key.user_only { " (user only)" } else { "" };
+    let owner = if key.user_only { " User only." } else { "" };
     match key.default {
         DefaultValue::Described(words) => format!("{}{owner}\n# {}; default: {words}", key.doc, key.kind),
         _ => format!("{}{owner}\n# {}", key.doc, key.kind),

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::artifact::Usage;
 use crate::clock::Millis;
 use crate::error::StoreError;
-use crate::home::{HomeError, refuse_writable_by_all};
+use crate::home::{HomeError, nearest_folder, refuse_writable_by_all};
 use crate::sqlite::open_on_read_only_disk;
 
 /// How long another writer may take before the store counts as locked: a large body takes a moment.
@@ -78,12 +78,7 @@ pub fn check_writable(path: &Path) -> Result<(), StoreError> {
 pub fn check_folder(folder: &Path) -> Result<(), StoreError> {
     let unusable =
         |source| StoreError::Unusable(Box::new(HomeError::Unusable { path: folder.to_owned(), source }));
-    // A folder that does not exist yet is created in the nearest one that does.
-    let mut existing = folder.ancestors().filter(|folder| folder.symlink_metadata().is_ok());
-    let nearest = existing.next().unwrap_or(Path::new("."));
-    if !std::fs::metadata(nearest).map_err(unusable)?.is_dir() {
-        return Err(unusable(io::ErrorKind::NotADirectory.into()));
-    }
+    let nearest = nearest_folder(folder).map_err(unusable)?;
     check_can_create(nearest).map_err(unusable)?;
     if nearest == folder {
         refuse_writable_by_all(folder).map_err(unusable)?;

@@ -67,12 +67,23 @@ impl Home {
 /// Creates the folder, with what is missing above it, for its user alone. One that exists is used as it is: it may be
 /// anybody's, and its files are private in any folder that others cannot write to.
 fn prepare_folder(path: &Path) -> io::Result<()> {
+    nearest_folder(path)?;
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)?;
     refuse_writable_by_all(path)
+}
+
+/// Returns the folder that a path begins with and that exists: itself, or the one that it will be created in.
+pub(crate) fn nearest_folder(path: &Path) -> io::Result<&Path> {
+    let mut existing = path.ancestors().filter(|folder| folder.symlink_metadata().is_ok());
+    let nearest = existing.next().unwrap_or(Path::new("."));
+    match std::fs::metadata(nearest)?.is_dir() {
+        true => Ok(nearest),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    }
 }
 
 /// Refuses a folder in which every user could put a file in the place of ours.
@@ -85,9 +96,7 @@ pub(crate) fn refuse_writable_by_all(path: &Path) -> io::Result<()> {
     }
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        format!(
-            "every user can write to it (mode {mode:o}); name a folder of your own, or run chmod o-w on it"
-        ),
+        format!("every user can write to it (mode {mode:o}); name a folder that only you can write to"),
     ))
 }
 

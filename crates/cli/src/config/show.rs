@@ -3,8 +3,8 @@
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
 use tidegate_config::{
-    Config, ConfigFile, DefaultValue, Effective, EffectiveValue, FileOwner, KEYS, Origin, Override, Subject,
-    Value,
+    Config, ConfigFile, DefaultValue, Effective, EffectiveValue, FileOwner, KEYS, Key, KeyGroup, Origin,
+    Override, Subject, Value,
 };
 
 use super::is_from_environment;
@@ -119,7 +119,11 @@ impl Show {
             let rows: Vec<[String; 3]> = values.iter().map(row).collect();
             out.push_str(&format!("\n{title}\n{}", ui::table(&rows, &[])));
         }
-        let user_only: Vec<&str> = KEYS.iter().filter(|key| key.user_only).map(|key| key.name).collect();
+        let name = |key: &Key| match key.group {
+            KeyGroup::Store => format!("store.{}", key.name),
+            _ => key.name.to_owned(),
+        };
+        let user_only: Vec<String> = KEYS.iter().filter(|key| key.user_only).map(name).collect();
         out.push_str(&format!("\nA project's file may not set {}.\n", user_only.join(", ")));
         out
     }

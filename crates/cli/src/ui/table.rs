@@ -39,15 +39,24 @@ fn table_within<R: AsRef<[String]>>(rows: &[R], right_aligned: &[usize], max_wid
     let width = |column: usize| rows.iter().map(|row| length(row, column)).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..columns).map(width).collect();
     if let Some(max_width) = max_width {
-        narrow(&mut widths, max_width.saturating_sub(GAP.len() * columns.saturating_sub(1)));
+        let words = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
+            cells.flat_map(|cell| cell.split(' ')).map(|word| word.chars().count()).max().unwrap_or(0)
+        };
+        let longest_words: Vec<usize> = (0..columns).map(words).collect();
+        let available = max_width.saturating_sub(GAP.len() * columns.saturating_sub(1));
+        // Words are broken only where that is not enough: a name should stay whole, to be copied.
+        narrow(&mut widths, &longest_words, available);
+        narrow(&mut widths, &vec![MIN_COLUMN_WIDTH; columns], available);
     }
     rows.iter().map(|row| row_text(row.as_ref(), &widths, right_aligned)).collect()
 }
 
-/// Narrows the widest columns until all fit.
-fn narrow(widths: &mut [usize], available: usize) {
+/// Narrows the widest columns until all fit, or all have their least width.
+fn narrow(widths: &mut [usize], least: &[usize], available: usize) {
     while widths.iter().sum::<usize>() > available {
-        match widths.iter_mut().filter(|width| **width > MIN_COLUMN_WIDTH).max() {
+        let columns = widths.iter_mut().zip(least).filter(|(width, least)| **width > **least);
+        match columns.map(|(width, _)| width).max() {
             Some(widest) => *widest -= 1,
             None => return,
         }

@@ -369,5 +369,9 @@ fn a_store_that_cannot_be_used_is_told() {
     assert!(after["store_problem"].as_str().unwrap().contains("is damaged"), "{after}");
     assert_eq!((&after["calls"], &after["store_results"]), (&before["calls"], &Value::Null));
     let text = stats("text");
-    assert!(text.text().lines().any(|line| line.trim_end() == "store              unknown"), "{}", text.text());
+    assert!(
+        text.text().lines().any(|line| line.trim_end() == "store              unknown"),
+        "{}",
+        text.text()
+    );
 }

@@ -54,8 +54,14 @@ fn write_hinted(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usize)
             members.push(member(data, id, visible::line(path))?);
         }
     }
-    if !members.is_empty() {
-        writer.push(section, format!("fields: {}", members.join("; ")));
+    let all = members.len();
+    while !members.is_empty() {
+        let rest =
+            if members.len() < all { format!("; +{} more", all - members.len()) } else { String::new() };
+        if writer.push(section, format!("fields: {}{rest}", members.join("; "))) {
+            break;
+        }
+        members.pop();
     }
     Ok(())
 }

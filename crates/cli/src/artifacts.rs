@@ -2,12 +2,15 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tidegate_core::envelope::handle_name;
 use tidegate_core::source::{Source, Span};
-use tidegate_store::{Artifact, ArtifactStore, CHUNK_BYTES};
+use tidegate_core::visible;
+use tidegate_gate::duration_text;
+use tidegate_store::{Artifact, ArtifactStore, CHUNK_BYTES, CallOrigin, Clock, SystemClock};
 
 use crate::cli::Format;
 use crate::error::CommandError;
@@ -78,10 +81,12 @@ fn name(artifact: &Artifact) -> String {
     handle_name(&artifact.tool, artifact.id.as_str())
 }
 
-fn report(artifact: &Artifact) -> Value {
+fn report(artifact: &Artifact, origin: &CallOrigin) -> Value {
     json!({
         "id": name(artifact),
+        "server": origin.server,
         "tool": artifact.tool,
+        "arguments": origin.arguments,
         "kind": artifact.kind,
         "records": artifact.records,
         "bytes": artifact.bytes,
@@ -97,38 +102,66 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
     let keep = KeptResults::open()?;
     let artifacts = keep.list(arguments.limit as usize)?;
     if arguments.format == Format::Json {
-        return ui::json(&Value::Array(artifacts.iter().map(report).collect()));
+        let reports = artifacts.iter().map(|artifact| report(artifact, &keep.origin(artifact)));
+        return ui::json(&Value::Array(reports.collect()));
     }
     if artifacts.is_empty() {
         ui::note("no results are kept; tidegate run keeps those that do not fit the budget");
         return Ok(());
     }
-    let mut rows = vec![["NAME", "KIND", "RECORDS", "BYTES", "TOKENS", "EXPIRES"].map(str::to_owned)];
+    let now = SystemClock.now();
+    let head = ["NAME", "SERVER", "ARGUMENTS", "KIND", "RECORDS", "TOKENS", "AGE", "KEPT"];
+    let mut rows = vec![head.map(str::to_owned)];
     rows.extend(artifacts.iter().map(|artifact| {
+        let origin = keep.origin(artifact);
         [
             name(artifact),
+            ui::printable(&origin.server),
+            short_arguments(&origin.arguments),
             artifact.kind.clone(),
-            artifact.records.map_or_else(|| "-".into(), |records| records.to_string()),
-            artifact.bytes.to_string(),
-            artifact.tokens.to_string(),
-            artifact.expires.to_string(),
+            artifact.records.map_or_else(|| "-".into(), ui::grouped),
+            ui::grouped(artifact.tokens),
+            age(now.since(artifact.created)),
+            duration_text(artifact.expires.since(now)),
         ]
     }));
-    ui::data(ui::table(&rows, &[2, 3, 4]).as_bytes())
+    ui::data(ui::table(&rows, &[4, 5]).as_bytes())
+}
+
+/// Formats the age of a result.
+fn age(age: Duration) -> String {
+    if age < Duration::from_secs(60) { "< 1 min".into() } else { duration_text(age) }
+}
+
+/// The most characters shown of a call's arguments in a list.
+const MAX_ARGUMENT_CHARACTERS: usize = 60;
+
+/// Formats the arguments of a call in short: `state=open limit=50`.
+fn short_arguments(arguments: &str) -> String {
+    let written = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = match serde_json::from_str::<Map<String, Value>>(arguments) {
+        Ok(members) => {
+            let members = members.iter().map(|(name, value)| format!("{name}={}", written(value)));
+            members.collect::<Vec<_>>().join(" ")
+        }
+        // Long arguments are stored in part.
+        Err(_) => arguments.to_owned(),
+    };
+    visible::cut(&ui::printable(&text), MAX_ARGUMENT_CHARACTERS)
 }
 
 /// Runs `show`.
 pub(crate) fn show(arguments: &Show) -> Result<(), CommandError> {
     let keep = KeptResults::open()?;
     let source = keep.source(&arguments.id)?;
-    let report = report(source.artifact());
+    let report = report(source.artifact(), &keep.origin(source.artifact()));
     if arguments.format == Format::Json {
         return ui::json(&report);
     }
     let mut text = String::new();
     for (key, value) in report.as_object().into_iter().flatten() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        text.push_str(&format!("{key:<13}{value}\n"));
+        text.push_str(&format!("{key:<13}{}\n", ui::printable(&value)));
     }
     text.push_str(&format!("read it with: tidegate query {}\n", name(source.artifact())));
     ui::data(text.as_bytes())

@@ -5,11 +5,12 @@ mod show;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, Subcommand};
 use serde_json::json;
-use tidegate_config::{Config, Mistakes, config_paths, schema};
+use tidegate_config::{Config, ConfigPath, FileOwner, Mistakes, config_paths, path_to_check, schema};
 
-use crate::cli::Format;
+use crate::cli::{Cli, Format};
 use crate::error::CommandError;
 use crate::ui;
 use init::Init;
@@ -37,7 +38,8 @@ enum Command {
 /// Check the configuration and report every mistake
 ///
 /// Checks the project's tidegate.toml and the user's, or only FILE. Reports each mistake with its file:line:column and
-/// the text of that line. Exits with 2 if there is a mistake.
+/// the text of that line. A project's file may set what concerns answers, and nothing else. Exits with 2 if there is a
+/// mistake.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate config check\n  tidegate config check ./tidegate.toml --format json"
@@ -70,26 +72,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
 }
 
+/// Returns whether an argument of the current command comes from its environment variable. Clap knows where a value comes
+/// from only before it becomes a struct.
+fn is_from_environment(argument: &str) -> bool {
+    let matches = Cli::command().get_matches();
+    let mut matches = &matches;
+    while let Some((_, below)) = matches.subcommand() {
+        matches = below;
+    }
+    matches.value_source(argument) == Some(ValueSource::EnvVariable)
+}
+
 fn check(arguments: &Check) -> Result<(), CommandError> {
-    let paths = config_paths(arguments.file.as_deref());
-    let (_, mistakes) = Config::read(&paths);
+    let files = match &arguments.file {
+        // `tidegate run` does not search if the variable names a file, and takes that file for the user's.
+        Some(file) if !is_from_environment("file") => vec![path_to_check(file)],
+        file => config_paths(file.as_deref()),
+    };
+    let (_, mistakes) = Config::read(&files);
     if arguments.format == Format::Json {
         let reports = mistakes.iter().map(|mistake| {
             let (line, column) = mistake.place().unzip();
             json!({"file": mistake.path(), "line": line, "column": column, "message": mistake.message()})
         });
-        ui::json(&json!({"files": paths, "mistakes": reports.collect::<Vec<_>>()}))?;
+        ui::json(
+            &json!({"files": files.iter().map(|file| &file.path).collect::<Vec<_>>(), "mistakes": reports.collect::<Vec<_>>()}),
+        )?;
     }
     match (mistakes.is_empty(), arguments.format) {
         (false, _) => Err(Mistakes(mistakes).into()),
         (true, Format::Json) => Ok(()),
-        (true, Format::Text) if paths.is_empty() => {
+        (true, Format::Text) if files.is_empty() => {
             ui::note("no tidegate.toml, using built-in defaults; tidegate config init writes one");
             Ok(())
         }
         (true, Format::Text) => {
-            let lines: Vec<String> =
-                paths.iter().map(|path| format!("{}: no mistakes\n", path.display())).collect();
+            let owner = |owner| if owner == FileOwner::Project { " (the project's)" } else { "" };
+            let line =
+                |file: &ConfigPath| format!("{}{}: no mistakes\n", file.path.display(), owner(file.owner));
+            let lines: Vec<String> = files.iter().map(line).collect();
             ui::data(lines.concat().as_bytes())
         }
     }

@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut checks = program::checks(&paths);
     checks.extend(configuration.checks(&server_names(&all)));
     checks.extend(store::checks(&configuration.config.place(), &paths));
-    let plans = plans(&paths, &selection);
+    // The counts of a client are those of its files, whichever servers are selected.
+    let plans = plans(&paths, &Selection { servers: Vec::new(), ..selection });
     checks.extend(client_checks(arguments, &plans, &configuration, &paths));
     checks.extend(clients::missing(&plans, arguments.verbose, &paths));
     let count = |status: Status| checks.iter().filter(|check| check.status == status).count();
@@ -107,7 +108,8 @@ fn client_checks(
         () => Start::WithTimeout(arguments.timeout),
     };
     let is_started = |found: &FoundServer| found.verdict == Verdict::AlreadyWrapped && !found.off;
-    let found = || plans.iter().flat_map(|(_, plan)| &plan.found);
+    let is_selected = |found: &&FoundServer| arguments.filter.has(found.server());
+    let found = || plans.iter().flat_map(|(_, plan)| &plan.found).filter(is_selected);
     // A project's file may come from somebody else, so its servers run only if the user agreed to that.
     let records = data_folder().ok().map(|folder| Records::look(&folder));
     let is_trusted = |found: &FoundServer| {
@@ -124,7 +126,7 @@ fn client_checks(
     let mut checks = Vec::new();
     for (client, plan) in plans {
         checks.extend(clients::checks(client, plan, configuration, paths));
-        for found in &plan.found {
+        for found in plan.found.iter().filter(is_selected) {
             match is_started(found) {
                 true => checks.extend(visited.next().unwrap_or_default()),
                 false => checks.extend(clients::unwrapped(found, paths)),
@@ -148,7 +150,11 @@ fn plans(paths: &SystemPaths, selection: &Selection) -> Vec<(&'static Client, Pl
 
 /// Returns what `install` finds, without wrapping anything.
 fn plan(paths: &SystemPaths, selection: &Selection) -> Plan {
-    install::plan(&paths.folders, selection, &Options { program: "tidegate".into(), without_login: false })
+    install::plan(
+        &paths.folders,
+        selection,
+        &Options { program: "tidegate".into(), without_login: false, shared_files: false, observe: false },
+    )
 }
 
 fn server_names(plan: &Plan) -> Vec<String> {

@@ -16,18 +16,19 @@ use crate::server_filter::ServerFilter;
 use crate::system::{Program, SystemPaths, data_folder};
 use crate::ui;
 use changes::{
-    ChangeOptions, diff, fail_if_skipped, problem_json, report_failure, report_problem, server_table,
+    ChangeOptions, coloured, diff, fail_if_skipped, problem_json, report_failure, report_problem,
+    server_table,
 };
 
 /// Put tidegate in front of your MCP servers
 ///
 /// Finds servers in the configuration files of Claude Code, Claude Desktop, Cursor, VS Code, Codex, Gemini CLI, Windsurf,
 /// Zed and opencode, shows what would change, and asks before it writes anything. Servers keep their names, tools and
-/// environment. Secrets are never written as arguments, and are shown as "…". `tidegate uninstall` restores the files
-/// from copies that this command keeps.
+/// environment. Secrets are never written as arguments, and are shown as "…". Files that everybody in a project shares
+/// are changed only with `--scope project`. `tidegate uninstall` restores the files from copies that this command keeps.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate install --dry-run\n  \
-    tidegate install --client claude-code --client codex --server github\n  tidegate install --scope user --yes")]
+    tidegate install --client claude-code --client codex --server github\n  tidegate install --observe --yes\n  tidegate install --scope project")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     filter: ServerFilter,
@@ -35,6 +36,10 @@ pub(crate) struct Arguments {
     /// Also wrap remote servers that have no headers configured; use it if they need no login
     #[arg(long)]
     without_login: bool,
+
+    /// Only measure the wrapped servers: every byte passes unchanged, as with tidegate run --observe
+    #[arg(long)]
+    observe: bool,
 
     #[command(flatten)]
     change: ChangeOptions,
@@ -44,7 +49,12 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let paths = SystemPaths::detect()?;
     let program = Program::detect()?;
-    let options = Options { program: program.path.clone(), without_login: arguments.without_login };
+    let options = Options {
+        program: program.path.clone(),
+        without_login: arguments.without_login,
+        shared_files: arguments.filter.is_project(),
+        observe: arguments.observe,
+    };
     let plan = install::plan(&paths.folders, &arguments.filter.selection(), &options);
     arguments.filter.check_names(plan.found.iter().map(FoundServer::server))?;
     let format = arguments.change.format;
@@ -162,8 +172,10 @@ fn plan_text(plan: &Plan, paths: &SystemPaths) -> String {
         let (client, server) = (found.client.name.to_owned(), found.server().to_owned());
         [client, found.scope.to_string(), server, file_text(found, paths), action_text(found)]
     });
-    let diffs =
-        plan.changes.iter().map(|change| format!("\n{}", diff(&paths.short(&change.file), change.shown())));
+    let diffs = plan
+        .changes
+        .iter()
+        .map(|change| format!("\n{}", coloured(&diff(&paths.short(&change.file), change.shown()))));
     [server_table(rows)].into_iter().chain(diffs).collect()
 }
 

@@ -1,15 +1,17 @@
 //! What the commands on kept results share: the store of this user, and the names and policies of results.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_config::Config;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 pub(crate) use tidegate_gate::causes;
-use tidegate_gate::policy::{Policy, Rules, TTL};
+use tidegate_gate::policy::{Policy, Rules};
 use tidegate_gate::{KeptResult, Opened, UserStore};
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, SqliteStore, StoreError, StoredSource, open, read_calls,
+    Artifact, ArtifactId, ArtifactStore, CallOrigin, NewArtifact, SqliteStore, StoreError, StoredSource,
+    open, read_calls,
 };
 
 use crate::error::CommandError;
@@ -25,7 +27,11 @@ pub(crate) struct KeptResults {
 impl KeptResults {
     /// Opens the store of this user.
     pub(crate) fn open() -> Result<Self, CommandError> {
-        let config = Config::load(None)?;
+        Self::open_with(Config::load(None)?)
+    }
+
+    /// Opens the store of this user that a configuration names.
+    pub(crate) fn open_with(config: Config) -> Result<Self, CommandError> {
         let user = UserStore::of_user(config.place());
         let opened = user.open().map_err(|error| CommandError::out_of_reach(causes(&error)))?;
         Ok(Self { config, user, opened })
@@ -46,16 +52,31 @@ impl KeptResults {
         self.store().delete(&self.user.owner, &id(name)?).map_err(|error| self.missing(name, error))
     }
 
+    /// Returns which call a result answered, as far as it is known: older entries have it in the ledger, or not at all.
+    pub(crate) fn origin(&self, artifact: &Artifact) -> CallOrigin {
+        // What cannot be read here must not hide the result.
+        let origin = self.store().origin(&self.user.owner, &artifact.id).unwrap_or_default();
+        match origin.server.is_empty() {
+            true => CallOrigin { server: self.recorded_server(artifact).unwrap_or_default(), ..origin },
+            false => origin,
+        }
+    }
+
+    /// Returns a new result of a tool.
+    pub(crate) fn new_artifact<'n>(&'n self, tool: &'n str, ttl: Duration) -> NewArtifact<'n> {
+        self.user.new_artifact(tool, ttl)
+    }
+
     /// Stores a result with its outline.
     pub(crate) fn put(
         &self,
+        new: &NewArtifact<'_>,
         payload: &Payload<'_>,
         outline: &Outline,
-        tool: &str,
         tokens: u64,
     ) -> Result<Artifact, CommandError> {
         let describe = || Ok(UserStore::description(outline, tokens));
-        self.user.put(&self.user.new_artifact(tool, TTL), payload.source(), &describe).map_err(|error| {
+        self.user.put(new, payload.source(), &describe).map_err(|error| {
             CommandError::out_of_reach(format!("cannot keep the result: {}", causes(&error)))
         })
     }
@@ -66,9 +87,14 @@ impl KeptResults {
             .map_err(|error| self.missing(name, error))
     }
 
-    /// Returns the policy of the tool that a result came from. The ledger knows of which server the tool is; where it does
-    /// not, only the rules for all servers apply.
+    /// Returns the policy of the tool that a result came from. Where its server is not known, only the rules for all
+    /// servers apply.
     fn policy(&self, artifact: &Artifact) -> Policy {
+        self.config.policies(&self.origin(artifact).server, Rules::default()).of_tool(&artifact.tool)
+    }
+
+    /// Returns the server that the ledger has for a result.
+    fn recorded_server(&self, artifact: &Artifact) -> Option<String> {
         let mut server = None;
         if let Some(ledger) = ledger_path(&self.config.place()) {
             let id = artifact.id.as_str();
@@ -81,8 +107,7 @@ impl KeptResults {
                 }
             });
         }
-        let policies = self.config.policies(server.as_deref().unwrap_or_default(), Rules::default());
-        policies.of_tool(&artifact.tool)
+        server.filter(|server| !server.is_empty())
     }
 
     /// Opens the bytes of a result by any form of its name.

@@ -3,7 +3,8 @@
 mod http;
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::builder::FalseyValueParser;
@@ -11,13 +12,15 @@ use clap::{ArgAction, Args};
 use tidegate_config::Config;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::ProfileRules;
-use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
+use tidegate_gate::{Caller, Gate, MAX_MEMORY_BYTES, Setup, StoreLocation, UserStore, causes};
 use tidegate_proxy::stdio::{self, Options};
 use tidegate_proxy::{Limits, Link, Mode};
 use tidegate_query::{Queries, Worker};
+use tidegate_store::check_folder;
 
 use crate::error::CommandError;
 use crate::overrides::{Overrides, duration};
+use crate::ui;
 pub(crate) use http::{host_name, required_variable};
 
 /// Run an MCP server and keep its results within a budget
@@ -78,7 +81,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
         folder: place.folder(),
         ..Limits::default()
     };
-    let link = arguments.link(server, place, policies, config.clients())?.with_limits(limits);
+    let warning = Arc::new(StoreWarning::new(&place));
+    if !arguments.observe {
+        warning.check();
+    }
+    let link = arguments.link(server, (place, warning), policies, config.clients())?.with_limits(limits);
     let program = std::env::current_exe().map_err(CommandError::failed)?;
     if arguments.http.is_used() && arguments.timeout.is_some() {
         return Err(CommandError::bad_input("--timeout does not work with --http or --url yet")
@@ -92,6 +99,57 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
         .map_err(|error| CommandError::out_of_reach(error).hint("check that the command runs in this folder"))
 }
 
+/// Reports on stderr that nothing can be stored: at the start, if that is known then, and when a result cannot be.
+struct StoreWarning {
+    /// `None` for a store in memory.
+    folder: Option<PathBuf>,
+    /// What was reported at the start, until a result meets the same.
+    at_start: Mutex<Option<String>>,
+}
+
+impl StoreWarning {
+    fn new(place: &StoreLocation) -> Self {
+        Self { folder: place.folder(), at_start: Mutex::default() }
+    }
+
+    /// Checks the folder. It takes a moment on a slow disk, so the server does not wait for it.
+    fn check(self: &Arc<Self>) {
+        let warning = Arc::clone(self);
+        std::thread::spawn(move || {
+            let Some(Err(error)) = warning.folder.as_deref().map(check_folder) else { return };
+            let why = causes(&error);
+            // Under the lock, so that a result that fails at the same time does not report it again.
+            let mut at_start = warning.at_start.lock().unwrap_or_else(PoisonError::into_inner);
+            warning.print(&why);
+            *at_start = Some(why);
+        });
+    }
+
+    /// Reports why a result could not be stored.
+    fn report(&self, why: &str) {
+        let known = self.at_start.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if known.as_deref() != Some(why) {
+            self.print(why);
+        }
+    }
+
+    fn print(&self, why: &str) {
+        if let Some(folder) = &self.folder {
+            ui::note(&store_warning(folder, why));
+        }
+    }
+}
+
+/// Returns the warning that the store in a folder cannot be used.
+pub(crate) fn store_warning(folder: &Path, why: &str) -> String {
+    format!(
+        "tidegate: nothing can be stored in {}: {why}; meanwhile each server keeps its results in memory until it exits, \
+         {} at most; tidegate doctor tells what to do",
+        folder.display(),
+        ui::bytes(MAX_MEMORY_BYTES)
+    )
+}
+
 impl Arguments {
     fn server(&self) -> String {
         let named = self.server.clone();
@@ -101,13 +159,15 @@ impl Arguments {
     fn link(
         &self,
         server: String,
-        place: StoreLocation,
+        (place, warning): (StoreLocation, Arc<StoreWarning>),
         policies: Policies,
         clients: Vec<(String, ProfileRules)>,
     ) -> Result<Link, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
         let engines = Queries::new(tidegate_query::Limits::default(), worker);
-        let gate = Gate::new(Setup { keep: Arc::new(UserStore::of_user(place)), policies, engines, server });
+        let report = Box::new(move |why: &str| warning.report(why));
+        let keep = Arc::new(UserStore::of_user(place).with_report(report));
+        let gate = Gate::new(Setup { keep, policies, engines, server });
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout))
     }

@@ -39,6 +39,16 @@ impl ServerFilter {
         }
     }
 
+    /// Returns whether `--scope project` selects the files that everybody in a project shares.
+    pub(crate) fn is_project(&self) -> bool {
+        self.selection().scope == Some(Scope::Project)
+    }
+
+    /// Returns whether a server is selected: `--server` names it, or no server.
+    pub(crate) fn has(&self, server: &str) -> bool {
+        self.server.is_empty() || self.names(server)
+    }
+
     /// Returns whether `--server` names a server.
     pub(crate) fn names(&self, server: &str) -> bool {
         self.server.iter().any(|name| name == server || name.split(',').any(|name| name == server))

@@ -4,16 +4,21 @@ mod stdin;
 
 use std::hash::Hasher;
 use std::io;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tidegate_config::Config;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::{self, Cost, Meter};
 use tidegate_core::payload::{Form, Payload, PayloadError};
-use tidegate_core::shape::{Prepared, Request, Shaped, Step, shape};
+use tidegate_core::shape::{Prepared, Request, Shaped, Step};
 use tidegate_core::source::{Source, Span};
-use tidegate_core::{Bytes, Tokens};
+use tidegate_gate::policy::{Policy, Rules};
+use tidegate_gate::profile::Profile;
+use tidegate_gate::retention_note;
+use tidegate_gate::style::Style;
 
 use crate::error::CommandError;
 use crate::keep::KeptResults;
@@ -23,23 +28,27 @@ use stdin::Stdin;
 /// Show what a model would read instead of a tool result
 ///
 /// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints the answer that
-/// fits the budget. A result that fits comes out unchanged.
+/// fits the budget, with the settings that tidegate.toml has for the server and the tool. A result that fits comes out
+/// unchanged. Nothing is stored without --keep.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  tidegate shape --tool list_issues --budget 1000 < result.json\n  tidegate shape --keep --stats < result.json"
-)]
+#[command(after_help = "Examples:\n  tidegate shape --tool list_issues --budget 1000 < result.json\n  \
+    tidegate shape --server github --tool list_issues < result.json\n  tidegate shape --keep --stats < result.json")]
 pub(crate) struct Arguments {
     /// Name of the tool the result came from
     #[arg(long, value_name = "NAME", default_value = "tool")]
     tool: String,
 
+    /// Name of the server, for its section in tidegate.toml [default: only the settings for all servers apply]
+    #[arg(long, value_name = "NAME", env = "TIDEGATE_SERVER")]
+    server: Option<String>,
+
     /// Arguments the tool was called with, as JSON; records that match them are shown first
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
 
-    /// Maximum tokens of the answer
-    #[arg(long, value_name = "TOKENS", default_value_t = Budget::DEFAULT_TOKENS.0)]
-    budget: u64,
+    /// Maximum tokens of the answer [default: that of tidegate.toml, or 2000]
+    #[arg(long, value_name = "TOKENS")]
+    budget: Option<u64>,
 
     /// Maximum bytes of the answer [default: 5 per token, at least 10240]
     #[arg(long, value_name = "BYTES")]
@@ -52,6 +61,10 @@ pub(crate) struct Arguments {
     /// Also print a one-line report to stderr
     #[arg(long)]
     stats: bool,
+
+    /// Configuration file [default: tidegate.toml of the project and of the user]
+    #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG")]
+    config: Option<PathBuf>,
 
     /// Store the result, so that `tidegate query` can read any part of it
     #[arg(long)]
@@ -71,25 +84,32 @@ enum Format {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let budget = arguments.budget()?;
+    let config = Config::load(arguments.config.as_deref())?;
+    let policy = arguments.policy(&config)?;
     let input = Stdin::open()?;
     let payload = read_payload(&input)?;
     let unreadable = |error: io::Error| CommandError::failed(format!("cannot read the result: {error}"));
     let text = payload.joined_text();
-    let prepared = Prepared::new(&payload, text.as_ref()).map_err(unreadable)?;
-    let id = match arguments.keep {
-        true => keep_result(&payload, &prepared, &arguments.tool)?,
-        false => sample_id(&input).map_err(unreadable)?,
+    let prepared = Prepared::with_hints(&payload, text.as_ref(), &policy.hints).map_err(unreadable)?;
+    let (id, retention) = match arguments.keep {
+        true => (keep_result(config, &payload, &prepared, arguments, &policy)?, retention_note(policy.ttl)),
+        false => (sample_id(&input).map_err(unreadable)?, NOT_KEPT.to_owned()),
     };
     let name = handle_name(&arguments.tool, &id);
     let request = Request {
         tool: &arguments.tool,
         arguments: arguments.arguments.as_deref(),
-        handle: Handle::kept(&name, "kept 24 h"),
-        budget,
+        handle: Handle::kept(&name, &retention),
+        budget: policy.budget(&any_client()),
         meter: Meter::default(),
     };
-    let shaped = shape(&payload, &request).map_err(unreadable)?;
+    let shaped = prepared.fit(&request).map_err(unreadable)?;
+    if policy.style != Style::Overview && shaped.step != Step::Pass {
+        ui::note(&format!(
+            "tidegate.toml sets style = \"{}\" for this tool; shown is the overview",
+            policy.style.name()
+        ));
+    }
     if arguments.stats {
         ui::note(&stats_line(&shaped));
     }
@@ -97,12 +117,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     ui::data(&arguments.output(&payload, &shaped, name.as_deref()).map_err(unreadable)?)
 }
 
+/// What the frame says of a result that is not kept.
+const NOT_KEPT: &str = "a preview: not kept";
+
+/// Returns the profile of a client without limits of its own.
+fn any_client() -> Profile {
+    Profile { max_bytes: u64::MAX, ..Profile::strictest() }
+}
+
 /// Stores the result and returns its id.
-fn keep_result(payload: &Payload<'_>, prepared: &Prepared<'_>, tool: &str) -> Result<String, CommandError> {
+fn keep_result(
+    config: Config,
+    payload: &Payload<'_>,
+    prepared: &Prepared<'_>,
+    arguments: &Arguments,
+    policy: &Policy,
+) -> Result<String, CommandError> {
     let unreadable = |error: io::Error| CommandError::failed(format!("cannot read the result: {error}"));
     let outline = prepared.outline().map_err(unreadable)?;
     let tokens = measure::cost(payload, &Meter::default()).map_err(unreadable)?.tokens;
-    Ok(KeptResults::open()?.put(payload, &outline, tool, tokens.0)?.id.to_string())
+    let keep = KeptResults::open_with(config)?;
+    let mut new = keep.new_artifact(&arguments.tool, policy.ttl);
+    new.server = arguments.server.as_deref().unwrap_or_default();
+    new.arguments = arguments.arguments.as_deref();
+    Ok(keep.put(&new, payload, &outline, tokens.0)?.id.to_string())
 }
 
 fn read_payload(input: &Stdin) -> Result<Payload<'_>, CommandError> {
@@ -152,7 +190,8 @@ fn sample_id(input: &Stdin) -> io::Result<String> {
 }
 
 impl Arguments {
-    fn budget(&self) -> Result<Budget, CommandError> {
+    /// Returns the rules for the tool, with the budget of the flags.
+    fn policy(&self, config: &Config) -> Result<Policy, CommandError> {
         let at_least = |given: u64, min: u64, flag: &str| {
             if given >= min {
                 return Ok(());
@@ -160,15 +199,10 @@ impl Arguments {
             let message = format!("{flag} {given} is too small for a frame, a handle and a next step");
             Err(CommandError::bad_input(message).hint(format!("use at least {min}")))
         };
-        at_least(self.budget, Budget::MIN_TOKENS.0, "--budget")?;
-        let budget = Budget::of_tokens(Tokens(self.budget));
-        match self.max_bytes {
-            None => Ok(budget),
-            Some(bytes) => {
-                at_least(bytes, Budget::MIN_BYTES.0, "--max-bytes")?;
-                Ok(budget.with_bytes(Bytes(bytes)))
-            }
-        }
+        at_least(self.budget.unwrap_or(u64::MAX), Budget::MIN_TOKENS.0, "--budget")?;
+        at_least(self.max_bytes.unwrap_or(u64::MAX), Budget::MIN_BYTES.0, "--max-bytes")?;
+        let run = Rules { budget_tokens: self.budget, max_bytes: self.max_bytes, ..Rules::default() };
+        Ok(config.policies(self.server.as_deref().unwrap_or_default(), run).of_tool(&self.tool))
     }
 
     fn output(&self, payload: &Payload<'_>, shaped: &Shaped, kept: Option<&str>) -> io::Result<Vec<u8>> {

@@ -11,12 +11,13 @@ use serde_json::{Map, Value, json};
 use tidegate_config::Config;
 use tidegate_core::measure::MAX_EXACT_BYTES;
 use tidegate_gate::StoreLocation;
-use tidegate_store::{ArtifactStore, Call, Quotas, SqliteStore, Usage};
+use tidegate_store::{ArtifactStore, Call, Quotas, SqliteStore, Usage, check_folder};
 
 use crate::cli::TableFormat;
 use crate::error::CommandError;
 use crate::keep::causes;
 use crate::ledger::{EntryFilter, ledger_path};
+use crate::run::store_warning;
 use crate::ui;
 use figures::Figures;
 use report::Report;
@@ -91,11 +92,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut report = Report::default();
     arguments.filter.read(ledger_path(&place), |call| report.add(&call, by))?;
     report.finish();
-    let usage = usage(&place)?;
+    let problem = store_problem(&place);
+    if let (Some(problem), Some(folder)) = (&problem, place.folder()) {
+        ui::note(&store_warning(&folder, problem));
+    }
+    // Without a store that can be read, the figures of the ledger are still right.
+    let usage = match usage(&place) {
+        Err(_) if problem.is_some() => None,
+        usage => Some(usage?),
+    };
     let advice = report.reading.advice(&config.clients());
     match arguments.format {
         TableFormat::Csv => ui::data(csv(&report, by).as_bytes()),
-        TableFormat::Json => ui::json(&json(&report, by, usage, &advice)),
+        TableFormat::Json => ui::json(&json(&report, by, (usage, problem), &advice)),
         TableFormat::Text if report.span.is_none() => {
             ui::note(text::nothing_found(arguments.filter.is_narrow()));
             Ok(())
@@ -105,6 +114,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
         TableFormat::Text => ui::data(text::page(&report, by, usage, &advice).as_bytes()),
     }
+}
+
+/// Returns why nothing can be stored, if so.
+fn store_problem(place: &StoreLocation) -> Option<String> {
+    check_folder(&place.folder()?).err().map(|error| causes(&error))
 }
 
 /// Returns the usage of the store, without creating one.
@@ -138,7 +152,12 @@ fn named_figures(figures: &Figures) -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn json(report: &Report, by: Option<By>, usage: Usage, advice: &[advice::Advice]) -> Value {
+fn json(
+    report: &Report,
+    by: Option<By>,
+    (usage, problem): (Option<Usage>, Option<String>),
+    advice: &[advice::Advice],
+) -> Value {
     let object = |pairs: Vec<(&str, Value)>| -> Map<String, Value> {
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     };
@@ -168,8 +187,9 @@ fn json(report: &Report, by: Option<By>, usage: Usage, advice: &[advice::Advice]
         ("sessions", sessions.into()),
         ("stored_bytes_per_session", mean.into()),
         ("stored_bytes_of_largest_session", most.into()),
-        ("store_results", usage.artifacts.into()),
-        ("store_bytes", usage.stored_bytes.into()),
+        ("store_problem", problem.into()),
+        ("store_results", usage.map(|usage| usage.artifacts).into()),
+        ("store_bytes", usage.map(|usage| usage.stored_bytes).into()),
         ("store_quota_bytes", Quotas::default().store_bytes.into()),
         ("counted", counted.collect()),
         ("sampled_above_bytes", MAX_EXACT_BYTES.into()),

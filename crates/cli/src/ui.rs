@@ -1,5 +1,7 @@
 //! Output: the only file that prints. Data goes to stdout, everything else to stderr.
 
+mod table;
+
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -8,6 +10,7 @@ use tidegate_config::Heading;
 use tidegate_core::{Tokens, visible};
 
 use crate::error::CommandError;
+pub(crate) use table::table;
 
 /// Prints data to stdout.
 pub(crate) fn data(bytes: &[u8]) -> Result<(), CommandError> {
@@ -23,28 +26,6 @@ pub(crate) fn data(bytes: &[u8]) -> Result<(), CommandError> {
 /// Prints a JSON value to stdout.
 pub(crate) fn json(value: &serde_json::Value) -> Result<(), CommandError> {
     data(format!("{value:#}\n").as_bytes())
-}
-
-/// Formats rows as a table; the listed columns are aligned to the right.
-pub(crate) fn table<R: AsRef<[String]>>(rows: &[R], right_aligned: &[usize]) -> String {
-    let columns = rows.first().map_or(0, |row| row.as_ref().len());
-    let length = |row: &R, column: usize| row.as_ref().get(column).map_or(0, |cell| cell.chars().count());
-    let width = |column: usize| rows.iter().map(|row| length(row, column)).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let cells = row.as_ref().iter().enumerate().map(|(column, cell)| {
-            let width = widths[column];
-            if right_aligned.contains(&column) {
-                format!("{cell:>width$}")
-            } else {
-                format!("{cell:<width$}")
-            }
-        });
-        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        out.push('\n');
-    }
-    out
 }
 
 /// Formats rows as CSV.

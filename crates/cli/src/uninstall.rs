@@ -8,7 +8,8 @@ use tidegate_clients::{Disk, Records};
 use crate::cli::Format;
 use crate::error::CommandError;
 use crate::install::changes::{
-    ChangeOptions, diff, fail_if_skipped, problem_json, report_failure, report_problem, server_table,
+    ChangeOptions, coloured, diff, fail_if_skipped, problem_json, report_failure, report_problem,
+    server_table,
 };
 use crate::server_filter::ServerFilter;
 use crate::system::{SystemPaths, data_folder};
@@ -17,9 +18,8 @@ use crate::ui;
 /// Remove tidegate from your MCP servers
 ///
 /// Restores byte for byte each file that has not changed since `tidegate install`. In any other file, removes tidegate
-/// from each server and keeps everything else. If install's record of a server is missing, because the server was
-/// renamed or the data folder was deleted, unwraps the server from its entry alone, if possible. If a file is missing,
-/// keeps its record for a later uninstall.
+/// from each server and keeps everything else. A server that was wrapped by hand, or whose record was lost with the data
+/// folder, stays as it is unless --server names it. If a file is missing, keeps its record for a later uninstall.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate uninstall --dry-run\n  tidegate uninstall --server github\n  \
     tidegate uninstall --yes")]
@@ -140,7 +140,10 @@ fn plan_text(plan: &UndoPlan, paths: &SystemPaths) -> String {
             [client, wrapped.scope.to_string(), server, file, action_text(outcome)]
         })
     });
-    let diffs = plan.reversals.iter().filter_map(|reversal| Some(format!("\n{}", diff_of(reversal, paths)?)));
+    let diffs = plan
+        .reversals
+        .iter()
+        .filter_map(|reversal| Some(format!("\n{}", coloured(&diff_of(reversal, paths)?))));
     [server_table(rows)].into_iter().chain(diffs).collect()
 }
 
@@ -154,6 +157,7 @@ fn action_text(outcome: &Outcome) -> String {
         Outcome::Unwrapped => "remove tidegate, keep other changes".into(),
         Outcome::NothingToUndo => "nothing to do: gone, or unwrapped by hand".into(),
         Outcome::FileMissing => "file is missing; keep its record".into(),
+        Outcome::NotRecorded => "keep: not wrapped by tidegate install; --server NAME unwraps it".into(),
         Outcome::Skipped(why) => format!("skip: {why}"),
     }
 }
@@ -165,7 +169,7 @@ fn plan_json(plan: &UndoPlan, written: &[&Reversal], paths: &SystemPaths) -> Val
                 Outcome::Restored => ("restore", None),
                 Outcome::Unwrapped => ("take_out", None),
                 Outcome::NothingToUndo => ("nothing", None),
-                Outcome::FileMissing => ("keep", None),
+                Outcome::FileMissing | Outcome::NotRecorded => ("keep", None),
                 Outcome::Skipped(why) => ("leave", Some(why)),
             };
             json!({

@@ -187,7 +187,8 @@ pub(crate) fn equal_except(one: (&str, &Node), other: (&str, &Node), path: &[Str
     }
 }
 
-fn equal(one: (&str, &Node), other: (&str, &Node)) -> bool {
+/// Returns whether two values are equal, whatever their spelling.
+pub(crate) fn equal(one: (&str, &Node), other: (&str, &Node)) -> bool {
     match (&one.1.value, &other.1.value) {
         (Value::String(left), Value::String(right)) => left == right,
         (Value::Bool(left), Value::Bool(right)) => left == right,

@@ -10,7 +10,7 @@ use crate::client::{Client, Scope};
 use crate::client_files::{ClientFile, files, resolve_links, server_names};
 use crate::disk::Disk;
 use crate::document::{Node, Notation};
-use crate::entry::{EntryKind, WrapState, is_disabled, list_without_result_query, sets_path};
+use crate::entry::{is_disabled, list_without_result_query, sets_path};
 use crate::error::FileError;
 use crate::folders::Folders;
 use crate::manifest::{Layer, ManifestError, Records, hash};
@@ -103,8 +103,6 @@ pub struct Change {
     pub notation: Notation,
     /// The servers that the change wraps.
     pub servers: Vec<Wrapped>,
-    /// The entries that are wrapped already.
-    wrapped_before: Vec<Vec<String>>,
 }
 
 impl Change {
@@ -171,14 +169,10 @@ impl Plan {
             new: text.to_owned(),
             notation,
             servers: Vec::new(),
-            wrapped_before: Vec::new(),
         };
         let first = self.found.len();
         for (client, location, entry) in file.entries(&root) {
             let Some(node) = root.at(&entry) else { continue };
-            if matches!(EntryKind::of(node, &client.format).wrap_state(), WrapState::Wrapped(_)) {
-                change.wrapped_before.push(entry.clone());
-            }
             let is_seen = self.found[first..].iter().any(|found| found.path == entry);
             if is_seen || !selection.has_client(client.name) || !selection.has_scope(location.scope) {
                 continue;
@@ -269,7 +263,7 @@ pub fn apply(change: &Change, records: &Records, disk: &Disk) -> Result<(), Inst
         .map_err(|source| ManifestError::Unusable { path: records.backup(&backup), source })?;
     let after = hash(change.new.as_bytes());
     let layer = Layer { before, after, backup, servers: change.servers.clone() };
-    manifest.push(&path, change.notation, layer, &change.wrapped_before);
+    manifest.push(&path, change.notation, layer);
     let manifest_path = records.path();
     records
         .write(&manifest, disk)

@@ -54,9 +54,9 @@ pub(crate) struct Record {
     pub(crate) notation: Notation,
     /// Oldest first.
     pub(crate) layers: Vec<Layer>,
-    /// The entries that the user had wrapped by hand before an install; uninstall leaves them alone.
-    #[serde(default, rename = "others")]
-    pub(crate) wrapped_by_hand: Vec<Vec<String>>,
+    /// The entries that were wrapped by hand. Earlier versions wrote them; now an entry without a record stays anyway.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<Vec<String>>,
 }
 
 /// One change of a file, made by one install.
@@ -78,19 +78,13 @@ impl Manifest {
     }
 
     /// Adds a layer. It replaces layers that start from the same content: those were never written, or were undone.
-    pub(crate) fn push(&mut self, path: &Path, notation: Notation, layer: Layer, wrapped: &[Vec<String>]) {
+    pub(crate) fn push(&mut self, path: &Path, notation: Notation, layer: Layer) {
         let index = self.files.iter().position(|record| record.path == path).unwrap_or_else(|| {
             let path = path.to_owned();
-            self.files.push(Record { path, notation, layers: Vec::new(), wrapped_by_hand: Vec::new() });
+            self.files.push(Record { path, notation, layers: Vec::new(), others: Vec::new() });
             self.files.len() - 1
         });
-        let Record { layers, wrapped_by_hand, .. } = &mut self.files[index];
-        for entry in wrapped {
-            let is_ours = layers.iter().flat_map(|layer| &layer.servers).any(|server| server.path == *entry);
-            if !is_ours && !wrapped_by_hand.contains(entry) {
-                wrapped_by_hand.push(entry.clone());
-            }
-        }
+        let layers = &mut self.files[index].layers;
         while layers.last().is_some_and(|last| last.before == layer.before) {
             layers.pop();
         }

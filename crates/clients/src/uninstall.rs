@@ -3,15 +3,16 @@
 //! A file that still has the bytes install wrote is restored from its backup. In any other file tidegate is removed from each
 //! wrapped server, and everything else stays as it is now.
 //!
-//! A wrapped entry may have no record, because the server was renamed or the data folder is lost. It is undone from what the
-//! entry itself shows (`wrap/guess.rs`), or reported. Entries that the user had wrapped before the first install stay.
+//! What has a record is undone. A wrapped entry without one was written by hand, or its record is lost with the data folder;
+//! only the user knows which. So it is listed and stays, unless the user names it: then it is undone from what the entry
+//! itself shows (`wrap/guess.rs`). An entry that, undone, equals a recorded one that is gone is that one, renamed.
 
 use std::path::PathBuf;
 
 use crate::client::{Client, Scope};
 use crate::client_files::{ClientFile, files, server_names};
 use crate::disk::Disk;
-use crate::document::{Node, Notation};
+use crate::document::{Node, Notation, equal};
 use crate::error::FileError;
 use crate::folders::Folders;
 use crate::install::{InstallError, Selection};
@@ -31,6 +32,8 @@ pub enum Outcome {
     NothingToUndo,
     /// Its file does not exist at the moment; the record stays.
     FileMissing,
+    /// It is wrapped, but no install is recorded that did it, and the selection does not name it; it stays.
+    NotRecorded,
     /// It is not changed, for this reason.
     Skipped(String),
 }
@@ -80,7 +83,7 @@ pub fn plan(records: &Records, folders: &Folders, selection: &Selection) -> Resu
         path: file.real.clone(),
         notation: file.notation,
         layers: Vec::new(),
-        wrapped_by_hand: Vec::new(),
+        others: Vec::new(),
     });
     let mut plan = UndoPlan::default();
     for record in manifest.files.iter().cloned().chain(unrecorded) {
@@ -142,7 +145,8 @@ fn reverse(
         content = reversal.undo_layer(layer, content, records, &is_chosen);
     }
     reversal.layers.reverse();
-    content = reversal.undo_unrecorded(record, file, content, &is_chosen);
+    let names = Names { selection, is_chosen: &is_chosen };
+    content = reversal.undo_unrecorded(record, file, content, &names, records);
     if old != content {
         if std::fs::metadata(&record.path).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(FileError::ReadOnly(record.path.clone()));
@@ -219,59 +223,134 @@ impl Reversal {
     }
 }
 
+/// The servers that the user selects.
+struct Names<'s, F> {
+    selection: &'s Selection,
+    is_chosen: &'s F,
+}
+
 impl Reversal {
-    /// Undoes wrapped entries that have no record; returns the content without them.
+    /// Undoes wrapped entries that have no record but are renamed or named by the user; returns the content without them.
     fn undo_unrecorded(
         &mut self,
         record: &Record,
         file: Option<&ClientFile>,
         content: String,
-        is_chosen: &impl Fn(&Wrapped) -> bool,
+        names: &Names<'_, impl Fn(&Wrapped) -> bool>,
+        records: &Records,
     ) -> String {
         let (bom, text) = split_bom(&content);
         let mut text = text.to_owned();
         let Ok(root) = self.notation.syntax().parse(&text) else { return content };
-        let mut entries: Vec<(&Client, Scope, Vec<String>)> = Vec::new();
-        // The siblings of recorded entries, whose file may belong to a project that is not the current one.
-        for wrapped in record.layers.iter().flat_map(|layer| &layer.servers) {
-            let Some((client, (_, parent))) = Client::named(&wrapped.client).zip(wrapped.path.split_last())
-            else {
-                continue;
-            };
-            let siblings = root.at(parent).map(Node::members).unwrap_or_default().iter();
-            entries.extend(siblings.map(|member| {
-                (client, wrapped.scope, [parent, std::slice::from_ref(&member.name)].concat())
-            }));
-        }
-        let found = file.map(|file| file.entries(&root)).unwrap_or_default();
-        entries.extend(found.into_iter().map(|(client, location, path)| (client, location.scope, path)));
-        let mut seen = record.wrapped_by_hand.clone();
         let kept = self.layers.iter().flat_map(|layer| &layer.servers);
-        seen.extend(kept.map(|wrapped| wrapped.path.clone()));
-        for (client, scope, path) in entries {
+        let mut seen: Vec<Vec<String>> = kept.map(|wrapped| wrapped.path.clone()).collect();
+        let mut gone = self.gone(record, records);
+        for (client, scope, path) in candidates(record, file, &root) {
             let is_seen = seen.contains(&path);
             seen.push(path.clone());
             let Some(guess) = guess(&text, self.notation, client, (scope, &path)).filter(|_| !is_seen) else {
                 continue;
             };
             let (Ok(wrapped) | Err(wrapped)) = &guess;
-            if !is_chosen(wrapped) {
+            if !(names.is_chosen)(wrapped) {
                 continue;
             }
-            let outcome = match guess.as_ref().map(|wrapped| undo(&text, self.notation, client, wrapped)) {
-                Ok(Undone::Done(new)) => {
-                    text = new;
-                    Outcome::Unwrapped
-                }
-                Ok(Undone::Changed(why)) => Outcome::Skipped(why),
-                Ok(Undone::Absent) | Err(_) => {
-                    Outcome::Skipped("there is no record of its original entry".into())
-                }
+            let renamed = gone.iter().position(|original| original.is_now(&text, client, &path));
+            let outcome = if let Some(original) = renamed.map(|index| gone.swap_remove(index)) {
+                self.undo_one(&mut text, client, &original.renamed_to(&path))
+            } else if !names.selection.servers.iter().any(|name| name == wrapped.server()) {
+                Outcome::NotRecorded
+            } else if let Ok(wrapped) = &guess {
+                self.undo_one(&mut text, client, wrapped)
+            } else {
+                Outcome::Skipped(NO_ORIGINAL.into())
             };
             self.servers.push((wrapped.clone(), outcome));
         }
         format!("{bom}{text}")
     }
+
+    /// Unwraps one entry in a text.
+    fn undo_one(&self, text: &mut String, client: &Client, wrapped: &Wrapped) -> Outcome {
+        match undo(text, self.notation, client, wrapped) {
+            Undone::Done(new) => {
+                *text = new;
+                Outcome::Unwrapped
+            }
+            Undone::Changed(why) => Outcome::Skipped(why),
+            Undone::Absent => Outcome::Skipped(NO_ORIGINAL.into()),
+        }
+    }
+
+    /// Returns the recorded entries that are not in the file any more, as they were before install.
+    fn gone(&self, record: &Record, records: &Records) -> Vec<Original> {
+        let is_gone = |wrapped: &Wrapped| {
+            self.servers.iter().any(|(other, outcome)| other == wrapped && *outcome == Outcome::NothingToUndo)
+        };
+        let originals = record.layers.iter().flat_map(|layer| {
+            let bytes = std::fs::read(records.backup(&layer.backup)).unwrap_or_default();
+            let text = (hash(&bytes) == layer.before).then(|| String::from_utf8(bytes).ok()).flatten();
+            let gone = layer.servers.iter().filter(|wrapped| is_gone(wrapped));
+            gone.filter_map(move |wrapped| {
+                let text = split_bom(text.as_deref()?).1.to_owned();
+                Some(Original { wrapped: wrapped.clone(), notation: record.notation, text })
+            })
+        });
+        originals.collect()
+    }
+}
+
+/// An entry that install wrapped, and the text it was in before.
+struct Original {
+    wrapped: Wrapped,
+    notation: Notation,
+    text: String,
+}
+
+impl Original {
+    /// Returns how the entry is undone under another name.
+    fn renamed_to(&self, path: &[String]) -> Wrapped {
+        Wrapped { path: path.to_vec(), ..self.wrapped.clone() }
+    }
+
+    /// Returns whether the entry at a path, once undone, is this one.
+    fn is_now(&self, text: &str, client: &Client, path: &[String]) -> bool {
+        let Undone::Done(undone) = undo(text, self.notation, client, &self.renamed_to(path)) else {
+            return false;
+        };
+        let parsed = |text: &str| self.notation.syntax().parse(text).ok();
+        let (Some(before), Some(now)) = (parsed(&self.text), parsed(&undone)) else { return false };
+        match (before.at(&self.wrapped.path), now.at(path)) {
+            (Some(before), Some(now)) => equal((&self.text, before), (&undone, now)),
+            _ => false,
+        }
+    }
+}
+
+const NO_ORIGINAL: &str = "there is no record of its original entry";
+
+/// Returns the entries of a file that may be wrapped without a record.
+fn candidates<'c>(
+    record: &Record,
+    file: Option<&'c ClientFile>,
+    root: &Node,
+) -> Vec<(&'c Client, Scope, Vec<String>)> {
+    let mut entries: Vec<(&Client, Scope, Vec<String>)> = Vec::new();
+    // The siblings of recorded entries, whose file may belong to a project that is not the current one.
+    for wrapped in record.layers.iter().flat_map(|layer| &layer.servers) {
+        let Some((client, (_, parent))) = Client::named(&wrapped.client).zip(wrapped.path.split_last())
+        else {
+            continue;
+        };
+        let siblings = root.at(parent).map(Node::members).unwrap_or_default().iter();
+        entries
+            .extend(siblings.map(|member| {
+                (client, wrapped.scope, [parent, std::slice::from_ref(&member.name)].concat())
+            }));
+    }
+    let found = file.map(|file| file.entries(root)).unwrap_or_default();
+    entries.extend(found.into_iter().map(|(client, location, path)| (client, location.scope, path)));
+    entries
 }
 
 /// Writes a reversal: the file and then the manifest; afterwards removes the backups that are no longer needed.

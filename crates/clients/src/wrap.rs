@@ -24,6 +24,10 @@ pub struct Options {
     pub program: String,
     /// Whether to wrap remote servers without headers too, which then must not need a login.
     pub without_login: bool,
+    /// Whether to change the files that everybody in a project shares.
+    pub shared_files: bool,
+    /// Whether wrapped servers are only measured: `tidegate run --observe`.
+    pub observe: bool,
 }
 
 impl Options {
@@ -171,10 +175,16 @@ fn wrap_edit(
         WrapState::Wrapped(_) => return Err(Verdict::AlreadyWrapped),
         WrapState::Tidegate => return skip("it is tidegate itself"),
         WrapState::Unwrapped if name == "tidegate" => return skip("it is named tidegate"),
+        WrapState::Unwrapped if scope == Scope::Project && !options.shared_files => {
+            return skip("everybody in the project shares its file; --scope project wraps it");
+        }
         WrapState::Unwrapped => {}
     }
     let string = |word: &str| source.syntax.string(word);
-    let mut front: Vec<String> = ["run"].map(string).to_vec();
+    let mut front = vec![string("run")];
+    if options.observe {
+        front.push(string("--observe"));
+    }
     // A name that starts with a dash must not be parsed as a flag.
     match name.starts_with('-') {
         true => front.push(string(&format!("--server={name}"))),

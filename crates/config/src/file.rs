@@ -14,6 +14,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::keys::{Key, KeyGroup, TOP_LEVEL_TABLES, ValueKind};
+use crate::locate::{FileOwner, user_file};
 use crate::mistake::Mistake;
 use crate::value::{Value, quoted_key, set_client_rule, set_rule};
 
@@ -22,6 +23,8 @@ use crate::value::{Value, quoted_key, set_client_rule, set_rule};
 pub struct ConfigFile {
     /// Where it is.
     pub path: PathBuf,
+    /// Whom it belongs to.
+    pub owner: FileOwner,
     /// Its sections.
     pub sections: Vec<Section>,
 }
@@ -122,7 +125,7 @@ type WrittenValue<'t> = Spanned<DeValue<'t>>;
 
 impl ConfigFile {
     /// Reads the text of a file and adds every mistake in it to `mistakes`.
-    pub fn read(path: &Path, text: &str, mistakes: &mut Vec<Mistake>) -> Self {
+    pub fn read(path: &Path, owner: FileOwner, text: &str, mistakes: &mut Vec<Mistake>) -> Self {
         // Some editors begin a file with a byte order mark, which must not count as a column.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (table, errors) = DeTable::parse_recoverable(text);
@@ -134,12 +137,12 @@ impl ConfigFile {
             };
             mistakes.push(Mistake::at(path, text, &place, message));
         }
-        let mut reader = FileReader { path, text, mistakes, sections: Vec::new() };
+        let mut reader = FileReader { path, owner, text, mistakes, sections: Vec::new() };
         // After a syntax error the parser may have assigned keys to the wrong table.
         if errors.is_empty() {
             reader.document(table.get_ref());
         }
-        Self { path: path.to_owned(), sections: reader.sections }
+        Self { path: path.to_owned(), owner, sections: reader.sections }
     }
 }
 
@@ -155,6 +158,7 @@ fn line_with_most_dots(text: &str) -> Range<usize> {
 
 struct FileReader<'r> {
     path: &'r Path,
+    owner: FileOwner,
     text: &'r str,
     mistakes: &'r mut Vec<Mistake>,
     sections: Vec<Section>,
@@ -253,6 +257,9 @@ impl FileReader<'_> {
         for (name, value) in table {
             let written = name.get_ref().as_ref();
             match Key::named(heading.group(), written) {
+                Some(key) if key.user_only && self.owner == FileOwner::Project => {
+                    self.report(&name.span(), &refused_in_project(&heading, key));
+                }
                 Some(key) => {
                     let line = self.line(name.span().start);
                     let read = self.value(key, value);
@@ -287,6 +294,16 @@ impl FileReader<'_> {
         };
         read.map_err(|wrong| self.report(&value.span(), &format!("{} {wrong}", key.name))).ok()
     }
+}
+
+/// Says that a project may not set a key, and where it belongs.
+fn refused_in_project(heading: &Heading, key: &Key) -> String {
+    let file =
+        user_file().map_or_else(|| "the user's tidegate.toml".into(), |path| path.display().to_string());
+    let sources: Vec<&str> = key.other_sources().collect();
+    let instead =
+        if sources.is_empty() { String::new() } else { format!(", or set {}", sources.join(" or ")) };
+    format!("a project's file may not set {} of [{heading}]; move it to {file}{instead}", key.name)
 }
 
 fn number(value: &DeValue<'_>, min: u64, max: u64) -> Result<u64, String> {

@@ -8,6 +8,7 @@ use std::path::Path;
 use tidegate_gate::policy::Rules;
 
 use crate::file::{ConfigFile, Heading};
+use crate::locate::FileOwner;
 use crate::resolve::Config;
 use crate::value::Value;
 
@@ -20,7 +21,7 @@ use crate::value::Value;
 pub fn check_config(text: &str) {
     let path = Path::new("/etc/tidegate.toml");
     let mut mistakes = Vec::new();
-    let file = ConfigFile::read(path, text, &mut mistakes);
+    let file = ConfigFile::read(path, FileOwner::User, text, &mut mistakes);
     let lines: Vec<&str> = text.split('\n').collect();
     for mistake in &mistakes {
         let (line, column) =
@@ -38,7 +39,7 @@ pub fn check_config(text: &str) {
         return;
     }
     let written = write(&file);
-    let again = ConfigFile::read(path, &written, &mut mistakes);
+    let again = ConfigFile::read(path, FileOwner::User, &written, &mut mistakes);
     assert!(mistakes.is_empty(), "the written file has mistakes: {mistakes:?}\n{written}");
     assert_eq!(settings(&file), settings(&again), "{written}");
     check_policies(file);

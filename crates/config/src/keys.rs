@@ -77,6 +77,9 @@ pub struct Key {
     pub flag: &'static str,
     /// The environment variable that sets it as well; empty if there is none.
     pub variable: &'static str,
+    /// Whether only the user may set it. A project's file, which may come from a stranger, sets what concerns answers: not
+    /// where results go, how long they are kept, or how much of the machine they may take.
+    pub user_only: bool,
 }
 
 /// The largest result accepted from a server where nothing else is set.
@@ -114,7 +117,8 @@ pub const KEYS: [Key; 30] = [
     rule("ttl_seconds", up_to(MAX_NUMBER), DefaultValue::Number(TTL.as_secs()))
         .example("3600")
         .doc("How long results are kept.")
-        .also("--ttl", "TIDEGATE_TTL"),
+        .also("--ttl", "TIDEGATE_TTL")
+        .user_only(),
     rule("style", ValueKind::Choice(&Style::NAMES), DefaultValue::Choice(Style::NAMES[0]))
         .example("\"probe\"")
         .doc("What to answer when a result does not fit (docs/styles.md).")
@@ -137,7 +141,7 @@ pub const KEYS: [Key; 30] = [
         DefaultValue::Choice(OnStoreFailure::NAMES[0]),
     )
     .example("\"error\"")
-    .doc("What to answer when a result cannot be stored; both say that the tool did run."),
+    .doc("What to answer when a result fits neither the store nor memory; both say that the tool did run."),
     rule("probe_when", ValueKind::Choice(&ProbeWhen::NAMES), DefaultValue::Choice(ProbeWhen::NAMES[0]))
         .example("\"always\"")
         .doc("When a tool of style probe answers with a probe."),
@@ -207,7 +211,17 @@ pub const KEYS: [Key; 30] = [
 ];
 
 const fn rule(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
-    Key { group: KeyGroup::Rules, name, kind, default, example: "", doc: "", flag: "", variable: "" }
+    Key {
+        group: KeyGroup::Rules,
+        name,
+        kind,
+        default,
+        example: "",
+        doc: "",
+        flag: "",
+        variable: "",
+        user_only: false,
+    }
 }
 
 const fn client(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
@@ -215,7 +229,7 @@ const fn client(name: &'static str, kind: ValueKind, default: DefaultValue) -> K
 }
 
 const fn store(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
-    Key { group: KeyGroup::Store, ..rule(name, kind, default) }
+    Key { group: KeyGroup::Store, ..rule(name, kind, default) }.user_only()
 }
 
 impl Key {
@@ -229,6 +243,15 @@ impl Key {
 
     const fn also(self, flag: &'static str, variable: &'static str) -> Self {
         Self { flag, variable, ..self }
+    }
+
+    const fn user_only(self) -> Self {
+        Self { user_only: true, ..self }
+    }
+
+    /// Returns the flag and the environment variable that set it as well.
+    pub fn other_sources(&self) -> impl Iterator<Item = &'static str> {
+        [self.flag, self.variable].into_iter().filter(|name| !name.is_empty())
     }
 
     /// Returns the key with this name.
@@ -276,13 +299,14 @@ mod tests {
 
     use super::*;
     use crate::file::{ConfigFile, Section};
+    use crate::locate::FileOwner;
     use crate::value::{Value, client_value, set_client_rule, set_rule};
 
     /// Reads one setting that has no mistakes.
     fn read(heading: &str, name: &str, value: &str) -> Section {
         let mut mistakes = Vec::new();
         let text = format!("[{heading}]\n{name} = {value}\n");
-        let mut file = ConfigFile::read(Path::new("t.toml"), &text, &mut mistakes);
+        let mut file = ConfigFile::read(Path::new("t.toml"), FileOwner::User, &text, &mut mistakes);
         assert!(mistakes.is_empty(), "{mistakes:?}");
         file.sections.remove(0)
     }
@@ -303,6 +327,28 @@ mod tests {
         for (at, one) in clients.iter().enumerate() {
             assert!(!clients[..at].contains(one), "{one:?}");
         }
+    }
+
+    /// A key that is added must say here whether a stranger's project may set it.
+    #[test]
+    fn a_project_sets_what_concerns_answers() {
+        let user_only: Vec<&str> = KEYS.iter().filter(|key| key.user_only).map(|key| key.name).collect();
+        assert_eq!(user_only, ["ttl_seconds", "path", "max_result_bytes"]);
+        let of_projects = |group| {
+            let keys = Key::in_group(group).filter(|key| !key.user_only);
+            keys.map(|key| key.name).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            of_projects(KeyGroup::Rules),
+            "budget_tokens max_bytes cap_tokens style fields rows kind page_size on_store_failure probe_when \
+             token_seconds auto_negotiate_bytes domain category_budgets max_items max_string max_lines max_depth \
+             offer_output full_cap_tokens session_max_bytes"
+        );
+        assert_eq!(
+            of_projects(KeyGroup::Client),
+            "budget_tokens max_bytes cap_tokens output_schema resource_link count_percent"
+        );
+        assert_eq!(of_projects(KeyGroup::Store), "");
     }
 
     #[test]

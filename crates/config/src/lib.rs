@@ -2,7 +2,8 @@
 //!
 //! Two stages. `file.rs` reads what was written and reports every mistake with its place. `resolve.rs` merges the files
 //! into a [`Config`] and answers what applies to one server, tool or client. Precedence, highest first: command line,
-//! environment, project file, user file, built-in default.
+//! environment, project file, user file, built-in default. A project's file may come from a stranger, so it may not set
+//! [`Key::user_only`] keys: it has a say in answers, and not in where results go or what is kept.
 //!
 //! `keys.rs` lists every key once. The reader, the JSON Schema, the template of `tidegate config init` and the reference
 //! page are generated from that list.
@@ -36,7 +37,7 @@ pub use file::{ConfigFile, Heading, Section, Setting};
 pub use keys::{
     DEFAULT_MAX_RESULT_BYTES, DefaultValue, KEYS, Key, KeyGroup, MIN_MAX_RESULT_BYTES, ValueKind,
 };
-pub use locate::{FILE_NAME, config_paths, user_file};
+pub use locate::{ConfigPath, FILE_NAME, FileOwner, config_paths, path_to_check, user_file};
 pub use mistake::{Mistake, Mistakes};
 pub use reference::reference_page;
 pub use resolve::Config;

@@ -16,6 +16,9 @@ and `tidegate/tidegate.toml` in the user's configuration folder (`~/.config` on 
 `TIDEGATE_CONFIG` replaces both. Precedence, highest first: command line, environment, project file, user file, default. A
 narrower section wins over a wider one whatever the file: a tool's over its server's, and that over `[defaults]`.
 
+A project's file takes part as soon as the project is cloned, so it may set what concerns answers and nothing else. A key
+marked \"user only\" is an error in it: set it in the user's file, or in one named by `--config` or `TIDEGATE_CONFIG`.
+
 For completion in an editor, run `tidegate config schema > tidegate.schema.json` and begin the file with
 `#:schema ./tidegate.schema.json`.
 ";
@@ -48,11 +51,12 @@ pub fn reference_page() -> String {
             };
             let _ = writeln!(
                 out,
-                "| `{}` | {} | {default} | {}{} |",
+                "| `{}` | {} | {default} | {}{}{} |",
                 key.name,
                 key.kind,
                 key.doc,
-                other_sources(key)
+                other_sources(key),
+                if key.user_only { " **User only.**" } else { "" }
             );
         }
     }
@@ -61,7 +65,6 @@ pub fn reference_page() -> String {
 
 /// Names the flag and the variable that set a key as well.
 fn other_sources(key: &Key) -> String {
-    let names = [key.flag, key.variable].into_iter().filter(|name| !name.is_empty());
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = key.other_sources().map(|name| format!("`{name}`")).collect();
     if names.is_empty() { String::new() } else { format!(" Also {}.", names.join(", ")) }
 }

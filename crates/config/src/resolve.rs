@@ -4,14 +4,14 @@
 //! Among sections that are equally narrow the project file wins over the user file.
 
 use std::cmp::Reverse;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tidegate_gate::StoreLocation;
 use tidegate_gate::policy::{Policies, Rules, matches, specificity};
 use tidegate_gate::profile::ProfileRules;
 
 use crate::file::{ConfigFile, Heading, Section, Setting};
-use crate::locate::{config_paths, expand, path_variable};
+use crate::locate::{ConfigPath, FileOwner, config_paths, expand, path_variable};
 use crate::mistake::{Mistake, Mistakes};
 
 /// The configuration of one run.
@@ -33,29 +33,29 @@ impl Config {
     }
 
     /// Reads files, the one with the highest precedence first, and returns what is valid in them and every mistake.
-    pub fn read(paths: &[PathBuf]) -> (Self, Vec<Mistake>) {
+    pub fn read(paths: &[ConfigPath]) -> (Self, Vec<Mistake>) {
         let mut files = Vec::new();
         let mut mistakes = Vec::new();
-        for path in paths {
+        for ConfigPath { path, owner } in paths {
             match std::fs::read_to_string(path) {
-                Ok(text) => files.push(ConfigFile::read(path, &text, &mut mistakes)),
+                Ok(text) => files.push(ConfigFile::read(path, *owner, &text, &mut mistakes)),
                 Err(error) => mistakes.push(Mistake::unreadable(path, &error)),
             }
         }
-        let position = |mistake: &Mistake| paths.iter().position(|path| mistake.path() == path);
+        let position = |mistake: &Mistake| paths.iter().position(|read| mistake.path() == read.path);
         mistakes.sort_by_key(|mistake| (position(mistake), mistake.place()));
         mistakes.dedup_by_key(|mistake| mistake.to_string());
         (Self { files }, mistakes)
     }
 
-    /// Reads the text of one file; `path` is its name in mistakes, and where relative paths in it start.
+    /// Reads the text of one file of the user; `path` is its name in mistakes, and where relative paths in it start.
     ///
     /// # Errors
     ///
     /// Every mistake in the text.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Mistakes> {
         let mut mistakes = Vec::new();
-        let file = ConfigFile::read(path, text, &mut mistakes);
+        let file = ConfigFile::read(path, FileOwner::User, text, &mut mistakes);
         Self { files: vec![file] }.unless(mistakes)
     }
 
@@ -167,13 +167,16 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
     use tidegate_gate::profile::{OutputSchema, Profile};
 
     use super::*;
 
     fn config(texts: &[&str]) -> Result<Config, String> {
         let mut mistakes = Vec::new();
-        let read = |text: &&str| ConfigFile::read(Path::new("t.toml"), text, &mut mistakes);
+        let read = |text: &&str| ConfigFile::read(Path::new("t.toml"), FileOwner::User, text, &mut mistakes);
         let files = texts.iter().map(read).collect();
         Config::of_files(files).unless(mistakes).map_err(|mistakes| mistakes.to_string())
     }
@@ -235,6 +238,99 @@ mod tests {
             "t.toml:10:8: path must be a string",
         ] {
             assert!(message.contains(line), "{line}\n{message}");
+        }
+    }
+
+    #[test]
+    fn a_project_may_not_set_where_results_go() {
+        let text = "[defaults]\nbudget_tokens = 900\nttl_seconds = 5\n[store]\npath = \"/victim\"\n\
+                    [server.a.tool.b]\nttl_seconds = 5\nfields = [\"id\"]\n";
+        let mut mistakes = Vec::new();
+        let path = Path::new("/repo/tidegate.toml");
+        let file = ConfigFile::read(path, FileOwner::Project, text, &mut mistakes);
+        let user = crate::user_file().unwrap();
+        let user = user.display();
+        assert_eq!(
+            mistakes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [
+                format!(
+                    "/repo/tidegate.toml:3:1: a project's file may not set ttl_seconds of [defaults]; move it to \
+                     {user}, or set --ttl or TIDEGATE_TTL"
+                ),
+                format!(
+                    "/repo/tidegate.toml:7:1: a project's file may not set ttl_seconds of [server.a.tool.b]; move it \
+                     to {user}, or set --ttl or TIDEGATE_TTL"
+                ),
+                format!(
+                    "/repo/tidegate.toml:5:1: a project's file may not set path of [store]; move it to {user}, or set \
+                     TIDEGATE_HOME"
+                ),
+            ]
+        );
+        let config = Config::of_files(vec![file]);
+        assert_eq!(
+            config.store_setting("path").map(|(_, _, setting)| setting.line),
+            None,
+            "it has no effect"
+        );
+        assert_eq!(config.policies("a", Rules::default()).of_tool("b").hints.fields, ["id"]);
+        assert!(Config::parse(path, text).is_ok(), "a file that the user names may set every key");
+    }
+
+    /// Whatever a project's file says, what remains of it sets no key of the user's.
+    #[test]
+    fn every_key_of_the_user_is_refused_in_every_section() {
+        for key in &crate::KEYS {
+            let headings: &[&str] = match key.group {
+                crate::KeyGroup::Rules => &["defaults", "server.a", "server.a.tool.b"],
+                crate::KeyGroup::Client => &["client.a"],
+                crate::KeyGroup::Store => &["store"],
+            };
+            for heading in headings {
+                let text = format!("[{heading}]\n{} = {}\n", key.name, key.example);
+                let mut mistakes = Vec::new();
+                let file = ConfigFile::read(Path::new("t.toml"), FileOwner::Project, &text, &mut mistakes);
+                let set = file.sections.iter().flat_map(|section| &section.settings).count();
+                assert_eq!((mistakes.len(), set), if key.user_only { (1, 0) } else { (0, 1) }, "{text}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(tidegate_testkit::cases(10_000))]
+
+        /// Whatever a project's file sets, nothing that is the user's is set by it, and each attempt is a mistake of its own.
+        #[test]
+        fn a_project_never_sets_what_is_the_users(
+            written in prop::collection::vec((0_usize..6, prop::sample::select(&crate::KEYS[..])), 0..20),
+        ) {
+            let mut sections: BTreeMap<String, BTreeMap<&str, &crate::Key>> = BTreeMap::new();
+            for (variant, key) in &written {
+                let heading = match key.group {
+                    crate::KeyGroup::Rules if *variant == 0 => "defaults".to_owned(),
+                    crate::KeyGroup::Rules if *variant < 3 => format!("server.s{variant}"),
+                    crate::KeyGroup::Rules => format!("server.s1.tool.\"t{variant}*\""),
+                    crate::KeyGroup::Client => format!("client.c{variant}"),
+                    crate::KeyGroup::Store => "store".to_owned(),
+                };
+                sections.entry(heading).or_default().insert(key.name, key);
+            }
+            let settings = || sections.values().flat_map(BTreeMap::values);
+            let text: String = sections.iter().map(|(heading, keys)| {
+                let lines = keys.values().map(|key| format!("{} = {}\n", key.name, key.example));
+                format!("[{heading}]\n{}", lines.collect::<String>())
+            }).collect();
+            let read = |owner| {
+                let mut mistakes = Vec::new();
+                let file = ConfigFile::read(Path::new("t.toml"), owner, &text, &mut mistakes);
+                let set: Vec<&crate::Key> =
+                    file.sections.iter().flat_map(|section| &section.settings).map(|setting| setting.key).collect();
+                (set.len(), set.iter().any(|key| key.user_only), mistakes.len())
+            };
+            let of_user = settings().filter(|key| key.user_only).count();
+            let all = settings().count();
+            prop_assert_eq!(read(FileOwner::User), (all, of_user > 0, 0), "{}", text);
+            prop_assert_eq!(read(FileOwner::Project), (all - of_user, false, of_user), "{}", text);
         }
     }
 

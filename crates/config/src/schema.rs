@@ -55,10 +55,12 @@ fn property(key: &Key) -> Value {
         DefaultValue::Choice(name) => Some(json!(name)),
         DefaultValue::Described(_) => None,
     };
-    property["description"] = match key.default {
-        DefaultValue::Described(words) => json!(format!("{} Default: {words}.", key.doc)),
-        _ => json!(key.doc),
+    let default_words = match key.default {
+        DefaultValue::Described(words) => format!(" Default: {words}."),
+        _ => String::new(),
     };
+    let owner = if key.user_only { " Not in a project's file." } else { "" };
+    property["description"] = json!(format!("{}{default_words}{owner}", key.doc));
     if let Some(default) = default {
         property["default"] = default;
     }
@@ -72,6 +74,7 @@ mod tests {
     use super::*;
     use crate::file::ConfigFile;
     use crate::keys::KEYS;
+    use crate::locate::FileOwner;
 
     /// Returns whether a schema accepts a value; knows only the keywords used here.
     fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
@@ -118,7 +121,7 @@ mod tests {
         let schema = schema();
         let value: Value = toml::from_str(text).unwrap();
         let mut mistakes = Vec::new();
-        ConfigFile::read(Path::new("t.toml"), text, &mut mistakes);
+        ConfigFile::read(Path::new("t.toml"), FileOwner::User, text, &mut mistakes);
         (accepts(&schema, &schema, &value), mistakes.is_empty())
     }
 

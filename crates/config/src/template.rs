@@ -13,7 +13,8 @@ const HEAD: &str = "\
 #   tidegate config schema   prints a JSON Schema for editors; with taplo, save it and begin this file with
 #                            #:schema ./tidegate.schema.json
 #
-# Precedence: command line, environment, project file, user file, default.
+# Precedence: command line, environment, project file, user file, default. A key marked \"user only\" is an error in a
+# project's file.
 ";
 
 /// The narrower tables that rules can be in, each with an example.
@@ -55,9 +56,10 @@ fn list(out: &mut String, group: KeyGroup) {
 
 /// Describes a key and the values it takes.
 fn about(key: &Key) -> String {
+    let owner = if key.user_only { " User only." } else { "" };
     match key.default {
-        DefaultValue::Described(words) => format!("{}\n# {}; default: {words}", key.doc, key.kind),
-        _ => format!("{}\n# {}", key.doc, key.kind),
+        DefaultValue::Described(words) => format!("{}{owner}\n# {}; default: {words}", key.doc, key.kind),
+        _ => format!("{}{owner}\n# {}", key.doc, key.kind),
     }
 }
 
@@ -68,10 +70,11 @@ mod tests {
     use super::*;
     use crate::file::ConfigFile;
     use crate::keys::KEYS;
+    use crate::locate::FileOwner;
 
     fn read(text: &str) -> ConfigFile {
         let mut mistakes = Vec::new();
-        let file = ConfigFile::read(Path::new("t.toml"), text, &mut mistakes);
+        let file = ConfigFile::read(Path::new("t.toml"), FileOwner::User, text, &mut mistakes);
         assert!(mistakes.is_empty(), "{mistakes:?}\n{text}");
         file
     }

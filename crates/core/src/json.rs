@@ -10,5 +10,5 @@ pub(crate) mod strict;
 pub(crate) mod string;
 pub(crate) mod value;
 
-pub(crate) use scan::{Dialect, Event, ScanError, Scanner, StringToken};
+pub(crate) use scan::{Dialect, Event, MAX_WHOLE_STRING_BYTES, ScanError, Scanner, StringToken};
 pub(crate) use value::Value;

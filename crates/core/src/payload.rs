@@ -14,8 +14,8 @@ pub use read::PayloadError;
 
 use std::io;
 
-use crate::json::fingerprint::{self, Fingerprint};
-use crate::json::{Dialect, ScanError, Scanner};
+use crate::json::fingerprint::{self, ContainerHash, Fingerprint};
+use crate::json::{Dialect, MAX_WHOLE_STRING_BYTES, ScanError, Scanner};
 use crate::source::{Source, Span};
 use crate::text::Text;
 
@@ -174,7 +174,7 @@ impl<'a> Payload<'a> {
         self.structured.map(|span| Text::plain(self.source, span))
     }
 
-    /// Returns whether `structuredContent` repeats the first text or the list of blocks.
+    /// Returns whether `structuredContent` repeats the first text, all texts, or the list of blocks.
     fn compare_channels(&self) -> Result<bool, PayloadError> {
         let Some(structured) = self.structured_text() else { return Ok(false) };
         let Some(theirs) = fingerprint(&structured)? else { return Ok(false) };
@@ -192,11 +192,40 @@ impl<'a> Payload<'a> {
             if equal(fingerprint(&text)?) {
                 return Ok(true);
             }
+            if self.lists_texts(&theirs)? {
+                return Ok(true);
+            }
         }
         match self.content {
             Some(span) => Ok(equal(fingerprint(&Text::plain(self.source, span))?)),
             None => Ok(false),
         }
+    }
+
+    /// Returns whether `structuredContent` is the list of what the texts carry, alone or as the only member: some SDKs send
+    /// each item of a list as a block of its own.
+    fn lists_texts(&self, theirs: &Fingerprint) -> Result<bool, PayloadError> {
+        if self.block_count > self.blocks.len() as u64 {
+            return Ok(false);
+        }
+        let (mut values, mut strings) = (ContainerHash::list(), ContainerHash::list());
+        for text in self.blocks.iter().filter_map(|block| self.text_of(block)) {
+            let value = fingerprint(&text)?.map(|fingerprint| fingerprint.whole);
+            // A longer string is not hashed as a whole, so it can only be known as JSON.
+            let string = match text.max_len() <= MAX_WHOLE_STRING_BYTES as u64 {
+                true => Some(fingerprint::of_text(&text.read_all()?)),
+                false => None,
+            };
+            match (value.or(string), string.or(value)) {
+                (Some(value), Some(string)) => {
+                    values.add(value);
+                    strings.add(string);
+                }
+                _ => return Ok(false),
+            }
+        }
+        let is_theirs = |list: u64| theirs.whole == list || theirs.only_member == Some(list);
+        Ok(is_theirs(values.whole()) || is_theirs(strings.whole()))
     }
 
     /// Returns whether the only member of `structuredContent` is a string equal to the text.

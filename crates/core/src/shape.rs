@@ -115,11 +115,18 @@ pub struct Shaped {
 ///
 /// Where the source cannot be read.
 pub fn shape(payload: &Payload<'_>, request: &Request<'_>) -> io::Result<Shaped> {
-    if let Fit::Fits(tokens) = measure::fits(payload, &request.budget, &request.meter)? {
-        return pass(payload, request, tokens);
+    match passes(payload, request)? {
+        Some(shaped) => Ok(shaped),
+        None => Prepared::new(payload, payload.joined_text().as_ref())?.shape(request),
     }
-    let text = payload.joined_text();
-    Prepared::new(payload, text.as_ref())?.shape(request)
+}
+
+/// Returns a result that fits as it is; `None` if it does not.
+fn passes(payload: &Payload<'_>, request: &Request<'_>) -> io::Result<Option<Shaped>> {
+    match measure::fits(payload, &request.budget, &request.meter)? {
+        Fit::Fits(tokens) => pass(payload, request, tokens).map(Some),
+        Fit::Over => Ok(None),
+    }
 }
 
 /// A result that has been read and recognised: what an overview and an outline are both made from.
@@ -191,6 +198,15 @@ impl<'p> Prepared<'p> {
         let (kind, data) =
             self.recognised.as_ref().map_or(("", None), |recognised| (recognised.kind(), recognised.data()));
         Outline::new(self.payload, kind, self.text, data)
+    }
+
+    /// Lets a result pass that fits as it is, and shapes any other.
+    ///
+    /// # Errors
+    ///
+    /// Where the source cannot be read.
+    pub fn fit(&self, request: &Request<'_>) -> io::Result<Shaped> {
+        passes(self.payload, request)?.map_or_else(|| self.shape(request), Ok)
     }
 
     /// Says all of it in less space, or makes an overview; for a result that does not fit as it is.

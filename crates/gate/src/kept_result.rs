@@ -132,7 +132,7 @@ impl<'k> KeptResult<'k> {
         query_tool: &str,
         engines: &dyn Engines,
     ) -> Result<Answer, ViewError> {
-        let (name, retention) = (self.name(), self.keep.retention_note(self.time_left()));
+        let (name, retention) = (self.name(), self.opened.retention_note(self.time_left()));
         answer(&ViewRequest {
             source: &self.source,
             outline: &self.outline,
@@ -155,15 +155,20 @@ impl<'k> KeptResult<'k> {
 
 /// Says for how long a result is kept: `kept 24 h`.
 pub fn retention_note(left: Duration) -> String {
+    format!("kept {}", duration_text(left))
+}
+
+/// Says how long a time is, in whole units: `24 h`. It is never less than what is said, but for a fraction of a second.
+pub fn duration_text(left: Duration) -> String {
     // A result that was stored a moment ago does not have quite its full time left.
     let seconds = left.as_millis().div_ceil(1000).max(1);
     let (count, unit) = match seconds {
         ..=119 => (seconds, "s"),
-        120..=7_199 => (seconds.div_ceil(60), "min"),
-        7_200..=172_800 => (seconds.div_ceil(3600), "h"),
+        120..=7_199 => (seconds / 60, "min"),
+        7_200..=172_800 => (seconds / 3600, "h"),
         _ => (seconds / 86_400, "days"),
     };
-    format!("kept {count} {unit}")
+    format!("{count} {unit}")
 }
 
 #[cfg(test)]
@@ -256,9 +261,16 @@ mod tests {
 
     #[test]
     fn times_in_words() {
-        for (seconds, words) in
-            [(86_400, "24 h"), (300, "5 min"), (30, "30 s"), (7 * 86_400, "7 days"), (0, "1 s")]
-        {
+        for (seconds, words) in [
+            (86_399, "23 h"),
+            (7_300, "2 h"),
+            (179, "2 min"),
+            (86_400, "24 h"),
+            (300, "5 min"),
+            (30, "30 s"),
+            (7 * 86_400, "7 days"),
+            (0, "1 s"),
+        ] {
             assert_eq!(retention_note(Duration::from_secs(seconds)), format!("kept {words}"));
         }
     }

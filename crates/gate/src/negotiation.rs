@@ -199,10 +199,12 @@ impl ProbeFetch<'_> {
             Ok(fetch) => fetch,
             Err(message) => return self.refused(&message),
         };
-        let Ok(opened) = self.keep.open() else { return self.gone() };
+        let token = Token::read(&fetch.token);
+        let opened = token.as_ref().map_or_else(|| self.keep.open(), |token| self.keep.open_for(&token.id));
+        let Ok(opened) = opened else { return self.gone() };
         let bound = Bound { server: self.server, tool: self.tool, who: &self.caller.who };
         let now = self.keep.clock().now();
-        let token = Token::read(&fetch.token)
+        let token = token
             .filter(|token| {
                 token.is_valid(bound, now, |bytes| opened.seal(&self.keep.owner, &token.id, bytes))
             })

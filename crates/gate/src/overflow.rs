@@ -31,7 +31,7 @@ use crate::style::contract::Contract;
 use crate::style::error::Exceeded;
 use crate::style::probe::{self, Bound};
 use crate::style::{AnswerLimits, Style};
-use crate::user_store::UserStore;
+use crate::user_store::{KeptArtifact, Opened, UserStore};
 use crate::{reply, resources, schema};
 
 /// One result that does not pass, and how it is answered.
@@ -98,13 +98,14 @@ impl Overflow<'_> {
     ) -> io::Result<Shaped> {
         let text = payload.joined_text();
         let text = text.as_ref();
-        let new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
+        let mut new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
+        (new.server, new.arguments) = (self.server, self.called.arguments.as_deref());
         let (new, id) = (&new, &new.id);
         let (described, awaited) = sync_channel(1);
         let store = move || {
             let known: OnceCell<Description> = OnceCell::new();
             let gave_up = |_| StoreError::Source(io::ErrorKind::Interrupted.into());
-            self.keep.put(new, body, &|| match known.get() {
+            self.keep.keep(new, body, &|| match known.get() {
                 Some(description) => Ok(description.clone()),
                 None => {
                     let description = awaited.recv().map_err(gave_up)?;
@@ -123,8 +124,9 @@ impl Overflow<'_> {
             // here must end the wait of the store.
             let _ = described.send(description);
             drop(described);
-            let shaped = self.kept(&prepared, &outline, id)?;
-            io::Result::Ok((prepared, shaped))
+            // If the store fails, the answer is composed again for where the result is kept instead.
+            let shaped = self.kept(&prepared, &outline, id, None)?;
+            io::Result::Ok((prepared, outline, shaped))
         };
         let (read, stored) = if body.len() < MIN_PARALLEL_BYTES {
             (read(), store())
@@ -135,9 +137,14 @@ impl Overflow<'_> {
                 (read, storing.join().unwrap_or_else(|_| Err(StoreError::Unusable("it failed".into()))))
             })
         };
-        let (prepared, shaped) = read?;
+        let (prepared, outline, shaped) = read?;
         match stored {
-            Ok(kept) => Ok(Shaped { stored_bytes: kept.stored_bytes, ..shaped }),
+            Ok(KeptArtifact { artifact, in_memory: None }) => {
+                Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
+            }
+            Ok(KeptArtifact { in_memory: Some(memory), .. }) => {
+                self.kept(&prepared, &outline, id, Some(&memory))
+            }
             Err(error) => self.lost(&prepared, &error),
         }
     }
@@ -147,13 +154,19 @@ impl Overflow<'_> {
         prepared.cost(&self.caller.profile.meter)
     }
 
-    /// The answer where the result is stored under an id.
-    fn kept(&self, prepared: &Prepared<'_>, outline: &Outline, id: &ArtifactId) -> io::Result<Shaped> {
+    /// The answer where the result is kept under an id, in the store or in the memory that stands in for it.
+    fn kept(
+        &self,
+        prepared: &Prepared<'_>,
+        outline: &Outline,
+        id: &ArtifactId,
+        memory: Option<&Opened>,
+    ) -> io::Result<Shaped> {
         if self.style != Style::Overview {
-            return self.styled(prepared, outline, id);
+            return self.styled(prepared, outline, id, memory);
         }
         let name = handle_name(&self.called.tool, id.as_str());
-        let kept = self.keep.retention_note(self.policy.ttl);
+        let kept = self.retention_note(memory);
         let linked = self.caller.profile.resource_link || self.attached;
         let link = linked.then(|| resources::link(&self.called.tool, self.policy.domain.as_deref(), id));
         let handle = Handle::kept(&name, &kept);
@@ -162,8 +175,20 @@ impl Overflow<'_> {
         self.overview(prepared, handle, &beside, Some(id.to_string()))
     }
 
+    /// Says for how long the result is kept.
+    fn retention_note(&self, memory: Option<&Opened>) -> String {
+        let ttl = self.policy.ttl;
+        memory.map_or_else(|| self.keep.retention_note(ttl), |memory| memory.retention_note(ttl))
+    }
+
     /// The answer in another style than the overview.
-    fn styled(&self, prepared: &Prepared<'_>, outline: &Outline, id: &ArtifactId) -> io::Result<Shaped> {
+    fn styled(
+        &self,
+        prepared: &Prepared<'_>,
+        outline: &Outline,
+        id: &ArtifactId,
+        memory: Option<&Opened>,
+    ) -> io::Result<Shaped> {
         let raw = self.raw_cost(prepared)?;
         let tool = self.called.tool.as_str();
         let payload = prepared.payload();
@@ -173,10 +198,11 @@ impl Overflow<'_> {
             0 => payload.source().len(),
             bytes => bytes,
         };
-        // Without a store there is nothing to seal; `lost` then replaces this answer.
-        let opened = self.keep.open().ok();
+        // Without a store there is nothing to seal; another answer then replaces this one.
+        let store = if memory.is_none() { self.keep.open().ok() } else { None };
+        let opened = memory.or(store.as_deref());
         let seal = |bytes: &[u8]| {
-            opened.as_ref().map_or([0; cursor::SEAL_BYTES], |opened| opened.seal(&self.keep.owner, id, bytes))
+            opened.map_or([0; cursor::SEAL_BYTES], |opened| opened.seal(&self.keep.owner, id, bytes))
         };
         let text = match self.style {
             Style::Probe => {
@@ -194,7 +220,7 @@ impl Overflow<'_> {
             }
             Style::Error | Style::Overview => {
                 let name = handle_name(tool, id.as_str());
-                let kept = self.keep.retention_note(self.policy.ttl);
+                let kept = self.retention_note(memory);
                 let handle = Some((name.as_str(), kept.as_str()));
                 let (tokens, budget, query_tool) =
                     (raw.tokens.0, self.budget.tokens.0, self.caller.query_tool);
@@ -343,22 +369,25 @@ mod tests {
 
     /// Shapes a result in a style, and returns the answer with what is in the store then.
     fn shape(place: StoreLocation, rules: Rules, style: Style, body: &[u8]) -> (Shaped, u64) {
-        shape_payload(place, rules, style, &Payload::read_result(&body).unwrap(), body)
+        shape_in(&UserStore::of_user(place), rules, style, body)
+    }
+
+    fn shape_in(keep: &UserStore, rules: Rules, style: Style, body: &[u8]) -> (Shaped, u64) {
+        shape_payload(keep, rules, style, &Payload::read_result(&body).unwrap(), body)
     }
 
     fn shape_payload(
-        place: StoreLocation,
+        keep: &UserStore,
         rules: Rules,
         style: Style,
         payload: &Payload<'_>,
         body: &[u8],
     ) -> (Shaped, u64) {
-        let keep = UserStore::of_user(place);
         let caller = Caller::unknown(Vec::new());
         let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
         let policy = Policies::of_defaults(rules).of_tool("list");
         let overflow = Overflow {
-            keep: &keep,
+            keep,
             server: "test",
             caller: &caller,
             called: &called,
@@ -436,8 +465,13 @@ mod tests {
             let source = PanicsOnce(&body, AtomicBool::new(false));
             let payload = Payload::read_result(&source).unwrap();
             source.1.store(true, Ordering::Relaxed);
-            let (shaped, stored) =
-                shape_payload(StoreLocation::Memory, Rules::default(), Style::Overview, &payload, &body);
+            let (shaped, stored) = shape_payload(
+                &UserStore::of_user(StoreLocation::Memory),
+                Rules::default(),
+                Style::Overview,
+                &payload,
+                &body,
+            );
             assert_eq!((shaped.step, stored), ("overview", 1));
             let text = text(&shaped);
             assert!(text.starts_with("list returned a text that tidegate failed to summarize ("), "{text}");
@@ -448,17 +482,43 @@ mod tests {
         }
     }
 
+    /// Whatever is done when a result cannot be stored: it is kept in memory first, in every style.
     #[test]
-    fn a_result_that_cannot_be_stored_is_answered_as_the_policy_says() {
+    fn a_result_that_cannot_be_stored_is_kept_in_memory() {
+        for issues in [100, 3000] {
+            let body = make::text_result(&sample::issues(issues));
+            let (_file, place) = broken();
+            let rules = Rules { on_store_failure: Some(OnStoreFailure::Error), ..Rules::default() };
+            for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
+                let keep = UserStore::of_user(place.clone());
+                let (shaped, _) = shape_in(&keep, rules.clone(), style, &body);
+                assert_eq!(shaped.step, style.name());
+                assert!(shaped.sent.tokens.0 <= 2000 && shaped.result.len() <= 10_240);
+                let id = ArtifactId::parse(&shaped.artifact.clone().unwrap()).unwrap();
+                let opened = keep.open_for(&id).unwrap();
+                let source = keep.stored(&opened, &id).unwrap();
+                let source: &dyn Source = &source;
+                assert_eq!(tidegate_core::source::Span::whole(source).read(source).unwrap(), body);
+                if matches!(style, Style::Overview | Style::Error) {
+                    let note = "kept in memory 24 h, or until this server exits";
+                    assert!(text(&shaped).contains(note), "{}", text(&shaped));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_that_can_be_kept_nowhere_is_answered_as_the_policy_says() {
         let body = make::text_result(&sample::issues(100));
         let (_file, place) = broken();
+        let keep = UserStore::of_user(place).with_memory_limit(1000);
         for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
-            let (shaped, _) = shape(place.clone(), Rules::default(), style, &body);
+            let (shaped, _) = shape_in(&keep, Rules::default(), style, &body);
             assert_eq!((shaped.step, &shaped.artifact), ("overview", &None));
             assert!(text(&shaped).contains("could not be kept"), "{}", text(&shaped));
         }
         let rules = Rules { on_store_failure: Some(OnStoreFailure::Error), ..Rules::default() };
-        let (shaped, _) = shape(place, rules, Style::Overview, &body);
+        let (shaped, _) = shape_in(&keep, rules, Style::Overview, &body);
         assert_eq!(shaped.step, "error");
         assert!(text(&shaped).starts_with("list did run and returned"), "{}", text(&shaped));
         assert!(shaped.raw.bytes.0 > 0);

@@ -2,10 +2,13 @@
 //!
 //! A client may start a proxy only to ask what the server can do, so nothing is opened before a result or a ledger
 //! entry has to be written. A store that failed is opened again on the next use, because a disk that was full a minute
-//! ago may have room now; so is one whose file was moved away. The ledger is separate: a broken ledger never fails a
-//! result. All times come from one clock, which tests can set.
+//! ago may have room now; so is one whose file was moved away. Meanwhile results are kept in memory (`memory.rs`). The
+//! ledger is separate: a broken ledger never fails a result. All times come from one clock, which tests can set.
+
+mod memory;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +20,10 @@ use tidegate_store::{
     Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, StoredSource, SystemClock, open,
 };
 
-use crate::kept_result::retention_note;
+use crate::error::causes;
+use crate::kept_result::{duration_text, retention_note};
+pub use memory::MAX_MEMORY_BYTES;
+use memory::StandIn;
 
 /// Where results are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +49,19 @@ pub struct Opened {
     /// The store.
     pub store: SqliteStore,
     key: SealKey,
+    /// Whether its results are lost when this process ends.
+    is_in_memory: bool,
 }
+
+/// A result that was kept, and where.
+pub(crate) struct KeptArtifact {
+    pub(crate) artifact: Artifact,
+    /// The memory that holds it, if the store could not be used.
+    pub(crate) in_memory: Option<Arc<Opened>>,
+}
+
+/// Called with the reason when results begin to be kept in memory, because the store cannot be used.
+pub type FailureReport = Box<dyn Fn(&str) + Send + Sync>;
 
 enum LedgerState {
     Closed,
@@ -64,6 +82,10 @@ pub struct UserStore {
     pub session: Session,
     clock: Arc<dyn Clock>,
     opened: Mutex<Option<Arc<Opened>>>,
+    memory: Arc<StandIn>,
+    /// Whether the last result could not be stored.
+    has_failed: AtomicBool,
+    report: Option<FailureReport>,
     ledger: Mutex<LedgerState>,
 }
 
@@ -77,6 +99,9 @@ impl UserStore {
             session,
             clock: Arc::new(SystemClock),
             opened: Mutex::new(None),
+            memory: StandIn::of_process(),
+            has_failed: AtomicBool::new(false),
+            report: None,
             ledger: Mutex::new(LedgerState::Closed),
         }
     }
@@ -94,6 +119,18 @@ impl UserStore {
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
+    }
+
+    /// Returns the same results, reporting with `report` when they begin to be kept in memory instead.
+    #[must_use]
+    pub fn with_report(self, report: FailureReport) -> Self {
+        Self { report: Some(report), ..self }
+    }
+
+    /// Returns the same results with another limit of what is kept in memory.
+    #[cfg(test)]
+    pub(crate) fn with_memory_limit(self, max_bytes: u64) -> Self {
+        Self { memory: Arc::new(StandIn::with_limit(max_bytes)), ..self }
     }
 
     /// Returns the clock by which results and tokens expire.
@@ -118,6 +155,28 @@ impl UserStore {
         Ok(new)
     }
 
+    /// Returns what holds a result: the memory that stands in for the store, or the store, opened if necessary.
+    ///
+    /// # Errors
+    ///
+    /// A folder or file that cannot be used.
+    pub fn open_for(&self, id: &ArtifactId) -> Result<Arc<Opened>, StoreError> {
+        match self.memory.holding(&self.owner, id) {
+            Some(memory) => Ok(memory),
+            None => self.open(),
+        }
+    }
+
+    /// Lists the newest results, those in memory first. A store that cannot be used has none; storing or reading reports
+    /// the error.
+    pub(crate) fn list(&self, limit: usize) -> Vec<Artifact> {
+        let mut artifacts = self.memory.list(&self.owner, limit);
+        let stored = self.open().and_then(|opened| opened.store.list(&self.owner, limit));
+        artifacts.extend(stored.unwrap_or_default());
+        artifacts.truncate(limit);
+        artifacts
+    }
+
     /// Drops a store whose file caused an error, so that the next use opens it again.
     fn reopen_after(&self, opened: &Arc<Opened>, error: &StoreError) {
         let mut current = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,11 +194,11 @@ impl UserStore {
         open(&opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
     }
 
-    /// Says for how long a result is kept: `kept 24 h`.
+    /// Says for how long a result is kept that is put into the store: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         match self.place {
             StoreLocation::Folder(_) => retention_note(left),
-            StoreLocation::Memory => "kept until the server ends".into(),
+            StoreLocation::Memory => memory_note(left),
         }
     }
 
@@ -169,6 +228,32 @@ impl UserStore {
             }
             done => done,
         }
+    }
+
+    /// Stores a result, or keeps it in memory if the store cannot be used.
+    ///
+    /// # Errors
+    ///
+    /// The error of the store, if there is no room in memory either; or the result cannot be read.
+    pub(crate) fn keep(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+    ) -> Result<KeptArtifact, StoreError> {
+        let error = match self.put(new, body, describe) {
+            Ok(artifact) => {
+                self.has_failed.store(false, Ordering::Relaxed);
+                return Ok(KeptArtifact { artifact, in_memory: None });
+            }
+            Err(error @ StoreError::Source(_)) => return Err(error),
+            Err(error) => error,
+        };
+        if let (false, Some(report)) = (self.has_failed.swap(true, Ordering::Relaxed), &self.report) {
+            report(&causes(&error));
+        }
+        let (artifact, memory) = self.memory.put(new, body, describe, &self.clock, error)?;
+        Ok(KeptArtifact { artifact, in_memory: Some(memory) })
     }
 
     /// Returns the description to store with a result of this outline and token count.
@@ -219,6 +304,7 @@ impl UserStore {
             // The next sweep, of this or another process, tries again.
             let _ = opened.store.sweep();
         }
+        self.memory.sweep();
     }
 }
 
@@ -226,24 +312,38 @@ impl Opened {
     fn open(place: &StoreLocation, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
         match place {
-            StoreLocation::Memory => Ok(Self {
-                store: SqliteStore::ephemeral_with(Quotas::default(), clock)?,
-                key: SealKey::ephemeral(),
-            }),
+            StoreLocation::Memory => Self::in_memory(Quotas::default(), clock),
             StoreLocation::Folder(named) => {
                 let home = Home::open(named.clone()).map_err(|error| unusable(Box::new(error)))?;
                 Ok(Self {
                     store: SqliteStore::open_with(&home.artifacts(), Quotas::default(), clock)?,
                     key: SealKey::load_or_create(home.path()).map_err(|error| unusable(Box::new(error)))?,
+                    is_in_memory: false,
                 })
             }
         }
+    }
+
+    /// Opens a store in memory, with a key of its own.
+    fn in_memory(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let store = SqliteStore::ephemeral_with(quotas, clock)?;
+        Ok(Self { store, key: SealKey::ephemeral(), is_in_memory: true })
+    }
+
+    /// Says for how long a result is kept here: `kept 24 h`.
+    pub(crate) fn retention_note(&self, left: Duration) -> String {
+        if self.is_in_memory { memory_note(left) } else { retention_note(left) }
     }
 
     /// Returns the seal over the bytes of a cursor or token.
     pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
         self.key.seal(owner, id, bytes)
     }
+}
+
+/// Says for how long a result is kept in memory: its time, unless the process ends earlier.
+fn memory_note(left: Duration) -> String {
+    format!("kept in memory {}, or until this server exits", duration_text(left))
 }
 
 /// Returns the user who runs this process.
@@ -305,6 +405,71 @@ mod tests {
         assert!(keep.ledger().is_none(), "it is left alone for a while");
         clock.advance(LEDGER_RETRY);
         assert!(keep.ledger().is_some());
+    }
+
+    /// A place where no store can be opened, and the file in its way.
+    fn broken() -> (tempfile::TempDir, PathBuf, StoreLocation) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("data");
+        std::fs::write(&home, "").unwrap();
+        (folder, home.clone(), StoreLocation::Folder(Some(home)))
+    }
+
+    fn kept(keep: &UserStore, body: &[u8]) -> Result<KeptArtifact, StoreError> {
+        keep.keep(&keep.new_artifact("list", Duration::from_secs(60)), &body, &|| Ok(Description::default()))
+    }
+
+    #[test]
+    fn memory_stands_in_for_a_store_that_cannot_be_used() {
+        let (_folder, home, place) = broken();
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&reports);
+        let report = Box::new(move |why: &str| told.lock().unwrap().push(why.to_owned()));
+        let keep = UserStore::of_user(place.clone()).with_report(report);
+        let in_memory = [kept(&keep, b"one"), kept(&keep, b"two")].map(|kept| kept.unwrap());
+        for (kept, body) in in_memory.iter().zip([b"one", b"two"]) {
+            assert!(kept.in_memory.is_some());
+            let opened = keep.open_for(&kept.artifact.id).unwrap();
+            let source = keep.stored(&opened, &kept.artifact.id).unwrap();
+            assert_eq!(tidegate_core::source::Span::whole(&source).read(&source).unwrap(), body);
+        }
+        assert_eq!(keep.list(10).len(), 2);
+        assert_eq!(reports.lock().unwrap().len(), 1, "told once");
+        let other = UserStore::of_caller(place, "ada");
+        assert!(
+            other.list(10).is_empty() && other.open_for(&in_memory[0].artifact.id).is_err(),
+            "not another's"
+        );
+        // Once the store works, it is used, and what is in memory stays readable.
+        std::fs::remove_file(&home).unwrap();
+        let stored = kept(&keep, b"three").unwrap();
+        assert!(stored.in_memory.is_none());
+        assert_eq!(keep.list(10).len(), 3);
+        for id in [&in_memory[0].artifact.id, &stored.artifact.id] {
+            let opened = keep.open_for(id).unwrap();
+            assert!(keep.stored(&opened, id).is_ok());
+        }
+        std::fs::remove_dir_all(&home).unwrap();
+        std::fs::write(&home, "").unwrap();
+        assert!(kept(&keep, b"four").unwrap().in_memory.is_some());
+        assert_eq!(reports.lock().unwrap().len(), 2, "and again for the next failure");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let (_folder, _, place) = broken();
+        let keep = UserStore::of_user(place).with_memory_limit(1000);
+        // Bytes that do not compress.
+        let body = |from: u32| -> Vec<u8> {
+            (from..from + 100).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
+        };
+        assert!(kept(&keep, &body(0)).is_ok() && kept(&keep, &body(1000)).is_ok());
+        let error = kept(&keep, &body(2000)).err().unwrap();
+        assert!(matches!(error, StoreError::MemoryFull(_)));
+        assert!(
+            causes(&error)
+                .starts_with("the memory that stands in for the store is full: the store cannot be used")
+        );
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Artifacts {
         let gone = || ArtifactError::Gone(excerpt(reference).to_owned());
         let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
         let id = ArtifactId::parse(id).ok_or_else(gone)?;
-        let opened = self.keep.open().map_err(|error| failed(&error))?;
+        let opened = self.keep.open_for(&id).map_err(|error| failed(&error))?;
         let source = open(&opened.store, &self.keep.owner, &id).map_err(|_| gone())?;
         let source: &dyn Source = &source;
         let body = Span::whole(source).read(source).map_err(|error| failed(&error))?;

@@ -63,6 +63,10 @@ pub struct NewArtifact<'n> {
     pub session: &'n Session,
     /// The tool it came from.
     pub tool: &'n str,
+    /// The server of the tool; empty if it is not known.
+    pub server: &'n str,
+    /// The arguments of the call, as JSON; only their beginning is stored.
+    pub arguments: Option<&'n str>,
     /// The shortest time for which it is kept.
     pub ttl: Duration,
 }
@@ -70,7 +74,7 @@ pub struct NewArtifact<'n> {
 impl<'n> NewArtifact<'n> {
     /// Returns the metadata of a result, with a new random id.
     pub fn new(owner: &'n Owner, session: &'n Session, tool: &'n str, ttl: Duration) -> Self {
-        Self { id: ArtifactId::random(), owner, session, tool, ttl }
+        Self { id: ArtifactId::random(), owner, session, tool, server: "", arguments: None, ttl }
     }
 }
 
@@ -108,6 +112,15 @@ pub struct Artifact {
     pub created: Millis,
     /// When it expires.
     pub expires: Millis,
+}
+
+/// The call that a stored result answered, for people who look for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallOrigin {
+    /// The server of the tool; empty if it is not known.
+    pub server: String,
+    /// The beginning of the arguments, as JSON; empty if there were none.
+    pub arguments: String,
 }
 
 /// Identifies the body of an artifact within its store.

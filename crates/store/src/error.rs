@@ -39,6 +39,9 @@ pub enum StoreError {
     /// The store can be read but not written; the source says why.
     #[error("the store can only be read")]
     ReadOnly(#[source] Arc<StoreError>),
+    /// The store cannot be used, and the memory that stands in for it is full.
+    #[error("the memory that stands in for the store is full")]
+    MemoryFull(#[source] Box<StoreError>),
     /// The database file is damaged.
     #[error("the file of the store is damaged; move artifacts.db away to begin a new one")]
     DamagedFile,

@@ -1,8 +1,10 @@
 //! Inspects a store without opening it as one: what it holds, whether its file is intact, whether it can be written.
 //!
-//! `tidegate doctor` calls this. Nothing is created, repaired or deleted, so that it reports the store as it is; opening
-//! a store would restrict the permissions of its files and reserve disk space.
+//! `tidegate doctor` calls this, `tidegate stats`, and `tidegate run` at its start. Nothing is created, repaired or deleted,
+//! so that it reports the store as it is; opening a store would restrict the permissions of its files and reserve disk
+//! space.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,10 +13,14 @@ use rusqlite::{Connection, OpenFlags};
 use crate::artifact::Usage;
 use crate::clock::Millis;
 use crate::error::StoreError;
+use crate::home::{HomeError, nearest_folder, refuse_writable_by_all};
 use crate::sqlite::open_on_read_only_disk;
 
 /// How long another writer may take before the store counts as locked: a large body takes a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Free bytes below which no result can be stored: SQLite needs some for its log.
+const MIN_FREE_BYTES: u64 = 128 * 1024;
 
 /// What an inspection found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +68,67 @@ pub fn check_writable(path: &Path) -> Result<(), StoreError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(LOCK_TIMEOUT)?;
     Ok(connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?)
+}
+
+/// Checks that results can be stored in a data folder, as far as that is known without storing one.
+///
+/// # Errors
+///
+/// Why nothing can be stored there.
+pub fn check_folder(folder: &Path) -> Result<(), StoreError> {
+    let unusable =
+        |source| StoreError::Unusable(Box::new(HomeError::Unusable { path: folder.to_owned(), source }));
+    let nearest = nearest_folder(folder).map_err(unusable)?;
+    check_can_create(nearest).map_err(unusable)?;
+    if nearest == folder {
+        refuse_writable_by_all(folder).map_err(unusable)?;
+    }
+    if free_bytes(nearest).is_some_and(|free| free < MIN_FREE_BYTES) {
+        return Err(StoreError::DiskFull);
+    }
+    let artifacts = folder.join("artifacts.db");
+    match artifacts.exists().then(|| check_writable(&artifacts)) {
+        // Another process is writing, so the store is in use and not broken.
+        None | Some(Ok(()) | Err(StoreError::Busy)) => Ok(()),
+        Some(Err(error)) => Err(error),
+    }
+}
+
+/// Checks that files can be created in a folder.
+///
+/// # Errors
+///
+/// Why they cannot.
+#[cfg(unix)]
+pub fn check_can_create(folder: &Path) -> io::Result<()> {
+    use rustix::fs::Access;
+    Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+/// Checks that files can be created in a folder.
+///
+/// # Errors
+///
+/// Why they cannot.
+#[cfg(not(unix))]
+pub fn check_can_create(folder: &Path) -> io::Result<()> {
+    match std::fs::metadata(folder)?.permissions().readonly() {
+        true => Err(io::ErrorKind::PermissionDenied.into()),
+        false => Ok(()),
+    }
+}
+
+/// Returns the free bytes on the disk of a folder, where the platform tells.
+#[cfg(unix)]
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Returns the free bytes on the disk of a folder, where the platform tells.
+#[cfg(not(unix))]
+pub fn free_bytes(_: &Path) -> Option<u64> {
+    None
 }
 
 /// Opens a database and checks its pages.
@@ -138,6 +205,29 @@ mod tests {
         assert!(matches!(check(&path), Err(StoreError::DamagedFile)));
         assert!(matches!(check(&folder.path().join("none")), Err(StoreError::Unusable(_))));
         assert_eq!(names(folder.path()), ["artifacts.db", "artifacts.reserve"]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_hold_a_store_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        check_folder(&path.join("deeper")).unwrap();
+        assert!(!path.exists(), "nothing is created");
+        std::fs::create_dir(&path).unwrap();
+        check_folder(&path).unwrap();
+        drop(filled(&path.join("artifacts.db")));
+        check_folder(&path).unwrap();
+        let other = Connection::open(path.join("artifacts.db")).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        check_folder(&path).unwrap();
+        drop(other);
+        std::fs::write(path.join("artifacts.db"), "this is text, not a database\n".repeat(500)).unwrap();
+        assert!(matches!(check_folder(&path), Err(StoreError::DamagedFile)));
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for below in [file.clone(), file.join("data")] {
+            assert!(matches!(check_folder(&below), Err(StoreError::Unusable(_))), "{below:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! The data folder: where the store, the ledger and the seal key are. Only its user can read it (0700, files 0600).
+//! The data folder: where the store, the ledger and the seal key are.
 //!
-//! Every other file of this crate creates its files through here, so that they are private from the start, whatever the
-//! umask.
+//! A folder that is created here is for its user alone (0700). The mode of a folder that exists is never changed, whoever
+//! named it. Every other file of this crate creates its files through here, so that they are private from the start (0600),
+//! whatever the umask.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +15,7 @@ pub enum HomeError {
     /// The platform names no data folder.
     #[error("no data folder is known; set TIDEGATE_HOME to a folder")]
     Unknown,
-    /// The folder cannot be created or made private.
+    /// The folder cannot be created, or every user can write to it.
     #[error("cannot use the data folder {path}: {source}")]
     Unusable {
         /// The folder.
@@ -29,14 +30,15 @@ pub enum HomeError {
 pub struct Home(PathBuf);
 
 impl Home {
-    /// Opens the folder named, or the platform's folder for application data, and creates it if needed.
+    /// Opens the folder named, or the platform's folder for application data, and creates it if needed. The mode of a folder
+    /// that exists stays as it is.
     ///
     /// # Errors
     ///
-    /// The platform has no such folder, or it cannot be created.
+    /// The platform has no such folder, it cannot be created, or every user can write to it.
     pub fn open(named: Option<PathBuf>) -> Result<Self, HomeError> {
         let path = Self::find(named).ok_or(HomeError::Unknown)?;
-        create_private_folder(&path).map_err(|source| HomeError::Unusable { path: path.clone(), source })?;
+        prepare_folder(&path).map_err(|source| HomeError::Unusable { path: path.clone(), source })?;
         Ok(Self(path))
     }
 
@@ -62,16 +64,44 @@ impl Home {
     }
 }
 
-fn create_private_folder(path: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(path)?;
+/// Creates the folder, with what is missing above it, for its user alone. One that exists is used as it is: it may be
+/// anybody's, and its files are private in any folder that others cannot write to.
+fn prepare_folder(path: &Path) -> io::Result<()> {
+    nearest_folder(path)?;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let permissions = std::fs::metadata(path)?.permissions();
-        if permissions.mode() & 0o777 != 0o700 {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
-        }
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
+    refuse_writable_by_all(path)
+}
+
+/// Returns the folder that a path begins with and that exists: itself, or the one that it will be created in.
+pub(crate) fn nearest_folder(path: &Path) -> io::Result<&Path> {
+    let mut existing = path.ancestors().filter(|folder| folder.symlink_metadata().is_ok());
+    let nearest = existing.next().unwrap_or(Path::new("."));
+    match std::fs::metadata(nearest)?.is_dir() {
+        true => Ok(nearest),
+        false => Err(io::ErrorKind::NotADirectory.into()),
     }
+}
+
+/// Refuses a folder in which every user could put a file in the place of ours.
+#[cfg(unix)]
+pub(crate) fn refuse_writable_by_all(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(path)?.permissions().mode() & 0o7777;
+    if mode & 0o002 == 0 {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("every user can write to it (mode {mode:o}); name a folder that only you can write to"),
+    ))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn refuse_writable_by_all(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -31,12 +31,12 @@ mod source;
 mod sqlite;
 
 pub use artifact::{
-    Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, Description, NewArtifact, Opened, Owner, Quotas, Session,
-    Swept, Usage,
+    Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallOrigin, Description, NewArtifact, Opened, Owner,
+    Quotas, Session, Swept, Usage,
 };
 pub use clock::{Clock, Millis, SystemClock};
 pub use error::StoreError;
-pub use health::{Health, check, check_writable, health};
+pub use health::{Health, check, check_can_create, check_folder, check_writable, free_bytes, health};
 pub use home::{Home, HomeError};
 pub use id::ArtifactId;
 pub use ledger::{Call, CountMethod, Ledger, SqliteLedger, read_calls};

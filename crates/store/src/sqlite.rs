@@ -28,7 +28,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, BodyRef, Description, NewArtifact, Opened, Owner, Quotas, Swept, Usage,
+    Artifact, ArtifactStore, BodyRef, CallOrigin, Description, NewArtifact, Opened, Owner, Quotas, Swept,
+    Usage,
 };
 use crate::clock::{Clock, Millis, SystemClock};
 use crate::error::StoreError;
@@ -68,7 +69,9 @@ const SCHEMA: &str = "
         tokens INTEGER NOT NULL,
         outline BLOB NOT NULL,
         created INTEGER NOT NULL,
-        expires INTEGER NOT NULL
+        expires INTEGER NOT NULL,
+        server TEXT NOT NULL DEFAULT '',
+        arguments TEXT NOT NULL DEFAULT ''
     );
     CREATE INDEX IF NOT EXISTS artifact_by_body ON artifact (body);
     CREATE INDEX IF NOT EXISTS artifact_by_session ON artifact (session);
@@ -197,6 +200,23 @@ impl SqliteStore {
             connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?;
         }
         Ok(())
+    }
+
+    /// Returns the call that a result answered, as far as it is known: earlier versions did not store it.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
+        let sql = "SELECT server, arguments FROM artifact WHERE id = ?1 AND owner = ?2";
+        self.read(|connection| {
+            // A store of an earlier version that can only be read does not have the columns.
+            let Ok(mut statement) = connection.prepare_cached(sql) else { return Ok(CallOrigin::default()) };
+            let origin = statement.query_row(params![id.as_str(), owner.as_str()], |row| {
+                Ok(CallOrigin { server: row.get(0)?, arguments: row.get(1)? })
+            });
+            Ok(origin.optional()?.unwrap_or_default())
+        })
     }
 
     /// Returns whether opening the path again would give this same store: its file was not replaced, and it is writable.

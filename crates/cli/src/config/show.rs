@@ -1,11 +1,14 @@
 //! `tidegate config show`: the values in effect, and where each comes from.
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory};
+use clap::Args;
 use serde_json::{Map, Value as Json, json};
-use tidegate_config::{Config, DefaultValue, Effective, EffectiveValue, Origin, Override, Subject, Value};
+use tidegate_config::{
+    Config, ConfigFile, DefaultValue, Effective, EffectiveValue, FileOwner, KEYS, Key, KeyGroup, Origin,
+    Override, Subject, Value,
+};
 
-use crate::cli::{Cli, Format};
+use super::is_from_environment;
+use crate::cli::Format;
 use crate::error::CommandError;
 use crate::overrides::Overrides;
 use crate::ui;
@@ -43,17 +46,11 @@ pub(super) struct Show {
 /// Runs the command.
 pub(super) fn run(arguments: &Show) -> Result<(), CommandError> {
     let config = Config::load(arguments.overrides.config.as_deref())?;
-    // Clap knows where a value comes from only before it becomes a struct.
-    let matches = Cli::command().get_matches();
     let overrides: Vec<Override> = arguments
         .overrides
         .values()
         .into_iter()
-        .map(|(key, flag, value)| Override {
-            key,
-            value,
-            from_environment: is_from_environment(&matches, flag),
-        })
+        .map(|(key, flag, value)| Override { key, value, from_environment: is_from_environment(flag) })
         .collect();
     let subject = Subject {
         server: arguments.server.as_deref(),
@@ -65,14 +62,6 @@ pub(super) fn run(arguments: &Show) -> Result<(), CommandError> {
         Format::Json => ui::json(&arguments.json(&config, &effective)),
         Format::Text => ui::data(arguments.text(&config, &effective).as_bytes()),
     }
-}
-
-fn is_from_environment(matches: &ArgMatches, argument: &str) -> bool {
-    let mut matches = matches;
-    while let Some((_, below)) = matches.subcommand() {
-        matches = below;
-    }
-    matches.value_source(argument) == Some(ValueSource::EnvVariable)
 }
 
 impl Show {
@@ -102,7 +91,11 @@ impl Show {
     fn text(&self, config: &Config, effective: &Effective<'_>) -> String {
         let (policy, profile) = (effective.policy(), effective.profile());
         let (budget, cap) = (policy.budget(&profile), policy.cap(&profile));
-        let files: Vec<String> = config.files().iter().map(|file| file.path.display().to_string()).collect();
+        let file_text = |file: &ConfigFile| match file.owner {
+            FileOwner::Project => format!("{} (the project's)", file.path.display()),
+            FileOwner::User => file.path.display().to_string(),
+        };
+        let files: Vec<String> = config.files().iter().map(file_text).collect();
         let files = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
         let named = |name: &Option<String>, any: &str| name.clone().unwrap_or_else(|| any.to_owned());
         let mut head = vec![
@@ -126,6 +119,12 @@ impl Show {
             let rows: Vec<[String; 3]> = values.iter().map(row).collect();
             out.push_str(&format!("\n{title}\n{}", ui::table(&rows, &[])));
         }
+        let name = |key: &Key| match key.group {
+            KeyGroup::Store => format!("store.{}", key.name),
+            _ => key.name.to_owned(),
+        };
+        let user_only: Vec<String> = KEYS.iter().filter(|key| key.user_only).map(name).collect();
+        out.push_str(&format!("\nA project's file may not set {}.\n", user_only.join(", ")));
         out
     }
 }
@@ -149,6 +148,7 @@ fn value_json(effective: &EffectiveValue<'_>) -> Json {
         Origin::BuiltIn => json!({"from": "client"}),
         Origin::Default => json!({"from": "default"}),
     };
+    report["user_only"] = json!(effective.key.user_only);
     report["value"] = effective.value.as_ref().map_or(Json::Null, Value::json);
     if let (None, DefaultValue::Described(words)) = (&effective.value, effective.key.default) {
         report["default"] = json!(words);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tidegate_clients::install::{FoundServer, Plan};
-use tidegate_clients::{Client, FileError, Verdict};
+use tidegate_clients::{Client, FileError, Scope, Verdict};
 
 use super::check::Check;
 use super::configuration::Configuration;
@@ -73,7 +73,8 @@ pub(super) fn remarks(found: &FoundServer, paths: &SystemPaths) -> Vec<Check> {
 
 /// Returns the flags that select one server.
 pub(super) fn filter_flags(found: &FoundServer) -> String {
-    format!("--client {} --server {}", found.client.name, ui::quoted(ui::printable(found.server())))
+    let scope = if found.scope == Scope::Project { " --scope project" } else { "" };
+    format!("--client {} --server {}{scope}", found.client.name, ui::quoted(ui::printable(found.server())))
 }
 
 /// Returns the subject of a server's checks.

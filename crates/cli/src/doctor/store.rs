@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tidegate_gate::StoreLocation;
 use tidegate_store::{
-    Clock, Health, HomeError, Quotas, StoreError, SystemClock, check, check_writable, health,
+    Clock, Health, HomeError, Quotas, StoreError, SystemClock, check, check_can_create, check_writable,
+    free_bytes, health,
 };
 
 use super::check::Check;
@@ -38,14 +39,14 @@ pub(super) fn checks(place: &StoreLocation, paths: &SystemPaths) -> Vec<Check> {
 fn missing_folder(folder: &Path, paths: &SystemPaths) -> Check {
     let parent = folder.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let name = paths.short(folder);
-    match writable(parent) {
+    match check_can_create(parent) {
         Ok(()) => Check::fine(
             SUBJECT,
             format!("{name}, created when the first result is kept{}", free_space(parent).1),
         )
         .with("path", folder.to_string_lossy()),
         Err(why) => Check::failure(SUBJECT, format!("cannot create {name}: {}: {why}", paths.short(parent)))
-            .fix("set TIDEGATE_HOME, or path under [store] in tidegate.toml, to a writable folder"),
+            .fix("set TIDEGATE_HOME, or path under [store] in your own tidegate.toml, to a writable folder"),
     }
 }
 
@@ -58,7 +59,7 @@ impl Folder<'_> {
     fn checks(&self) -> Vec<Check> {
         let mut checks = self.permissions();
         let artifacts = self.path.join("artifacts.db");
-        let is_writable = writable(self.path);
+        let is_writable = check_can_create(self.path);
         if let Err(why) = &is_writable {
             let text = format!("{}: {why}; no result can be kept", self.paths.short(self.path));
             checks.push(
@@ -84,8 +85,14 @@ impl Folder<'_> {
         let name = self.paths.short(self.path);
         let mut checks = Vec::new();
         if let Some(mode) = open_to_others(self.path) {
-            let text = format!("other users can access {name} (mode {mode:o})");
-            checks.push(Check::failure(SUBJECT, text).fix(format!("chmod 700 {}", ui::quoted(self.path))));
+            let fix = format!("chmod 700 {}", ui::quoted(self.path));
+            checks.push(match mode & 0o022 {
+                // The files in it are checked below.
+                0 => Check::warning(SUBJECT, format!("other users can look into {name} (mode {mode:o})"))
+                    .fix(fix),
+                _ => Check::failure(SUBJECT, format!("other users can write to {name} (mode {mode:o})"))
+                    .fix(fix),
+            });
         }
         let entries = std::fs::read_dir(self.path).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> =
@@ -186,34 +193,8 @@ fn open_to_others(_: &Path) -> Option<u32> {
     None
 }
 
-/// Checks that files can be created in a folder.
-#[cfg(unix)]
-fn writable(folder: &Path) -> std::io::Result<()> {
-    use rustix::fs::Access;
-    Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
-}
-
-#[cfg(not(unix))]
-fn writable(folder: &Path) -> std::io::Result<()> {
-    match std::fs::metadata(folder)?.permissions().readonly() {
-        true => Err(std::io::ErrorKind::PermissionDenied.into()),
-        false => Ok(()),
-    }
-}
-
 /// Returns the free bytes on the disk of a folder, and as text to append.
-#[cfg(unix)]
 fn free_space(folder: &Path) -> (Option<u64>, String) {
-    match rustix::fs::statvfs(folder) {
-        Ok(disk) => {
-            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-            (Some(free), format!(", {} free", ui::bytes(free)))
-        }
-        Err(_) => (None, String::new()),
-    }
-}
-
-#[cfg(not(unix))]
-fn free_space(_: &Path) -> (Option<u64>, String) {
-    (None, String::new())
+    let free = free_bytes(folder);
+    (free, free.map_or_else(String::new, |free| format!(", {} free", ui::bytes(free))))
 }

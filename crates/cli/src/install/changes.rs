@@ -61,6 +61,26 @@ pub(crate) fn server_table(rows: impl Iterator<Item = [String; 5]>) -> String {
     ui::table(&rows, &[])
 }
 
+/// Returns a diff with its added and removed lines in colour, if stdout takes colour.
+pub(crate) fn coloured(diff: &str) -> String {
+    if !ui::is_coloured() {
+        return diff.to_owned();
+    }
+    diff.split_inclusive('\n').map(coloured_line).collect()
+}
+
+fn coloured_line(line: &str) -> String {
+    let colour = match line.as_bytes() {
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => "1",
+        [b'+', ..] => "32",
+        [b'-', ..] => "31",
+        [b'@', ..] => "36",
+        _ => return line.to_owned(),
+    };
+    let text = line.trim_end_matches(['\r', '\n']);
+    format!("\x1b[{colour}m{text}\x1b[0m{}", &line[text.len()..])
+}
+
 /// Returns the diff of a file. The caller has removed secrets from the texts.
 pub(crate) fn diff(name: &str, (old, new): (String, String)) -> String {
     let diff =
@@ -99,4 +119,20 @@ pub(crate) fn problem_json(problem: &FileError) -> Value {
         _ => (None, None),
     };
     json!({"file": problem.path(), "line": line, "column": column, "message": problem.to_string()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_surround_the_text_of_a_line() {
+        let lines = ["--- a\n", "+++ a\n", "@@ -1 +1 @@\n", "-old\r\n", "+new\r\n", " same\n"];
+        let coloured: String = lines.into_iter().map(coloured_line).collect();
+        assert_eq!(
+            coloured,
+            "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ a\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\x1b[31m-old\x1b[0m\r\n\
+             \x1b[32m+new\x1b[0m\r\n same\n"
+        );
+    }
 }

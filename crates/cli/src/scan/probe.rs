@@ -52,11 +52,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Scan, CommandError> {
     let mut has_exited = false;
     for (done, tool) in listed.iter().enumerate() {
         let name = tool["name"].as_str().unwrap_or_default();
-        progress.step(done, listed.len(), &format!("calling {}", ui::printable(name)));
-        let result = match has_exited {
-            false => measure(&mut client, tool, name, arguments.timeout, &meter),
+        let called_with = match has_exited {
+            false => safe_arguments(tool).map_err(Unmeasured::Tool),
             true => Err(Unmeasured::Tool("the server had exited".into())),
         };
+        let result = called_with.and_then(|called_with| {
+            progress.step(done, listed.len(), &format!("calling {}", ui::printable(name)));
+            measure(&mut client, name, &called_with, arguments.timeout, &meter)
+        });
         let why = match result {
             Ok(tokens) => {
                 tools.add(&server, name, tokens, true);
@@ -84,13 +87,12 @@ enum Unmeasured {
 /// Calls a tool and returns the tokens of its result.
 fn measure(
     client: &mut McpClient,
-    tool: &Value,
     name: &str,
+    arguments: &Value,
     timeout: Duration,
     meter: &Meter,
 ) -> Result<u64, Unmeasured> {
-    let arguments = safe_arguments(tool).map_err(Unmeasured::Tool)?;
-    let result = client.call(name, &arguments, timeout).map_err(|error| match error {
+    let result = client.call(name, arguments, timeout).map_err(|error| match error {
         RequestError::Refused(message) => {
             Unmeasured::Tool(format!("answered with an error: {}", ui::printable(&message)))
         }

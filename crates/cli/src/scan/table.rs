@@ -207,7 +207,7 @@ impl Scan {
     fn probe_summary(&self) -> String {
         let Some((server, listed)) = &self.probed else { return String::new() };
         format!(
-            "{} lists {}, {} tokens in every conversation ({}); {} measured.\n\n",
+            "{} lists {}, {} tokens in every conversation ({}); {} of them measured.\n\n",
             ui::printable(server),
             ui::count(listed.len() as u64, "tool"),
             grouped(self.list_tokens()),
@@ -265,7 +265,20 @@ impl Scan {
                 .into();
         }
         if heavy.is_empty() {
-            return format!("No tool is heavy: each has a p95 of at most {budget} tokens.\n");
+            let missing = self.listed().iter().filter(|listed| listed.why.is_some()).count();
+            let words = match (missing, self.rows.len()) {
+                (0, _) => "No tool is heavy: each".to_owned(),
+                (_, 1) => "The tool that was measured is not heavy: it".to_owned(),
+                (_, measured) => format!("None of the {measured} tools that were measured is heavy: each"),
+            };
+            let mut out = format!("{words} has a p95 of at most {budget} tokens.\n");
+            if missing > 0 {
+                out.push_str(&format!(
+                    "Nothing is known of the other {missing}. Use the server with `tidegate run --observe --` in front of \
+                     its command for a while; then tidegate scan shows the sizes of its results.\n"
+                ));
+            }
+            return out;
         }
         let verb = if heavy.len() == 1 { "is" } else { "are" };
         let tools = ui::count(self.rows.len() as u64, "tool");

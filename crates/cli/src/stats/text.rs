@@ -21,7 +21,7 @@ pub(super) fn nothing_found(is_narrow: bool) -> &'static str {
 }
 
 /// Formats the report.
-pub(super) fn page(report: &Report, by: Option<By>, usage: Usage, advice: &[Advice]) -> String {
+pub(super) fn page(report: &Report, by: Option<By>, usage: Option<Usage>, advice: &[Advice]) -> String {
     let mut out = head(report);
     if !report.total.is_empty() {
         out.push_str(&ui::table(&lines(report, usage), &[]));
@@ -58,7 +58,7 @@ fn head(report: &Report) -> String {
     out
 }
 
-fn lines(report: &Report, usage: Usage) -> Vec<[String; 2]> {
+fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
     let total = &report.total;
     let calls = count(total.calls, "call");
     let (sessions, mean, most) = report.sessions();
@@ -103,12 +103,14 @@ fn lines(report: &Report, usage: Usage) -> Vec<[String; 2]> {
         line("stored", stored.unwrap_or_else(unknown)),
         line(
             "store",
-            format!(
-                "{} kept, {} of at most {}",
-                count(usage.artifacts, "result"),
-                bytes(usage.stored_bytes),
-                bytes(Quotas::default().store_bytes)
-            ),
+            usage.map_or_else(unknown, |usage| {
+                format!(
+                    "{} kept, {} of at most {}",
+                    count(usage.artifacts, "result"),
+                    bytes(usage.stored_bytes),
+                    bytes(Quotas::default().store_bytes)
+                )
+            }),
         ),
         line("tokens", counted(report)),
     ]

@@ -86,7 +86,7 @@ fn check_tells_every_mistake_of_every_file() {
     person.write(
         "project/tidegate.toml",
         "[defaults]\nbudget_token = 5\n\tmax_bytes = 10\n\n[server.a.tool.\"x*\"]\nkind = \"logs\"\n\
-         fields = \"id\"\n[clients]\n[server]\nstyle = \"probe\"\n",
+         fields = \"id\"\n[clients]\n[server]\nstyle = \"probe\"\n[store]\npath = \"kept\"\n",
     );
     person.write(
         "config/tidegate/tidegate.toml",
@@ -130,6 +130,35 @@ fn check_says_which_files_were_read() {
     assert_eq!(told, "exit code 0\n-- stdout\n~~/named.toml: no mistakes\n-- stderr\n");
 }
 
+/// Cloning a project and looking around in it must not decide where results go, nor touch a folder.
+#[cfg(unix)]
+#[test]
+fn a_cloned_project_does_not_move_the_store() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let person = Person::new();
+    let victim = person.path("victim");
+    std::fs::create_dir(&victim).unwrap();
+    std::fs::set_permissions(&victim, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = format!("[store]\npath = \"{}\"\n", victim.display());
+    person.write("project/tidegate.toml", &text);
+    for command in [&["ls"][..], &["stats"], &["gc"], &["run", "--", "true"], &["config", "check"]] {
+        let told = person.run("project", command);
+        let expected = "tidegate.toml:2:1: a project's file may not set path of [store]; move it to \
+                        ~~/config/tidegate/tidegate.toml, or set TIDEGATE_HOME";
+        assert!(told.starts_with("exit code 2\n") && told.contains(expected), "{command:?}: {told}");
+    }
+    assert_eq!(std::fs::metadata(&victim).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 0);
+    // The same file is right where the user names it, and in the user's own folder.
+    let mut named = person.command("project", &["config", "show", "--config", "tidegate.toml"]);
+    assert!(person.told(&mut named).contains("~~/victim"));
+    person.write("config/tidegate/tidegate.toml", &text);
+    assert!(person.run("config/tidegate", &["config", "check"]).starts_with("exit code 0\n"));
+    // `config check FILE` tells the author of a project what others will meet.
+    assert!(person.run("project", &["config", "check", "tidegate.toml"]).starts_with("exit code 2\n"));
+}
+
 #[test]
 fn init_writes_a_file_that_is_right() {
     let person = Person::new();
@@ -139,7 +168,7 @@ fn init_writes_a_file_that_is_right() {
     assert_eq!(person.read("config/tidegate/tidegate.toml"), person.read("project/tidegate.toml"));
     assert_eq!(
         person.run("project", &["config", "check"]),
-        "exit code 0\n-- stdout\n~~/project/tidegate.toml: no mistakes\n\
+        "exit code 0\n-- stdout\n~~/project/tidegate.toml (the project's): no mistakes\n\
          ~~/config/tidegate/tidegate.toml: no mistakes\n-- stderr\n"
     );
 }
@@ -194,11 +223,11 @@ fn show_tells_where_values_come_from() {
     insta::assert_snapshot!("show_defaults", narrow(&person.run("project", &["config", "show"])));
     person.write(
         "project/tidegate.toml",
-        "[defaults]\nbudget_tokens = 1000\n[server.github.tool.\"list_*\"]\nfields = [\"id\"]\n[store]\npath = \"kept\"\n",
+        "[defaults]\nbudget_tokens = 1000\n[server.github.tool.\"list_*\"]\nfields = [\"id\"]\n",
     );
     person.write(
         "config/tidegate/tidegate.toml",
-        "[server.github]\nttl_seconds = 60\n[client.\"*\"]\nmax_bytes = 9000\n",
+        "[server.github]\nttl_seconds = 60\n[client.\"*\"]\nmax_bytes = 9000\n[store]\npath = \"kept\"\n",
     );
     let asked =
         ["config", "show", "--server", "github", "--tool", "list_issues", "--client", "codex-mcp-client"];
@@ -213,12 +242,15 @@ fn show_tells_where_values_come_from() {
     assert_eq!(
         json["rules"]["ttl_seconds"],
         serde_json::json!({
-            "value": 60, "from": "file", "line": 2, "section": "server.github",
+            "value": 60, "from": "file", "line": 2, "section": "server.github", "user_only": true,
             "file": person.path("config/tidegate/tidegate.toml"),
         })
     );
-    assert_eq!(json["profile"]["output_schema"], serde_json::json!({"value": "keep", "from": "client"}));
-    assert_eq!(json["store"]["path"]["value"], serde_json::json!(person.path("project/kept")));
+    assert_eq!(
+        json["profile"]["output_schema"],
+        serde_json::json!({"value": "keep", "from": "client", "user_only": false})
+    );
+    assert_eq!(json["store"]["path"]["value"], serde_json::json!(person.path("config/tidegate/kept")));
 }
 
 #[test]

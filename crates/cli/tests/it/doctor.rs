@@ -264,7 +264,7 @@ fn sections_of_servers_that_nobody_has() {
     let home = healthy();
     home.write(
         "project/tidegate.toml",
-        "[server.githup]\nttl_seconds = 60\n[server.unrelated.tool.x]\nrows = \".a\"\n",
+        "[server.githup]\npage_size = 60\n[server.unrelated.tool.x]\nrows = \".a\"\n",
     );
     assert_eq!(
         home.about("configuration", &["--no-start"]),
@@ -278,7 +278,7 @@ fn sections_of_servers_that_nobody_has() {
 #[test]
 fn limits_of_clients() {
     let home = healthy().with("MAX_MCP_OUTPUT_TOKENS", "1000");
-    home.write("project/tidegate.toml", "[defaults]\nttl_seconds = 60\nbudget_tokens = 9000\n");
+    home.write("project/tidegate.toml", "[defaults]\npage_size = 60\nbudget_tokens = 9000\n");
     let codex = std::fs::read_to_string(home.path(".codex/config.toml")).unwrap();
     home.write(".codex/config.toml", &format!("model = \"m\"\ntool_output_token_limit = 2_000\n{codex}"));
     home.write(".gemini/settings.json", "{\"tools\": {\n\"truncateToolOutputThreshold\": 8000}}");

@@ -135,3 +135,42 @@ fn a_file_and_a_pipe_give_the_same_bytes() {
         assert_eq!(output.stdout, piped.stdout, "{name}");
     }
 }
+
+/// A preview is what the proxy would send: with the settings for the server and the tool, and without saying that anything
+/// is kept.
+#[test]
+fn the_configuration_applies_and_nothing_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("mine.toml");
+    std::fs::write(
+        &config,
+        "[defaults]\nbudget_tokens = 700\n[server.hub.tool.\"list_*\"]\nbudget_tokens = 500\nfields = [\"number\"]\n",
+    )
+    .unwrap();
+    let config = config.to_str().unwrap();
+    let report = |more: &[&str]| -> Value {
+        let arguments =
+            [&["shape", "--config", config, "--tool", "list_issues", "--format", "json"], more].concat();
+        let outcome = crate::tidegate_in(Some(&folder.path().join("data")), &arguments, &rows());
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        serde_json::from_slice(&outcome.stdout).unwrap()
+    };
+    let (all, hub) = (report(&[]), report(&["--server", "hub"]));
+    let flag = report(&["--server", "hub", "--budget", "900"]);
+    let tokens = |report: &Value| report["shaped"]["tokens"].as_u64().unwrap();
+    assert!((501..=700).contains(&tokens(&all)) && tokens(&hub) <= 500, "{} {}", tokens(&all), tokens(&hub));
+    assert!((501..=900).contains(&tokens(&flag)));
+    let text = |report: &Value| report["text"].as_str().unwrap().to_owned();
+    assert!(text(&hub).contains("\n#,number\n") && !text(&all).contains("\n#,number\n"), "{}", text(&hub));
+    assert!(
+        text(&hub).contains("(a preview: not kept)") && !text(&hub).contains("kept 24 h"),
+        "{}",
+        text(&hub)
+    );
+    assert!(!folder.path().join("data").exists());
+    let kept = report(&["--keep", "--server", "hub", "--arguments", "{\"state\":\"open\"}"]);
+    assert!(text(&kept).contains("(kept 24 h)"), "{}", text(&kept));
+    let listed = crate::tidegate_in(Some(&folder.path().join("data")), &["ls"], b"");
+    let row = listed.text().lines().nth(1).unwrap();
+    assert!(row.contains("  hub     state=open  json  "), "{}", listed.text());
+}

@@ -351,3 +351,27 @@ fn help_and_its_examples() {
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{example}");
     }
 }
+
+/// The figures are still right where nothing can be stored, and why nothing can be is told.
+#[test]
+fn a_store_that_cannot_be_used_is_told() {
+    let place = Place::new();
+    three_days(&place.home());
+    let stats = |format: &str| tidegate_in(Some(&place.home()), &["stats", "--format", format], b"");
+    let report = |outcome: &Outcome| serde_json::from_slice::<Value>(&outcome.stdout).unwrap();
+    let before = report(&stats("json"));
+    assert_eq!((&before["store_problem"], &before["store_results"]), (&Value::Null, &json!(0)));
+    std::fs::write(place.home().join("artifacts.db"), "not a database\n".repeat(500)).unwrap();
+    let outcome = stats("json");
+    let after = report(&outcome);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with("tidegate: nothing can be stored in "), "{}", outcome.stderr);
+    assert!(after["store_problem"].as_str().unwrap().contains("is damaged"), "{after}");
+    assert_eq!((&after["calls"], &after["store_results"]), (&before["calls"], &Value::Null));
+    let text = stats("text");
+    assert!(
+        text.text().lines().any(|line| line.trim_end() == "store              unknown"),
+        "{}",
+        text.text()
+    );
+}

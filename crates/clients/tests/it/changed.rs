@@ -101,7 +101,7 @@ fn a_missing_file_stays_recorded() {
     home.assert_no_trace();
 }
 
-/// A renamed server is undone from its entry alone, also in a project that is not the current one.
+/// A renamed server is known by what it was before install, also in a project that is not the current one.
 #[test]
 fn a_renamed_server_is_undone() {
     for (name, key) in [(FILE, "mcpServers"), ("project/.vscode/mcp.json", "servers")] {
@@ -124,16 +124,29 @@ fn a_renamed_server_is_undone() {
     }
 }
 
-/// Without any record, each entry is restored in meaning.
+/// Without any record, each entry that the user names is restored in meaning, and nothing else is touched.
 #[test]
-fn everything_is_undone_without_the_data_folder() {
+fn what_is_named_is_undone_without_the_data_folder() {
     for (name, text) in FIXTURES {
         let mut home = Home::with(name, text);
         home.options.without_login = true;
-        let wrapped: usize = home.install().changes.iter().map(|change| change.servers.len()).sum();
+        let plan = home.install();
+        let wrapped: Vec<String> = plan
+            .changes
+            .iter()
+            .flat_map(|change| &change.servers)
+            .map(|wrapped| wrapped.server().to_owned())
+            .collect();
         std::fs::remove_dir_all(home.data()).unwrap();
-        let undone = outcomes(&home.uninstall());
-        assert!(undone.len() == wrapped && undone.iter().all(|(_, outcome)| *outcome == Outcome::Unwrapped));
+        let before = home.text(name);
+        let all_are = |undone: &[(String, Outcome)], expected: &Outcome| {
+            undone.len() == wrapped.len() && undone.iter().all(|(_, outcome)| outcome == expected)
+        };
+        assert!(all_are(&outcomes(&home.uninstall()), &Outcome::NotRecorded));
+        assert_eq!(home.text(name), before);
+        let named = Selection { servers: wrapped.clone(), ..Selection::default() };
+        let undone = home.uninstall_with(&named, &Default::default()).unwrap();
+        assert!(all_are(&outcomes(&undone), &Outcome::Unwrapped), "{name}: {undone:?}");
         let now = home.text(name);
         if name.ends_with(".toml") {
             assert_eq!(now.parse::<toml::Table>().unwrap(), text.parse::<toml::Table>().unwrap());
@@ -152,8 +165,7 @@ fn everything_is_undone_without_the_data_folder() {
     }
 }
 
-/// An entry that the user wrapped before install stays wrapped. Without a record it cannot be told from one that install
-/// wrapped.
+/// An entry that the user wrapped by hand stays wrapped, however often uninstall runs, until the user names it.
 #[test]
 fn an_entry_wrapped_by_hand_stays() {
     let text = r#"{"mcpServers":{"mine":{"command":"tidegate","args":["run","--","uvx","mine"]},"a":{"command":"a"}}}"#;
@@ -165,7 +177,12 @@ fn an_entry_wrapped_by_hand_stays() {
         home.uninstall();
         assert_eq!(home.text(FILE), format!("{text}{blank}"));
         home.assert_no_trace();
-        assert_eq!(outcomes(&home.uninstall()), [("mine".into(), Outcome::Unwrapped)]);
+        for _ in 0..2 {
+            assert_eq!(outcomes(&home.uninstall()), [("mine".into(), Outcome::NotRecorded)]);
+            assert_eq!(home.text(FILE), format!("{text}{blank}"));
+        }
+        let named = Selection { servers: vec!["mine".into()], ..Selection::default() };
+        home.uninstall_with(&named, &Default::default()).unwrap();
         assert_eq!(
             json(&home.text(FILE))["mcpServers"]["mine"],
             serde_json::json!({"command": "uvx", "args": ["mine"]})
@@ -189,13 +206,34 @@ fn an_entry_wrapped_by_hand_between_installs_stays() {
     assert_eq!(servers["mine"]["args"], serde_json::json!(["run", "--", "uvx", "mine"]));
 }
 
+/// An entry that the user wraps by hand after install stays, also where a recorded one is gone.
+#[test]
+fn an_entry_wrapped_by_hand_is_not_taken_for_a_renamed_one() {
+    let home = Home::with(FILE, TWO_SERVERS);
+    home.install();
+    let mine = r#"{"mcpServers":{"mine":{"command":"tidegate","args":["run","--","uvx","mine"]}}}"#;
+    home.write(FILE, mine.as_bytes());
+    assert_eq!(
+        outcomes(&home.uninstall()),
+        [
+            ("a".into(), Outcome::NothingToUndo),
+            ("b".into(), Outcome::NothingToUndo),
+            ("mine".into(), Outcome::NotRecorded)
+        ]
+    );
+    assert_eq!(home.text(FILE), mine);
+    home.assert_no_trace();
+}
+
 /// An entry that cannot be undone without a record is reported.
 #[test]
 fn an_entry_without_a_usable_record_is_reported() {
     let text = r#"{"mcpServers":{"r":{"command":"tidegate","args":["run","--url","https://h/mcp","--bearer-env","T"]}}}"#;
     let home = Home::with(FILE, text);
     let left = Outcome::Skipped("there is no record of its original entry".into());
-    assert_eq!(outcomes(&home.uninstall()), [("r".into(), left)]);
+    let named = Selection { servers: vec!["r".into()], ..Selection::default() };
+    let undone = home.uninstall_with(&named, &Default::default()).unwrap();
+    assert_eq!(outcomes(&undone), [("r".into(), left)]);
     assert_eq!(home.text(FILE), text);
 }
 

@@ -39,7 +39,8 @@ impl Home {
             system: System::Linux,
             variables: [].into(),
         };
-        let options = Options { program: "tidegate".into(), without_login: false };
+        let options =
+            Options { program: "tidegate".into(), without_login: false, shared_files: true, observe: false };
         Self { folder, folders, options }
     }
 

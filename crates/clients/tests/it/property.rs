@@ -66,6 +66,26 @@ proptest! {
         prop_assert_eq!(home.text(FILE), text);
     }
 
+    /// What was wrapped by hand stays as it is, however often uninstall runs, with and without a record.
+    #[test]
+    fn what_was_wrapped_by_hand_stays(text in document(), name in "[A-Z]{1,5}", words in prop::collection::vec(word(), 0..3), lost: bool) {
+        let open = text.find("\"mcpServers\"").unwrap();
+        let open = open + text[open..].find('{').unwrap() + 1;
+        let args: Vec<String> = ["run", "--", "x"].map(str::to_owned).into_iter().chain(words).collect();
+        let entry = json!({"command": "tidegate", "args": args});
+        let text = format!("{} {}: {entry}, {}", &text[..open], json!(name), &text[open..]);
+        let home = Home::with(FILE, &text);
+        home.install();
+        let wrapped = home.text(FILE);
+        if lost {
+            std::fs::remove_dir_all(home.data()).unwrap();
+        }
+        for _ in 0..2 {
+            home.uninstall();
+            prop_assert_eq!(&home.text(FILE), if lost { &wrapped } else { &text });
+        }
+    }
+
     /// A change outside the wrapped servers, made after install, survives as if it had been made to the original.
     #[test]
     fn other_changes_stay(text in document(), added in word(), comment: bool) {

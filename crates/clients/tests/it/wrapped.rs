@@ -239,3 +239,36 @@ fn entries_that_cannot_be_wrapped() {
         assert_eq!(home.plan().found[0].verdict, Verdict::Skipped(why.into()), "{entry}");
     }
 }
+
+/// What a project shares is changed only where that was asked for; the user's own files are changed as usual.
+#[test]
+fn shared_files_are_left_alone_unless_asked_for() {
+    let mut home = Home::with("project/.mcp.json", r#"{"mcpServers":{"a":{"command":"a"}}}"#);
+    home.write(".cursor/mcp.json", br#"{"mcpServers":{"b":{"command":"b"}}}"#);
+    home.options.shared_files = false;
+    let plan = home.install();
+    let verdict =
+        |name: &str| plan.found.iter().find(|found| found.server() == name).unwrap().verdict.clone();
+    let skipped = "everybody in the project shares its file; --scope project wraps it";
+    assert_eq!((verdict("a"), verdict("b")), (Verdict::Skipped(skipped.into()), Verdict::WrapCommand));
+    assert_eq!(home.text("project/.mcp.json"), r#"{"mcpServers":{"a":{"command":"a"}}}"#);
+    home.options.shared_files = true;
+    home.install();
+    assert_eq!(json(&home.text("project/.mcp.json"))["mcpServers"]["a"]["command"], "tidegate");
+}
+
+#[test]
+fn observing_is_an_argument_and_is_undone() {
+    for (name, text) in FIXTURES {
+        let mut home = Home::with(name, text);
+        home.options.observe = true;
+        home.options.without_login = true;
+        let plan = home.install();
+        assert!(home.text(name).contains("\"--observe\""), "{name}");
+        assert!(plan.changes.iter().all(|change| !change.servers.is_empty()));
+        home.write(name, format!("{}\n", home.text(name)).as_bytes());
+        home.uninstall();
+        assert_eq!(home.text(name), format!("{text}\n"), "{name}");
+        home.assert_no_trace();
+    }
+}

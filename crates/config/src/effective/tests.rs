@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::locate::FileOwner;
 
 /// Settings in every kind of section, in two files.
 const PROJECT: &str = "\
@@ -36,7 +37,7 @@ budget_tokens = 700
 fn config() -> Config {
     let mut mistakes = Vec::new();
     let files = [("p.toml", PROJECT), ("u.toml", USER)]
-        .map(|(name, text)| ConfigFile::read(Path::new(name), text, &mut mistakes));
+        .map(|(name, text)| ConfigFile::read(Path::new(name), FileOwner::User, text, &mut mistakes));
     assert!(mistakes.is_empty());
     Config::of_files(files.into())
 }

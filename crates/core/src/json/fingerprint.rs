@@ -18,12 +18,40 @@ pub(crate) struct Fingerprint {
 }
 
 /// The hash of an open container so far.
-struct ContainerHash {
+pub(crate) struct ContainerHash {
     object: bool,
     state: u64,
     key: u64,
     members: u64,
     last: u64,
+}
+
+impl ContainerHash {
+    fn object() -> Self {
+        Self { object: true, state: 1, key: 0, members: 0, last: 0 }
+    }
+
+    /// Returns the hash of a list without elements.
+    pub(crate) fn list() -> Self {
+        Self { object: false, state: 2, key: 0, members: 0, last: 0 }
+    }
+
+    /// Adds the fingerprint of an element, or of the value of the last key.
+    pub(crate) fn add(&mut self, value: u64) {
+        self.members += 1;
+        self.last = value;
+        self.state = if self.object {
+            // Addition makes the order of members irrelevant.
+            self.state.wrapping_add(hash::mix(self.key ^ value.rotate_left(23)))
+        } else {
+            hash::mix(self.state ^ value)
+        };
+    }
+
+    /// Returns the fingerprint of the container with what was added to it.
+    pub(crate) fn whole(&self) -> u64 {
+        hash::mix(self.state ^ self.members)
+    }
 }
 
 /// Computes the fingerprint of the JSON value at the beginning of a text.
@@ -33,11 +61,11 @@ pub(crate) fn of(text: &Text<'_>) -> Result<Fingerprint, ScanError> {
     loop {
         let value = match scanner.next()? {
             Event::StartObject => {
-                stack.push(ContainerHash { object: true, state: 1, key: 0, members: 0, last: 0 });
+                stack.push(ContainerHash::object());
                 continue;
             }
             Event::StartArray => {
-                stack.push(ContainerHash { object: false, state: 2, key: 0, members: 0, last: 0 });
+                stack.push(ContainerHash::list());
                 continue;
             }
             Event::Key(token) => {
@@ -54,7 +82,7 @@ pub(crate) fn of(text: &Text<'_>) -> Result<Fingerprint, ScanError> {
                 let Some(container) = stack.pop() else {
                     return Ok(Fingerprint { whole: 0, only_member: None });
                 };
-                let whole = hash::mix(container.state ^ container.members);
+                let whole = container.whole();
                 if stack.is_empty() {
                     let only_member = (container.object && container.members == 1).then_some(container.last);
                     return Ok(Fingerprint { whole, only_member });
@@ -71,16 +99,7 @@ pub(crate) fn of(text: &Text<'_>) -> Result<Fingerprint, ScanError> {
         };
         match stack.last_mut() {
             None => return Ok(Fingerprint { whole: value, only_member: None }),
-            Some(container) => {
-                container.members += 1;
-                container.last = value;
-                container.state = if container.object {
-                    // Addition makes the order of members irrelevant.
-                    container.state.wrapping_add(hash::mix(container.key ^ value.rotate_left(23)))
-                } else {
-                    hash::mix(container.state ^ value)
-                };
-            }
+            Some(container) => container.add(value),
         }
     }
 }
@@ -121,7 +140,7 @@ impl StringHash {
 }
 
 /// Returns the fingerprint of a string.
-fn of_text(decoded: &[u8]) -> u64 {
+pub(crate) fn of_text(decoded: &[u8]) -> u64 {
     decoded.chunks(CHUNK_BYTES).fold(17, |state, chunk| hash::mix(state ^ hash::bytes(chunk)))
 }
 
@@ -173,6 +192,20 @@ mod tests {
         assert_ne!(one, fingerprint(r#"{"a":[2.5,1,"é"],"b":null}"#), "order of elements counts");
         assert_ne!(one, fingerprint(r#"{"a":[1,2.5,"é"],"c":null}"#));
         assert_ne!(fingerprint("[[1],[2]]"), fingerprint("[[1,2]]"));
+    }
+
+    #[test]
+    fn numbers_that_differ_are_told_apart() {
+        for (one, other) in [
+            ("9007199254740992", "9007199254740993"),
+            ("18446744073709551616", "18446744073709551617"),
+            ("1e400", "1e401"),
+            ("0.10000000000000001", "0.10000000000000002"),
+        ] {
+            assert_ne!(fingerprint(one), fingerprint(other), "{one} {other}");
+            assert_eq!(fingerprint(one), fingerprint(one));
+        }
+        assert_eq!(fingerprint("1e-07"), fingerprint("1e-7"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ const MAX_SCALAR_CHARACTERS: usize = 80;
 /// Writes one line per object that occurs once, from the root down; returns how many scalars are shown in full.
 pub(crate) fn compose(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usize) -> io::Result<u64> {
     let profile = &data.profile;
+    write_hinted(data, writer, section)?;
     let mut level = vec![profile.root()];
     let mut shown = 0;
     while !level.is_empty() {
@@ -45,6 +46,37 @@ pub(crate) fn compose(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: 
     Ok(shown)
 }
 
+/// Writes the members that the policy names, if the root has them; what is left of the budget goes to the others.
+fn write_hinted(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usize) -> io::Result<()> {
+    let mut members = Vec::new();
+    for path in &data.hints.fields {
+        if let Some(id) = member_at(data, path) {
+            members.push(member(data, id, visible::line(path))?);
+        }
+    }
+    let all = members.len();
+    while !members.is_empty() {
+        let rest =
+            if members.len() < all { format!("; +{} more", all - members.len()) } else { String::new() };
+        if writer.push(section, format!("fields: {}{rest}", members.join("; "))) {
+            break;
+        }
+        members.pop();
+    }
+    Ok(())
+}
+
+/// Returns the node at a path of names joined by dots, if it occurs once.
+fn member_at(data: &Data<'_>, path: &str) -> Option<NodeId> {
+    let profile = &data.profile;
+    let id = path.split('.').try_fold(profile.root(), |id, name| {
+        let is_named = |node: &PathNode| matches!(&node.step, PathStep::Key(key) if **key == *name);
+        profile.children(id).find(|(_, child)| is_named(child)).map(|(id, _)| id)
+    })?;
+    let types = &profile.node(id).types;
+    (types.containers() + types.scalars() == 1).then_some(id)
+}
+
 fn occurs_once(node: &PathNode) -> bool {
     node.types.containers() == 1 && node.types.scalars() == 0 && !matches!(node.step, PathStep::Values)
 }
@@ -60,8 +92,11 @@ fn write_object(
     let node = profile.node(id);
     let path = profile.path(profile.root(), id);
     let title = if path.is_empty() { "top level".to_owned() } else { path };
-    let members: Vec<String> =
-        node.children.iter().map(|child| member(data, child.node)).collect::<io::Result<_>>()?;
+    let members: Vec<String> = node
+        .children
+        .iter()
+        .map(|child| member(data, child.node, name(profile.node(child.node))))
+        .collect::<io::Result<_>>()?;
     let scalar = |at: &usize| profile.node(node.children[*at].node).types.containers() == 0;
     for limit in [10_000, 60, 30] {
         let cut: Vec<String> = members.iter().map(|member| visible::cut(member, limit)).collect();
@@ -92,9 +127,8 @@ fn name(node: &PathNode) -> String {
 }
 
 /// Writes a member: `key=value` for a scalar, `key [12] 3.4 kB` for a list, `key {a,b,c} 3.4 kB` for an object.
-fn member(data: &Data<'_>, id: NodeId) -> io::Result<String> {
+fn member(data: &Data<'_>, id: NodeId, name: String) -> io::Result<String> {
     let node = data.profile.node(id);
-    let name = name(node);
     if node.types.containers() == 0 {
         return Ok(match data.scalar(node.first_at)? {
             Some(Value::Null) => format!("{name}=null"),

@@ -2,7 +2,13 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use tidegate_core::shape::Step;
+use tidegate_core::Tokens;
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::Handle;
+use tidegate_core::hints::Hints;
+use tidegate_core::measure::Meter;
+use tidegate_core::payload::Payload;
+use tidegate_core::shape::{Prepared, Request, Step};
 use tidegate_testkit::make;
 
 use crate::shaped;
@@ -54,6 +60,69 @@ fn text_that_repeats_structured_content_is_counted_once() {
         let both = shaped(&result.as_bytes(), 300);
         assert_eq!(both.raw.tokens, alone.raw.tokens);
         assert!(!both.left_out.iter().any(|left_out| left_out.path == "structuredContent"));
+    }
+}
+
+/// The fields that a policy names are shown of an object as they are of rows, however much else it has.
+#[test]
+fn the_fields_of_an_object_are_those_of_the_policy() {
+    let filler: Vec<String> =
+        (0..25).map(|n| format!("\"other{n}\":\"{n}{}\"", "words ".repeat(40))).collect();
+    let json = format!(
+        "{{{},\"state\":\"closed\",\"user\":{{\"login\":\"ada\",\"id\":7}},\"tags\":[{{\"a\":1}},{{\"a\":2}}]}}",
+        filler.join(",")
+    );
+    let result = make::text_result(&json);
+    let source = result.as_slice();
+    let payload = Payload::read(&source).unwrap();
+    let text = payload.joined_text();
+    let fields = ["state", "user.login", "nothing", "tags.a"].map(str::to_owned).to_vec();
+    let hints = Hints { fields, ..Hints::default() };
+    let request = Request {
+        tool: "get",
+        arguments: None,
+        handle: Handle::kept(crate::HANDLE, "kept 24 h"),
+        budget: Budget::of_tokens(Tokens(400)),
+        meter: Meter::default(),
+    };
+    let prepared = Prepared::with_hints(&payload, text.as_ref(), &hints).unwrap();
+    let shaped = prepared.fit(&request).unwrap();
+    assert!(shaped.text.contains("\nfields: state=closed; user.login=ada\n"), "{}", shaped.text);
+    assert!(shaped.shaped.tokens.0 <= 400);
+    let plain = Prepared::new(&payload, text.as_ref()).unwrap().fit(&request).unwrap();
+    assert!(!plain.text.contains("fields: state"), "{}", plain.text);
+}
+
+/// Some SDKs make one text block of each item of a list, and the list itself `structuredContent`.
+#[test]
+fn a_list_that_is_sent_item_by_item_is_counted_once() {
+    let objects: Vec<String> =
+        (0..40).map(|n| format!("{{\n  \"id\": {n},\n  \"name\": \"thing {n}\"\n}}")).collect();
+    let words: Vec<String> = (0..40).map(|n| format!("the {n}th \"item\"")).collect();
+    let numbers: Vec<String> = (0..400).map(|n| n.to_string()).collect();
+    let quoted = |texts: &[String]| texts.iter().map(|text| make::quoted(text)).collect::<Vec<_>>();
+    let blocks = |texts: &[String]| {
+        let blocks =
+            texts.iter().map(|text| format!("{{\"type\":\"text\",\"text\":{}}}", make::quoted(text)));
+        blocks.collect::<Vec<_>>().join(",")
+    };
+    let with = |texts: &[String], items: &str| {
+        let structured =
+            if items.is_empty() { String::new() } else { format!(",\"structuredContent\":{items}") };
+        shaped(&format!("{{\"content\":[{}]{structured}}}", blocks(texts)).as_bytes(), 300).raw.tokens
+    };
+    for (texts, items) in [
+        (&objects[..], objects.join(",")),
+        (&objects[..1], objects[0].clone()),
+        (&words[..], quoted(&words).join(",")),
+        (&numbers[..], numbers.join(",")),
+        (&numbers[..], quoted(&numbers).join(",")),
+    ] {
+        let once = with(texts, "");
+        assert_eq!(with(texts, &format!("{{\"result\":[{items}]}}")), once, "{items}");
+        assert_eq!(with(texts, &format!("[{items}]")), once, "{items}");
+        assert!(with(texts, &format!("{{\"result\":[{items},0]}}")) > once, "one more item");
+        assert!(with(texts, &format!("{{\"result\":[{items}],\"n\":1}}")) > once, "one more member");
     }
 }
 

@@ -75,7 +75,7 @@ impl Gate {
     /// Returns the tool that a kept result came from, by any of its names.
     pub fn tool_of(&self, name: &str) -> Option<String> {
         let (keep, id) = (&self.setup.keep, ArtifactId::parse(name)?);
-        let opened = keep.open().ok()?;
+        let opened = keep.open_for(&id).ok()?;
         let source = keep.stored(&opened, &id).ok()?;
         Some(source.artifact().tool.clone())
     }
@@ -91,7 +91,7 @@ impl Gate {
         let failed = |error: &StoreError| FollowUpError::of_store(&name, error);
         let id = ArtifactId::parse(&name).ok_or_else(|| failed(&StoreError::NotFound))?;
         let keep = &*self.setup.keep;
-        let opened = keep.open().map_err(|error| failed(&error))?;
+        let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
         let kept = KeptResult::open(keep, &opened, &id, |artifact| self.policy(&artifact.tool))
             .map_err(|error| failed(&error))?;
         let query = kept.query(cursor.as_deref(), arguments)?;

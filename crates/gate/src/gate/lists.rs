@@ -1,7 +1,6 @@
 //! The few changes to lists and capabilities that tell a client what it can ask for.
 
 use serde_json::json;
-use tidegate_store::ArtifactStore;
 
 use super::Gate;
 use crate::caller::Caller;
@@ -31,10 +30,8 @@ impl Gate {
 
     /// Adds the newest kept results to a list of resources, or returns a new list where the upstream has none.
     pub fn resources(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
-        let keep = &self.setup.keep;
-        // A store that cannot be used lists nothing; storing or reading reports the error.
-        let artifacts = keep.open().and_then(|opened| opened.store.list(&keep.owner, resources::MAX_LISTED));
-        let entries = resources::entries(&artifacts.unwrap_or_default(), &caller.profile.meter);
+        let artifacts = self.setup.keep.list(resources::MAX_LISTED);
+        let entries = resources::entries(&artifacts, &caller.profile.meter);
         match result {
             Some(result) => resources::extend(result, "resources", &entries),
             None => Some(reply::own_list(caller, json!({ "resources": entries }))),

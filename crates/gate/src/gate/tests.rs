@@ -22,8 +22,12 @@ struct Fixture {
 
 impl Fixture {
     fn new(rules: Rules) -> Self {
+        Self::in_place(StoreLocation::Memory, rules)
+    }
+
+    fn in_place(place: StoreLocation, rules: Rules) -> Self {
         let clock = Arc::new(ManualClock::default());
-        let keep = UserStore::of_user(StoreLocation::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
+        let keep = UserStore::of_user(place).with_clock(Arc::<ManualClock>::clone(&clock));
         let gate = Gate::new(Setup {
             keep: Arc::new(keep),
             policies: Policies::of_defaults(rules),
@@ -111,6 +115,37 @@ fn results_and_tokens_expire_by_the_clock() {
     assert!(fixture.query(&json!({"id": name, "page": 1})).contains("of 200"));
     fixture.clock.advance(Duration::from_secs(61));
     assert!(fixture.query(&json!({"id": name, "page": 1})).contains("expired"));
+}
+
+/// Everything that a kept result can be asked for works where it is in memory because the store cannot be used.
+#[test]
+fn follow_ups_reach_what_is_in_memory() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let place = StoreLocation::Folder(Some(file.path().join("data")));
+    let fixture = Fixture::in_place(place.clone(), Rules { page_size: Some(3), ..Rules::default() });
+    let first = fixture.overflow();
+    assert!(first.contains("(kept in memory 24 h, or until this server exits)"), "{first}");
+    let name = name_in(&first);
+    let page = fixture.query(&json!({"id": name, "page": 2}));
+    assert!(page.contains("rows 4-6 of 200"), "{page}");
+    let summary = fixture.query(&json!({"id": name}));
+    assert!(summary.contains("(kept in memory 24 h, or until this server exits)"), "{summary}");
+    let part = fixture.query(&json!({"id": name, "page": 1, "page_size": 200}));
+    let at = part.rfind("\"cursor\":\"").unwrap_or_else(|| panic!("no cursor in {part}")) + 10;
+    let cursor = part[at..].split('"').next().unwrap();
+    let next = fixture.query(&json!({"id": name, "cursor": cursor}));
+    assert!(next.contains("of 200") && !next.contains("not a cursor"), "{next}");
+    let resource = fixture.gate.read_resource(&fixture.caller, &format!("ax://list/{name}?page=2")).unwrap();
+    assert!(String::from_utf8_lossy(&resource).contains("rows 4-6 of 200"));
+    let listed = fixture.gate.resources(&fixture.caller, None).unwrap();
+    assert!(String::from_utf8_lossy(&listed).contains(name.rsplit('-').next().unwrap()));
+    assert_eq!(fixture.gate.tool_of(&name).as_deref(), Some("list"));
+
+    let fixture = Fixture::in_place(place, Rules { style: Some(Style::Probe), ..Rules::default() });
+    let probe: Value = serde_json::from_str(&fixture.overflow()).unwrap();
+    let fetch = json!({"continuation_token": probe["continuation_token"]});
+    assert_eq!(fixture.fetch(&fetch, true)["total"], 200);
+    assert_eq!(fixture.fetch(&fetch, false)["error"], GONE);
 }
 
 #[test]

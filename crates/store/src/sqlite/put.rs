@@ -19,6 +19,14 @@ const INSERT_ARTIFACT: &str = "
     INSERT INTO artifact (id, owner, session, body, tool, kind, records, tokens, outline, created, expires)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
+/// The columns that stores of earlier versions do not have.
+const ADD_ORIGIN: &str = "
+    ALTER TABLE artifact ADD COLUMN server TEXT NOT NULL DEFAULT '';
+    ALTER TABLE artifact ADD COLUMN arguments TEXT NOT NULL DEFAULT '';";
+
+/// The most bytes stored of the arguments of a call: they tell one call from another, and may be as large as a result.
+const MAX_ARGUMENT_BYTES: usize = 1000;
+
 pub(super) fn put(
     store: &SqliteStore,
     new: &NewArtifact<'_>,
@@ -142,8 +150,28 @@ impl ArtifactRow<'_> {
                 artifact.expires.0
             ],
         )?;
+        note_origin(transaction, new)?;
         Ok(artifact)
     }
+}
+
+/// Stores which call a result answered; adds the columns for it if another version created the store.
+fn note_origin(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite::Result<()> {
+    let sql = "UPDATE artifact SET server = ?2, arguments = ?3 WHERE id = ?1";
+    if transaction.prepare_cached(sql).is_err() {
+        transaction.execute_batch(ADD_ORIGIN)?;
+    }
+    let arguments = beginning(new.arguments.unwrap_or_default());
+    transaction.prepare_cached(sql)?.execute(params![new.id.as_str(), new.server, arguments]).map(drop)
+}
+
+/// Returns a text, or its beginning and an ellipsis if it is too long.
+fn beginning(text: &str) -> String {
+    if text.len() <= MAX_ARGUMENT_BYTES {
+        return text.to_owned();
+    }
+    let cut = (0..=MAX_ARGUMENT_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", &text[..cut])
 }
 
 /// Writes a new body.

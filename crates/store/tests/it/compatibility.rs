@@ -15,8 +15,8 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::Span;
 use tidegate_core::view::{Query, View, cursor};
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Call, CountMethod, Description, Home, Ledger, Millis, NewArtifact,
-    Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, open, read_calls,
+    Artifact, ArtifactId, ArtifactStore, Call, CallOrigin, CountMethod, Description, Home, Ledger, Millis,
+    NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, open, read_calls,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::{make, sample};
@@ -198,6 +198,10 @@ fn check_version(version: &str, artifact_count: usize) {
             check_artifact(&store, version, expected);
             check_cursor(&key, expected);
         }
+        for expected in &expected {
+            let origin = store.origin(&expected.owner, &expected.artifact.id).unwrap();
+            assert_eq!(origin, CallOrigin::default(), "not known for what that version stored");
+        }
         let kept = crate::put(&store, b"stored by this version").unwrap();
         store.delete(&crate::owner(), &kept.id).unwrap();
         store.sweep().unwrap();
@@ -217,6 +221,30 @@ fn check_version(version: &str, artifact_count: usize) {
 #[test]
 fn version_0_1_0_opens() {
     check_version("0.1.0", 8);
+}
+
+/// Which call a result answered is stored from the first result on that this version puts into an older store.
+#[test]
+fn the_call_is_stored_in_an_older_store_too() {
+    let (_folder, home) = copied("0.1.0");
+    let (owner, session) = (Owner::new("o"), Session::new("s"));
+    let long = format!("{{\"q\":\"{}\"}}", "é".repeat(600));
+    for arguments in [Some("{\"state\":\"open\"}"), None, Some(long.as_str())] {
+        let store = SqliteStore::open(&home.artifacts(), Quotas::default()).unwrap();
+        let mut new = NewArtifact::new(&owner, &session, "t", Duration::from_secs(60));
+        (new.server, new.arguments) = ("github", arguments);
+        let id = store.put(&new, &b"{}".as_slice(), &|| Ok(Description::default())).unwrap().id;
+        let origin = store.origin(&owner, &id).unwrap();
+        assert_eq!(origin.server, "github");
+        match arguments.unwrap_or_default() {
+            short if short.len() < 1000 => assert_eq!(origin.arguments, short),
+            long => {
+                let shown = origin.arguments.strip_suffix('…').unwrap();
+                assert!(long.starts_with(shown) && (998..=1000).contains(&shown.len()), "{}", shown.len());
+            }
+        }
+        assert_eq!(store.origin(&Owner::new("p"), &id).unwrap(), CallOrigin::default(), "not another's");
+    }
 }
 
 /// The bodies of a new fixture: JSON over several chunks, CSV, a log, several blocks with an image, and what a JSON

@@ -65,3 +65,40 @@ fn all_processes_use_one_key() {
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["seal.key"], "no temporary file is left");
 }
+
+#[test]
+fn the_mode_of_a_folder_that_existed_never_changes() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for (before, is_used) in [(0o755, true), (0o700, true), (0o775, true), (0o777, false), (0o1777, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("existing");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(before)).unwrap();
+        let opened = Home::open(Some(path.clone()));
+        assert_eq!(mode(&path), before);
+        assert_eq!(opened.is_ok(), is_used, "{before:o}");
+        match opened {
+            Ok(home) => {
+                let store = SqliteStore::open(&home.artifacts(), tidegate_store::Quotas::default()).unwrap();
+                crate::put(&store, b"secret").unwrap();
+                assert_eq!((mode(&path), mode(&home.artifacts())), (before, 0o600));
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("every user can write to it"), "{error}");
+                assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "nothing is written there");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_created_above_the_folder_is_private_too() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a").join("b");
+    Home::open(Some(path.clone())).unwrap();
+    for made in [folder.path().join("a"), path] {
+        assert_eq!(std::fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+}

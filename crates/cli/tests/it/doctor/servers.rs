@@ -94,7 +94,7 @@ fn what_a_project_says_is_not_run_unasked() {
     std::fs::remove_file(&mark).unwrap();
     let both = json!({"mcpServers": {"ours": server, "theirs": wrapped("theirs", &command)}});
     home.write("project/.mcp.json", &both.to_string());
-    assert_eq!(home.run(&["install", "--yes"]).code, 0);
+    assert_eq!(home.run(&["install", "--yes", "--scope", "project"]).code, 0);
     let told = home.about("claude-code", &[]);
     assert!(told.contains("✓ claude-code ours  starts"), "{told}");
     assert!(told.contains("claude-code theirs  wrapped; not started"), "{told}");

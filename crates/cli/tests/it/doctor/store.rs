@@ -50,7 +50,7 @@ fn others_can_read_it() {
     set("data", 0o755);
     set("data/artifacts.db", 0o644);
     let told = home.told(&[]);
-    let expected = "✗ store          other users can access ~/data (mode 755)\n    fix: chmod 700 /HOME/data\n✗ store          \
+    let expected = "! store          other users can look into ~/data (mode 755)\n    fix: chmod 700 /HOME/data\n✗ store          \
                     other users can read artifacts.db in ~/data\n    fix: chmod 600 /HOME/data/artifacts.db\n✓ store ";
     assert!(told.starts_with("exit code 1\n") && told.contains(expected), "{told}");
     // Every fix that is told is one.

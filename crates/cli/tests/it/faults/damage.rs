@@ -26,10 +26,10 @@ fn damaged(damage: impl Fn(&std::fs::File)) {
     let file = std::fs::OpenOptions::new().write(true).open(place.home().join("artifacts.db")).unwrap();
     damage(&file);
     let mut faulty = Faulty::start(&place);
-    faulty.assert_lost("the file of the store is damaged");
+    faulty.assert_in_memory("the file of the store is damaged");
     let refused = faulty.overview.call("result_query", json!({"id": lost[0]}));
     assert!(refused["isError"] == true && refused.to_string().contains("damaged"), "{refused}");
-    faulty.assert_lost("move artifacts.db away");
+    faulty.assert_in_memory("move artifacts.db away");
     move_away(&place);
     let kept = faulty.keep();
     faulty.assert_readable(&kept[0]);
@@ -64,7 +64,7 @@ fn a_file_that_is_no_database() {
     std::fs::write(place.home().join("artifacts.db"), "this is a text, and not a database\n".repeat(500))
         .unwrap();
     let mut faulty = Faulty::start(&place);
-    faulty.assert_lost("the file of the store is damaged");
+    faulty.assert_in_memory("the file of the store is damaged");
     move_away(&place);
     let kept = faulty.keep();
     faulty.assert_readable(&kept[1]);

@@ -81,9 +81,9 @@ fn a_disk_that_is_full() {
         let mut faulty = Faulty::start_large(place);
         let kept = faulty.keep();
         disk.fill();
-        faulty.assert_lost("the disk is full");
+        faulty.assert_in_memory("the disk is full");
         faulty.assert_readable(&kept[0]);
-        faulty.assert_lost("the disk is full");
+        faulty.assert_in_memory("the disk is full");
         disk.free();
         faulty.keep();
         faulty.assert_readable(&kept[1]);
@@ -100,7 +100,7 @@ fn a_disk_that_was_full_before() {
         before.end();
         disk.fill();
         let mut faulty = Faulty::start_large(place);
-        faulty.assert_lost("the disk is full");
+        faulty.assert_in_memory("the disk is full");
         faulty.assert_readable(&kept[0]);
         disk.free();
         faulty.keep();
@@ -114,7 +114,7 @@ fn a_disk_without_room_for_a_store() {
     on_disk("a_disk_without_room_for_a_store", |place, disk| {
         disk.fill();
         let mut faulty = Faulty::start_large(place);
-        faulty.assert_lost("the disk is full");
+        faulty.assert_in_memory("the disk is full");
         disk.free();
         faulty.keep();
         faulty.end();
@@ -130,7 +130,7 @@ fn can_only_be_read(place: &Place, disk: &Disk, settled: bool) {
     }
     disk.allow("ro");
     let mut faulty = Faulty::start_large(place);
-    faulty.assert_lost("the store can only be read");
+    faulty.assert_in_memory("the store can only be read");
     faulty.assert_readable(&kept[0]);
     disk.allow("rw");
     faulty.keep();
@@ -154,7 +154,7 @@ fn an_empty_folder_that_can_only_be_read() {
     on_disk("an_empty_folder_that_can_only_be_read", |place, disk| {
         disk.allow("ro");
         let mut faulty = Faulty::start_large(place);
-        faulty.assert_lost("Read-only file system");
+        faulty.assert_in_memory("Read-only file system");
         disk.allow("rw");
         faulty.keep();
         faulty.end();

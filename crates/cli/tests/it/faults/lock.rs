@@ -28,7 +28,7 @@ fn a_store_that_is_locked() {
             pause(500);
             assert!(place.export(&kept[0]).len() > 300_000);
         });
-        faulty.assert_lost("another process");
+        faulty.assert_in_memory("another process");
     });
     drop(lock);
     faulty.keep();

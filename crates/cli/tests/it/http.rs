@@ -350,7 +350,7 @@ fn what_crosses_between_http_and_http() {
     assert!(small.text().contains("\"text\": \"[{\\\"number\\\": 0"), "{}", small.text());
     let broken = listening.connect().post(&ours, &call(4, "broken", json!({})));
     assert_eq!((broken.status, broken.json()["id"].as_u64()), (502, Some(4)));
-    assert!(broken.text().contains("a tool may have run"));
+    assert!(broken.text().contains("the tool may have run"));
     let redirected = listening.connect().post(&ours, &call(5, "elsewhere", json!({})));
     assert_eq!(redirected.status, 307, "a redirect is not followed");
     drop(remote);
@@ -378,13 +378,13 @@ fn a_client_on_stdio_of_a_server_over_http() {
     let calls = session.request("seen", json!({}))["result"]["calls"].take();
     assert_eq!(calls, json!(["rows", "stream", "forget", "rows"]));
     let broken = session.request("tools/call", json!({"name": "broken", "arguments": {}}));
-    assert!(broken["error"]["message"].as_str().unwrap().contains("a tool may have run"), "{broken}");
+    assert!(broken["error"]["message"].as_str().unwrap().contains("the tool may have run"), "{broken}");
     let redirected = session.request("tools/call", json!({"name": "elsewhere", "arguments": {}}));
     let words = redirected["error"]["message"].as_str().unwrap();
     assert!(words.contains("redirects to another address (status 30"), "{redirected}");
     drop(remote);
     let gone = session.request("tools/call", json!({"name": "rows", "arguments": {}}));
-    assert!(gone["error"]["message"].as_str().unwrap().contains("could not be reached"), "{gone}");
+    assert!(gone["error"]["message"].as_str().unwrap().contains("cannot be reached"), "{gone}");
     assert_eq!(session.end().0, 0);
     // An address may hold secrets before and after the host, and the model reads the error.
     let environment = [("ADDRESS", "http://me:SECRET@127.0.0.1:1/s/SECRET/mcp?key=SECRET")];
@@ -394,14 +394,6 @@ fn a_client_on_stdio_of_a_server_over_http() {
     assert!(refused.contains("http://127.0.0.1:1 cannot be reached"), "{refused}");
     let (_, said) = hidden.end();
     assert!(!refused.contains("SECRET") && !said.contains("SECRET"), "{refused} {said}");
-    let timed =
-        tidegate_in(Some(home.path()), &["run", "--timeout", "1s", "--url", "http://127.0.0.1:1/mcp"], b"");
-    assert_eq!(timed.code, 2);
-    assert!(
-        timed.stderr.contains("--timeout does not work with --http or --url yet; remove it"),
-        "{}",
-        timed.stderr
-    );
     let wrong = tidegate_in(Some(home.path()), &["run", "--url", "example.com"], b"");
     assert_eq!(wrong.code, 2);
     assert!(wrong.stderr.contains("looks like https://example.com/mcp"), "{}", wrong.stderr);

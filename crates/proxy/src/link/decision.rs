@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 use tidegate_gate::raw::{ByteRange, Edits};
-use tidegate_gate::{Caller, LIST, MORE_OF_LIST, ToolCall};
+use tidegate_gate::{Caller, LIST, MORE_OF_LIST, RpcError, ToolCall, error_response};
 
 use super::client::remove_messages;
 use super::{Link, Mode};
@@ -104,7 +104,7 @@ impl Link {
         decisions: &mut Decisions,
     ) -> Decision {
         match head.kind() {
-            MessageKind::Response => self.decide_response(head, content, is_alone, decisions),
+            _ if head.is_answer() => self.decide_response(head, content, is_alone, decisions),
             MessageKind::Notification if head.method() == "notifications/tasks" => {
                 if let Some(params) = &head.params {
                     let (caller, called) = {
@@ -116,7 +116,14 @@ impl Link {
                 }
                 Decision::Forward
             }
-            MessageKind::Request | MessageKind::Notification => Decision::Forward,
+            MessageKind::Request => {
+                self.note_question(head);
+                Decision::Forward
+            }
+            MessageKind::Notification => {
+                self.note_notification(head.method(), content, head.params.as_ref());
+                Decision::Forward
+            }
             _ if self.mode == Mode::Observe => Decision::Forward,
             _ => Decision::DropNoMessage,
         }
@@ -130,18 +137,20 @@ impl Link {
         decisions: &mut Decisions,
     ) -> Decision {
         let id = head.id_bytes();
-        let (caller, unreadable) = {
+        let caller = {
             let mut conversation = self.conversation();
             conversation.answered = true;
-            (Arc::clone(&conversation.caller), conversation.unreadable)
+            Arc::clone(&conversation.caller)
         };
         let Some(request) = self.pending().take(id) else {
-            // It may answer something that the link could not read, such as a line that was not JSON.
-            if id == b"null" || unreadable || self.mode == Mode::Observe {
-                return Decision::Forward;
-            }
-            return Decision::Drop(dropped_response(id));
+            let is_wanted = self.mode == Mode::Observe
+                || (head.kind() == MessageKind::Response
+                    && (id == b"null" || self.conversation().unreadable.take(id)));
+            return if is_wanted { Decision::Forward } else { Decision::Drop(dropped_response(id)) };
         };
+        if let Some(wrong) = head.wrong_outcome().filter(|_| self.mode == Mode::Shape) {
+            return self.replace_wrong_answer(&request, wrong, head, decisions);
+        }
         let edits = &mut decisions.edits;
         let is_rewritten = request.id_is_rewritten(id) && self.mode == Mode::Shape;
         if let Some(range) = head.id.as_ref().filter(|_| is_rewritten) {
@@ -166,6 +175,24 @@ impl Link {
                 }
             }
         }
+        Decision::Forward
+    }
+
+    /// Replaces an answer that no client could use by an error, so that its request is still answered.
+    fn replace_wrong_answer(
+        &self,
+        request: &PendingRequest,
+        wrong: &str,
+        head: &MessageHead,
+        decisions: &mut Decisions,
+    ) -> Decision {
+        let what = request.kind.describe();
+        let error = RpcError::upstream(format!(
+            "the server's answer to {what} {wrong}{}",
+            request.kind.may_have_run()
+        ));
+        decisions.error_code = Some(error.code);
+        decisions.edits.replace(head.whole.clone(), error_response(&request.id, &error));
         Decision::Forward
     }
 
@@ -197,7 +224,7 @@ impl Link {
         let (id, range, called) = (request.id.clone(), range.clone(), called.clone());
         let target = ShapeTarget { id, range, is_error: head.result.is_none(), called, caller };
         if is_alone {
-            self.pending().keep_while_shaping(request);
+            self.pending().keep_while_shaping(request, self.timeout);
             return Decision::Shape(Box::new(target));
         }
         self.shape(&target, content, edits);

@@ -164,6 +164,16 @@ impl MessageHead {
         self.result.as_ref().or(self.error.as_ref())
     }
 
+    /// Returns the range of an id that is longer than what is known of it.
+    pub(crate) fn long_id(&self) -> Option<ByteRange> {
+        self.id.clone().filter(|range| range.len() > self.id_bytes.len())
+    }
+
+    /// Sets the id as it is written.
+    pub(crate) fn set_id(&mut self, id: &[u8]) {
+        self.id_bytes = SmallVec::from_slice(id);
+    }
+
     /// Takes over the new id if it is what a change replaces; the ranges are moved separately.
     pub(crate) fn set_id_if_changed(&mut self, change: Option<&(ByteRange, Vec<u8>)>) {
         if let Some((_, id)) = change.filter(|(range, _)| self.id.as_ref() == Some(range)) {

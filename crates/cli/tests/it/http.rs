@@ -398,3 +398,47 @@ fn a_client_on_stdio_of_a_server_over_http() {
     assert_eq!(wrong.code, 2);
     assert!(wrong.stderr.contains("looks like https://example.com/mcp"), "{}", wrong.stderr);
 }
+
+/// A server on stdio that answers every call with the value of an environment variable.
+const TELLS_TOKEN: &str = r#"while IFS= read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"${TEST_TOKEN-unset} ${TEST_UPSTREAM-unset}\"}]}}"
+done"#;
+
+#[test]
+fn the_server_does_not_see_the_token_of_the_clients() {
+    let home = tempfile::tempdir().unwrap();
+    let listening =
+        Listening::start(home.path(), &["--auth-token-env", "TEST_TOKEN", "--", "sh", "-c", TELLS_TOKEN]);
+    let mut headers = modern_headers("list").to_vec();
+    headers.push(("Authorization", "Bearer s3cret"));
+    let reply = listening.connect().post(&headers, &modern(1, "list", json!({})));
+    assert!(reply.text().contains("\"unset Bearer upstream\""), "{}", reply.text());
+}
+
+#[test]
+fn a_signal_lets_requests_in_flight_finish() {
+    let home = tempfile::tempdir().unwrap();
+    let listening = Listening::bridge(home.path());
+    let mut connection = listening.connect();
+    connection.send("POST", &modern_headers("late"), &modern(1, "late", json!({"seconds": 1})));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let sent = Command::new("kill").arg(listening.child.id().to_string()).status().unwrap();
+    assert!(sent.success());
+    let reply = connection.reply();
+    assert!(reply.status == 200 && reply.json()["result"].is_object(), "{}", reply.text());
+}
+
+#[test]
+fn a_server_that_is_silent_is_answered_for_over_http() {
+    let home = tempfile::tempdir().unwrap();
+    let server = upstream();
+    let listening =
+        Listening::start(home.path(), &["--timeout", "1s", "--", "python3", "-S", server.to_str().unwrap()]);
+    let reply = listening.connect().post(&modern_headers("never"), &modern(1, "never", json!({})));
+    let words = reply.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(
+        words.contains("no answer to the call of never within 1 s (--timeout); the tool may have run"),
+        "{words}"
+    );
+}

@@ -1,8 +1,7 @@
 //! The one decision about each message of the server: forwarded, edited, shaped, or dropped.
 //!
 //! It reads the message through its head and [`Content`], so it is the same for a line in memory, for a message that was
-//! spooled to disk, and for every transport. Lists and capabilities are edited in memory only; above the spool threshold
-//! they are forwarded unchanged.
+//! spooled to disk, and for every transport.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,6 +19,9 @@ use crate::task::{result_of_task, task_id};
 
 /// The code of the error for a method that the server does not have.
 const METHOD_NOT_FOUND: i64 = -32601;
+/// The longest list or announcement of capabilities that is read into memory to be edited; a longer one is forwarded as it
+/// is.
+const MAX_EDITED_LIST_BYTES: usize = 32 << 20;
 /// How many bytes of a dropped message are shown in the log.
 const MAX_SHOWN_BYTES: usize = 200;
 /// How many bytes of an unknown id are shown in the log.
@@ -280,7 +282,11 @@ impl Link {
         if let RequestKind::TaskState(called) = kind {
             return self.shape_task(&caller, called, content, range, edits);
         }
-        let Some(result) = content.slice(range).filter(|_| self.mode == Mode::Shape) else { return };
+        if self.mode == Mode::Observe {
+            return;
+        }
+        let Some(result) = content.whole(range, MAX_EDITED_LIST_BYTES) else { return };
+        let result = &*result;
         let replacement = match kind {
             RequestKind::Capabilities => self.gate.announce(result).and_then(|(found, announced)| {
                 self.conversation().capabilities = Some(found);

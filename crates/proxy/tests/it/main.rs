@@ -258,6 +258,27 @@ fn a_batch_loses_only_what_answers_nothing() {
 }
 
 #[test]
+fn a_spooled_message_is_treated_like_one_in_memory() {
+    let listed = br#"{"tools":[{"name":"list","inputSchema":{"type":"object"}}]}"#;
+    let long_id = format!("\"{}\"", "i".repeat(3000));
+    let lines: Vec<Vec<u8>> = [false, true]
+        .into_iter()
+        .map(|disk| {
+            let link = link(&gate(), None, Mode::Shape);
+            link.from_client(
+                format!(r#"{{"jsonrpc":"2.0","id":{long_id},"method":"tools/list"}}"#).into_bytes(),
+            );
+            let line =
+                [format!("{{\"jsonrpc\":\"2.0\",\"id\":{long_id},\"result\":").as_bytes(), listed, b"}\n"]
+                    .concat();
+            from_server(&link, if disk { on_disk(&line) } else { line.into() }).unwrap()
+        })
+        .collect();
+    assert!(memchr::memmem::find(&lines[0], b"result_query").is_some(), "tidegate's tool is listed");
+    assert_eq!(lines[0], lines[1]);
+}
+
+#[test]
 fn odd_results_are_bounded_too() {
     let big = "word ".repeat(20_000);
     for result in [

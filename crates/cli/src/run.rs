@@ -49,7 +49,10 @@ pub(crate) struct Arguments {
     #[arg(long, env = "TIDEGATE_EPHEMERAL", value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     ephemeral: bool,
 
-    /// Answer a request with an error if the server takes longer than this, such as 30s; stdio only [default: no timeout]
+    /// Answer a request with an error if the server is silent for longer than this, such as 30s [default: 10m with --url or
+    /// --http, otherwise none]
+    ///
+    /// Progress starts the time again, and it stands still while the server waits for an answer of the client.
     #[arg(long, value_name = "TIME", env = "TIDEGATE_TIMEOUT", value_parser = duration)]
     timeout: Option<Duration>,
 
@@ -87,10 +90,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     }
     let link = arguments.link(server, (place, warning), policies, config.clients())?.with_limits(limits);
     let program = std::env::current_exe().map_err(CommandError::failed)?;
-    if arguments.http.is_used() && arguments.timeout.is_some() {
-        return Err(CommandError::bad_input("--timeout does not work with --http or --url yet")
-            .hint("remove it and unset TIDEGATE_TIMEOUT; the client's own timeout still applies"));
-    }
     if arguments.http.is_used() {
         return arguments.http.run(link, program, &arguments.command).map(|()| 0);
     }
@@ -169,9 +168,18 @@ impl Arguments {
         let keep = Arc::new(UserStore::of_user(place).with_report(report));
         let gate = Gate::new(Setup { keep, policies, engines, server });
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
-        Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout))
+        Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout()))
+    }
+
+    /// Returns how long a server may be silent; `None` if it may be for any time.
+    fn timeout(&self) -> Option<Duration> {
+        let default = self.http.is_used().then_some(DEFAULT_HTTP_TIMEOUT);
+        self.timeout.or(default)
     }
 }
+
+/// How long a server may be silent where HTTP is used: nobody notices that the other side of a connection is gone.
+const DEFAULT_HTTP_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Programs that start the server named in their arguments.
 const LAUNCHERS: [&str; 12] =

@@ -380,6 +380,23 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_is_set_ahead_deletes_nothing() {
+        let day = Duration::from_secs(86_400);
+        let clock = Arc::new(ManualClock::default());
+        let keep = UserStore::of_user(StoreLocation::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
+        let id = stored(&keep, day);
+        clock.set_ahead(2 * day);
+        keep.sweep();
+        let opened = keep.open().unwrap();
+        assert!(keep.stored(&opened, &id).is_ok(), "no time has passed");
+        let later = stored(&keep, day);
+        clock.advance(day);
+        keep.sweep();
+        assert!(matches!(keep.stored(&opened, &id).err(), Some(StoreError::NotFound)), "its day is over");
+        assert!(keep.stored(&opened, &later).is_ok(), "it expires by the clock that it was stored under");
+    }
+
+    #[test]
     fn nothing_is_opened_before_it_is_needed() {
         let folder = tempfile::tempdir().unwrap();
         let place = StoreLocation::Folder(Some(folder.path().join("data")));

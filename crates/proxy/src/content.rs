@@ -53,6 +53,15 @@ impl<'m> Content<'m> {
         }
     }
 
+    /// Returns a part, read into memory if it is on disk; `None` if it is longer than a number of bytes and on disk.
+    pub(crate) fn whole(self, range: &ByteRange, max_bytes: usize) -> Option<Cow<'m, [u8]>> {
+        match self {
+            Self::Memory(bytes) => bytes.get(range.clone()).map(Cow::Borrowed),
+            Self::Disk(_) if range.len() > max_bytes => None,
+            Self::Disk(_) => Some(self.start_of(range, max_bytes)).filter(|part| part.len() == range.len()),
+        }
+    }
+
     /// Returns the first bytes of a part.
     pub(crate) fn start_of(self, range: &ByteRange, max_bytes: usize) -> Cow<'m, [u8]> {
         let length = match self {

@@ -4,6 +4,7 @@
 //! stands alone and repeats parts of its body in headers.
 
 mod body;
+mod body_kind;
 mod exchange;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;

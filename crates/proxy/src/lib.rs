@@ -19,6 +19,8 @@ mod spool;
 pub mod stdio;
 mod sweeper;
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub use background::Background;
 pub use link::{ClientOutcome, Link, LocalRequest, Mode, ServerOutcome, ShapeJob};

@@ -9,6 +9,7 @@
 //! twice would break the promise of one response.
 
 mod client;
+mod clock;
 mod decision;
 mod local;
 mod server;
@@ -21,11 +22,14 @@ use tidegate_gate::{Caller, Capabilities, Gate, RpcError, error_response};
 
 use crate::background::Background;
 use crate::ledger_queue::LedgerQueue;
-use crate::pending::{Pending, PendingRequest};
+use crate::pending::{Pending, PendingRequest, RequestKind};
 use crate::spool::Limits;
 use crate::task::Tasks;
 
 pub use client::ClientOutcome;
+use client::UnreadableIds;
+use clock::ClientQuestions;
+pub(crate) use clock::Overdue;
 pub(crate) use decision::{dropped_line, dropped_response, dropped_text};
 pub use local::LocalRequest;
 pub(crate) use server::ServerMessage;
@@ -49,8 +53,10 @@ struct Conversation {
     local_ids: VecDeque<Vec<u8>>,
     /// Whether the server has answered anything.
     answered: bool,
-    /// Whether the client has sent something that could not be read, so there may be requests that the link does not know.
-    unreadable: bool,
+    /// The ids in messages of the client that could not be read: the server may read and answer them.
+    unreadable: UnreadableIds,
+    /// The requests of the server that the client has not answered.
+    questions: ClientQuestions,
 }
 
 /// One conversation, or one exchange of it.
@@ -65,6 +71,8 @@ pub struct Link {
     conversation: Arc<Mutex<Conversation>>,
     ledger: Arc<LedgerQueue>,
     pending: Mutex<Pending>,
+    /// Whether the client's answers to requests of the server pass through this conversation.
+    hears_answers: bool,
 }
 
 impl Link {
@@ -76,7 +84,8 @@ impl Link {
             tasks: Tasks::default(),
             local_ids: VecDeque::new(),
             answered: false,
-            unreadable: false,
+            unreadable: UnreadableIds::default(),
+            questions: ClientQuestions::default(),
         };
         Self {
             gate,
@@ -86,6 +95,7 @@ impl Link {
             conversation: Arc::new(Mutex::new(conversation)),
             ledger: Arc::default(),
             pending: Mutex::default(),
+            hears_answers: true,
         }
     }
 
@@ -109,7 +119,14 @@ impl Link {
             conversation: Arc::clone(&self.conversation),
             ledger: Arc::clone(&self.ledger),
             pending: Mutex::default(),
+            hears_answers: self.hears_answers,
         }
+    }
+
+    /// Returns the conversation of a client without a session: its answers to requests of the server are messages of their
+    /// own, which nothing connects with this conversation.
+    pub(crate) fn without_session(self) -> Self {
+        Self { hears_answers: false, ..self }
     }
 
     /// Returns a conversation with another client, about which nothing is known yet, and the same gate.
@@ -133,6 +150,8 @@ impl Link {
     pub fn adopt(&self, exchange: &Self) {
         let requests = exchange.pending().take_all();
         let mut pending = self.pending();
+        // Nobody waits for those any more.
+        pending.take_overdue(Instant::now());
         requests.into_iter().for_each(|request| pending.add(request));
     }
 
@@ -144,46 +163,23 @@ impl Link {
         self.conversation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an error response for each request whose deadline has passed, with the cancellation for the server.
-    pub fn overdue(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let requests = self.pending().take_overdue(Instant::now());
-        let seconds = self.timeout.unwrap_or_default().as_secs_f64();
-        let answer = |request: &PendingRequest| {
-            let what = request.kind.describe();
-            let message = format!(
-                "no answer to {what} within {seconds} s (--timeout); it may still be running, so do not assume that nothing happened"
-            );
-            let cancel = format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"timeout"}}}}"#,
-                String::from_utf8_lossy(&request.id)
-            );
-            (line_of(error_response(&request.id, &RpcError::timeout(message))), line_of(cancel.into_bytes()))
-        };
-        requests.iter().filter(|request| !request.cancelled).map(answer).collect()
-    }
-
-    /// Returns the next deadline of a request.
-    pub fn next_deadline(&self) -> Option<Instant> {
-        self.pending().next_deadline()
-    }
-
-    /// Returns whether requests have a deadline.
-    pub fn has_timeout(&self) -> bool {
-        self.timeout.is_some()
-    }
-
     /// Returns whether the client still waits for a response.
     pub fn is_open(&self) -> bool {
         self.pending().is_open()
     }
 
-    /// Returns an error response for each open request, because the server is gone. Requests whose response is being
-    /// shaped are answered by [`Link::finish`].
+    /// Returns an error response for each open request, because the server is gone. Requests whose response is being shaped
+    /// are answered by [`Link::finish`].
     pub fn end(&self, reason: &str) -> Vec<Vec<u8>> {
+        self.fail(&Failure::Ended(reason.to_owned()))
+    }
+
+    /// Returns an error response for each open request whose response has not arrived.
+    pub(crate) fn fail(&self, failure: &Failure) -> Vec<Vec<u8>> {
         let requests = self.pending().take_open();
         let answer = |request: &PendingRequest| {
-            let message = format!("{reason} before it answered {}", request.kind.describe());
-            line_of(error_response(&request.id, &RpcError::upstream(message)))
+            let error = RpcError::upstream(failure.message(&request.kind));
+            line_of(error_response(&request.id, &error))
         };
         requests.iter().filter(|request| !request.cancelled).map(answer).collect()
     }
@@ -197,6 +193,40 @@ impl Link {
     /// Returns whether the server has answered anything.
     pub fn has_answered(&self) -> bool {
         self.conversation().answered
+    }
+}
+
+/// Why requests are answered with an error of tidegate's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// No byte of it reached the server, for this reason.
+    Unsent(String),
+    /// The server, or its response, ended before the answer: a clause such as `the server ended`.
+    Ended(String),
+    /// The server answered with something else: the end of a clause such as `with status 500`.
+    Answered(String),
+    /// The server did not process it, for this reason.
+    Refused(String),
+}
+
+impl Failure {
+    /// Returns the message for a request.
+    fn message(&self, kind: &RequestKind) -> String {
+        let (what, may_have_run) = (kind.describe(), kind.may_have_run());
+        match self {
+            Self::Unsent(reason) => format!("{reason}, so {what} was not sent"),
+            Self::Ended(reason) => format!("{reason} before it answered {what}{may_have_run}"),
+            Self::Answered(how) => format!("the server answered {what} {how}{may_have_run}"),
+            Self::Refused(reason) => reason.clone(),
+        }
+    }
+
+    /// Returns the message where no request is known.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Unsent(reason) | Self::Ended(reason) | Self::Refused(reason) => reason.clone(),
+            Self::Answered(how) => format!("the server answered {how}"),
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct MessageHead {
     /// The member `error` with its name; unknown for a spooled message.
     pub(crate) error_member: Option<ByteRange>,
     is_object: bool,
+    /// Whether it has the member `jsonrpc`, which no log line has.
+    is_rpc: bool,
 }
 
 /// What a message is.
@@ -62,12 +64,28 @@ impl MessageHead {
             "params" => head.params = Some(member.value),
             "result" => head.result = Some(member.value),
             "error" => (head.error, head.error_member) = (Some(member.value), Some(member.whole)),
+            "jsonrpc" => head.is_rpc = true,
             _ => {}
         });
         match read {
-            Some(()) => Self { whole, is_object: true, ..head },
+            Some(()) => {
+                let is_null = |range: &ByteRange| &json[range.clone()] == b"null";
+                Self { whole, is_object: true, ..head }.without_null_outcome(is_null)
+            }
             None => Self { whole, ..Self::default() },
         }
+    }
+
+    /// Forgets an error that is null, and a result that is null beside an error: that is how JSON-RPC 1.0 says that there is
+    /// none.
+    fn without_null_outcome(mut self, is_null: impl Fn(&ByteRange) -> bool) -> Self {
+        if self.error.as_ref().is_some_and(&is_null) {
+            (self.error, self.error_member) = (None, None);
+        }
+        if self.error.is_some() && self.result.as_ref().is_some_and(is_null) {
+            self.result = None;
+        }
+        self
     }
 
     /// Returns the head of a message whose members were found while it was spooled.
@@ -79,7 +97,11 @@ impl MessageHead {
             length => raw::text(&member.head, &(0..length)).map(|name| SmallVec::from_slice(name.as_bytes())),
         });
         let id = message.member("id");
-        Self {
+        let is_null = |range: &ByteRange| {
+            let found = message.members.iter().find(|member| member.value == *range);
+            found.is_some_and(|member| member.head == b"null")
+        };
+        let head = Self {
             whole: message.place.clone(),
             id: id.map(|id| id.value.clone()),
             id_bytes: id.map_or_else(SmallVec::new, |id| SmallVec::from_slice(&id.head)),
@@ -89,7 +111,9 @@ impl MessageHead {
             error: value("error"),
             error_member: None,
             is_object: true,
-        }
+            is_rpc: message.member("jsonrpc").is_some(),
+        };
+        head.without_null_outcome(is_null)
     }
 
     pub(crate) fn kind(&self) -> MessageKind {
@@ -99,6 +123,24 @@ impl MessageHead {
             (Some(_), None) => MessageKind::Notification,
             (None, _) if self.result.is_some() || self.error.is_some() => MessageKind::Response,
             (None, _) => MessageKind::Other,
+        }
+    }
+
+    /// Returns whether it claims to answer a request: it is a response, or a JSON-RPC message with nothing but an id.
+    pub(crate) fn is_answer(&self) -> bool {
+        match self.kind() {
+            MessageKind::Response => true,
+            MessageKind::Other => self.is_rpc && self.id.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Returns what is wrong with an answer that has not exactly one of result and error.
+    pub(crate) fn wrong_outcome(&self) -> Option<&'static str> {
+        match (&self.result, &self.error) {
+            (None, None) => Some("has neither a result nor an error"),
+            (Some(_), Some(_)) => Some("has both a result and an error"),
+            _ => None,
         }
     }
 
@@ -120,6 +162,16 @@ impl MessageHead {
     /// Returns the result or, without one, the error.
     pub(crate) fn outcome(&self) -> Option<&ByteRange> {
         self.result.as_ref().or(self.error.as_ref())
+    }
+
+    /// Returns the range of an id that is longer than what is known of it.
+    pub(crate) fn long_id(&self) -> Option<ByteRange> {
+        self.id.clone().filter(|range| range.len() > self.id_bytes.len())
+    }
+
+    /// Sets the id as it is written.
+    pub(crate) fn set_id(&mut self, id: &[u8]) {
+        self.id_bytes = SmallVec::from_slice(id);
     }
 
     /// Takes over the new id if it is what a change replaces; the ranges are moved separately.

@@ -1,6 +1,6 @@
 //! Requests that wait for their response, so that each gets exactly one.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidegate_gate::ToolCall;
 
@@ -45,6 +45,17 @@ impl RequestKind {
             Self::Other(method) => method.clone(),
         }
     }
+
+    /// Says what is known about the tool when the request is answered with an error in place of the server's answer: the
+    /// end of a sentence, empty where the request runs no tool.
+    pub(crate) fn may_have_run(&self) -> &'static str {
+        match self {
+            Self::Call(_) | Self::TaskResult(_) => {
+                "; the tool may have run, so do not assume that nothing happened"
+            }
+            _ => "",
+        }
+    }
 }
 
 /// A request that was forwarded to the server.
@@ -53,8 +64,10 @@ pub(crate) struct PendingRequest {
     /// Its id, as the client wrote it.
     pub(crate) id: Vec<u8>,
     pub(crate) kind: RequestKind,
-    /// When the client has waited long enough.
+    /// When the server has been silent for long enough, unless it waits for the client.
     pub(crate) deadline: Option<Instant>,
+    /// The token with which the server reports progress, as the client wrote it.
+    pub(crate) progress_token: Option<Vec<u8>>,
     /// Whether the client no longer wants a response.
     pub(crate) cancelled: bool,
     /// Whether its response has arrived and is being shaped.
@@ -96,9 +109,24 @@ impl Pending {
         Some(self.requests.remove(index))
     }
 
-    /// Keeps a request open while its response is being shaped.
-    pub(crate) fn keep_while_shaping(&mut self, request: PendingRequest) {
-        self.requests.push(PendingRequest { shaping: true, ..request });
+    /// Keeps a request open while its response is being shaped, for which there is as much time as the server had.
+    pub(crate) fn keep_while_shaping(&mut self, request: PendingRequest, timeout: Option<Duration>) {
+        let deadline = request.deadline.and(timeout).map(|timeout| Instant::now() + timeout);
+        self.requests.push(PendingRequest { shaping: true, deadline, ..request });
+    }
+
+    /// Gives the requests with a progress token more time; all requests with a deadline if no token is given.
+    pub(crate) fn extend(&mut self, progress_token: Option<&[u8]>, deadline: Instant) {
+        let matches = |request: &PendingRequest| match (progress_token, request.progress_token.as_deref()) {
+            (None, _) => true,
+            (Some(token), Some(own)) => own == token || same_id(own, token),
+            (Some(_), None) => false,
+        };
+        for request in self.requests.iter_mut().filter(|request| request.deadline.is_some()) {
+            if matches(request) {
+                request.deadline = Some(deadline);
+            }
+        }
     }
 
     /// Takes a request whose response was shaped; returns false if it was answered meanwhile, as by a timeout.

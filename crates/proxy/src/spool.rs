@@ -132,6 +132,8 @@ impl Source for Spool {
     }
 }
 
+/// The longest id that is matched with a request.
+const MAX_ID_BYTES: usize = 64 * 1024;
 /// How many bytes of a spool file are read at a time.
 const READ_BLOCK_BYTES: usize = 64 * 1024;
 
@@ -149,7 +151,17 @@ pub struct Spooled {
 impl Spooled {
     fn new(file: File, length: u64, heads: Vec<MessageHead>) -> Self {
         let spool = Spool { file: Arc::new(file), length };
-        Self { spool, heads, changes: Vec::new(), one_line: false }
+        let mut spooled = Self { spool, heads: Vec::new(), changes: Vec::new(), one_line: false };
+        spooled.heads = heads.into_iter().map(|head| spooled.with_whole_id(head)).collect();
+        spooled
+    }
+
+    /// Returns a head with its whole id: only the beginning of a value is noted while a message is spooled.
+    fn with_whole_id(&self, mut head: MessageHead) -> MessageHead {
+        if let Some(range) = head.long_id() {
+            head.set_id(&Content::Disk(self).start_of(&range, MAX_ID_BYTES));
+        }
+        head
     }
 
     /// Returns how many bytes arrived.

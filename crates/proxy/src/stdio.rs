@@ -10,7 +10,9 @@ mod log;
 mod workers;
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ChildStdout;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,6 +24,8 @@ use std::time::{Duration, Instant};
 use child::Child;
 use input::ServerInput;
 use log::Log;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use workers::Workers;
 
 use crate::guard::GRACE;
@@ -54,8 +58,10 @@ pub enum StartError {
 }
 
 /// A step towards the end of the conversation.
-enum EndEvent {
+pub(crate) enum EndEvent {
     ClientGone,
+    /// A signal told tidegate to end.
+    Signalled,
     /// The server has closed its output.
     OutputClosed,
     ServerExited(u8),
@@ -67,14 +73,14 @@ const MIN_ANSWER_TIME: Duration = Duration::from_millis(250);
 const MAX_OUTPUT_DELAY: Duration = Duration::from_secs(1);
 /// How long open requests may still take once the client has closed its side.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
+/// How long open requests may still take once a signal told tidegate to end; whoever sent it waits about ten seconds.
+const MAX_SIGNAL_DRAIN_TIME: Duration = Duration::from_secs(5);
 /// How long the workers may still take once the server has ended.
 const MAX_WORK_TIME: Duration = Duration::from_secs(60);
 /// The largest line that is written together with others.
 const MAX_JOINED_LINE_BYTES: usize = 16 * 1024;
 /// How long the main thread sleeps unless something happens.
 const MAX_SLEEP: Duration = Duration::from_secs(600);
-/// How long it sleeps when requests have deadlines: a new request may have an earlier one.
-const MAX_SLEEP_WITH_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Forwards between client and server until one of them ends; returns the exit code.
 ///
@@ -82,26 +88,63 @@ const MAX_SLEEP_WITH_TIMEOUT: Duration = Duration::from_millis(50);
 ///
 /// A server that cannot be started.
 pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
+    let unusable = |error| StartError::Refused("tidegate".into(), error);
+    let streams = ClientStreams {
+        input: io::stdin().as_fd().try_clone_to_owned().map_err(unusable)?.into(),
+        output: io::stdout().as_fd().try_clone_to_owned().map_err(unusable)?.into(),
+    };
+    let (sender, events) = channel();
+    watch_signals(sender.clone());
+    run_between(streams, link, options, sender, events)
+}
+
+/// The streams to and from the client.
+pub(crate) struct ClientStreams {
+    pub(crate) input: File,
+    pub(crate) output: File,
+}
+
+/// Reports the signals that tell tidegate to end.
+fn watch_signals(sender: Sender<EndEvent>) {
+    // If they cannot be caught, they end the process at once, and the guard ends the server.
+    if let Ok(mut signals) = Signals::new([SIGTERM, SIGINT]) {
+        thread::spawn(move || {
+            for _ in signals.forever() {
+                let _ = sender.send(EndEvent::Signalled);
+            }
+        });
+    }
+}
+
+/// Forwards between the streams of a client and a server that it starts, until one of them ends.
+pub(crate) fn run_between(
+    streams: ClientStreams,
+    link: Link,
+    options: &Options,
+    sender: Sender<EndEvent>,
+    events: Receiver<EndEvent>,
+) -> Result<u8, StartError> {
     let (mut child, pipes) = Child::start(&options.program, &options.command)?;
+    let ClientStreams { input, output } = streams;
+    let is_terminal = input.is_terminal();
     let proxy = Arc::new(StdioProxy {
         link: Arc::new(link),
-        client: Mutex::new(io::stdout()),
+        client: Mutex::new(output),
         server: ServerInput::start(pipes.stdin),
         log: Log::start(pipes.stderr),
         output_bytes: AtomicU64::new(0),
         busy: AtomicBool::new(false),
     });
-    if io::stdin().is_terminal() {
+    if is_terminal {
         proxy
             .log
             .say("waiting for an MCP client on stdin; clients start this command themselves, Ctrl-C ends it");
     }
     let background = proxy.link.start_background();
     let workers = Workers::start(&proxy);
-    let (sender, events) = channel();
     proxy.spawn("client", {
         let (proxy, sender, workers) = (Arc::clone(&proxy), sender.clone(), workers.clone());
-        move || proxy.read_client(&workers, &sender)
+        move || proxy.read_client(input, &workers, &sender)
     });
     proxy.spawn("server", {
         let (proxy, sender, workers) = (Arc::clone(&proxy), sender.clone(), workers.clone());
@@ -122,7 +165,7 @@ pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
 /// What the threads share.
 struct StdioProxy {
     link: Arc<Link>,
-    client: Mutex<io::Stdout>,
+    client: Mutex<File>,
     server: ServerInput,
     log: Log,
     /// How many bytes the server has written.
@@ -160,8 +203,8 @@ impl StdioProxy {
         client.flush()
     }
 
-    fn read_client(&self, workers: &Workers, events: &Sender<EndEvent>) {
-        let mut input = io::stdin().lock();
+    fn read_client(&self, input: File, workers: &Workers, events: &Sender<EndEvent>) {
+        let mut input = BufReader::new(input);
         // Lines that arrive together are forwarded together.
         let (mut line, mut forward) = (Vec::new(), Vec::new());
         loop {
@@ -203,8 +246,9 @@ impl StdioProxy {
 
     fn write_to_server(&self, lines: &mut Vec<u8>) {
         if !lines.is_empty() {
-            // A server that no longer reads is about to end; open requests are answered then.
-            let _ = self.server.send(lines);
+            // A server that no longer reads is about to end, and open requests are answered then; or it hangs, and they are
+            // answered when their time is over. Waiting longer for it would keep later requests from being read.
+            let _ = self.server.send(lines, self.link.timeout());
             lines.clear();
             lines.shrink_to(MAX_JOINED_LINE_BYTES);
         }
@@ -287,7 +331,7 @@ impl StdioProxy {
         while !state.wait(self.next_wake(), EndState::has_begun) {
             self.answer_overdue(workers);
         }
-        if state.client_gone {
+        if state.client_gone || state.signalled {
             self.end_after_client(state, child, workers)
         } else {
             self.end_after_server(state, child, workers)
@@ -295,26 +339,34 @@ impl StdioProxy {
     }
 
     fn answer_overdue(&self, workers: &Workers) {
-        for (answer, cancel) in self.link.overdue() {
-            workers.send(answer);
-            let _ = self.server.send(&cancel);
+        for overdue in self.link.overdue() {
+            workers.send(overdue.answer);
+            if let Some(cancel) = overdue.cancel {
+                self.server.send_if_room(&cancel);
+            }
         }
     }
 
     /// Returns how long the main thread may sleep unless something happens.
     fn next_wake(&self) -> Duration {
-        let longest = if self.link.has_timeout() { MAX_SLEEP_WITH_TIMEOUT } else { MAX_SLEEP };
-        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()).min(longest);
-        self.link.next_deadline().map_or(longest, left)
+        self.link.next_wake().unwrap_or(MAX_SLEEP).min(MAX_SLEEP)
     }
 
-    /// Ends the server after the client has closed its side. Open requests may still be answered while somebody could read
-    /// the responses; then the server's input is closed, and a server that stays is signalled.
+    /// Ends the server after the client has closed its side, or a signal told tidegate to end. Open requests may still be
+    /// answered while somebody could read the responses; then the server's input is closed, and a server that stays is
+    /// signalled.
     fn end_after_client(&self, state: &mut EndState, child: &Child, workers: &Workers) -> u8 {
-        let until = Instant::now() + MAX_DRAIN_TIME;
-        while self.link.is_open()
-            && has_reader(&io::stdout())
+        let (drain_time, work_time, reason) = match state.client_gone {
+            true => (MAX_DRAIN_TIME, MAX_WORK_TIME, "the client closed its side, and the server was ended"),
+            false => (MAX_SIGNAL_DRAIN_TIME, MAX_SIGNAL_DRAIN_TIME, "tidegate was told to end"),
+        };
+        let until = Instant::now() + drain_time;
+        // A client that has closed its side and then signals does not wait for responses.
+        let is_waited_for = |state: &EndState| !(state.client_gone && state.signalled);
+        while (self.link.is_open() || !workers.are_done())
+            && self.has_reader()
             && Instant::now() < until
+            && is_waited_for(state)
             && state.exit_code.is_none()
         {
             state.wait(Duration::from_millis(20), EndState::has_exited);
@@ -331,7 +383,7 @@ impl StdioProxy {
         if exit_code.is_some_and(|code| code != 0) && !self.link.has_answered() {
             self.log_exit(child, exit_code.unwrap_or(1));
         }
-        self.answer_rest("the client closed its side, and the server was ended", workers);
+        self.answer_rest(reason, workers, work_time);
         // A server that was ended by a signal of ours has not failed.
         exit_code.filter(|code| *code < 128).unwrap_or(0)
     }
@@ -348,7 +400,7 @@ impl StdioProxy {
         let code = state.exit_code.unwrap_or(1);
         let reason = self.log_exit(child, code);
         self.server.close();
-        self.answer_rest(&reason, workers);
+        self.answer_rest(&reason, workers, MAX_WORK_TIME);
         code
     }
 
@@ -365,20 +417,26 @@ impl StdioProxy {
     }
 
     /// Answers open requests, also those that have been sent but not read yet, and waits for the workers.
-    fn answer_rest(&self, reason: &str, workers: &Workers) {
+    fn answer_rest(&self, reason: &str, workers: &Workers, work_time: Duration) {
         let started = Instant::now();
         loop {
             for answer in self.link.end(reason) {
                 workers.send(answer);
             }
             let done = started.elapsed() >= MIN_ANSWER_TIME && workers.are_done();
-            if done || started.elapsed() >= MAX_WORK_TIME || !has_reader(&io::stdout()) {
+            if done || started.elapsed() >= work_time || !self.has_reader() {
                 break;
             }
             thread::sleep(Duration::from_millis(10));
         }
         // The last lines are on their way to the client.
         thread::sleep(Duration::from_millis(20));
+    }
+
+    /// Returns whether somebody could read what is written to the client.
+    fn has_reader(&self) -> bool {
+        // A write that blocks holds the lock; then somebody could still read.
+        self.client.try_lock().map_or(true, |client| has_reader(&*client))
     }
 
     /// Logs how the server ended, and returns it as the reason for error responses.
@@ -418,7 +476,7 @@ impl Read for CountingReader<'_> {
 }
 
 /// Returns whether somebody could read what is written to a stream.
-fn has_reader(output: &impl std::os::fd::AsFd) -> bool {
+fn has_reader(output: &impl AsFd) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut handles = [PollFd::new(output, PollFlags::OUT)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -430,17 +488,18 @@ fn has_reader(output: &impl std::os::fd::AsFd) -> bool {
 struct EndState {
     events: Receiver<EndEvent>,
     client_gone: bool,
+    signalled: bool,
     output_closed: bool,
     exit_code: Option<u8>,
 }
 
 impl EndState {
     fn new(events: Receiver<EndEvent>) -> Self {
-        Self { events, client_gone: false, output_closed: false, exit_code: None }
+        Self { events, client_gone: false, signalled: false, output_closed: false, exit_code: None }
     }
 
     fn has_begun(&self) -> bool {
-        self.client_gone || self.output_closed || self.exit_code.is_some()
+        self.client_gone || self.signalled || self.output_closed || self.exit_code.is_some()
     }
 
     fn has_exited(&self) -> bool {
@@ -453,6 +512,7 @@ impl EndState {
         while !condition(self) {
             match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(EndEvent::ClientGone) => self.client_gone = true,
+                Ok(EndEvent::Signalled) => self.signalled = true,
                 Ok(EndEvent::OutputClosed) => self.output_closed = true,
                 Ok(EndEvent::ServerExited(code)) => self.exit_code = Some(code),
                 Err(_) => return condition(self),

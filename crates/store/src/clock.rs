@@ -4,7 +4,8 @@
 //! it is all that would be needed of a date library.
 
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,17 +104,37 @@ impl fmt::Display for Millis {
 pub trait Clock: Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Millis;
+
+    /// Returns the time up to which a result counts as expired. It is never later than [`Self::now`], and never later than
+    /// this process has seen time pass, so a clock that is set two days ahead deletes nothing.
+    fn certain_now(&self) -> Millis {
+        self.now()
+    }
 }
 
 /// The clock of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
+/// What the clock showed when this process first looked at it, and when that was.
+static FIRST_LOOK: LazyLock<(Millis, Instant)> = LazyLock::new(|| (wall_clock(), Instant::now()));
+
 impl Clock for SystemClock {
     fn now(&self) -> Millis {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        LazyLock::force(&FIRST_LOOK);
+        wall_clock()
     }
+
+    fn certain_now(&self) -> Millis {
+        // A machine that sleeps does not count as time that passed; what expired meanwhile is deleted later.
+        let (first, since) = &*FIRST_LOOK;
+        self.now().min(first.after(since.elapsed()))
+    }
+}
+
+fn wall_clock() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

@@ -271,7 +271,7 @@ impl SqliteStore {
             .optional()?;
         match found {
             None => Err(StoreError::NotFound),
-            Some((artifact, _)) if artifact.expires <= self.clock.now() => {
+            Some((artifact, _)) if artifact.expires <= self.clock.certain_now() => {
                 Err(StoreError::Expired { at: artifact.expires })
             }
             Some(found) => Ok(found),
@@ -355,14 +355,14 @@ impl ArtifactStore for SqliteStore {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows =
-                statement.query_map(params![owner.as_str(), self.clock.now().0, limit], artifact_from_row)?;
+            let rows = statement
+                .query_map(params![owner.as_str(), self.clock.certain_now().0, limit], artifact_from_row)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
 
     fn sweep(&self) -> Result<Swept, StoreError> {
-        let now = self.clock.now();
+        let now = self.clock.certain_now();
         self.reserve.with_space(&mut self.lock(), |connection| sweep::sweep(connection, now))
     }
 

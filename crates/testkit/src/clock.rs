@@ -7,26 +7,44 @@ use std::time::Duration;
 
 use tidegate_store::{Clock, Millis};
 
-/// A clock that stands still until it is advanced.
+/// A clock that stands still until it is advanced or set.
 #[derive(Debug)]
-pub struct ManualClock(AtomicI64);
+pub struct ManualClock {
+    shown: AtomicI64,
+    /// What it would show if it had never been set.
+    passed: AtomicI64,
+}
 
 impl Default for ManualClock {
     fn default() -> Self {
-        Self(AtomicI64::new(1_794_700_000_000))
+        let start = 1_794_700_000_000;
+        Self { shown: AtomicI64::new(start), passed: AtomicI64::new(start) }
     }
 }
 
 impl ManualClock {
-    /// Moves the clock forward.
+    /// Lets time pass.
     pub fn advance(&self, duration: Duration) {
-        let millis = i64::try_from(duration.as_millis()).expect("the duration fits 63 bits");
-        self.0.fetch_add(millis, Ordering::SeqCst);
+        self.set_ahead(duration);
+        self.passed.fetch_add(millis(duration), Ordering::SeqCst);
     }
+
+    /// Sets the clock ahead, though no time passes.
+    pub fn set_ahead(&self, duration: Duration) {
+        self.shown.fetch_add(millis(duration), Ordering::SeqCst);
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).expect("the duration fits 63 bits")
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Millis {
-        Millis(self.0.load(Ordering::SeqCst))
+        Millis(self.shown.load(Ordering::SeqCst))
+    }
+
+    fn certain_now(&self) -> Millis {
+        self.now().min(Millis(self.passed.load(Ordering::SeqCst)))
     }
 }

@@ -79,7 +79,10 @@ impl Arguments {
         let outcome = runtime.block_on(async {
             match (self.http, self.address()?) {
                 (Some(address), None) => {
-                    let front = HttpToStdio::new(program, command.to_vec(), move || link.fresh(), log);
+                    let mut front = HttpToStdio::new(program, command.to_vec(), move || link.fresh(), log);
+                    if let Some(name) = &self.auth_token_env {
+                        front = front.hiding_variable(name);
+                    }
                     self.serve(address, Backend::Stdio(Arc::new(front))).await
                 }
                 (Some(address), Some(url)) => {

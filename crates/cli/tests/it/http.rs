@@ -350,7 +350,7 @@ fn what_crosses_between_http_and_http() {
     assert!(small.text().contains("\"text\": \"[{\\\"number\\\": 0"), "{}", small.text());
     let broken = listening.connect().post(&ours, &call(4, "broken", json!({})));
     assert_eq!((broken.status, broken.json()["id"].as_u64()), (502, Some(4)));
-    assert!(broken.text().contains("a tool may have run"));
+    assert!(broken.text().contains("the tool may have run"));
     let redirected = listening.connect().post(&ours, &call(5, "elsewhere", json!({})));
     assert_eq!(redirected.status, 307, "a redirect is not followed");
     drop(remote);
@@ -378,13 +378,13 @@ fn a_client_on_stdio_of_a_server_over_http() {
     let calls = session.request("seen", json!({}))["result"]["calls"].take();
     assert_eq!(calls, json!(["rows", "stream", "forget", "rows"]));
     let broken = session.request("tools/call", json!({"name": "broken", "arguments": {}}));
-    assert!(broken["error"]["message"].as_str().unwrap().contains("a tool may have run"), "{broken}");
+    assert!(broken["error"]["message"].as_str().unwrap().contains("the tool may have run"), "{broken}");
     let redirected = session.request("tools/call", json!({"name": "elsewhere", "arguments": {}}));
     let words = redirected["error"]["message"].as_str().unwrap();
     assert!(words.contains("redirects to another address (status 30"), "{redirected}");
     drop(remote);
     let gone = session.request("tools/call", json!({"name": "rows", "arguments": {}}));
-    assert!(gone["error"]["message"].as_str().unwrap().contains("could not be reached"), "{gone}");
+    assert!(gone["error"]["message"].as_str().unwrap().contains("cannot be reached"), "{gone}");
     assert_eq!(session.end().0, 0);
     // An address may hold secrets before and after the host, and the model reads the error.
     let environment = [("ADDRESS", "http://me:SECRET@127.0.0.1:1/s/SECRET/mcp?key=SECRET")];
@@ -394,15 +394,51 @@ fn a_client_on_stdio_of_a_server_over_http() {
     assert!(refused.contains("http://127.0.0.1:1 cannot be reached"), "{refused}");
     let (_, said) = hidden.end();
     assert!(!refused.contains("SECRET") && !said.contains("SECRET"), "{refused} {said}");
-    let timed =
-        tidegate_in(Some(home.path()), &["run", "--timeout", "1s", "--url", "http://127.0.0.1:1/mcp"], b"");
-    assert_eq!(timed.code, 2);
-    assert!(
-        timed.stderr.contains("--timeout does not work with --http or --url yet; remove it"),
-        "{}",
-        timed.stderr
-    );
     let wrong = tidegate_in(Some(home.path()), &["run", "--url", "example.com"], b"");
     assert_eq!(wrong.code, 2);
     assert!(wrong.stderr.contains("looks like https://example.com/mcp"), "{}", wrong.stderr);
+}
+
+/// A server on stdio that answers every call with the value of an environment variable.
+const TELLS_TOKEN: &str = r#"while IFS= read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"${TEST_TOKEN-unset} ${TEST_UPSTREAM-unset}\"}]}}"
+done"#;
+
+#[test]
+fn the_server_does_not_see_the_token_of_the_clients() {
+    let home = tempfile::tempdir().unwrap();
+    let listening =
+        Listening::start(home.path(), &["--auth-token-env", "TEST_TOKEN", "--", "sh", "-c", TELLS_TOKEN]);
+    let mut headers = modern_headers("list").to_vec();
+    headers.push(("Authorization", "Bearer s3cret"));
+    let reply = listening.connect().post(&headers, &modern(1, "list", json!({})));
+    assert!(reply.text().contains("\"unset Bearer upstream\""), "{}", reply.text());
+}
+
+#[test]
+fn a_signal_lets_requests_in_flight_finish() {
+    let home = tempfile::tempdir().unwrap();
+    let listening = Listening::bridge(home.path());
+    let mut connection = listening.connect();
+    connection.send("POST", &modern_headers("late"), &modern(1, "late", json!({"seconds": 1})));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let sent = Command::new("kill").arg(listening.child.id().to_string()).status().unwrap();
+    assert!(sent.success());
+    let reply = connection.reply();
+    assert!(reply.status == 200 && reply.json()["result"].is_object(), "{}", reply.text());
+}
+
+#[test]
+fn a_server_that_is_silent_is_answered_for_over_http() {
+    let home = tempfile::tempdir().unwrap();
+    let server = upstream();
+    let listening =
+        Listening::start(home.path(), &["--timeout", "1s", "--", "python3", "-S", server.to_str().unwrap()]);
+    let reply = listening.connect().post(&modern_headers("never"), &modern(1, "never", json!({})));
+    let words = reply.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(
+        words.contains("no answer to the call of never within 1 s (--timeout); the tool may have run"),
+        "{words}"
+    );
 }

@@ -152,6 +152,20 @@ fn a_server_that_hangs_is_answered_for() {
 }
 
 #[test]
+fn a_signal_lets_open_requests_finish() {
+    let place = Place::new();
+    let mut session = place.start(&[]);
+    let id = session.ask("tools/call", json!({"name": "late", "arguments": {"seconds": 0.8}}));
+    std::thread::sleep(Duration::from_millis(300));
+    let sent = std::process::Command::new("kill").arg(session.child.id().to_string()).status().unwrap();
+    assert!(sent.success());
+    let answer = session.message();
+    assert!(answer["id"] == id && answer["result"].is_object(), "{answer}");
+    assert_eq!(session.line(), None, "then it ends");
+    assert_eq!(session.ended().0, 0);
+}
+
+#[test]
 fn a_server_that_answers_twice_is_heard_once() {
     let place = Place::new();
     let mut session = place.start(&[]);

@@ -2,15 +2,15 @@
 //! is for tidegate.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::Body as HttpBody;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use tidegate_gate::{RpcError, error_response};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::body::{Body, full};
 use super::modern;
@@ -21,6 +21,8 @@ use crate::spool::{Limits, Message, MessageBuffer, Received};
 
 /// The largest body of a request.
 pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
+/// How long the body of a request may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
 /// Messages above this size are handled on a blocking thread, not on the one that forwards messages.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 /// How many clients' local requests are answered at once.
@@ -34,19 +36,52 @@ pub(super) fn refuse<T>(status: StatusCode, message: &str) -> Result<T, Refusal>
     Err(Box::new(failure(status, -32600, message)))
 }
 
-/// Reads the body of a request; refuses one that is too large.
-pub(super) async fn read<B>(body: B) -> Result<Vec<u8>, Refusal>
-where
-    B: HttpBody<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    match Limited::new(body, MAX_REQUEST_BYTES).collect().await {
-        Ok(collected) => Ok(collected.to_bytes().to_vec()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            let message = format!("the request is larger than {MAX_REQUEST_BYTES} bytes");
-            refuse(StatusCode::PAYLOAD_TOO_LARGE, &message)
+/// Reads the body of a request; refuses one that is too large, takes too long, or needs more memory than the bodies that
+/// arrive at once may take.
+pub(super) async fn read(body: Incoming, room: &BodyRoom) -> Result<Vec<u8>, Refusal> {
+    match tokio::time::timeout(BODY_TIMEOUT, read_within(body, room)).await {
+        Ok(read) => read,
+        Err(_) => {
+            let seconds = BODY_TIMEOUT.as_secs();
+            let message = format!("the body of the request did not arrive within {seconds} s");
+            refuse(StatusCode::REQUEST_TIMEOUT, &message)
         }
-        Err(_) => refuse(StatusCode::BAD_REQUEST, "the request could not be read"),
+    }
+}
+
+async fn read_within(mut body: Incoming, room: &BodyRoom) -> Result<Vec<u8>, Refusal> {
+    let (mut bytes, mut taken) = (Vec::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else {
+            return refuse(StatusCode::BAD_REQUEST, "the request could not be read");
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > MAX_REQUEST_BYTES {
+            let message = format!("the request is larger than {MAX_REQUEST_BYTES} bytes");
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, &message);
+        }
+        let Some(room) = room.take(data.len()) else {
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many large requests at once; try again");
+        };
+        taken.push(room);
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
+}
+
+/// The memory for the bodies of requests that are arriving.
+pub(super) struct BodyRoom {
+    bytes: Semaphore,
+}
+
+impl BodyRoom {
+    /// Returns room for this many bytes.
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self { bytes: Semaphore::new(max_bytes) }
+    }
+
+    fn take(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
+        self.bytes.try_acquire_many(u32::try_from(bytes).ok()?).ok()
     }
 }
 

@@ -1,36 +1,42 @@
 //! The proxy between HTTP clients and an HTTP server: requests and responses are forwarded with their headers, status
 //! and events, and nothing changes except what the gate edits.
+//!
+//! A request of the client has an answer when its deadline has passed, whether the server sends no headers, half a body or
+//! events without end. A response that is an error of HTTP is an answer too, and is forwarded as it is.
+
+mod events;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap,
-    ORIGIN, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap,
+    HeaderValue, ORIGIN,
 };
-use hyper::http::response::Parts;
-use hyper::{Method, Request, Response, StatusCode};
-use tidegate_gate::causes;
+use hyper::http::{request, response};
+use hyper::{Method, Response, StatusCode};
 
-use super::body::{Body, Piece, full, stream, whole};
+use super::body::{Body, full, stream, whole};
+use super::body_kind::{BodyKind, body_kind, no_answer, without_hop_headers};
 use super::exchange::{self, answer, failure, from_server, json_answers};
 use super::modern::{SESSION_HEADER, is_modern};
-use super::remote::{Remote, RemoteError};
-use super::sse::{Event, EventSplitter};
-use crate::link::Link;
+use super::remote::Remote;
+use crate::link::{Failure, Link, LocalRequest, Overdue};
 use crate::message::ParsedLine;
 use crate::spool::{Message, Received};
 
 /// The maximum number of sessions remembered; when one is forgotten, only its client's name is lost.
 const MAX_SESSIONS: usize = 10_000;
+/// How long the server may take to accept a cancellation.
+const MAX_CANCEL_TIME: Duration = Duration::from_secs(10);
 
 /// The proxy in front of an HTTP server.
 pub struct HttpToHttp {
-    remote: Remote,
+    remote: Arc<Remote>,
     /// Creates the link for a new client.
     link: Box<dyn Fn() -> Link + Send + Sync>,
     sessions: Mutex<HashMap<String, Arc<Link>>>,
@@ -38,36 +44,43 @@ pub struct HttpToHttp {
     forward_auth: bool,
 }
 
+/// A request of a client that was sent to the server.
+struct Forwarded {
+    remote: Arc<Remote>,
+    exchange: Arc<Link>,
+    /// The conversation that the exchange belongs to.
+    link: Arc<Link>,
+    session: Option<String>,
+    method: Method,
+    headers: HeaderMap,
+    is_modern: bool,
+    is_batch: bool,
+    /// Answers to the requests of a batch that tidegate answers itself.
+    local_answers: Vec<Vec<u8>>,
+}
+
 impl HttpToHttp {
     /// Returns the proxy for a server; `link` creates the link for a new client.
     pub fn new(remote: Remote, forward_auth: bool, link: impl Fn() -> Link + Send + Sync + 'static) -> Self {
-        Self { remote, link: Box::new(link), sessions: Mutex::default(), forward_auth }
+        Self { remote: Arc::new(remote), link: Box::new(link), sessions: Mutex::default(), forward_auth }
     }
 
     /// Answers a request.
-    pub(super) async fn answer<B>(self: Arc<Self>, request: Request<B>) -> Response<Body>
-    where
-        B: HttpBody<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let (parts, body) = request.into_parts();
-        let modern = is_modern(&parts.headers);
+    pub(super) async fn answer(self: Arc<Self>, parts: request::Parts, body: Vec<u8>) -> Response<Body> {
+        let is_modern = is_modern(&parts.headers);
         let session = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
         let link = self.link_of(session.as_deref());
-        let body = match exchange::read(body).await {
-            Ok(body) => body,
-            Err(refusal) => return *refusal,
-        };
-        let exchange = Arc::new(link.exchange());
+        let exchange = link.exchange();
+        let exchange = Arc::new(if session.is_some() { exchange } else { exchange.without_session() });
         if parts.method == Method::GET {
             // Responses whose own channel has ended arrive here.
             exchange.adopt(&link);
         }
-        let mut forward = Bytes::new();
+        let (mut forward, mut is_batch, mut local_answers) = (Bytes::new(), false, Vec::new());
         if parts.method == Method::POST {
             let message = ParsedLine::parse(body);
-            let is_batch = message.is_batch();
-            let checked = match modern {
+            is_batch = message.is_batch();
+            let checked = match is_modern {
                 true => exchange::check_modern(&parts.headers, &message.bytes, message.first()),
                 false => Ok(()),
             };
@@ -75,17 +88,29 @@ impl HttpToHttp {
             if !local.is_empty() && message.is_none() {
                 return match checked {
                     Err(refusal) => *refusal,
-                    Ok(()) => answer(&exchange, local, is_batch, modern).await,
+                    Ok(()) => answer(&exchange, local, is_batch, is_modern).await,
                 };
             }
+            local_answers = answer_locally(&exchange, local).await;
             forward = message.map_or_else(Bytes::new, |message| message.bytes.into());
         }
         let headers = self.request_headers(parts.headers);
-        match self.remote.send(parts.method.clone(), headers, forward).await {
-            Ok(response) => {
-                self.respond(response, exchange, &link, session, parts.method == Method::DELETE).await
-            }
-            Err(error) => unreachable_server(&exchange, &error),
+        let forwarded = Forwarded {
+            remote: Arc::clone(&self.remote),
+            exchange,
+            link,
+            session,
+            method: parts.method.clone(),
+            headers: headers.clone(),
+            is_modern,
+            is_batch,
+            local_answers,
+        };
+        let sent = self.remote.send(parts.method, headers, forward);
+        match forwarded.in_time(sent).await {
+            Ok(Ok(response)) => self.respond(response, forwarded).await,
+            Ok(Err(error)) => forwarded.fail(&error.failure()),
+            Err(late) => late,
         }
     }
 
@@ -96,153 +121,195 @@ impl HttpToHttp {
         known.unwrap_or_else(|| Arc::new((self.link)()))
     }
 
-    fn request_headers(&self, mut headers: HeaderMap) -> HeaderMap {
+    fn request_headers(&self, headers: HeaderMap) -> HeaderMap {
+        let mut headers = without_hop_headers(headers);
         for name in [HOST, ORIGIN, COOKIE, CONTENT_LENGTH, ACCEPT_ENCODING] {
             headers.remove(name);
         }
         if !self.forward_auth {
             headers.remove(AUTHORIZATION);
         }
-        without_hop_headers(headers)
+        headers
     }
 
-    async fn respond(
-        &self,
-        response: Response<Incoming>,
-        exchange: Arc<Link>,
-        link: &Arc<Link>,
-        session: Option<String>,
-        ended: bool,
-    ) -> Response<Body> {
+    async fn respond(&self, response: Response<Incoming>, forwarded: Forwarded) -> Response<Body> {
         let (mut parts, body) = response.into_parts();
         parts.headers = without_hop_headers(std::mem::take(&mut parts.headers));
-        self.remember(&parts.headers, link, session, ended && parts.status.is_success());
-        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        match kind.split(';').next().map(str::trim) {
-            Some("text/event-stream") => {
+        self.remember(&parts, &forwarded);
+        let is_answer_due = parts.status.is_success() && forwarded.exchange.is_open();
+        match body_kind(&self.remote, parts.status, &parts.headers) {
+            Err(failure) => forwarded.replace(parts, &failure),
+            Ok(BodyKind::Events) => {
                 parts.headers.remove(CONTENT_LENGTH);
                 let (sender, out) = stream();
-                tokio::spawn(relay_events(body, sender, exchange, Arc::clone(link)));
+                tokio::spawn(forwarded.relay_events(body, sender));
                 Response::from_parts(parts, out)
             }
-            Some("application/json") => relay_json(parts, body, &exchange).await,
-            _ => {
+            Ok(BodyKind::Json) => forwarded.relay_json(parts, body).await,
+            Ok(BodyKind::Other) if is_answer_due && forwarded.method == Method::POST => {
+                forwarded.fail(&no_answer(&parts))
+            }
+            Ok(BodyKind::Other) => {
                 let out = body.map_err(std::io::Error::other).boxed_unsync();
                 Response::from_parts(parts, out)
             }
         }
     }
 
-    fn remember(&self, headers: &HeaderMap, link: &Arc<Link>, session: Option<String>, ended: bool) {
-        let given = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
+    fn remember(&self, parts: &response::Parts, forwarded: &Forwarded) {
+        let has_ended = forwarded.method == Method::DELETE && parts.status.is_success();
+        let given = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if ended {
-            session.map(|id| sessions.remove(&id));
+        if has_ended {
+            forwarded.session.as_ref().map(|id| sessions.remove(id));
         } else if let Some(id) = given.filter(|id| !sessions.contains_key(*id)) {
             if sessions.len() >= MAX_SESSIONS {
                 sessions.clear();
             }
-            sessions.insert(id.to_owned(), Arc::clone(link));
+            sessions.insert(id.to_owned(), Arc::clone(&forwarded.link));
         }
     }
 }
 
-/// Removes the headers that concern one connection only.
-fn without_hop_headers(mut headers: HeaderMap) -> HeaderMap {
-    for name in [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE] {
-        headers.remove(name);
-    }
-    headers.remove("keep-alive");
-    headers.remove("proxy-connection");
-    headers
-}
-
-async fn relay_json(mut parts: Parts, body: Incoming, exchange: &Arc<Link>) -> Response<Body> {
-    parts.headers.remove(CONTENT_LENGTH);
-    match exchange::read_response(body, exchange.limits()).await {
-        // If the gate forwards nothing, as for an error page that is not a message, the body is sent unchanged.
-        Ok(Received::Message(Message::Memory(bytes))) => {
-            let unchanged = Bytes::from(bytes);
-            let message = Message::Memory(unchanged.to_vec());
-            match from_server(exchange, message.into()).await.forward {
-                Some(Message::Memory(forward)) => Response::from_parts(parts, full(forward)),
-                Some(forward) => Response::from_parts(parts, whole(forward)),
-                None => Response::from_parts(parts, full(unchanged)),
-            }
-        }
-        Ok(Received::Message(Message::Disk(spooled))) => {
-            let unchanged = Message::Disk(spooled.clone());
-            let forward = from_server(exchange, Message::Disk(spooled).into()).await.forward;
-            Response::from_parts(parts, whole(forward.unwrap_or(unchanged)))
-        }
-        Ok(Received::TooLarge(too_large)) => {
-            let answer = exchange.refuse(&too_large).forward;
-            let bytes = answer.and_then(|answer| answer.into_bytes().ok()).unwrap_or_default();
-            exchange::json(StatusCode::BAD_GATEWAY, bytes)
-        }
-        Err(_) => {
-            let answers = exchange.end("the server's response broke off; a tool may have run");
-            exchange::json(StatusCode::BAD_GATEWAY, answers.concat())
-        }
-    }
-}
-
-/// Forwards events one by one, as edited by the gate.
-async fn relay_events(
-    mut body: Incoming,
-    sender: tokio::sync::mpsc::Sender<Piece>,
-    exchange: Arc<Link>,
-    link: Arc<Link>,
-) {
-    let mut events = EventSplitter::new(exchange.limits());
-    loop {
-        let frame = tokio::select! {
-            frame = body.frame() => frame,
-            // The client is gone; dropping the body closes the connection to the server.
-            () = sender.closed() => return,
-        };
-        let Some(Ok(frame)) = frame else { break };
-        let Ok(data) = frame.into_data() else { continue };
-        events.push(&data);
-        while let Some(event) = events.next() {
-            let Some(out) = relay_event(event, &exchange).await else { continue };
-            if sender.send(out).await.is_err() {
-                return;
-            }
-        }
-    }
-    let rest = events.rest();
-    if !rest.is_empty() {
-        let _ = sender.send(rest.into()).await;
-    }
-    // A server may end a channel before it has answered; the response then arrives on another one.
-    link.adopt(&exchange);
-}
-
-/// Returns what an event becomes; `None` if it is dropped.
-async fn relay_event(mut event: Event, exchange: &Arc<Link>) -> Option<Piece> {
-    match event.data.take() {
-        None => Some(event.raw.into()),
-        Some(Received::Message(Message::Memory(data))) => {
-            let message = Message::Memory(data.clone());
-            match from_server(exchange, message.into()).await.forward? {
-                Message::Memory(forward) if forward.trim_ascii_end() == data.trim_ascii_end() => {
-                    Some(event.unchanged(forward.into()))
+impl Forwarded {
+    /// Waits for a part of the response; returns the response to send instead if the server takes too long.
+    async fn in_time<T>(&self, part: impl Future<Output = T>) -> Result<T, Response<Body>> {
+        let is_waited_for = self.method == Method::POST && self.exchange.is_open();
+        let deadline = async {
+            match (is_waited_for, self.exchange.timeout()) {
+                (_, None) => std::future::pending().await,
+                (true, Some(_)) => self.exchange.wait_for_overdue().await,
+                (false, Some(timeout)) => {
+                    tokio::time::sleep(timeout).await;
+                    Vec::new()
                 }
-                forward => Some(event.with_data(forward)),
             }
+        };
+        tokio::select! {
+            part = part => Ok(part),
+            overdue = deadline => Err(self.late(overdue)),
         }
-        Some(Received::Message(data)) => {
-            Some(event.with_data(from_server(exchange, data.into()).await.forward?))
+    }
+
+    /// Returns the response in place of one that is late.
+    fn late(&self, overdue: Vec<Overdue>) -> Response<Body> {
+        let mut answers = self.local_answers.clone();
+        answers.extend(overdue.iter().map(|overdue| overdue.answer.clone()));
+        // Requests of one batch have the same deadline, but it may pass between two of them.
+        let seconds = self.exchange.timeout().unwrap_or_default().as_secs_f64();
+        let reason = Failure::Ended(format!("the server was silent for {seconds} s (--timeout)"));
+        answers.extend(self.exchange.fail(&reason));
+        self.cancel(overdue);
+        match answers.as_slice() {
+            [] => failure(StatusCode::GATEWAY_TIMEOUT, -32001, &reason.reason()),
+            answers => json_answers(StatusCode::GATEWAY_TIMEOUT, answers, self.is_batch),
         }
-        Some(Received::TooLarge(too_large)) => Some(event.with_data(exchange.refuse(&too_large).forward?)),
+    }
+
+    /// Tells the server that nobody waits for some responses. Without a session, closing the connection tells it.
+    fn cancel(&self, overdue: Vec<Overdue>) {
+        if self.is_modern {
+            return;
+        }
+        for cancel in overdue.into_iter().filter_map(|overdue| overdue.cancel) {
+            let (remote, headers) = (Arc::clone(&self.remote), self.headers.clone());
+            tokio::spawn(async move {
+                let sent = remote.send(Method::POST, headers, cancel.into());
+                let _ = tokio::time::timeout(MAX_CANCEL_TIME, sent).await;
+            });
+        }
+    }
+
+    /// Returns the response to a request that the server did not answer.
+    fn fail(&self, failure: &Failure) -> Response<Body> {
+        let mut answers = self.local_answers.clone();
+        answers.extend(self.exchange.fail(failure));
+        match answers.as_slice() {
+            [] => exchange::failure(StatusCode::BAD_GATEWAY, -32000, &failure.reason()),
+            answers => json_answers(StatusCode::BAD_GATEWAY, answers, self.is_batch),
+        }
+    }
+
+    /// Returns a response whose body is replaced. If it is an error of HTTP, its status and headers stay.
+    fn replace(&self, mut parts: response::Parts, failure: &Failure) -> Response<Body> {
+        let instead = self.fail(failure);
+        if !parts.status.is_client_error() && !parts.status.is_server_error() {
+            return instead;
+        }
+        for name in [CONTENT_ENCODING, CONTENT_LENGTH] {
+            parts.headers.remove(name);
+        }
+        parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Response::from_parts(parts, instead.into_body())
+    }
+
+    /// Forwards a body that is one message or a batch, with what the gate edits changed.
+    async fn relay_json(&self, mut parts: response::Parts, body: Incoming) -> Response<Body> {
+        parts.headers.remove(CONTENT_LENGTH);
+        let received = async {
+            let received = exchange::read_response(body, self.exchange.limits()).await;
+            let message = match received {
+                Ok(Received::Message(message)) => message,
+                Ok(Received::TooLarge(too_large)) => {
+                    let refused = self.exchange.refuse(&too_large).forward;
+                    let refused = refused.and_then(|answer| answer.into_bytes().ok());
+                    return Err(match refused {
+                        Some(answer) => exchange::json(StatusCode::BAD_GATEWAY, answer),
+                        None => {
+                            self.fail(&Failure::Answered(format!("with a message that {}", too_large.reason)))
+                        }
+                    });
+                }
+                Err(_) => {
+                    return Err(self.fail(&Failure::Ended("the server's response broke off".into())));
+                }
+            };
+            let unchanged = copy_of(&message);
+            Ok((from_server(&self.exchange, message.into()).await.forward, unchanged))
+        };
+        let (forward, unchanged) = match self.in_time(received).await {
+            Ok(Ok(received)) => received,
+            Ok(Err(response)) | Err(response) => return response,
+        };
+        if self.local_answers.is_empty() && !(parts.status.is_success() && self.exchange.is_open()) {
+            // A body that is not forwarded, such as an error page that is no message, is sent unchanged.
+            return Response::from_parts(parts, body_of(forward.unwrap_or(unchanged)));
+        }
+        let mut answers = self.local_answers.clone();
+        answers.extend(self.exchange.fail(&no_answer(&parts)));
+        let theirs = forward.filter(|_| self.is_batch).and_then(|forward| forward.into_bytes().ok());
+        let Some(theirs) = theirs else {
+            return json_answers(StatusCode::BAD_GATEWAY, &answers, self.is_batch);
+        };
+        let theirs = theirs.trim_ascii();
+        let elements = theirs.strip_prefix(b"[").and_then(|theirs| theirs.strip_suffix(b"]"));
+        answers.push(elements.unwrap_or(theirs).to_vec());
+        let answers: Vec<_> = answers.into_iter().filter(|answer| !answer.trim_ascii().is_empty()).collect();
+        Response::from_parts(parts, json_answers(StatusCode::OK, &answers, true).into_body())
     }
 }
 
-fn unreachable_server(exchange: &Link, error: &RemoteError) -> Response<Body> {
-    let reason = format!("the server could not be reached ({})", causes(error));
-    match exchange.end(&reason).as_slice() {
-        [] => failure(StatusCode::BAD_GATEWAY, -32000, &reason),
-        answers => json_answers(StatusCode::BAD_GATEWAY, answers, false),
+/// Answers the local requests of a batch, whose other requests go to the server.
+async fn answer_locally(exchange: &Arc<Link>, requests: Vec<LocalRequest>) -> Vec<Vec<u8>> {
+    if requests.is_empty() {
+        return Vec::new();
+    }
+    let exchange = Arc::clone(exchange);
+    let work = move || requests.iter().map(|request| exchange.answer_locally(request)).collect();
+    tokio::task::spawn_blocking(work).await.unwrap_or_default()
+}
+
+fn copy_of(message: &Message) -> Message {
+    match message {
+        Message::Memory(bytes) => Message::Memory(bytes.clone()),
+        Message::Disk(spooled) => Message::Disk(spooled.clone()),
+    }
+}
+
+fn body_of(message: Message) -> Body {
+    match message {
+        // What the server wrote around the message stays.
+        Message::Memory(bytes) => full(bytes),
+        spooled => whole(spooled),
     }
 }

@@ -7,11 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http_body::Body as HttpBody;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use tidegate_gate::{RpcError, error_response, raw};
 use tokio::sync::{mpsc, watch};
 
@@ -21,8 +19,8 @@ use super::headers::HeaderArguments;
 use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
 use super::respond;
 use super::session::{LISTENING, Session, parse_event_id};
-use super::stdio_server::{Log, StdioServer, deliveries};
-use crate::link::{Link, ServerMessage};
+use super::stdio_server::{DeliverySender, Log, ServerCommand, StdioServer, deliver, deliveries, response};
+use crate::link::{Link, LocalRequest, ServerMessage};
 use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
 
 /// How many sessions there may be at once; each has a server process of its own.
@@ -40,8 +38,7 @@ const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2
 
 /// A front for a server on stdio.
 pub struct HttpToStdio {
-    program: PathBuf,
-    command: Vec<OsString>,
+    command: ServerCommand,
     /// Makes the conversation with a new client.
     link: Box<dyn Fn() -> Link + Send + Sync>,
     log: Log,
@@ -64,8 +61,7 @@ impl HttpToStdio {
         log: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         Self {
-            program,
-            command,
+            command: ServerCommand { program, command, hidden_variables: Vec::new() },
             link: Box::new(link),
             log: Arc::new(log),
             sessions: Mutex::default(),
@@ -75,20 +71,22 @@ impl HttpToStdio {
         }
     }
 
+    /// Returns the front with an environment variable of tidegate's own, such as a token, that the server must not see.
+    #[must_use]
+    pub fn hiding_variable(mut self, name: impl Into<String>) -> Self {
+        self.command.hidden_variables.push(name.into());
+        self
+    }
+
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers a request.
-    pub(super) async fn answer<B>(self: Arc<Self>, request: Request<B>) -> Response<Body>
-    where
-        B: HttpBody<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let (parts, body) = request.into_parts();
+    pub(super) async fn answer(self: Arc<Self>, parts: Parts, body: Vec<u8>) -> Response<Body> {
         let answered = match (&parts.method, is_modern(&parts.headers)) {
-            (&Method::POST, true) => self.answer_modern(parts, exchange::read(body).await).await,
-            (&Method::POST, false) => self.answer_legacy(parts, exchange::read(body).await).await,
+            (&Method::POST, true) => self.answer_modern(parts, body).await,
+            (&Method::POST, false) => self.answer_legacy(parts, body).await,
             (_, true) => Ok(respond::not_allowed()),
             (&Method::GET, false) => self.listen(&parts.headers),
             _ => self.delete(&parts.headers),
@@ -117,9 +115,12 @@ impl HttpToStdio {
         });
     }
 
-    async fn answer_modern(&self, parts: Parts, body: Result<Vec<u8>, Refusal>) -> Answer {
+    async fn answer_modern(&self, parts: Parts, body: Vec<u8>) -> Answer {
         accepts(&parts.headers, &["application/json", "text/event-stream"])?;
-        let (message, kind) = parse_message(body?)?;
+        let (message, kind) = parse_message(body)?;
+        if message.is_batch() {
+            return refuse(StatusCode::BAD_REQUEST, "there are no batches in this revision");
+        }
         match kind {
             // A client cancels by closing its connection; there is nothing else it has to notify of.
             MessageKind::Notification => return Ok(respond::accepted()),
@@ -146,7 +147,7 @@ impl HttpToStdio {
             self.check_header_arguments(&server, &parts.headers, message).await?;
         }
         let (sender, receiver) = deliveries();
-        let numbers = server.send(&link, forward, &sender).await;
+        let numbers = server.send(&link, forward, &sender);
         drop(sender);
         Ok(respond::modern(server, numbers, receiver, self.ticks()).await)
     }
@@ -180,10 +181,11 @@ impl HttpToStdio {
             let link = Arc::new((self.link)().observing());
             let (forward, _) = link.parsed_from_client(ParsedLine::parse(ask.into_bytes()));
             let (sender, mut receiver) = deliveries();
-            server.send(&link, forward, &sender).await;
+            let patience = link.timeout().map_or(LIST_TIMEOUT, |timeout| timeout.min(LIST_TIMEOUT));
+            server.send(&link, forward, &sender);
             drop(sender);
             // A server that does not list its tools must not hold up the calls of them.
-            let Ok(Some(delivery)) = tokio::time::timeout(LIST_TIMEOUT, receiver.recv()).await else { break };
+            let Ok(Some(delivery)) = tokio::time::timeout(patience, receiver.recv()).await else { break };
             let Some(line) = delivery.message.as_bytes() else { break };
             known.learn(line);
             match raw::whole(line).and_then(|whole| raw::at(line, &whole, &["result", "nextCursor"])) {
@@ -230,20 +232,20 @@ impl HttpToStdio {
     }
 
     fn start(&self, unrouted: mpsc::UnboundedSender<ServerMessage>) -> Result<Arc<StdioServer>, Refusal> {
-        let (limits, log) = ((self.link)().limits(), Arc::clone(&self.log));
-        StdioServer::start(&self.program, &self.command, limits, unrouted, log).map_err(|error| {
+        let (link, log) = ((self.link)(), Arc::clone(&self.log));
+        StdioServer::start(&self.command, link.limits(), link.timeout(), unrouted, log).map_err(|error| {
             let message = format!("the server cannot be started: {error}");
             Box::new(failure(StatusCode::BAD_GATEWAY, -32000, &message))
         })
     }
 
-    async fn answer_legacy(&self, parts: Parts, body: Result<Vec<u8>, Refusal>) -> Answer {
+    async fn answer_legacy(&self, parts: Parts, body: Vec<u8>) -> Answer {
         accepts(&parts.headers, &["application/json", "text/event-stream"])?;
         let content = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if content.split(';').next().map(str::trim) != Some("application/json") {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json");
         }
-        let (message, kind) = parse_message(body?)?;
+        let (message, kind) = parse_message(body)?;
         let begins = kind == MessageKind::Request && is_initialize(&message);
         let session = if begins { self.begin()? } else { self.session(&parts.headers)? };
         let is_batch = message.is_batch();
@@ -254,16 +256,16 @@ impl HttpToStdio {
         }
         let (sender, receiver) = deliveries();
         let stream = session.begin();
-        let numbers = session.server.send(&exchange, forward, &sender).await;
-        drop(sender);
-        if numbers.is_empty() {
+        let open = local.len() + session.server.send(&exchange, forward, &sender).len();
+        deliver_local_answers(&exchange, local, sender);
+        if open == 0 {
             session.forget(stream);
             return Ok(respond::accepted());
         }
         let version = parts.headers.get(VERSION_HEADER);
         let takes_empty_events =
             version.is_some_and(|version| version.as_bytes() >= FIRST_VERSION_WITH_EMPTY_EVENTS);
-        Ok(respond::legacy(session, stream, numbers.len(), receiver, is_batch, takes_empty_events).await)
+        Ok(respond::legacy(session, stream, open, receiver, is_batch, takes_empty_events).await)
     }
 
     fn begin(&self) -> Result<Arc<Session>, Refusal> {
@@ -325,6 +327,18 @@ impl HttpToStdio {
         let mut response = Response::new(full(""));
         *response.status_mut() = StatusCode::OK;
         Ok(response)
+    }
+}
+
+/// Answers the local requests of a batch, whose other requests go to the server.
+fn deliver_local_answers(exchange: &Arc<Link>, requests: Vec<LocalRequest>, deliveries: DeliverySender) {
+    if !requests.is_empty() {
+        let exchange = Arc::clone(exchange);
+        tokio::task::spawn_blocking(move || {
+            for request in requests {
+                deliver(&deliveries, response(exchange.answer_locally(&request).into(), None));
+            }
+        });
     }
 }
 

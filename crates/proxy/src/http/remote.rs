@@ -12,6 +12,9 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use tidegate_gate::causes;
+
+use crate::link::Failure;
 
 /// Why a server cannot be used or reached.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +35,25 @@ pub enum RemoteError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The connection broke, or the response is not HTTP, after the request or a part of it was sent.
+    #[error("the exchange with the server at {host} failed")]
+    Broken {
+        /// Its host; the rest of an address may be a secret.
+        host: String,
+        /// The cause.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl RemoteError {
+    /// Returns the failure that the requests of the client are answered with.
+    pub(super) fn failure(&self) -> Failure {
+        match self {
+            Self::Broken { .. } => Failure::Ended(causes(self)),
+            _ => Failure::Unsent(causes(self)),
+        }
+    }
 }
 
 enum Transport {
@@ -101,7 +123,10 @@ impl Remote {
             Transport::Plain(client) => client.request(request).await,
             Transport::Tls(client) => client.request(request).await,
         };
-        sent.map_err(|error| RemoteError::Unreachable { host: self.host(), source: Box::new(error) })
+        sent.map_err(|error| match error.is_connect() {
+            true => RemoteError::Unreachable { host: self.host(), source: Box::new(error) },
+            false => RemoteError::Broken { host: self.host(), source: Box::new(error) },
+        })
     }
 }
 

@@ -195,7 +195,7 @@ impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let Some(server) = self.server.take() {
             let numbers = std::mem::take(&mut self.numbers);
-            tokio::spawn(async move { server.abandon(&numbers).await });
+            server.abandon(&numbers);
         }
     }
 }

@@ -6,8 +6,9 @@
 
 use std::net::SocketAddr;
 
-use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::http::uri::{Authority, Scheme};
+use hyper::{StatusCode, Uri};
 
 /// Who may send requests.
 #[derive(Debug, Clone, Default)]
@@ -49,8 +50,9 @@ impl Checks {
     pub(super) fn new(safety: &Safety, bound: SocketAddr) -> Self {
         let port = bound.port();
         let mut names = vec!["127.0.0.1".to_owned(), "localhost".to_owned(), "[::1]".to_owned()];
-        if !bound.ip().is_unspecified() && !bound.ip().is_loopback() {
-            names.push(if bound.is_ipv6() { format!("[{}]", bound.ip()) } else { bound.ip().to_string() });
+        let own = if bound.is_ipv6() { format!("[{}]", bound.ip()) } else { bound.ip().to_string() };
+        if !bound.ip().is_unspecified() && !names.contains(&own) {
+            names.push(own);
         }
         let with_port = |name: &String| format!("{name}:{port}");
         let mut hosts: Vec<String> = names.iter().map(with_port).collect();
@@ -63,11 +65,17 @@ impl Checks {
         Self { hosts, origins, token: safety.token.clone() }
     }
 
-    /// Checks a request by its headers alone, so a refusal tells nothing about what it asks for.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Denied> {
+    /// Checks a request by its target and headers alone, so a refusal tells nothing about what it asks for.
+    pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), Denied> {
         match single_value(headers, &HOST) {
             Some(Some(host)) if self.hosts.contains(&host) => {}
             _ => return Err(HOST_REFUSED),
+        }
+        // A target that is a whole URL names the host too, and counts more than the header.
+        let is_ours = |host: &Authority| self.hosts.contains(&host.as_str().to_ascii_lowercase());
+        let other_scheme = target.scheme().is_some_and(|scheme| *scheme != Scheme::HTTP);
+        if other_scheme || target.authority().is_some_and(|host| !is_ours(host)) {
+            return Err(HOST_REFUSED);
         }
         match single_value(headers, &ORIGIN) {
             None => {}
@@ -112,6 +120,10 @@ mod tests {
 
     fn checks(safety: &Safety) -> Checks {
         Checks::new(safety, "127.0.0.1:8080".parse().unwrap())
+    }
+
+    fn target() -> Uri {
+        Uri::from_static("/mcp")
     }
 
     fn headers(fields: &[(HeaderName, &str)]) -> HeaderMap {
@@ -169,29 +181,57 @@ mod tests {
                     (true, false) => Err(ORIGIN_REFUSED),
                     (true, true) => Ok(()),
                 };
-                assert_eq!(checks.check(&headers(&fields)), expected, "{host:?} {origin:?}");
+                assert_eq!(checks.check(&target(), &headers(&fields)), expected, "{host:?} {origin:?}");
             }
         }
         let twice = headers(&[(HOST, "localhost:8080"), (HOST, "localhost:8080")]);
-        assert_eq!(checks.check(&twice), Err(HOST_REFUSED));
+        assert_eq!(checks.check(&target(), &twice), Err(HOST_REFUSED));
         let twice = headers(&[(HOST, "localhost:8080"), (ORIGIN, "http://localhost:8080"), (ORIGIN, "null")]);
-        assert_eq!(checks.check(&twice), Err(ORIGIN_REFUSED));
+        assert_eq!(checks.check(&target(), &twice), Err(ORIGIN_REFUSED));
     }
 
     #[test]
     fn tokens() {
         let checks = checks(&Safety { token: Some("s3cret".into()), ..Safety::default() });
         let with = |value: &str| headers(&[(HOST, "localhost:8080"), (AUTHORIZATION, value)]);
-        assert_eq!(checks.check(&with("Bearer s3cret")), Ok(()));
-        assert_eq!(checks.check(&with("bearer s3cret")), Ok(()));
+        assert_eq!(checks.check(&target(), &with("Bearer s3cret")), Ok(()));
+        assert_eq!(checks.check(&target(), &with("bearer s3cret")), Ok(()));
         for wrong in
             ["Bearer s3cre", "Bearer s3cretx", "Bearer S3CRET", "Basic s3cret", "s3cret", "", "Bearer "]
         {
-            assert_eq!(checks.check(&with(wrong)), Err(TOKEN_REFUSED), "{wrong}");
+            assert_eq!(checks.check(&target(), &with(wrong)), Err(TOKEN_REFUSED), "{wrong}");
         }
-        assert_eq!(checks.check(&headers(&[(HOST, "localhost:8080")])), Err(TOKEN_REFUSED));
+        assert_eq!(checks.check(&target(), &headers(&[(HOST, "localhost:8080")])), Err(TOKEN_REFUSED));
         let twice =
             headers(&[(HOST, "localhost:8080"), (AUTHORIZATION, "Bearer s3cret"), (AUTHORIZATION, "x")]);
-        assert_eq!(checks.check(&twice), Err(TOKEN_REFUSED));
+        assert_eq!(checks.check(&target(), &twice), Err(TOKEN_REFUSED));
+    }
+
+    #[test]
+    fn targets_that_are_whole_urls() {
+        let checks = checks(&Safety::default());
+        let ours = headers(&[(HOST, "localhost:8080")]);
+        for (target, allowed) in [
+            ("/mcp", true),
+            ("http://localhost:8080/mcp", true),
+            ("http://LOCALHOST:8080/mcp", true),
+            ("http://evil.example/mcp", false),
+            ("http://user@localhost:8080/mcp", false),
+            ("https://localhost:8080/mcp", false),
+            ("localhost:8081", false),
+        ] {
+            let expected = if allowed { Ok(()) } else { Err(HOST_REFUSED) };
+            assert_eq!(checks.check(&target.parse().unwrap(), &ours), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn every_loopback_address_is_a_name_of_its_listener() {
+        let checks = Checks::new(&Safety::default(), "127.0.0.2:8080".parse().unwrap());
+        let host = |host: &str| checks.check(&target(), &headers(&[(HOST, host)]));
+        assert_eq!(host("127.0.0.2:8080"), Ok(()));
+        assert_eq!(host("127.0.0.3:8080"), Err(HOST_REFUSED));
+        let own = headers(&[(HOST, "127.0.0.2:8080"), (ORIGIN, "http://127.0.0.2:8080")]);
+        assert_eq!(checks.check(&target(), &own), Ok(()));
     }
 }

@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use super::body::Body;
-use super::exchange::failure;
+use super::exchange::{self, BodyRoom, failure};
 use super::http_to_http::HttpToHttp;
 use super::http_to_stdio::HttpToStdio;
 use super::safety::{Checks, Safety};
@@ -55,8 +55,15 @@ pub enum ServeError {
     Address(SocketAddr, #[source] io::Error),
 }
 
-/// How many requests are handled at once.
+/// How many requests are handled at once. One whose body is still arriving does not count.
 const MAX_IN_FLIGHT: usize = 1024;
+/// How many connections there may be at once, if the system allows twice as many open files.
+const MAX_CONNECTIONS: usize = 4096;
+/// How many bytes the bodies of requests may take while they arrive.
+const MAX_ARRIVING_BYTES: usize = 64 << 20;
+/// The response on a connection that is one too many.
+const NO_CONNECTION: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 /// How long open requests may still take at shutdown.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
 /// How often idle sessions are ended.
@@ -81,7 +88,13 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
     let bound = listener.local_addr().map_err(refused)?;
     let checks = Checks::new(&safety, bound);
     let behind = backend.clone();
-    let service = Arc::new(Service { backend, checks, in_flight: Semaphore::new(MAX_IN_FLIGHT) });
+    let service = Arc::new(Service {
+        backend,
+        checks,
+        in_flight: Semaphore::new(MAX_IN_FLIGHT),
+        arriving: BodyRoom::new(MAX_ARRIVING_BYTES),
+    });
+    let connections = Arc::new(Semaphore::new(max_connections()));
     let graceful = GracefulShutdown::new();
     let mut end = pin!(end_signal());
     let mut expire = tokio::time::interval(EXPIRE_INTERVAL);
@@ -102,6 +115,11 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
+        let Ok(place) = Arc::clone(&connections).try_acquire_owned() else {
+            // A client that does not read it notices the closed connection.
+            let _ = connection.try_write(NO_CONNECTION);
+            continue;
+        };
         // A response is one write; waiting for more to send with it only delays it.
         let _ = connection.set_nodelay(true);
         let service = Arc::clone(&service);
@@ -118,6 +136,7 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
         tokio::spawn(async move {
             // A client that is gone needs no response.
             let _ = served.await;
+            drop(place);
         });
     }
     drop(listener);
@@ -128,8 +147,16 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
     Ok(())
 }
 
+/// Returns how many connections there may be: a request may need a file for its connection and one for that to the server.
+fn max_connections() -> usize {
+    let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    open_files
+        .and_then(|files| usize::try_from(files / 2).ok())
+        .map_or(MAX_CONNECTIONS, |half| half.clamp(16, MAX_CONNECTIONS))
+}
+
 /// Waits for SIGTERM or SIGINT.
-async fn end_signal() {
+pub(super) async fn end_signal() {
     let (Ok(mut term), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
@@ -146,11 +173,12 @@ struct Service {
     backend: Backend,
     checks: Checks,
     in_flight: Semaphore,
+    arriving: BodyRoom,
 }
 
 impl Service {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        if let Err(denied) = self.checks.check(request.headers()) {
+        if let Err(denied) = self.checks.check(request.uri(), request.headers()) {
             let mut response = failure(denied.status, -32000, denied.message);
             if denied.status == StatusCode::UNAUTHORIZED {
                 response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -167,6 +195,11 @@ impl Service {
                 "only GET, POST and DELETE are supported",
             );
         }
+        let (parts, body) = request.into_parts();
+        let body = match exchange::read(body, &self.arriving).await {
+            Ok(body) => body,
+            Err(refusal) => return *refusal,
+        };
         // An open stream costs little, so only the time until the response begins counts.
         let Ok(_permit) = self.in_flight.try_acquire() else {
             let mut response =
@@ -175,8 +208,8 @@ impl Service {
             return response;
         };
         match &self.backend {
-            Backend::Http(front) => Arc::clone(front).answer(request).await,
-            Backend::Stdio(front) => Arc::clone(front).answer(request).await,
+            Backend::Http(front) => Arc::clone(front).answer(parts, body).await,
+            Backend::Stdio(front) => Arc::clone(front).answer(parts, body).await,
         }
     }
 }

@@ -177,7 +177,17 @@ impl EventSplitter {
         Some(Event::read(raw))
     }
 
+    /// Ends the stream; returns the event that only lacks the empty line at its end, or a part of an event.
+    pub(super) fn last(&mut self) -> Option<Event> {
+        if self.buffer.is_empty() && self.large.is_none() {
+            return None;
+        }
+        self.push(b"\n\n");
+        self.next()
+    }
+
     /// Returns what came after the last event, unless it is large.
+    #[cfg(feature = "fuzzing")]
     pub(super) fn rest(self) -> Vec<u8> {
         self.buffer
     }

@@ -2,38 +2,49 @@
 //! its own id back.
 //!
 //! Clients choose their ids and progress tokens themselves, and many choose 1. So every request is given a number that no
-//! other request has, which is also its progress token, and what comes back with that number goes to whoever asked. This
-//! file only routes messages; the link of the request decides on them.
+//! other request has, which is also its progress token, and what comes back with that number goes to whoever asked
+//! (`route.rs`). The link of the request decides on the message.
+
+mod route;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tidegate_gate::raw::{self, ByteRange, Edits};
+use tidegate_gate::raw::{self, Edits};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 
-use super::exchange::pass_on;
-use crate::content::Content;
 use crate::guard;
-use crate::link::{Link, ServerMessage, dropped_line, dropped_response, dropped_text};
-use crate::message::{MessageHead, MessageKind, ParsedLine, message_after_text, parse_heads};
-use crate::spool::{Limits, Line, LineSplitter, Message, Received, Spooled, TooLarge};
+use crate::link::{Link, Overdue, ServerMessage};
+use crate::message::{MessageHead, MessageKind, ParsedLine};
+use crate::spool::{Limits, Line, LineSplitter, Message};
 
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// How many messages may wait for a client that does not read.
 const MAX_WAITING_MESSAGES: usize = 1024;
 /// How many of these places are for responses only: a slow client misses progress, but no response.
 const PLACES_FOR_RESPONSES: usize = 256;
+/// How many bytes may wait for a server that does not read.
+const MAX_WAITING_INPUT_BYTES: usize = 8 << 20;
 
 /// Writes a line to the log.
 pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a server is started.
+pub(super) struct ServerCommand {
+    /// tidegate itself, which starts the guard of the server.
+    pub(super) program: PathBuf,
+    pub(super) command: Vec<OsString>,
+    /// Environment variables of tidegate's own that the server must not see.
+    pub(super) hidden_variables: Vec<String>,
+}
 
 /// A message for the client that sent a request.
 #[derive(Debug)]
@@ -61,13 +72,25 @@ struct SentRequest {
     token: Option<Vec<u8>>,
     link: Arc<Link>,
     deliveries: DeliverySender,
+    /// Whether its response has arrived, though it may still be shaped.
+    answered: bool,
+}
+
+/// The open requests, by the number they were given.
+type SentRequests = Arc<Mutex<HashMap<u64, SentRequest>>>;
+
+/// A line for the server, with the numbers of the requests in it.
+struct InputLine {
+    bytes: Vec<u8>,
+    numbers: Vec<u64>,
 }
 
 /// A server on stdio.
 pub(super) struct StdioServer {
-    input: tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>,
-    /// The open requests, by the number they were given.
-    sent: Mutex<HashMap<u64, SentRequest>>,
+    /// A task writes what is sent here, so a server that does not read holds up no request.
+    input: mpsc::UnboundedSender<InputLine>,
+    waiting_bytes: AtomicUsize,
+    sent: SentRequests,
     next_number: AtomicU64,
     /// Where messages go that belong to no request, until the server ends.
     unrouted: Mutex<Option<mpsc::UnboundedSender<ServerMessage>>>,
@@ -82,16 +105,20 @@ pub(super) struct StdioServer {
 impl StdioServer {
     /// Starts a server. Messages that belong to no request go to `unrouted`.
     pub(super) fn start(
-        program: &Path,
-        command: &[OsString],
+        command: &ServerCommand,
         limits: Arc<Limits>,
+        timeout: Option<Duration>,
         unrouted: mpsc::UnboundedSender<ServerMessage>,
         log: Log,
     ) -> io::Result<Arc<Self>> {
-        let mut child = Command::new(program)
+        let mut start = Command::new(&command.program);
+        for name in &command.hidden_variables {
+            start.env_remove(name);
+        }
+        let mut child = start
             .arg(guard::SUBCOMMAND)
             .arg(std::process::id().to_string())
-            .args(command)
+            .args(&command.command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -101,27 +128,35 @@ impl StdioServer {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the server has no streams"));
         };
-        let server = Arc::new(Self { guard, ..Self::new(stdin, unrouted, log) });
+        let server = Self::new(stdin, guard, unrouted, log);
         tokio::spawn(Arc::clone(&server).run(child, stdout, limits));
+        if let Some(timeout) = timeout {
+            tokio::spawn(Self::watch_deadlines(Arc::downgrade(&server), timeout));
+        }
         Ok(server)
     }
 
     /// Returns a server that is written to through `input`.
     pub(super) fn new(
         input: impl AsyncWrite + Send + Unpin + 'static,
+        guard: Option<Pid>,
         unrouted: mpsc::UnboundedSender<ServerMessage>,
         log: Log,
-    ) -> Self {
-        Self {
-            input: tokio::sync::Mutex::new(Box::new(input)),
-            sent: Mutex::default(),
+    ) -> Arc<Self> {
+        let (lines, waiting) = mpsc::unbounded_channel();
+        let server = Arc::new(Self {
+            input: lines,
+            waiting_bytes: AtomicUsize::new(0),
+            sent: SentRequests::default(),
             next_number: AtomicU64::new(1),
             unrouted: Mutex::new(Some(unrouted)),
             log,
             gone: AtomicBool::new(false),
             exit: watch::Sender::new(None),
-            guard: None,
-        }
+            guard,
+        });
+        tokio::spawn(Self::write_input(Arc::downgrade(&server), input, waiting));
+        server
     }
 
     fn sent(&self) -> MutexGuard<'_, HashMap<u64, SentRequest>> {
@@ -134,7 +169,7 @@ impl StdioServer {
 
     /// Sends a message of a client. Responses to its requests go to `deliveries`; returns the numbers the requests were
     /// given.
-    pub(super) async fn send(
+    pub(super) fn send(
         &self,
         link: &Arc<Link>,
         line: Option<ParsedLine>,
@@ -157,9 +192,13 @@ impl StdioServer {
         // On stdio a message is one line; over HTTP a client may write it over several.
         line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
         line.push(b'\n');
-        if self.has_ended() || self.write(&line).await.is_err() {
-            self.gone.store(true, Ordering::SeqCst);
-            self.fail(&numbers);
+        // What came before this may have taken a while, and the server could not know of the request.
+        link.restart_clocks();
+        if self.has_ended() {
+            let reason = self.exit.borrow().clone();
+            self.fail(&numbers, reason.as_deref().unwrap_or("the server has ended"));
+        } else {
+            self.write(line, numbers.clone());
         }
         numbers
     }
@@ -183,6 +222,7 @@ impl StdioServer {
             token: token.map(|token| line[token].to_vec()),
             link: Arc::clone(link),
             deliveries: deliveries.clone(),
+            answered: false,
         };
         edits.replace(head.id.clone().unwrap_or_default(), number.to_string());
         self.sent().insert(number, request);
@@ -193,38 +233,109 @@ impl StdioServer {
         let id = head.params.as_ref().and_then(|params| raw::member(line, params, "requestId"));
         let Some(id) = id else { return };
         let sent = self.sent();
-        let number =
-            sent.iter().find(|(_, request)| request.id == line[id.clone()]).map(|(number, _)| *number);
+        let is_open = |request: &SentRequest| !request.answered && request.id == line[id.clone()];
+        let number = sent.iter().find(|(_, request)| is_open(request)).map(|(number, _)| *number);
         // 0 is never given to a request, so the server finds nothing to cancel.
         edits.replace(id, number.unwrap_or(0).to_string());
     }
 
     /// Tells the server that nobody waits for some responses any more.
-    pub(super) async fn abandon(&self, numbers: &[u64]) {
+    pub(super) fn abandon(&self, numbers: &[u64]) {
         for number in numbers {
-            let is_open = self.sent().remove(number).is_some();
-            if is_open {
-                let cancel = format!(
-                    r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"the client is gone"}}}}"#
-                );
-                let _ = self.write(&[cancel.as_bytes(), b"\n"].concat()).await;
+            let request = self.sent().remove(number);
+            if request.is_some_and(|request| !request.answered) {
+                self.cancel(*number, "the client is gone");
             }
         }
     }
 
-    /// Writes a line, after those that were begun before.
-    async fn write(&self, line: &[u8]) -> io::Result<()> {
-        let mut input = self.input.lock().await;
-        input.write_all(line).await?;
-        input.flush().await
+    fn cancel(&self, number: u64, reason: &str) {
+        let cancel = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"{reason}"}}}}"#
+        );
+        self.write([cancel.as_bytes(), b"\n"].concat(), Vec::new());
     }
 
-    /// Answers requests with an error, because the server is gone.
-    fn fail(&self, numbers: &[u64]) {
-        let reason = self.exit.borrow().clone().unwrap_or_else(|| "the server has ended".into());
+    /// Queues a line for the server. If the server does not read, the requests in the line are answered with an error.
+    fn write(&self, bytes: Vec<u8>, numbers: Vec<u64>) {
+        let length = bytes.len();
+        if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) > MAX_WAITING_INPUT_BYTES {
+            self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
+            return self.fail(&numbers, "the server does not read its input; nothing more was sent to it");
+        }
+        // The task that writes lives as long as the server.
+        let _ = self.input.send(InputLine { bytes, numbers });
+    }
+
+    /// Writes the lines that are queued, in order.
+    async fn write_input(
+        server: Weak<Self>,
+        mut input: impl AsyncWrite + Unpin,
+        mut lines: mpsc::UnboundedReceiver<InputLine>,
+    ) {
+        while let Some(line) = lines.recv().await {
+            let written = match input.write_all(&line.bytes).await {
+                Ok(()) => input.flush().await,
+                Err(error) => Err(error),
+            };
+            let Some(server) = server.upgrade() else { return };
+            server.waiting_bytes.fetch_sub(line.bytes.len(), Ordering::Relaxed);
+            if written.is_err() {
+                server.gone.store(true, Ordering::SeqCst);
+                server.fail(&line.numbers, "the server closed its input");
+            }
+        }
+    }
+
+    /// Answers the requests that the server leaves unanswered for too long, until the server is gone.
+    async fn watch_deadlines(server: Weak<Self>, timeout: Duration) {
+        let mut wake = timeout;
+        loop {
+            tokio::time::sleep(wake).await;
+            let Some(server) = server.upgrade() else { return };
+            let mut links: Vec<Arc<Link>> = Vec::new();
+            {
+                let mut sent = server.sent();
+                // The link has dropped the response, because the request was answered before.
+                sent.retain(|_, request| !request.answered || request.link.is_open());
+                links.extend(sent.values().map(|request| Arc::clone(&request.link)));
+            }
+            for link in &links {
+                link.overdue().into_iter().for_each(|overdue| server.give_up(link, overdue));
+            }
+            wake = links.iter().filter_map(|link| link.next_wake()).min().unwrap_or(timeout);
+        }
+    }
+
+    /// Answers a request in place of the server.
+    fn give_up(&self, link: &Arc<Link>, overdue: Overdue) {
+        let mut sent = self.sent();
+        let number = sent
+            .iter()
+            .find(|(_, request)| Arc::ptr_eq(&request.link, link) && request.id == overdue.id)
+            .map(|(number, _)| *number);
+        let Some((number, request)) = number.and_then(|number| Some((number, sent.remove(&number)?))) else {
+            return;
+        };
+        drop(sent);
+        if overdue.cancel.is_some() {
+            self.cancel(number, "timeout");
+        }
+        deliver(&request.deliveries, response(overdue.answer.into(), Some(overdue.code)));
+    }
+
+    /// Answers requests with an error, because the server will not.
+    fn fail(&self, numbers: &[u64], reason: &str) {
         for number in numbers {
-            let Some(request) = self.sent().remove(number) else { continue };
-            for answer in request.link.end(&reason) {
+            let request = {
+                let mut sent = self.sent();
+                match sent.get(number).is_some_and(|request| !request.answered) {
+                    true => sent.remove(number),
+                    false => None,
+                }
+            };
+            let Some(request) = request else { continue };
+            for answer in request.link.end(reason) {
                 deliver(&request.deliveries, response(answer.into(), None));
             }
         }
@@ -256,9 +367,10 @@ impl StdioServer {
             }
         };
         let code = ended.map_or(1, guard::exit_code);
-        self.exit.send_replace(Some(format!("the server ended with exit code {code}")));
+        let reason = format!("the server ended with exit code {code}");
+        self.exit.send_replace(Some(reason.clone()));
         let open: Vec<u64> = self.sent().keys().copied().collect();
-        self.fail(&open);
+        self.fail(&open, &reason);
     }
 
     async fn read_output(&self, mut stdout: impl AsyncRead + Unpin, limits: Arc<Limits>) {
@@ -271,143 +383,16 @@ impl StdioServer {
             self.route(Line::Buffered(received));
         }
     }
-
-    /// Sends a line of the server to whom it is for.
-    pub(super) fn route(&self, line: Line<'_>) {
-        match line {
-            Line::InPlace(line) => self.route_line(line),
-            Line::Buffered(Received::Message(Message::Memory(line))) => self.route_line(&line),
-            Line::Buffered(Received::Message(Message::Disk(spooled))) => self.route_spooled(&spooled),
-            Line::Buffered(Received::TooLarge(too_large)) => self.refuse(too_large),
-        }
-    }
-
-    fn refuse(&self, too_large: TooLarge) {
-        let request =
-            too_large.id.as_deref().and_then(number_of).and_then(|number| self.sent().remove(&number));
-        let Some(request) = request else {
-            return (self.log)(&format!("dropped a message of the server: it {}", too_large.reason));
-        };
-        let refused = request.link.refuse(&TooLarge { id: Some(request.id), ..too_large });
-        if let Some(message) = refused.forward {
-            deliver(&request.deliveries, response(message, refused.error_code));
-        }
-    }
-
-    fn route_line(&self, line: &[u8]) {
-        let content = Content::Memory(line);
-        let Some(heads) = parse_heads(line) else {
-            let start = message_after_text(line);
-            let text = 0..start.unwrap_or(line.len());
-            self.log_dropped(content, &text);
-            return start.map_or((), |start| self.route_line(&line[start..]));
-        };
-        for head in &heads {
-            self.route_message(head, content, |change| ParsedLine::extract(line, head, change).into());
-        }
-    }
-
-    fn route_spooled(&self, spooled: &Spooled) {
-        if spooled.heads.is_empty() {
-            let message = spooled.message_after_text();
-            let text = 0..message.as_ref().map_or(spooled.len(), |head| head.whole.start);
-            self.log_dropped(Content::Disk(spooled), &text);
-            let Some(head) = message else { return };
-            return self.route_spooled(&spooled.with_head(head));
-        }
-        let content = Content::Disk(spooled);
-        for (index, head) in spooled.heads.iter().enumerate() {
-            self.route_message(head, content, |change| {
-                Message::Disk(Box::new(spooled.extract(index, change))).into()
-            });
-        }
-    }
-
-    fn log_dropped(&self, content: Content<'_>, text: &ByteRange) {
-        if let Some(reason) = dropped_text(content, text) {
-            (self.log)(&reason);
-        }
-    }
-
-    /// Sends one message to whom it is for; `extract` returns it alone, with a change.
-    fn route_message(
-        &self,
-        head: &MessageHead,
-        content: Content<'_>,
-        extract: impl FnOnce(Option<Change>) -> ServerMessage,
-    ) {
-        match head.kind() {
-            MessageKind::Response => {
-                let number = number_of(head.id_bytes());
-                let request = number.and_then(|number| self.sent().remove(&number));
-                if let (Some(request), Some(id)) = (request, head.id.clone()) {
-                    let message = extract(Some((id, request.id)));
-                    return pass_on(request.link, message, &self.log, move |message, error_code| {
-                        deliver(&request.deliveries, response(message, error_code));
-                    });
-                }
-                // A number that was given to a request was answered already, and means nothing to a client.
-                if number.is_some_and(|number| number < self.next_number.load(Ordering::Relaxed)) {
-                    return (self.log)(&dropped_response(head.id_bytes()));
-                }
-            }
-            MessageKind::Notification => {
-                if let Some((change, link, deliveries)) = self.recipient(head, content) {
-                    let message = extract(Some(change));
-                    return pass_on(link, message, &self.log, move |message, error_code| {
-                        deliver(&deliveries, Delivery { message, is_response: false, error_code });
-                    });
-                }
-            }
-            // It cannot be sent over HTTP, where a message has to be JSON.
-            MessageKind::Unreadable => {
-                return (self.log)(&dropped_line(content, &head.whole, "no message"));
-            }
-            MessageKind::Request | MessageKind::Other => {}
-        }
-        if let Some(unrouted) = &*self.unrouted() {
-            // Nobody listens once the session is gone.
-            let _ = unrouted.send(extract(None));
-        }
-    }
-
-    /// Returns whom a notification is for, by its progress token or subscription, with the change that gives it back the
-    /// token or id that the client knows.
-    fn recipient(
-        &self,
-        head: &MessageHead,
-        content: Content<'_>,
-    ) -> Option<(Change, Arc<Link>, DeliverySender)> {
-        let params = head.params.as_ref()?;
-        let meta = |key| content.member(&content.member(params, "_meta")?.range, key);
-        let token = content.member(params, "progressToken").or_else(|| meta("progressToken"));
-        let (found, is_subscription) = match token {
-            Some(token) => (token, false),
-            None => (meta(SUBSCRIPTION)?, true),
-        };
-        let sent = self.sent();
-        let request = sent.get(&number_of(found.start())?)?;
-        let known = if is_subscription { request.id.clone() } else { request.token.clone()? };
-        Some(((found.range, known), Arc::clone(&request.link), request.deliveries.clone()))
-    }
 }
 
-/// A range of a message and what it becomes.
-type Change = (ByteRange, Vec<u8>);
-
-fn response(message: Message, error_code: Option<i64>) -> Delivery {
+/// Returns the delivery of a response.
+pub(super) fn response(message: Message, error_code: Option<i64>) -> Delivery {
     Delivery { message, is_response: true, error_code }
 }
 
 /// Delivers a message to a client, which may be gone or slow.
-fn deliver(deliveries: &DeliverySender, delivery: Delivery) {
+pub(super) fn deliver(deliveries: &DeliverySender, delivery: Delivery) {
     if delivery.is_response || deliveries.capacity() > PLACES_FOR_RESPONSES {
         let _ = deliveries.try_send(delivery);
     }
-}
-
-/// Returns the number that an id or token is; some servers write it as a string or with a fraction.
-fn number_of(id: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(id).ok()?.trim_matches('"');
-    text.strip_suffix(".0").unwrap_or(text).parse().ok()
 }

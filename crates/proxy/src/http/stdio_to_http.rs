@@ -4,40 +4,47 @@
 //! are waited for. If the server has dropped the session, tidegate initializes a new one and sends the message again, which
 //! the server has refused without looking at it.
 
+mod events;
+
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Response, StatusCode};
+use tidegate_core::view::visible_text;
 use tidegate_gate::{causes, raw};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::body_kind::{BodyKind, body_kind, no_answer};
 use super::exchange::{self, from_server};
 use super::headers::HeaderArguments;
 use super::modern::{self, SESSION_HEADER, VERSION_HEADER};
 use super::remote::Remote;
-use super::sse::EventSplitter;
+use super::serve::end_signal;
 use super::stdio_server::Log;
-use crate::link::{Link, ServerMessage, ServerOutcome};
+use crate::link::{Failure, Link, Overdue, ServerMessage, ServerOutcome};
 use crate::message::{MessageKind, ParsedLine};
 use crate::spool::{Message, Received};
 
-/// How often a stream that broke before its response is resumed.
-const MAX_RESUMES: u32 = 5;
-/// How long to wait before a stream is resumed, unless the server says.
-const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 /// How long open requests may still take once the client has closed its side.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
 /// How long the server may take to end the session.
 const MAX_GOODBYE_TIME: Duration = Duration::from_secs(2);
 /// How many messages may wait for a client that does not read; then the server waits too.
 const MAX_WAITING_MESSAGES: usize = 64;
+/// How long the messages after a notification or `initialize` wait until the server has accepted it.
+const MAX_ORDER_WAIT: Duration = Duration::from_secs(10);
+/// How long the server may take to accept a cancellation.
+const MAX_CANCEL_TIME: Duration = Duration::from_secs(10);
+/// How many characters of an error of the server are repeated.
+const MAX_SAID_CHARS: usize = 300;
 
 /// The session with the server and the requests on their way.
 #[derive(Default)]
@@ -47,12 +54,14 @@ struct RemoteSession {
     /// The client's `initialize`, to send again.
     initialize: Option<Bytes>,
     header_arguments: HeaderArguments,
-    /// Requests on their way, by id, with the task that can be aborted.
-    open: HashMap<Vec<u8>, Option<AbortHandle>>,
+    /// Requests on their way, by id, with their exchange and the task that can be aborted.
+    open: HashMap<Vec<u8>, (Arc<Link>, Option<AbortHandle>)>,
+    /// How many local requests are being answered.
+    local: usize,
 }
 
 pub(super) struct StdioToHttp {
-    remote: Remote,
+    remote: Arc<Remote>,
     link: Link,
     out: mpsc::Sender<Message>,
     session: Mutex<RemoteSession>,
@@ -72,6 +81,19 @@ struct Outgoing {
     cancels: Option<Vec<u8>>,
 }
 
+impl Outgoing {
+    /// Waits until requests are overdue and takes them; without requests, until the server has taken too long.
+    async fn wait_for_overdue(&self) -> Vec<Overdue> {
+        match self.exchange.timeout() {
+            Some(timeout) if self.requests.is_empty() => {
+                tokio::time::sleep(timeout).await;
+                Vec::new()
+            }
+            _ => self.exchange.wait_for_overdue().await,
+        }
+    }
+}
+
 /// Forwards between a client on stdin and stdout and a server over HTTP until the client closes its side.
 pub async fn stdio_to_http(link: Link, remote: Remote, log: impl Fn(&str) + Send + Sync + 'static) {
     let (out, lines) = mpsc::channel(MAX_WAITING_MESSAGES);
@@ -79,13 +101,22 @@ pub async fn stdio_to_http(link: Link, remote: Remote, log: impl Fn(&str) + Send
     let proxy = Arc::new(StdioToHttp::new(link, remote, out, Arc::new(log)));
     let mut input = read_lines();
     let mut tasks = JoinSet::new();
-    while let Some(line) = input.recv().await {
+    let mut end = pin!(end_signal());
+    loop {
+        let line = tokio::select! {
+            line = input.recv() => line,
+            () = &mut end => None,
+        };
+        let Some(line) = line else { break };
         Arc::clone(&proxy).take(line, &mut tasks).await;
         while tasks.try_join_next().is_some() {}
     }
     let until = Instant::now() + MAX_DRAIN_TIME;
-    while !proxy.session().open.is_empty() && Instant::now() < until {
+    while proxy.is_busy() && Instant::now() < until {
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for answer in proxy.fail_open(&Failure::Ended("tidegate was told to end".into())) {
+        let _ = proxy.out.try_send(answer.into());
     }
     proxy.end_session().await;
     tasks.shutdown().await;
@@ -130,7 +161,7 @@ fn write_all(mut messages: mpsc::Receiver<Message>) {
 
 impl StdioToHttp {
     pub(super) fn new(link: Link, remote: Remote, out: mpsc::Sender<Message>, log: Log) -> Self {
-        Self { remote, link, out, session: Mutex::default(), log }
+        Self { remote: Arc::new(remote), link, out, session: Mutex::default(), log }
     }
 
     fn session(&self) -> MutexGuard<'_, RemoteSession> {
@@ -143,8 +174,10 @@ impl StdioToHttp {
         let (forward, local) = exchange.parsed_from_client(ParsedLine::parse(line));
         for request in local {
             let (this, exchange) = (Arc::clone(&self), Arc::clone(&exchange));
+            self.session().local += 1;
             tasks.spawn_blocking(move || {
                 let _ = this.out.blocking_send(exchange.answer_locally(&request).into());
+                this.session().local -= 1;
             });
         }
         let Some(message) = forward else { return };
@@ -152,24 +185,41 @@ impl StdioToHttp {
         if outgoing.is_modern && outgoing.method == "notifications/cancelled" {
             return self.cancel(outgoing.cancels.as_deref());
         }
-        if outgoing.requests.is_empty() || outgoing.method == "initialize" {
-            let initialized = outgoing.method == "notifications/initialized";
-            Arc::clone(&self).post(outgoing).await;
-            if initialized {
-                tasks.spawn(Arc::clone(&self).listen());
-            }
-            return;
-        }
-        let ids = outgoing.requests.clone();
-        self.session().open.extend(ids.iter().map(|id| (id.clone(), None)));
-        let task = tasks.spawn(Arc::clone(&self).post(outgoing));
-        let mut session = self.session();
+        let begins_listening = outgoing.method == "notifications/initialized";
+        let keeps_order = outgoing.requests.is_empty() || outgoing.method == "initialize";
+        let (ids, exchange) = (outgoing.requests.clone(), Arc::clone(&outgoing.exchange));
+        self.session().open.extend(ids.iter().map(|id| (id.clone(), (Arc::clone(&exchange), None))));
+        let (done, is_done) = oneshot::channel::<()>();
+        let post = Arc::clone(&self).post(outgoing);
+        let task = tasks.spawn(async move {
+            post.await;
+            drop(done);
+        });
         for id in &ids {
             // It may be answered already.
-            if let Some(open) = session.open.get_mut(id) {
+            if let Some((_, open)) = self.session().open.get_mut(id) {
                 *open = Some(task.clone());
             }
         }
+        if keeps_order {
+            // Of a server that accepts nothing, not even the next messages have to wait.
+            let _ = tokio::time::timeout(MAX_ORDER_WAIT, is_done).await;
+        }
+        if begins_listening {
+            tasks.spawn(Arc::clone(&self).listen());
+        }
+    }
+
+    /// Returns whether something is still being answered.
+    fn is_busy(&self) -> bool {
+        let session = self.session();
+        !session.open.is_empty() || session.local > 0
+    }
+
+    /// Returns an error response for each request that is still open.
+    fn fail_open(&self, failure: &Failure) -> Vec<Vec<u8>> {
+        let open = std::mem::take(&mut self.session().open);
+        open.into_values().flat_map(|(exchange, _)| exchange.fail(failure)).collect()
     }
 
     fn outgoing(&self, message: ParsedLine, exchange: Arc<Link>) -> Outgoing {
@@ -207,20 +257,33 @@ impl StdioToHttp {
     /// Cancels a request of a revision without sessions, by closing its connection.
     fn cancel(&self, id: Option<&[u8]>) {
         let task = id.and_then(|id| self.session().open.remove(id));
-        if let Some(Some(task)) = task {
+        if let Some((_, Some(task))) = task {
             task.abort();
         }
     }
 
+    /// Sends a message, and answers each request in it that the server does not answer in time, or not at all.
     async fn post(self: Arc<Self>, outgoing: Outgoing) {
-        let outcome = self.try_post(&outgoing).await;
-        if let Err(reason) = outcome {
-            if outgoing.requests.is_empty() {
-                (self.log)(&format!("{} could not be sent: {reason}", outgoing.method));
+        let mut sending = pin!(self.try_post(&outgoing));
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut sending => break outcome,
+                overdue = outgoing.wait_for_overdue() => {
+                    self.give_up(overdue, &outgoing).await;
+                    if !outgoing.exchange.is_open() {
+                        // Dropping the exchange closes its connection.
+                        break Err(Failure::Ended("the server was silent for too long".into()));
+                    }
+                }
             }
-            for answer in outgoing.exchange.end(&reason) {
-                let _ = self.out.send(answer.into()).await;
-            }
+        };
+        let ended = Failure::Ended("the server's response ended".into());
+        let failure = outcome.as_ref().err();
+        if let Some(failure) = failure.filter(|_| outgoing.requests.is_empty()) {
+            (self.log)(&format!("{} was not accepted: {}", outgoing.method, failure.reason()));
+        }
+        for answer in outgoing.exchange.fail(failure.unwrap_or(&ended)) {
+            let _ = self.out.send(answer.into()).await;
         }
         let mut session = self.session();
         for id in &outgoing.requests {
@@ -228,19 +291,31 @@ impl StdioToHttp {
         }
     }
 
-    async fn try_post(&self, outgoing: &Outgoing) -> Result<(), String> {
+    /// Answers requests in place of the server, and tells the server of a session that nobody waits for them.
+    async fn give_up(&self, overdue: Vec<Overdue>, outgoing: &Outgoing) {
+        for late in overdue {
+            let _ = self.out.send(late.answer.into()).await;
+            let Some(cancel) = late.cancel.filter(|_| !outgoing.is_modern) else { continue };
+            let (remote, headers) = (Arc::clone(&self.remote), outgoing.headers.clone());
+            tokio::spawn(async move {
+                let sent = remote.send(Method::POST, headers, cancel.into());
+                let _ = tokio::time::timeout(MAX_CANCEL_TIME, sent).await;
+            });
+        }
+    }
+
+    async fn try_post(&self, outgoing: &Outgoing) -> Result<(), Failure> {
         let mut headers = outgoing.headers.clone();
         let mut initialized = false;
         loop {
             let sent = self.remote.send(Method::POST, headers.clone(), outgoing.body.clone()).await;
-            let response =
-                sent.map_err(|error| format!("the server could not be reached ({})", causes(&error)))?;
+            let response = sent.map_err(|error| error.failure())?;
             let session_is_gone =
                 response.status() == StatusCode::NOT_FOUND && headers.contains_key(SESSION_HEADER);
             if session_is_gone && !initialized {
                 // The server has refused the message without looking at it, so it may be sent again.
                 initialized = true;
-                self.initialize_again().await?;
+                self.initialize_again().await.map_err(Failure::Refused)?;
                 put(&mut headers, SESSION_HEADER, self.session().id.as_ref());
                 continue;
             }
@@ -248,42 +323,44 @@ impl StdioToHttp {
         }
     }
 
-    async fn take_response(&self, response: Response<Incoming>, outgoing: &Outgoing) -> Result<(), String> {
+    async fn take_response(&self, response: Response<Incoming>, outgoing: &Outgoing) -> Result<(), Failure> {
         let (parts, body) = response.into_parts();
         if outgoing.method == "initialize" && parts.status.is_success() {
             self.session().id = parts.headers.get(SESSION_HEADER).cloned();
         }
-        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if kind.starts_with("text/event-stream") {
+        let kind = body_kind(&self.remote, parts.status, &parts.headers)?;
+        if kind == BodyKind::Events {
             return self.take_events(body, outgoing).await;
         }
-        let broke = |_| "the response of the server broke off; a tool may have run".to_owned();
-        let received = exchange::read_response(body, self.link.limits()).await.map_err(broke)?;
-        if parts.status == StatusCode::ACCEPTED || (parts.status.is_success() && outgoing.requests.is_empty())
-        {
+        let broke_off = |_| Failure::Ended("the server's response broke off".to_owned());
+        let received = exchange::read_response(body, self.link.limits()).await.map_err(broke_off)?;
+        if parts.status.is_success() && outgoing.requests.is_empty() {
             return Ok(());
         }
-        if parts.status.is_redirection() {
-            // The new address is not shown: it may hold a secret, as the configured one may.
-            return Err(format!(
-                "the server at {} redirects to another address (status {}); find it with curl -I and use that one",
-                self.remote.host(),
-                parts.status.as_u16()
-            ));
-        }
+        // Whatever the content type and the status say: a response to the request is one.
         let message = match received {
             Received::Message(Message::Memory(body)) => ParsedLine::parse(body),
             large => {
                 self.take_received(outgoing, large).await;
-                return Ok(());
+                return Err(no_answer(&parts));
             }
         };
         if is_answer(&message) && !outgoing.requests.is_empty() {
             self.forward(outgoing, message.into()).await;
-            return Ok(());
+            return Err(no_answer(&parts));
         }
-        let said = error_message(&message).map_or_else(String::new, |said| format!(": {said}"));
-        Err(format!("the server answered {}{said}", parts.status))
+        if parts.status.is_success() {
+            return Err(no_answer(&parts));
+        }
+        let said = error_message(&message).map_or_else(String::new, |said| {
+            format!(": {}", visible_text(&said.chars().take(MAX_SAID_CHARS).collect::<String>()))
+        });
+        let answered = format!("with status {}{said}", parts.status);
+        Err(match parts.status.is_client_error() {
+            // The server has not looked at the call, or refused it.
+            true => Failure::Refused(format!("the server answered {answered}")),
+            false => Failure::Answered(answered),
+        })
     }
 
     async fn take_received(&self, outgoing: &Outgoing, received: Received) {
@@ -323,91 +400,6 @@ impl StdioToHttp {
         {
             let version = raw::text(bytes, &version).and_then(|version| HeaderValue::from_str(&version).ok());
             self.session().version = version;
-        }
-    }
-
-    /// Forwards events until all requests are answered. A stream that breaks is resumed if the server supports that.
-    async fn take_events(&self, mut body: Incoming, outgoing: &Outgoing) -> Result<(), String> {
-        let (mut last, mut retry) = (None, DEFAULT_RETRY);
-        for _ in 0..MAX_RESUMES {
-            self.forward_events(&mut body, outgoing, &mut last, &mut retry).await;
-            if !outgoing.exchange.is_open() {
-                return Ok(());
-            }
-            let Some(event) = last.clone().filter(|_| !outgoing.is_modern) else { break };
-            tokio::time::sleep(retry).await;
-            match self.resume(&event).await {
-                Some(resumed) => body = resumed,
-                None => break,
-            }
-        }
-        match outgoing.requests.is_empty() {
-            true => Ok(()),
-            false => Err("the stream of the server broke off; a tool may have run".into()),
-        }
-    }
-
-    async fn forward_events(
-        &self,
-        body: &mut Incoming,
-        outgoing: &Outgoing,
-        last: &mut Option<String>,
-        retry: &mut Duration,
-    ) {
-        let mut events = EventSplitter::new(self.link.limits());
-        while let Some(Ok(frame)) = body.frame().await {
-            let Ok(data) = frame.into_data() else { continue };
-            events.push(&data);
-            while let Some(event) = events.next() {
-                *last = event.id.or_else(|| last.take());
-                *retry = event.retry.map_or(*retry, Duration::from_millis);
-                if let Some(data) = event.data {
-                    self.take_received(outgoing, data).await;
-                }
-            }
-        }
-    }
-
-    async fn resume(&self, event: &str) -> Option<Incoming> {
-        let mut headers = self.listening_headers();
-        headers.insert(HeaderName::from_static("last-event-id"), HeaderValue::from_str(event).ok()?);
-        let response = self.remote.send(Method::GET, headers, Bytes::new()).await.ok()?;
-        response.status().is_success().then(|| response.into_body())
-    }
-
-    fn listening_headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let session = self.session();
-        put(&mut headers, SESSION_HEADER, session.id.as_ref());
-        put(&mut headers, VERSION_HEADER, session.version.as_ref());
-        headers
-    }
-
-    /// Listens for messages that belong to no request, as long as the server offers a stream for them.
-    async fn listen(self: Arc<Self>) {
-        let exchange = Arc::new(self.link.exchange());
-        let outgoing = Outgoing {
-            body: Bytes::new(),
-            headers: HeaderMap::new(),
-            exchange,
-            is_modern: false,
-            requests: Vec::new(),
-            method: String::new(),
-            cancels: None,
-        };
-        let (mut last, mut retry): (Option<String>, _) = (None, DEFAULT_RETRY);
-        loop {
-            let mut headers = self.listening_headers();
-            if let Some(event) = last.as_deref().and_then(|event| HeaderValue::from_str(event).ok()) {
-                headers.insert(HeaderName::from_static("last-event-id"), event);
-            }
-            let Ok(response) = self.remote.send(Method::GET, headers, Bytes::new()).await else { return };
-            if !response.status().is_success() {
-                return;
-            }
-            self.forward_events(&mut response.into_body(), &outgoing, &mut last, &mut retry).await;
-            tokio::time::sleep(retry).await;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Messages of the client: which are forwarded, which tidegate answers itself, and which responses to wait for.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,11 +12,15 @@ use tidegate_gate::{Gate, ToolCall};
 use super::local::LocalKind;
 use super::{Conversation, Link, LocalRequest, Mode, append_line};
 use crate::content::Content;
-use crate::message::{Heads, MessageHead, MessageKind, ParsedLine, parse_heads};
+use crate::message::{Heads, MessageHead, MessageKind, ParsedLine, parse_heads, same_id};
 use crate::pending::{PendingRequest, RequestKind};
 
 /// How many ids of local requests are remembered.
 const MAX_LOCAL_IDS: usize = 256;
+/// How many ids of messages that could not be read are remembered.
+const MAX_UNREADABLE_IDS: usize = 64;
+/// How many ids are looked for in one message that cannot be read.
+const MAX_IDS_PER_UNREADABLE: usize = 8;
 /// Methods whose response may take any time, whatever the timeout.
 const METHODS_WITHOUT_TIMEOUT: [&str; 2] = ["subscriptions/listen", "tasks/result"];
 
@@ -76,11 +81,13 @@ impl Link {
         let mut conversation = self.conversation();
         let (mut edits, mut kept, mut local) = (Edits::new(), SmallVec::new(), Vec::new());
         let Some(heads) = heads else {
-            conversation.unreadable |= !line.trim_ascii().is_empty();
+            conversation.unreadable.note(line);
             return (edits, Some(kept), local);
         };
         for (index, head) in heads.iter().enumerate() {
-            conversation.unreadable |= head.kind() == MessageKind::Unreadable;
+            if head.kind() == MessageKind::Unreadable {
+                conversation.unreadable.note(&line[head.whole.clone()]);
+            }
             match self.client_message(&mut conversation, line, head, &mut edits) {
                 ClientDecision::Local(request) => local.push(*request),
                 ClientDecision::Drop => {}
@@ -113,6 +120,10 @@ impl Link {
             {
                 return ClientDecision::Drop;
             }
+            MessageKind::Response => {
+                conversation.questions.settle(head.id_bytes());
+                return ClientDecision::Forward;
+            }
             _ => return ClientDecision::Forward,
         }
         let id = head.id_bytes().to_vec();
@@ -136,7 +147,9 @@ impl Link {
         let kind = conversation.request_kind(method, &params);
         let timeout = self.timeout.filter(|_| !METHODS_WITHOUT_TIMEOUT.contains(&method));
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        self.pending().add(PendingRequest { id, kind, deadline, cancelled: false, shaping: false });
+        let progress_token = deadline.and_then(|_| params.progress_token());
+        let request = PendingRequest { id, kind, deadline, progress_token, cancelled: false, shaping: false };
+        self.pending().add(request);
         ClientDecision::Forward
     }
 
@@ -213,6 +226,46 @@ impl<'l> Params<'l> {
         let bytes = self.get(key)?;
         raw::text(bytes, &(0..bytes.len()))
     }
+
+    fn progress_token(&self) -> Option<Vec<u8>> {
+        let token = raw::at(self.line, &self.whole, &["_meta", "progressToken"])?;
+        Some(self.line[token].to_vec())
+    }
+}
+
+/// The ids in messages of the client that could not be read.
+///
+/// A server may read what tidegate cannot, and its response must reach the client. So one response to each of these ids is
+/// forwarded; any other response to no open request is dropped as usual.
+#[derive(Debug, Default)]
+pub(super) struct UnreadableIds {
+    ids: VecDeque<Vec<u8>>,
+}
+
+impl UnreadableIds {
+    fn note(&mut self, message: &[u8]) {
+        let starts = memchr::memmem::find_iter(message, b"\"id\"").take(MAX_IDS_PER_UNREADABLE);
+        let found: Vec<Vec<u8>> = starts.filter_map(|start| id_after(&message[start + 4..])).collect();
+        self.ids.extend(found);
+        let excess = self.ids.len().saturating_sub(MAX_UNREADABLE_IDS);
+        self.ids.drain(..excess);
+    }
+
+    /// Takes an id; returns whether it was there.
+    pub(super) fn take(&mut self, id: &[u8]) -> bool {
+        let position = self.ids.iter().position(|noted| noted == id || same_id(noted, id));
+        position.and_then(|position| self.ids.remove(position)).is_some()
+    }
+}
+
+/// Returns the string or number after a colon.
+fn id_after(text: &[u8]) -> Option<Vec<u8>> {
+    let value = text.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+    let length = match value.strip_prefix(b"\"") {
+        Some(inside) => memchr::memchr(b'"', inside)? + 2,
+        None => value.iter().take_while(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte)).count(),
+    };
+    (length > 0).then(|| value[..length].to_vec())
 }
 
 impl Conversation {

@@ -1,15 +1,14 @@
 //! The one decision about each message of the server: forwarded, edited, shaped, or dropped.
 //!
 //! It reads the message through its head and [`Content`], so it is the same for a line in memory, for a message that was
-//! spooled to disk, and for every transport. Lists and capabilities are edited in memory only; above the spool threshold
-//! they are forwarded unchanged.
+//! spooled to disk, and for every transport.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
 use tidegate_gate::raw::{ByteRange, Edits};
-use tidegate_gate::{Caller, LIST, MORE_OF_LIST, ToolCall};
+use tidegate_gate::{Caller, LIST, MORE_OF_LIST, RpcError, ToolCall, error_response};
 
 use super::client::remove_messages;
 use super::{Link, Mode};
@@ -20,6 +19,9 @@ use crate::task::{result_of_task, task_id};
 
 /// The code of the error for a method that the server does not have.
 const METHOD_NOT_FOUND: i64 = -32601;
+/// The longest list or announcement of capabilities that is read into memory to be edited; a longer one is forwarded as it
+/// is.
+const MAX_EDITED_LIST_BYTES: usize = 32 << 20;
 /// How many bytes of a dropped message are shown in the log.
 const MAX_SHOWN_BYTES: usize = 200;
 /// How many bytes of an unknown id are shown in the log.
@@ -104,7 +106,7 @@ impl Link {
         decisions: &mut Decisions,
     ) -> Decision {
         match head.kind() {
-            MessageKind::Response => self.decide_response(head, content, is_alone, decisions),
+            _ if head.is_answer() => self.decide_response(head, content, is_alone, decisions),
             MessageKind::Notification if head.method() == "notifications/tasks" => {
                 if let Some(params) = &head.params {
                     let (caller, called) = {
@@ -116,7 +118,14 @@ impl Link {
                 }
                 Decision::Forward
             }
-            MessageKind::Request | MessageKind::Notification => Decision::Forward,
+            MessageKind::Request => {
+                self.note_question(head);
+                Decision::Forward
+            }
+            MessageKind::Notification => {
+                self.note_notification(head.method(), content, head.params.as_ref());
+                Decision::Forward
+            }
             _ if self.mode == Mode::Observe => Decision::Forward,
             _ => Decision::DropNoMessage,
         }
@@ -130,18 +139,20 @@ impl Link {
         decisions: &mut Decisions,
     ) -> Decision {
         let id = head.id_bytes();
-        let (caller, unreadable) = {
+        let caller = {
             let mut conversation = self.conversation();
             conversation.answered = true;
-            (Arc::clone(&conversation.caller), conversation.unreadable)
+            Arc::clone(&conversation.caller)
         };
         let Some(request) = self.pending().take(id) else {
-            // It may answer something that the link could not read, such as a line that was not JSON.
-            if id == b"null" || unreadable || self.mode == Mode::Observe {
-                return Decision::Forward;
-            }
-            return Decision::Drop(dropped_response(id));
+            let is_wanted = self.mode == Mode::Observe
+                || (head.kind() == MessageKind::Response
+                    && (id == b"null" || self.conversation().unreadable.take(id)));
+            return if is_wanted { Decision::Forward } else { Decision::Drop(dropped_response(id)) };
         };
+        if let Some(wrong) = head.wrong_outcome().filter(|_| self.mode == Mode::Shape) {
+            return self.replace_wrong_answer(&request, wrong, head, decisions);
+        }
         let edits = &mut decisions.edits;
         let is_rewritten = request.id_is_rewritten(id) && self.mode == Mode::Shape;
         if let Some(range) = head.id.as_ref().filter(|_| is_rewritten) {
@@ -166,6 +177,24 @@ impl Link {
                 }
             }
         }
+        Decision::Forward
+    }
+
+    /// Replaces an answer that no client could use by an error, so that its request is still answered.
+    fn replace_wrong_answer(
+        &self,
+        request: &PendingRequest,
+        wrong: &str,
+        head: &MessageHead,
+        decisions: &mut Decisions,
+    ) -> Decision {
+        let what = request.kind.describe();
+        let error = RpcError::upstream(format!(
+            "the server's answer to {what} {wrong}{}",
+            request.kind.may_have_run()
+        ));
+        decisions.error_code = Some(error.code);
+        decisions.edits.replace(head.whole.clone(), error_response(&request.id, &error));
         Decision::Forward
     }
 
@@ -197,7 +226,7 @@ impl Link {
         let (id, range, called) = (request.id.clone(), range.clone(), called.clone());
         let target = ShapeTarget { id, range, is_error: head.result.is_none(), called, caller };
         if is_alone {
-            self.pending().keep_while_shaping(request);
+            self.pending().keep_while_shaping(request, self.timeout);
             return Decision::Shape(Box::new(target));
         }
         self.shape(&target, content, edits);
@@ -253,7 +282,11 @@ impl Link {
         if let RequestKind::TaskState(called) = kind {
             return self.shape_task(&caller, called, content, range, edits);
         }
-        let Some(result) = content.slice(range).filter(|_| self.mode == Mode::Shape) else { return };
+        if self.mode == Mode::Observe {
+            return;
+        }
+        let Some(result) = content.whole(range, MAX_EDITED_LIST_BYTES) else { return };
+        let result = &*result;
         let replacement = match kind {
             RequestKind::Capabilities => self.gate.announce(result).and_then(|(found, announced)| {
                 self.conversation().capabilities = Some(found);

@@ -4,6 +4,7 @@
 //! from the server need not wait for the disk; its request stays open until the job is finished.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tidegate_gate::raw::Edits;
 use tidegate_gate::{RpcError, error_response};
@@ -160,11 +161,21 @@ impl Link {
     /// Stores and shapes a response. Forwards nothing if its request was answered meanwhile.
     pub fn finish(&self, job: ShapeJob) -> ServerOutcome {
         let ShapeJob { message, target, mut edits, error_code } = job;
-        self.shape(&target, message.content(), &mut edits);
+        // Whatever fails here, the request still has to be answered.
+        let shaped = catch_unwind(AssertUnwindSafe(|| self.shape(&target, message.content(), &mut edits)));
         let mut outcome = ServerOutcome { error_code, ..ServerOutcome::default() };
         if !self.pending().finish_shaping(&target.id) {
             let tool = &target.called.tool;
             outcome.dropped.push(format!("dropped the response to the call of {tool}: it came too late"));
+            return outcome;
+        }
+        if shaped.is_err() {
+            let tool = &target.called.tool;
+            let error = RpcError::internal(format!(
+                "{tool} did run, but tidegate failed on its result, which was not kept. Call {tool} again only if it is safe to repeat"
+            ));
+            outcome.error_code = Some(error.code);
+            outcome.forward = Some(line_of(error_response(&target.id, &error)).into());
             return outcome;
         }
         outcome.forward = Some(match message {

@@ -50,11 +50,19 @@ impl ServerInput {
         self.queue.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes lines, or queues them behind others.
-    pub(super) fn send(&self, line: &[u8]) -> io::Result<()> {
+    /// Writes lines, or queues them behind others. If too much is queued, it waits for room, at most for `patience`.
+    pub(super) fn send(&self, line: &[u8], patience: Option<Duration>) -> io::Result<()> {
         let mut queue = self.lock();
-        while queue.bytes > MAX_WAITING_BYTES && queue.pipe.is_some() {
-            queue = self.queue.1.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        let is_full = |queue: &mut InputQueue| queue.bytes > MAX_WAITING_BYTES && queue.pipe.is_some();
+        queue = match patience {
+            None => self.queue.1.wait_while(queue, is_full).unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                let waited = self.queue.1.wait_timeout_while(queue, patience, is_full);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        if is_full(&mut queue) {
+            return Err(io::ErrorKind::TimedOut.into());
         }
         if queue.closing || queue.pipe.is_none() {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -66,6 +74,11 @@ impl ServerInput {
             self.queue.1.notify_all();
         }
         Ok(())
+    }
+
+    /// Writes a line that the server can do without, unless too much waits already.
+    pub(super) fn send_if_room(&self, line: &[u8]) {
+        let _ = self.send(line, Some(Duration::ZERO));
     }
 
     /// Ends the input after the bytes that wait.

@@ -215,7 +215,7 @@ impl BodyWriter<'_, '_> {
         let now = self.store.clock.now();
         let size: u64 = batch.iter().map(|packed| packed.data.len() as u64).sum();
         let mut connection = self.store.lock();
-        self.check_quotas(&mut connection, size, now)?;
+        self.check_quotas(&mut connection, size, self.store.clock.certain_now())?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let body = match self.body {
             Some(body) => body,

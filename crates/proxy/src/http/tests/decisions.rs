@@ -61,7 +61,16 @@ fn responses() -> Vec<Case> {
         Case { name: "unknown id", steps: vec![Server(stray, Dropped)], noted: &[] },
         Case {
             name: "unknown id after an unreadable line",
-            steps: vec![Client("[1]"), Server(stray, Forwarded(stray))],
+            steps: vec![Client("[1]"), Server(stray, Dropped)],
+            noted: &[],
+        },
+        Case {
+            name: "an id of an unreadable line",
+            steps: vec![
+                Client(r#"[{"id":"stray","method":"x",]"#),
+                Server(stray, Forwarded(stray)),
+                Server(stray, Dropped),
+            ],
             noted: &[],
         },
         Case {
@@ -78,7 +87,39 @@ fn responses() -> Vec<Case> {
             name: "neither result nor error",
             steps: vec![
                 Client(CALL),
-                Server(r#"{"jsonrpc":"2.0","id":$1}"#, Dropped),
+                Server(r#"{"jsonrpc":"2.0","id":$1}"#, Shaped(r#""id":101,"error":{"code":-32000"#)),
+                Server(answer, Dropped),
+            ],
+            noted: &[],
+        },
+        Case {
+            name: "both result and error",
+            steps: vec![
+                Client(CALL),
+                Server(
+                    r#"{"jsonrpc":"2.0","id":$1,"result":{"content":[]},"error":{"code":1,"message":"x"}}"#,
+                    Shaped("has both a result and an error; the tool may have run"),
+                ),
+                Server(answer, Dropped),
+            ],
+            noted: &[],
+        },
+        Case {
+            name: "an error that is null",
+            steps: vec![
+                Client(CALL),
+                Server(
+                    r#"{"jsonrpc":"2.0","id":$1,"result":{"content":[]},"error":null}"#,
+                    Forwarded(r#"{"jsonrpc":"2.0","id":101,"result":{"content":[]},"error":null}"#),
+                ),
+            ],
+            noted: &[("list", "pass")],
+        },
+        Case {
+            name: "a log line with the id of a request",
+            steps: vec![
+                Client(CALL),
+                Server(r#"{"level":"info","id":$1}"#, Dropped),
                 Server(answer, answered.clone()),
             ],
             noted: &[("list", "pass")],
@@ -245,14 +286,14 @@ fn through_link(case: &Case, spooled: bool) {
 async fn through_http(case: &Case, spooled: bool) {
     let (link, path) = (Arc::new(link()), if spooled { "HTTP, spooled" } else { "HTTP" });
     let (unrouted, mut messages) = mpsc::unbounded_channel();
-    let server = StdioServer::new(tokio::io::sink(), unrouted, Arc::new(|_: &str| {}));
+    let server = StdioServer::new(tokio::io::sink(), None, unrouted, Arc::new(|_: &str| {}));
     let (sender, mut receiver) = deliveries();
     for step in &case.steps {
         match step {
             Client(line) => {
                 let exchange = Arc::new(link.exchange());
                 let (forward, _) = exchange.parsed_from_client(ParsedLine::parse(line.as_bytes().to_vec()));
-                server.send(&exchange, forward, &sender).await;
+                server.send(&exchange, forward, &sender);
             }
             Server(message, expected) => {
                 server

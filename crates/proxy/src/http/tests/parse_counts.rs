@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::link;
+use crate::http::body::Body;
 use crate::http::stdio_to_http::StdioToHttp;
 use crate::http::{HttpToHttp, HttpToStdio, Remote};
 use crate::message::count;
@@ -65,6 +67,16 @@ fn post(body: &'static str, headers: &[(&'static str, &str)]) -> Request<Full<By
     request.body(Full::new(Bytes::from_static(body.as_bytes()))).unwrap()
 }
 
+async fn parts_of(request: Request<Full<Bytes>>) -> (Parts, Vec<u8>) {
+    let (parts, body) = request.into_parts();
+    (parts, body.collect().await.unwrap().to_bytes().to_vec())
+}
+
+async fn answer_stdio(front: &Arc<HttpToStdio>, request: Request<Full<Bytes>>) -> Response<Body> {
+    let (parts, body) = parts_of(request).await;
+    Arc::clone(front).answer(parts, body).await
+}
+
 /// Writes a program that starts the command it is given, in place of the guard.
 fn program(folder: &Path) -> std::path::PathBuf {
     let program = folder.join("guard");
@@ -92,10 +104,10 @@ fn http_to_stdio() {
     let make = link();
     run(async {
         let front = Arc::new(HttpToStdio::new(program, command, move || make.fresh(), |_| {}));
-        let begun = Arc::clone(&front).answer(post(INITIALIZE, &[])).await;
+        let begun = answer_stdio(&front, post(INITIALIZE, &[])).await;
         let session = begun.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         count::take();
-        let legacy = Arc::clone(&front).answer(post(CALL, &[("mcp-session-id", &session)])).await;
+        let legacy = answer_stdio(&front, post(CALL, &[("mcp-session-id", &session)])).await;
         // On a busy machine the response may come as an event.
         let body = legacy.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(count::take(), 2, "legacy");
@@ -103,9 +115,9 @@ fn http_to_stdio() {
         let headers =
             [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "list")];
         // The first call makes tidegate ask for the list of tools, which is a message of its own.
-        Arc::clone(&front).answer(post(MODERN_CALL, &headers)).await;
+        answer_stdio(&front, post(MODERN_CALL, &headers)).await;
         count::take();
-        let modern = Arc::clone(&front).answer(post(MODERN_CALL, &headers)).await;
+        let modern = answer_stdio(&front, post(MODERN_CALL, &headers)).await;
         let body = modern.into_body().collect().await.unwrap().to_bytes();
         assert_eq!((count::take(), &body[..]), (2, ANSWER.as_bytes()), "modern");
         front.end().await;
@@ -140,7 +152,8 @@ fn http_to_http() {
             ),
         ] {
             count::take();
-            let response = Arc::clone(&front).answer(post(body, headers)).await;
+            let (parts, body) = parts_of(post(body, headers)).await;
+            let response = Arc::clone(&front).answer(parts, body).await;
             let answer = response.into_body().collect().await.unwrap().to_bytes();
             assert_eq!((count::take(), &answer[..]), (2, ANSWER.as_bytes()));
         }

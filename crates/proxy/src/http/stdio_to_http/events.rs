@@ -1,0 +1,133 @@
+//! Event streams of the server: those that answer a request, and the one for messages that belong to no request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Response};
+
+use super::{Outgoing, StdioToHttp, put};
+use crate::http::body_kind::{BodyKind, body_kind};
+use crate::http::modern::{SESSION_HEADER, VERSION_HEADER};
+use crate::http::sse::{Event, EventSplitter};
+use crate::link::Failure;
+
+/// How often a stream that broke before its response is resumed.
+const MAX_RESUMES: u32 = 5;
+/// How long to wait before a stream is resumed, unless the server says.
+const DEFAULT_RETRY: Duration = Duration::from_secs(1);
+/// The longest time that a server can make tidegate wait before a stream is resumed.
+const MAX_RETRY: Duration = Duration::from_secs(60);
+
+impl StdioToHttp {
+    /// Forwards events until all requests are answered. A stream that breaks is resumed if the server supports that.
+    pub(super) async fn take_events(&self, mut body: Incoming, outgoing: &Outgoing) -> Result<(), Failure> {
+        let (mut last, mut retry) = (None, DEFAULT_RETRY);
+        for _ in 0..MAX_RESUMES {
+            self.forward_events(&mut body, outgoing, &mut last, &mut retry).await;
+            if !outgoing.exchange.is_open() {
+                return Ok(());
+            }
+            let Some(event) = last.clone().filter(|_| !outgoing.is_modern) else { break };
+            tokio::time::sleep(retry).await;
+            match self.resume(&event).await {
+                Some(resumed) => body = resumed,
+                None => break,
+            }
+        }
+        match outgoing.requests.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::Ended("the stream of the server ended".into())),
+        }
+    }
+
+    async fn forward_events(
+        &self,
+        body: &mut Incoming,
+        outgoing: &Outgoing,
+        last: &mut Option<String>,
+        retry: &mut Duration,
+    ) {
+        let mut events = EventSplitter::new(self.link.limits());
+        while let Some(Ok(frame)) = body.frame().await {
+            let Ok(data) = frame.into_data() else { continue };
+            events.push(&data);
+            while let Some(event) = events.next() {
+                self.take_event(event, outgoing, last, retry).await;
+            }
+            if !outgoing.requests.is_empty() && !outgoing.exchange.is_open() {
+                // Everything is answered, and a server may keep the stream open forever.
+                return;
+            }
+        }
+        if let Some(event) = events.last() {
+            self.take_event(event, outgoing, last, retry).await;
+        }
+    }
+
+    async fn take_event(
+        &self,
+        event: Event,
+        outgoing: &Outgoing,
+        last: &mut Option<String>,
+        retry: &mut Duration,
+    ) {
+        *last = event.id.or_else(|| last.take());
+        *retry = event.retry.map_or(*retry, Duration::from_millis).min(MAX_RETRY);
+        if let Some(data) = event.data {
+            self.take_received(outgoing, data).await;
+        }
+    }
+
+    async fn resume(&self, event: &str) -> Option<Incoming> {
+        let mut headers = self.listening_headers();
+        headers.insert(HeaderName::from_static("last-event-id"), HeaderValue::from_str(event).ok()?);
+        let response = self.remote.send(Method::GET, headers, Bytes::new()).await.ok()?;
+        self.is_event_stream(&response).then(|| response.into_body())
+    }
+
+    pub(super) fn listening_headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let session = self.session();
+        put(&mut headers, SESSION_HEADER, session.id.as_ref());
+        put(&mut headers, VERSION_HEADER, session.version.as_ref());
+        headers
+    }
+
+    /// Listens for messages that belong to no request, as long as the server offers a stream for them.
+    pub(super) async fn listen(self: Arc<Self>) {
+        let exchange = Arc::new(self.link.exchange());
+        let outgoing = Outgoing {
+            body: Bytes::new(),
+            headers: HeaderMap::new(),
+            exchange,
+            is_modern: false,
+            requests: Vec::new(),
+            method: String::new(),
+            cancels: None,
+        };
+        let (mut last, mut retry): (Option<String>, _) = (None, DEFAULT_RETRY);
+        loop {
+            let mut headers = self.listening_headers();
+            if let Some(event) = last.as_deref().and_then(|event| HeaderValue::from_str(event).ok()) {
+                headers.insert(HeaderName::from_static("last-event-id"), event);
+            }
+            let Ok(response) = self.remote.send(Method::GET, headers, Bytes::new()).await else { return };
+            if !self.is_event_stream(&response) {
+                return;
+            }
+            self.forward_events(&mut response.into_body(), &outgoing, &mut last, &mut retry).await;
+            tokio::time::sleep(retry).await;
+        }
+    }
+
+    /// Returns whether a response is a stream of events.
+    fn is_event_stream(&self, response: &Response<Incoming>) -> bool {
+        let kind = body_kind(&self.remote, response.status(), response.headers());
+        response.status().is_success() && kind == Ok(BodyKind::Events)
+    }
+}

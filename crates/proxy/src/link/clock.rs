@@ -1,0 +1,173 @@
+//! The deadlines of requests: how long a server may be silent before tidegate answers in its place.
+//!
+//! The clock of a request starts when it is forwarded, and again with each progress notification for it. While the server
+//! waits for the client (a question to its user or model, or for its roots), the clocks of the conversation stand still;
+//! they start again when the last such request is answered. All requests have the same timeout, so whoever watches the
+//! clocks sleeps until the next deadline or, without one, for one timeout: no request that comes meanwhile is due earlier.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use tidegate_gate::raw::ByteRange;
+use tidegate_gate::{RpcError, error_response};
+
+use super::{Link, line_of};
+use crate::content::Content;
+use crate::message::{MessageHead, same_id};
+use crate::pending::{PendingRequest, RequestKind};
+
+/// Requests of a server that its user, its model or its client answers.
+const QUESTION_METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+/// How many unanswered requests of a server are remembered; the oldest is forgotten first.
+const MAX_QUESTIONS: usize = 256;
+
+/// The requests of the server that wait for an answer of the client.
+#[derive(Debug, Default)]
+pub(super) struct ClientQuestions {
+    ids: VecDeque<Vec<u8>>,
+    /// When the clocks started again.
+    resumed: Option<Instant>,
+}
+
+impl ClientQuestions {
+    fn ask(&mut self, id: &[u8]) {
+        if self.ids.len() >= MAX_QUESTIONS {
+            self.ids.pop_front();
+        }
+        self.ids.push_back(id.to_vec());
+    }
+
+    /// Notes that a request of the server needs no answer any more.
+    pub(super) fn settle(&mut self, id: &[u8]) {
+        let position = self.ids.iter().position(|asked| asked == id || same_id(asked, id));
+        if position.and_then(|position| self.ids.remove(position)).is_some() && self.ids.is_empty() {
+            self.resumed = Some(Instant::now());
+        }
+    }
+}
+
+/// A request that the server has not answered in time, with what to send instead.
+#[derive(Debug)]
+pub(crate) struct Overdue {
+    /// The id of the request, as the client wrote it.
+    pub(crate) id: Vec<u8>,
+    /// The error response, with a line end.
+    pub(crate) answer: Vec<u8>,
+    /// The code of the error.
+    pub(crate) code: i64,
+    /// The cancellation for the server, with a line end; `initialize` must not be cancelled.
+    pub(crate) cancel: Option<Vec<u8>>,
+}
+
+impl Link {
+    /// Takes the requests whose deadline has passed.
+    pub(crate) fn overdue(&self) -> Vec<Overdue> {
+        let Some(timeout) = self.timeout else { return Vec::new() };
+        let now = Instant::now();
+        let Some(silent_since) = self.silent_since(now, timeout) else { return Vec::new() };
+        let requests = self.pending().take_overdue(silent_since);
+        let requests = requests.into_iter().filter(|request| !request.cancelled);
+        requests.map(|request| overdue(request, timeout)).collect()
+    }
+
+    /// Returns how long whoever watches the deadlines may sleep; `None` if requests have none.
+    pub(crate) fn next_wake(&self) -> Option<Duration> {
+        let timeout = self.timeout?;
+        let now = Instant::now();
+        let resumed = {
+            let conversation = self.conversation();
+            if !conversation.questions.ids.is_empty() {
+                return Some(timeout);
+            }
+            conversation.questions.resumed
+        };
+        let deadline = self.pending().next_deadline();
+        let deadline = deadline.max(resumed.map(|resumed| resumed + timeout).filter(|_| deadline.is_some()));
+        Some(deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(now).min(timeout)))
+    }
+
+    /// Waits until requests are overdue and takes them; waits forever if requests have no deadline.
+    pub(crate) async fn wait_for_overdue(&self) -> Vec<Overdue> {
+        loop {
+            match self.next_wake() {
+                Some(wake) => tokio::time::sleep(wake).await,
+                None => std::future::pending().await,
+            }
+            let overdue = self.overdue();
+            if !overdue.is_empty() {
+                return overdue;
+            }
+        }
+    }
+
+    /// Returns the timeout of requests.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Starts the clocks of the open requests again.
+    pub(crate) fn restart_clocks(&self) {
+        if let Some(timeout) = self.timeout {
+            self.pending().extend(None, Instant::now() + timeout);
+        }
+    }
+
+    /// Returns until when deadlines count as passed; `None` while the clocks stand still.
+    fn silent_since(&self, now: Instant, timeout: Duration) -> Option<Instant> {
+        let conversation = self.conversation();
+        let questions = &conversation.questions;
+        let resumed_lately = questions.resumed.is_some_and(|resumed| now < resumed + timeout);
+        (questions.ids.is_empty() && !resumed_lately).then_some(now)
+    }
+
+    /// Notes a request of the server to the client.
+    pub(super) fn note_question(&self, head: &MessageHead) {
+        if self.timeout.is_none() || !QUESTION_METHODS.contains(&head.method()) {
+            return;
+        }
+        let mut conversation = self.conversation();
+        match self.hears_answers {
+            true => conversation.questions.ask(head.id_bytes()),
+            // Nobody will say when it is answered, so the server gets its time once more.
+            false => conversation.questions.resumed = Some(Instant::now()),
+        }
+    }
+
+    /// Notes a notification of the server that concerns deadlines: progress, or the end of a request of its own.
+    pub(super) fn note_notification(&self, method: &str, content: Content<'_>, params: Option<&ByteRange>) {
+        let (Some(timeout), Some(params)) = (self.timeout, params) else { return };
+        match method {
+            "notifications/progress" => {
+                if let Some(token) = content.member(params, "progressToken") {
+                    self.pending().extend(Some(token.start()), Instant::now() + timeout);
+                }
+            }
+            "notifications/cancelled" => {
+                if let Some(id) = content.member(params, "requestId") {
+                    self.conversation().questions.settle(id.start());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn overdue(request: PendingRequest, timeout: Duration) -> Overdue {
+    let (what, seconds) = (request.kind.describe(), timeout.as_secs_f64());
+    let message = if request.shaping {
+        format!(
+            "the server answered {what}, but tidegate could not process the answer within {seconds} s (--timeout). The tool did run, so do not assume that nothing happened"
+        )
+    } else {
+        format!("no answer to {what} within {seconds} s (--timeout){}", request.kind.may_have_run())
+    };
+    let cancel = format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"timeout"}}}}"#,
+        String::from_utf8_lossy(&request.id)
+    );
+    let can_be_cancelled = !request.shaping && request.kind != RequestKind::Capabilities;
+    let error = RpcError::timeout(message);
+    let answer = line_of(error_response(&request.id, &error));
+    let cancel = can_be_cancelled.then(|| line_of(cancel.into_bytes()));
+    Overdue { id: request.id, answer, code: error.code, cancel }
+}

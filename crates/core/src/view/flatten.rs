@@ -72,7 +72,7 @@ fn walk(
     }
     loop {
         let name = match scanner.next()? {
-            Event::Key(token) => visible::key(&read_text(&token, 4096).text),
+            Event::Key(token) => visible::key(&read_text(&token, usize::MAX).text),
             _ => return Ok(()),
         };
         let path = if at_top { name } else { format!("{path}.{name}") };
@@ -131,7 +131,7 @@ fn each_scalar(json: &str, visit: &mut dyn FnMut(&str, &str)) -> Result<(), Scan
                 if length > 0 {
                     path.push('.');
                 }
-                path.push_str(&visible::key(&read_text(&token, 4096).text));
+                path.push_str(&visible::key(&read_text(&token, usize::MAX).text));
             }
             Event::String(token) => visit(&path, &string::decode_text(token.raw)),
             Event::Number(raw) => visit(&path, &String::from_utf8_lossy(raw)),

@@ -10,6 +10,7 @@ mod json_values;
 mod keyed_blocks;
 mod line_fields;
 
+use std::borrow::Cow;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ use crate::text::Text;
 pub(crate) use json_values::is_mostly_json;
 pub(crate) use keyed_blocks::KeyedBlocks;
 pub(crate) use line_fields::LineFields;
+
+/// The name of a member of a record and its text.
+type Member<'p> = (Cow<'p, str>, String);
 
 /// A pattern of lines that forms records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,7 +90,7 @@ impl Pattern {
         match self {
             Self::Files => files::json(raw),
             Self::JsonValues if self.has_form(raw) => json_values::json(raw),
-            _ => json_object(self.members(raw).iter().map(|(name, value)| (name.as_str(), value.as_str()))),
+            _ => json_object(self.members(raw).iter().map(|(name, value)| (&**name, value.as_str()))),
         }
     }
 
@@ -102,13 +106,13 @@ impl Pattern {
     }
 
     /// Returns the members of a record whose values are texts.
-    fn members(&self, raw: &RecordLines) -> Vec<(String, String)> {
+    fn members(&self, raw: &RecordLines) -> Vec<Member<'_>> {
         let members = match self {
             Self::Blocks(blocks) => Some(blocks.members(raw)),
             Self::Fields(fields) => fields.members(raw.first()),
             Self::Files | Self::JsonValues => None,
         };
-        members.unwrap_or_else(|| vec![(self.other_line_key(), raw.first().to_owned())])
+        members.unwrap_or_else(|| vec![(self.other_line_key().into(), raw.first().to_owned())])
     }
 
     /// Returns the name of the member that holds a line of another form.

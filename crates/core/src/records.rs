@@ -146,8 +146,6 @@ impl Records<'_> {
     }
 }
 
-/// The maximum number of bytes of the key of a record that is read as JSON.
-const MAX_JSON_KEY_BYTES: usize = 4096;
 /// The maximum number of bytes of the key of a record that is read as a value.
 const MAX_VALUE_KEY_BYTES: usize = 256;
 
@@ -187,7 +185,7 @@ impl RecordWalk<'_> {
         let mut at = None;
         let (range, json, whole) = match &mut self.reader {
             RecordReader::Elements { scanner, keyed, dialect } => {
-                match begin_element(scanner, *keyed, MAX_JSON_KEY_BYTES)? {
+                match begin_element(scanner, *keyed, usize::MAX)? {
                     Some(found) => key = found,
                     None => return Ok(None),
                 }

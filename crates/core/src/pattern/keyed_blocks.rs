@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::pattern::RecordLines;
+use crate::pattern::{Member, RecordLines};
 
 /// The keys of the blocks of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,12 +44,15 @@ impl KeyedBlocks {
     }
 
     /// Returns the members of a block; a line without a key continues the value before it.
-    pub(super) fn members(&self, raw: &RecordLines) -> Vec<(String, String)> {
-        let mut members: Vec<(String, String)> = Vec::new();
+    pub(super) fn members(&self, raw: &RecordLines) -> Vec<Member<'_>> {
+        let mut members: Vec<Member<'_>> = Vec::new();
         for line in &raw.lines {
-            match split(line).filter(|(key, _)| self.keys.iter().any(|known| known == key)) {
+            let keyed = split(line).and_then(|(key, value)| {
+                Some((self.keys.iter().find(|known| *known == key)?.as_str(), value))
+            });
+            match keyed {
                 Some((key, value)) if !members.iter().any(|(known, _)| known == key) => {
-                    members.push((key.to_owned(), unquoted(value).to_owned()));
+                    members.push((key.into(), unquoted(value).to_owned()));
                 }
                 _ => {
                     if let Some((_, value)) = members.last_mut() {

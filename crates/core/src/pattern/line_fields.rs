@@ -4,8 +4,11 @@
 //! three. Fields are named after what their values are, or `c1`, `c2` and so on. What is dropped of a line is what all
 //! lines of the form have in common: brackets, quotes, and a comma or semicolon after a field.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
+use crate::pattern::Member;
 use crate::profile::{number::Number, time};
 use crate::visible::strip_colours;
 
@@ -143,8 +146,9 @@ impl LineFields {
     }
 
     /// Returns the fields of a line with their names; `None` if it does not have the form.
-    pub(super) fn members(&self, line: &str) -> Option<Vec<(String, String)>> {
-        Some(self.names.iter().cloned().zip(self.cells(line)?).collect())
+    pub(super) fn members(&self, line: &str) -> Option<Vec<Member<'_>>> {
+        let names = self.names.iter().map(|name| Cow::Borrowed(name.as_str()));
+        Some(names.zip(self.cells(line)?).collect())
     }
 }
 

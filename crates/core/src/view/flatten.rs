@@ -66,7 +66,7 @@ fn walk(
     }
     loop {
         let name = match scanner.next()? {
-            Event::Key(token) => column_key(&string::decode_text(token.raw)),
+            Event::Key(token) => visible::key(&string::decode_text(token.raw)),
             _ => return Ok(()),
         };
         let path = if at_top { name } else { format!("{path}.{name}") };
@@ -92,17 +92,6 @@ fn visit_value(path: &str, json: &str, visit: &mut dyn FnMut(&str, Scalar<'_>)) 
         None => {}
     }
     Ok(())
-}
-
-/// Returns a key as it is written in the path of a column: different keys are written differently.
-fn column_key(key: &str) -> String {
-    let special = |c: char| matches!(c, '.' | '[' | ']' | '"' | '*' | '\\' | ',' | '|' | '\n' | '\r' | '\t');
-    if !key.is_empty() && !key.chars().any(|c| special(c) || visible::is_hidden(c)) {
-        return key.to_owned();
-    }
-    let mut out = String::with_capacity(key.len() + 2);
-    string::write_visible(key, &mut out);
-    out
 }
 
 #[cfg(test)]

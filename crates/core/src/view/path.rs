@@ -148,7 +148,7 @@ impl Walker<'_> {
                 let open = scanner.depth();
                 loop {
                     let name: String = match scanner.next().map_err(broken)? {
-                        Event::Key(token) => read_text(&token, 4096).text.into(),
+                        Event::Key(token) => read_text(&token, usize::MAX).text.into(),
                         _ => return Err(self.no_key(path, key, &keys)),
                     };
                     if name == key {
@@ -383,7 +383,7 @@ impl Walker<'_> {
         for number in 0u64.. {
             let name = if object {
                 match scanner.next().map_err(broken)? {
-                    Event::Key(token) => read_text(&token, 4096).text.into(),
+                    Event::Key(token) => read_text(&token, usize::MAX).text.into(),
                     _ => return Ok(()),
                 }
             } else {

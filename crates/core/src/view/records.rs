@@ -12,7 +12,7 @@ use super::error::ViewError;
 use super::nearest::nearest;
 use super::{Query, View, segment};
 use crate::json::value::{ReadLimits, Value};
-use crate::json::{Dialect, Scanner, string};
+use crate::json::{Dialect, Scanner, strict, string};
 use crate::outline::RecordsOutline;
 use crate::records::{JsonRecord, Notation};
 use crate::shape::{SectionWriter, exact_cell, field_value, overview_of, quoted_cell};
@@ -159,6 +159,10 @@ fn separated(records: &[JsonRecord]) -> Option<RecordLines> {
     let mut header = None;
     let mut lines = Vec::new();
     for record in records.iter().take_while(|record| record.whole) {
+        // What no standard allows, such as a lone surrogate, cannot be read back from a cell.
+        if !strict::is_value(&record.json) {
+            return None;
+        }
         let Value::Object(members) = parse(&record.json)? else { return None };
         let keys: Vec<&str> = members.read.iter().map(|(key, _)| &**key).collect();
         let repeated = keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key));
@@ -247,17 +251,15 @@ fn projected(
 /// Replaces `*` with all fields at its level.
 fn expand(dataset: &Dataset<'_>, fields: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    for field in fields
-        .iter()
-        .map(|field| field.strip_prefix("$.").or(field.strip_prefix('.')).unwrap_or(field).to_owned())
-    {
+    for field in fields.iter().map(|field| field.trim()) {
+        let field = field.strip_prefix("$.").or(field.strip_prefix('.')).unwrap_or(field);
         let Some(parent) = field.strip_suffix('*') else {
-            out.push(field);
+            out.push(field.to_owned());
             continue;
         };
-        let below = dataset.fields().iter().filter_map(|name| name.strip_prefix(parent));
-        for name in below {
-            let name = name.split(['.', '[']).next().unwrap_or(name);
+        for below in dataset.fields().iter().filter_map(|name| name.strip_prefix(parent)) {
+            let rest = segment::read_key(below).map_or("", |(_, rest)| rest);
+            let name = &below[..below.len() - rest.len()];
             let path = format!("{parent}{name}");
             if !name.is_empty() && !out.contains(&path) {
                 out.push(path);

@@ -98,7 +98,7 @@ fn times_are_compared_to_the_last_digit() {
 
 #[test]
 fn the_median_of_data_with_a_period() {
-    let price = |k: usize| if k % 4 == 0 { 1000 + k % 3 } else { 10 + k % 5 };
+    let price = |k: usize| if k.is_multiple_of(4) { 1000 + k % 3 } else { 10 + k % 5 };
     let line = line_of("price", 40_000, |k| format!("{{\"id\":{k},\"price\":{}.{}}}", price(k), k));
     let median = line.split("median ~").nth(1).and_then(|rest| rest.split(',').next()).expect("a median");
     assert!(median.parse::<f64>().unwrap() < 16.0, "{line}");

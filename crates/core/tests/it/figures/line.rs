@@ -6,6 +6,9 @@ use super::oracle::{self, Key};
 /// A figure, and whether it is marked as an estimate.
 type Figure<'t> = (&'t str, bool);
 
+/// Tells whether a cell is of one type.
+type CellTest<'c> = &'c dyn Fn(&Cell) -> bool;
+
 /// Returns the figure behind a word.
 fn figure<'t>(line: &'t str, word: &str) -> Option<Figure<'t>> {
     let rest = &line[line.find(word)? + word.len()..];
@@ -81,7 +84,7 @@ fn check_others(line: &str, column: &Column) {
         let said = ["null in ", "missing in ", "; in ", "only in "].iter().any(|word| line.contains(word));
         assert!(said, "{}: {line}", column.name);
     }
-    let figures: [(&str, &dyn Fn(&Cell) -> bool); 4] = [
+    let figures: [(&str, CellTest<'_>); 4] = [
         (" true", &|cell| *cell == Cell::Bool(true)),
         (" false", &|cell| *cell == Cell::Bool(false)),
         (" list", &|cell| matches!(cell, Cell::List(_))),
@@ -214,7 +217,7 @@ fn check_median(shown: f64, estimate: bool, numbers: &[&str], context: &str) {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if !estimate {
-        let exact = if values.len() % 2 == 0 {
+        let exact = if values.len().is_multiple_of(2) {
             f64::midpoint(values[middle - 1], values[middle])
         } else {
             values[middle]

@@ -127,3 +127,22 @@ pub(crate) fn shown(line: &Line<'_>, limit: usize) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Span;
+
+    #[test]
+    fn what_ends_a_line_is_counted() {
+        for (text, summary) in [
+            ("one\r\ntwo\r\n", "2 lines, 10 characters"),
+            ("one\n\u{e9}\n\nx", "4 lines, 8 characters"),
+            ("", "0 lines, 0 characters"),
+        ] {
+            let source = text.as_bytes();
+            let text = Text::plain(&source, Span::whole(&source));
+            assert_eq!(LineFacts::gather(&text, |_, _| ()).unwrap().summary(), summary);
+        }
+    }
+}

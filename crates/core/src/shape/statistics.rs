@@ -43,7 +43,7 @@ impl FieldStatistics<'_, '_> {
             FieldKind::Category => (self.groups(field, node)?, Covered::Values),
             FieldKind::Number => self.numbers(field, node)?,
             FieldKind::Time => (times(node), Covered::Times),
-            FieldKind::Identifier => (self.identifiers(field, node), Covered::Values),
+            FieldKind::Identifier => (self.identifiers(field, node)?, Covered::Values),
             FieldKind::Text => (self.texts(field, node)?, Covered::Texts),
             FieldKind::List => (self.lists(field, node)?, Covered::Lists),
             FieldKind::Map => (self.map(field, node)?, Covered::Objects),
@@ -163,18 +163,20 @@ impl FieldStatistics<'_, '_> {
         out
     }
 
-    fn identifiers(&self, field: &Field, node: &PathNode) -> String {
+    fn identifiers(&self, field: &Field, node: &PathNode) -> io::Result<String> {
         let counts = &node.counts;
         let (distinct, exact) = counts.distinct();
         let mut out = match (field.single, counts.is_unique()) {
             (true, true) => "unique".to_owned(),
             (false, true) => format!("{} values, unique", counts.total()),
+            // The few that repeat are worth showing.
+            (_, false) if counts.is_complete() => return self.groups(field, node),
             (_, false) => format!("{}{distinct} distinct of {}", write::estimate_mark(exact), counts.total()),
         };
         if let Some(names) = node.names.as_deref().cloned().or_else(|| NameParts::of(counts.entries())) {
             out.push_str(&self.names(&names));
         }
-        out
+        Ok(out)
     }
 
     /// Writes what names have in common: folders, beginnings, endings.

@@ -114,7 +114,7 @@ pub(crate) fn group_counts(
     let even = distinct > 12 && ranked[0].count * distinct <= counts.total() * 3 / 2;
     let cap = if even { cap.min(16) } else { cap };
     let prefix = common_prefix(&ranked);
-    let has_numbers = ranked.iter().any(|entry| entry.is_number);
+    let has_numbers = counts.entries().iter().any(|entry| entry.is_number);
     let mut texts = Vec::new();
     let mut spent = 0;
     for entry in &ranked {

@@ -45,7 +45,7 @@ proptest! {
 
     /// Every statistic of every field of records.
     #[test]
-    fn statistics_of_fields_are_those_of_the_data(seed in any::<u64>(), rows in 2usize..260, tokens in 300u64..2500) {
+    fn statistics_of_fields_are_those_of_the_data(seed in any::<u64>(), rows in 2usize..150, tokens in 300u64..2500) {
         let mut random = Random(seed);
         let columns: Vec<Column> = (0..1 + random.below(5)).map(|at| Column::any(&mut random, at, rows)).collect();
         check(&columns, tokens);
@@ -53,7 +53,7 @@ proptest! {
 
     /// The counts of a log: severe lines, patterns, words in capitals.
     #[test]
-    fn counts_of_logs_are_those_of_the_lines(seed in any::<u64>(), lines in 40usize..400, tokens in 300u64..2000) {
+    fn counts_of_logs_are_those_of_the_lines(seed in any::<u64>(), lines in 40usize..160, tokens in 300u64..2000) {
         logs::check(&mut Random(seed), lines, tokens);
     }
 }
@@ -98,7 +98,7 @@ fn times_are_compared_to_the_last_digit() {
 
 #[test]
 fn the_median_of_data_with_a_period() {
-    let price = |k: usize| if k % 4 == 0 { 1000 + k % 3 } else { 10 + k % 5 };
+    let price = |k: usize| if k.is_multiple_of(4) { 1000 + k % 3 } else { 10 + k % 5 };
     let line = line_of("price", 40_000, |k| format!("{{\"id\":{k},\"price\":{}.{}}}", price(k), k));
     let median = line.split("median ~").nth(1).and_then(|rest| rest.split(',').next()).expect("a median");
     assert!(median.parse::<f64>().unwrap() < 16.0, "{line}");
@@ -175,11 +175,4 @@ fn errors_after_many_patterns_are_shown() {
     let overview = overview(&text, 1000).unwrap();
     assert!(overview.contains("errors and warnings, 300 lines:"), "{overview}");
     assert!(overview.contains("L6001 x300 2024-01-01 error: database corrupted at block 0"), "{overview}");
-}
-
-#[test]
-fn carriage_returns_are_characters() {
-    let text = "Some words, and others: the text is long enough.\r\n\r\nAnother one (short)!\r\n".repeat(200);
-    let overview = overview(&text, 300).unwrap();
-    assert!(overview.contains("600 lines, 14,800 characters"), "{overview}");
 }

@@ -95,11 +95,11 @@ impl Column {
         if random.one_in(2) {
             let rate = [3, 20, 100][random.below(3)];
             let empty = if random.one_in(2) { Cell::Null } else { Cell::Missing };
-            cells.iter_mut().for_each(|cell| {
+            for cell in &mut cells {
                 if random.one_in(rate) {
-                    *cell = empty.clone()
+                    *cell = empty.clone();
                 }
-            });
+            }
         }
         Self { name: format!("col{}", char::from(b'a' + at as u8)), cells }
     }
@@ -180,7 +180,7 @@ fn quoted(text: &str, row: usize) -> String {
     let escape = |at: usize, character: char| match character {
         '"' => "\\\"".to_owned(),
         '\\' => "\\\\".to_owned(),
-        other if (row + at) % 7 == 0 && row % 3 == 0 => {
+        other if (row + at).is_multiple_of(7) && row.is_multiple_of(3) => {
             other.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
         }
         other => other.to_string(),

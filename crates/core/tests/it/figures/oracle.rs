@@ -1,68 +1,75 @@
 //! The plain computations that figures are compared with.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::columns::{Cell, Column};
 
-/// How many digits are written out before and after the point.
-const WHOLE_DIGITS: usize = 450;
-const FRACTION_DIGITS: usize = 450;
+/// A number in its one normal form: its sign, the power of ten of its first digit, and its digits without zeros at
+/// either end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Normal {
+    sign: i8,
+    magnitude: i64,
+    digits: String,
+}
 
-/// Returns a key that orders numbers: their sign, and their digits, complemented if negative.
-pub(super) fn order_key(raw: &str) -> (i8, Vec<u8>) {
-    let (negative, rest) = match raw.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, raw.strip_prefix('+').unwrap_or(raw)),
-    };
-    let (digits, exponent) = match rest.split_once(['e', 'E']) {
-        Some((digits, exponent)) => (digits, exponent.trim_start_matches('+').parse::<i64>().unwrap()),
-        None => (rest, 0),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let mut places = vec![0u8; WHOLE_DIGITS + FRACTION_DIGITS];
-    let first = WHOLE_DIGITS as i64 - exponent - whole.len() as i64;
-    for (at, digit) in whole.bytes().chain(fraction.bytes()).enumerate() {
-        if digit != b'0' {
-            places[(first + at as i64) as usize] = digit - b'0';
-        }
-    }
-    match (places.iter().all(|digit| *digit == 0), negative) {
-        (true, _) => (0, Vec::new()),
-        (_, false) => (1, places),
-        (_, true) => (-1, places.iter().map(|digit| 9 - digit).collect()),
+impl Ord for Normal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let sizes = (self.magnitude, &self.digits).cmp(&(other.magnitude, &other.digits));
+        self.sign.cmp(&other.sign).then(if self.sign < 0 { sizes.reverse() } else { sizes })
     }
 }
 
-/// Returns the sum in units of 10^-18, if all numbers are short enough for that.
-pub(super) fn exact_sum(numbers: &[&str]) -> Option<i128> {
-    numbers.iter().try_fold(0i128, |sum, raw| sum.checked_add(scaled(raw)?))
+impl PartialOrd for Normal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
-fn scaled(raw: &str) -> Option<i128> {
+/// Splits a number into whether it is negative, its digits, and the power of ten of the last one.
+fn split(raw: &str) -> (bool, String, i64) {
     let (digits, exponent) = match raw.split_once(['e', 'E']) {
-        Some((digits, exponent)) => (digits, exponent.trim_start_matches('+').parse::<i32>().ok()?),
+        Some((digits, exponent)) => (digits, exponent.trim_start_matches('+').parse::<i64>().unwrap()),
         None => (raw, 0),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let places = 18 + exponent - fraction.len() as i32;
-    let mantissa: i128 = format!("{whole}{fraction}").trim_start_matches('+').parse().ok()?;
-    match u32::try_from(places) {
-        Ok(places) => mantissa.checked_mul(10i128.checked_pow(places)?),
-        Err(_) => None,
+    let all: String = whole.chars().chain(fraction.chars()).filter(char::is_ascii_digit).collect();
+    (raw.starts_with('-'), all, exponent - fraction.len() as i64)
+}
+
+/// Returns the normal form of a number.
+pub(super) fn normal(raw: &str) -> Normal {
+    let (negative, digits, last) = split(raw);
+    let leading = digits.trim_start_matches('0');
+    if leading.is_empty() {
+        return Normal { sign: 0, magnitude: 0, digits: String::new() };
     }
+    let magnitude = last + leading.len() as i64 - 1;
+    Normal { sign: if negative { -1 } else { 1 }, magnitude, digits: leading.trim_end_matches('0').into() }
+}
+
+/// Returns the sum in units of 10^-`places`, if all numbers are short enough for that.
+pub(super) fn exact_sum(numbers: &[&str], places: i64) -> Option<i128> {
+    numbers.iter().try_fold(0i128, |sum, raw| {
+        let (negative, digits, last) = split(raw);
+        let power = u32::try_from(last + places).ok()?;
+        let value = digits.parse::<i128>().ok()?.checked_mul(10i128.checked_pow(power)?)?;
+        sum.checked_add(if negative { -value } else { value })
+    })
 }
 
 /// What equal values share: the number, or the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
-    Number((i8, Vec<u8>)),
+    Number(Normal),
     Text(String),
 }
 
 /// Returns the key of a value that is counted.
 pub(super) fn key(cell: &Cell) -> Option<Key> {
     match cell {
-        Cell::Number(raw) => Some(Key::Number(order_key(raw))),
+        Cell::Number(raw) => Some(Key::Number(normal(raw))),
         Cell::Text(text) => Some(Key::Text(text.clone())),
         _ => None,
     }

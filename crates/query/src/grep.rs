@@ -164,6 +164,9 @@ impl<'s> Search<'s> {
 
     fn record(&mut self, unit: &Unit<'_>, record: &RecordText<'_>) -> bool {
         self.seen.records += 1;
+        if record.key.is_none() && self.expression.misses_json(record.json) {
+            return false;
+        }
         let (mut values, mut is_exact) = (0, false);
         record_values(record.json, &mut |unit| {
             if let UnitContent::Value { key, text } = &unit.content {

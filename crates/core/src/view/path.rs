@@ -127,7 +127,9 @@ impl Walker<'_> {
     fn jump_to(&self, before: &[Segment], key: &str) -> Result<Option<u64>, ViewError> {
         let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed) else { return Ok(None) };
         let Ok(number) = key.parse::<u64>() else { return Ok(None) };
-        if number >= main.index.count || parse(&main.path)?.as_slice() != before {
+        // The path of the list is written for people: an odd key in it cannot always be read back.
+        let is_main = parse(&main.path).is_ok_and(|path| path == before);
+        if number >= main.index.count || !is_main {
             return Ok(None);
         }
         let mut place = None;

@@ -127,9 +127,7 @@ impl Walker<'_> {
     fn jump_to(&self, before: &[Segment], key: &str) -> Result<Option<u64>, ViewError> {
         let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed) else { return Ok(None) };
         let Ok(number) = key.parse::<u64>() else { return Ok(None) };
-        // The path of the list is written for people: an odd key in it cannot always be read back.
-        let is_main = parse(&main.path).is_ok_and(|path| path == before);
-        if number >= main.index.count || !is_main {
+        if number >= main.index.count || plain_path(before).as_deref() != Some(&main.path) {
             return Ok(None);
         }
         let mut place = None;
@@ -432,6 +430,16 @@ impl Matches {
         self.number += 1;
         Ok(())
     }
+}
+
+/// Returns a path as an outline writes it; `None` if it has a key that is not written as it is, since another key may be
+/// written the same.
+fn plain_path(segments: &[Segment]) -> Option<String> {
+    let plain = |segment: &Segment| match segment {
+        Segment::Key(key) if visible::key(key) == *key => Some(key.clone()),
+        _ => None,
+    };
+    Some(segments.iter().map(plain).collect::<Option<Vec<String>>>()?.join("."))
 }
 
 fn shown_path(path: &str) -> String {

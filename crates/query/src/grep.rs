@@ -104,7 +104,7 @@ impl<'s> Search<'s> {
 
     /// Breaks where a limit is reached.
     fn check_limits(&mut self) -> ControlFlow<()> {
-        let steps = self.seen.records + self.seen.values + self.hits.lines;
+        let steps = self.seen.records + self.seen.values + self.hits.values + self.hits.lines;
         if steps.is_multiple_of(UNITS_PER_CHECK) && self.started.elapsed() > self.limits.time {
             self.stopped = Some(self.limits.out_of_time("grep"));
         } else if self.hit_count() >= self.limits.rows {
@@ -164,6 +164,9 @@ impl<'s> Search<'s> {
 
     fn record(&mut self, unit: &Unit<'_>, record: &RecordText<'_>) -> bool {
         self.seen.records += 1;
+        if record.key.is_none() && self.expression.misses_json(record.json) {
+            return false;
+        }
         let (mut values, mut is_exact) = (0, false);
         record_values(record.json, &mut |unit| {
             if let UnitContent::Value { key, text } = &unit.content {
@@ -193,6 +196,11 @@ impl<'s> Search<'s> {
 
     fn value(&mut self, unit: &Unit<'_>, key: Option<&str>, text: Option<&str>) -> bool {
         self.seen.values += 1;
+        if let Some(text) = text.filter(|text| text.contains('\n'))
+            && self.lines_of_value(unit, text)
+        {
+            return true;
+        }
         let by_key = key.is_some_and(|key| self.expression.is_match(key));
         let found = text.and_then(|text| self.expression.find(text));
         if !by_key && found.is_none() {
@@ -207,6 +215,21 @@ impl<'s> Search<'s> {
             format!("{}{mark}{}", shown_pointer(&unit.place.pointer()), text.unwrap_or_default())
         });
         true
+    }
+
+    /// Shows the matching lines of a value that has several, each with the path and its number in the value.
+    fn lines_of_value(&mut self, unit: &Unit<'_>, text: &str) -> bool {
+        let mut lines = LineSearch::new(self.expression, text.as_bytes(), 0..0, 0);
+        let mut is_found = false;
+        while lines.peek().is_some() && self.check_limits().is_continue() {
+            let line = lines.take();
+            let before = self.others();
+            self.hits.values += 1;
+            self.matching_values += 1;
+            self.keep(before, |_| format!("{} {}", shown_pointer(&unit.place.pointer()), lines.shown(&line)));
+            is_found = true;
+        }
+        is_found
     }
 
     fn found(self, line_count: u64, base64_bytes: u64) -> EngineOutput {

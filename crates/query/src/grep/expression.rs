@@ -12,6 +12,8 @@ pub(super) struct Expression {
     plain: Regex,
     /// The same with `$` before a carriage return too, for texts that have some.
     before_carriage_return: Option<Regex>,
+    /// Whether it may look at what is around a match, such as the beginning of a line.
+    looks_around: bool,
 }
 
 impl Expression {
@@ -19,7 +21,9 @@ impl Expression {
         let plain = compile(pattern, false, host)?;
         let needed = pattern.contains('$') && text.windows(2).any(|pair| pair == b"\r\n");
         let before_carriage_return = needed.then(|| compile(pattern, true, host)).transpose()?;
-        Ok(Self { plain, before_carriage_return })
+        let assertions = ["^", "$", "\\b", "\\B", "\\A", "\\z", "\\<", "\\>"];
+        let looks_around = assertions.iter().any(|assertion| pattern.contains(assertion));
+        Ok(Self { plain, before_carriage_return, looks_around })
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
@@ -29,6 +33,12 @@ impl Expression {
     /// Returns whether a text matches as it is written.
     pub(super) fn is_match_as_written(&self, text: &str) -> bool {
         self.first(|regex| regex.is_match(text.as_bytes()).then_some(0..0)).is_some()
+    }
+
+    /// Returns whether no key and no string of a JSON text matches, where that is known without decoding them: what
+    /// matches a string without escapes also matches the JSON around it.
+    pub(super) fn misses_json(&self, json: &str) -> bool {
+        !self.looks_around && !json.contains('\\') && !self.is_match_as_written(json)
     }
 
     /// Returns the first match in a text, or the first quoted string in it whose decoded form matches.

@@ -85,6 +85,27 @@ fn text_around_data_and_other_blocks_are_searched() {
 }
 
 #[test]
+fn a_path_beside_the_main_list_does_not_lead_into_it() {
+    let records: Vec<Value> = (0..9).map(|n| json!({"id": n, "name": format!("name {n}")})).collect();
+    let kept = of_text(&json!({" ": records, "0": [{"name": "NEEDLE"}]}).to_string());
+    assert_eq!(kept.results(Grep, "NEEDLE"), ["/0/0/name NEEDLE"]);
+    assert_eq!(kept.view(View::Path("/0/0/name".into())).unwrap().body, "\"NEEDLE\"");
+    assert_eq!(kept.results(Grep, "name 8"), ["\"/ /8\" {\"id\":8,\"name\":\"name 8\"}"]);
+    assert!(kept.view(View::Path("/ /8".into())).unwrap().body.contains("name 8"));
+}
+
+#[test]
+fn each_line_of_a_text_beside_the_data_counts() {
+    let records: Vec<Value> = (0..50).map(|n| json!({"id": n, "name": format!("name {n}")})).collect();
+    let mut result = of_blocks(&["a NEEDLE\nb\nc NEEDLE".to_owned()]);
+    result["structuredContent"] = json!({ "rows": records });
+    assert_eq!(
+        kept(&result).results(Grep, "NEEDLE"),
+        ["//content/0/text 1: a NEEDLE", "//content/0/text 3: c NEEDLE"]
+    );
+}
+
+#[test]
 fn a_long_line_is_searched_to_its_end() {
     let kept = of_text(&format!("one\n{}NEEDLE{}\nthree", "é".repeat(100_000), "y".repeat(100_000)));
     let results = kept.results(Grep, "NEEDLE");

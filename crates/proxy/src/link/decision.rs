@@ -195,7 +195,7 @@ impl Link {
         ));
         decisions.error_code = Some(error.code);
         let written = head.id_bytes();
-        let id = if request.id_is_rewritten(written) { &request.id } else { written };
+        let id: &[u8] = if request.id_is_rewritten(written) { &request.id } else { written };
         decisions.edits.replace(head.whole.clone(), error_response(id, &error));
         Decision::Forward
     }

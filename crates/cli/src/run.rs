@@ -51,8 +51,6 @@ pub(crate) struct Arguments {
 
     /// Answer a request with an error if the server is silent for longer than this, such as 30s [default: 10m with --url or
     /// --http, otherwise none]
-    ///
-    /// Progress starts the time again, and it stands still while the server waits for an answer of the client.
     #[arg(long, value_name = "TIME", env = "TIDEGATE_TIMEOUT", value_parser = duration)]
     timeout: Option<Duration>,
 

@@ -5,6 +5,7 @@
 //! a stream that hangs cannot hang it.
 
 mod child;
+mod end;
 mod input;
 mod log;
 mod workers;
@@ -22,10 +23,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use child::Child;
+pub(crate) use end::EndEvent;
+use end::{EndState, watch_signals};
 use input::ServerInput;
 use log::Log;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use workers::Workers;
 
 use crate::guard::GRACE;
@@ -55,16 +56,6 @@ pub enum StartError {
     /// The system refuses to start it.
     #[error("cannot start {0:?}: {1}")]
     Refused(String, #[source] io::Error),
-}
-
-/// A step towards the end of the conversation.
-pub(crate) enum EndEvent {
-    ClientGone,
-    /// A signal told tidegate to end.
-    Signalled,
-    /// The server has closed its output.
-    OutputClosed,
-    ServerExited(u8),
 }
 
 /// How long requests that the client has sent already are still answered after the server has ended.
@@ -102,18 +93,6 @@ pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
 pub(crate) struct ClientStreams {
     pub(crate) input: File,
     pub(crate) output: File,
-}
-
-/// Reports the signals that tell tidegate to end.
-fn watch_signals(sender: Sender<EndEvent>) {
-    // If they cannot be caught, they end the process at once, and the guard ends the server.
-    if let Ok(mut signals) = Signals::new([SIGTERM, SIGINT]) {
-        thread::spawn(move || {
-            for _ in signals.forever() {
-                let _ = sender.send(EndEvent::Signalled);
-            }
-        });
-    }
 }
 
 /// Forwards between the streams of a client and a server that it starts, until one of them ends.
@@ -482,42 +461,4 @@ fn has_reader(output: &impl AsFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut handles, Some(&now)).is_err()
         || !handles[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
-}
-
-/// How far the conversation has come to its end.
-struct EndState {
-    events: Receiver<EndEvent>,
-    client_gone: bool,
-    signalled: bool,
-    output_closed: bool,
-    exit_code: Option<u8>,
-}
-
-impl EndState {
-    fn new(events: Receiver<EndEvent>) -> Self {
-        Self { events, client_gone: false, signalled: false, output_closed: false, exit_code: None }
-    }
-
-    fn has_begun(&self) -> bool {
-        self.client_gone || self.signalled || self.output_closed || self.exit_code.is_some()
-    }
-
-    fn has_exited(&self) -> bool {
-        self.exit_code.is_some()
-    }
-
-    /// Waits until a condition holds; returns whether it does in time.
-    fn wait(&mut self, time: Duration, condition: impl Fn(&Self) -> bool) -> bool {
-        let until = Instant::now() + time;
-        while !condition(self) {
-            match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(EndEvent::ClientGone) => self.client_gone = true,
-                Ok(EndEvent::Signalled) => self.signalled = true,
-                Ok(EndEvent::OutputClosed) => self.output_closed = true,
-                Ok(EndEvent::ServerExited(code)) => self.exit_code = Some(code),
-                Err(_) => return condition(self),
-            }
-        }
-        true
-    }
 }

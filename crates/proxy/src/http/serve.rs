@@ -168,6 +168,13 @@ pub(super) async fn end_signal() {
     }
 }
 
+/// Returns how many bytes the target and the headers of a request take. The limit of the buffer that they are read into is
+/// not exact.
+fn head_bytes(request: &Request<Incoming>) -> usize {
+    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    request.uri().path().len() + headers.sum::<usize>()
+}
+
 /// Handles requests.
 struct Service {
     backend: Backend,
@@ -178,6 +185,11 @@ struct Service {
 
 impl Service {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if head_bytes(&request) > MAX_HEADER_BYTES {
+            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+            let message = format!("the head of the request is larger than {MAX_HEADER_BYTES} bytes");
+            return failure(status, -32600, &message);
+        }
         if let Err(denied) = self.checks.check(request.uri(), request.headers()) {
             let mut response = failure(denied.status, -32000, denied.message);
             if denied.status == StatusCode::UNAUTHORIZED {

@@ -194,7 +194,9 @@ impl Link {
             request.kind.may_have_run()
         ));
         decisions.error_code = Some(error.code);
-        decisions.edits.replace(head.whole.clone(), error_response(&request.id, &error));
+        let written = head.id_bytes();
+        let id: &[u8] = if request.id_is_rewritten(written) { &request.id } else { written };
+        decisions.edits.replace(head.whole.clone(), error_response(id, &error));
         Decision::Forward
     }
 

@@ -134,6 +134,99 @@ proptest! {
     }
 }
 
+/// A step of a conversation, in which the server says what it likes.
+#[derive(Debug, Clone)]
+enum Step {
+    /// The client asks, unless it waits for an answer to this id.
+    Ask(u8),
+    /// The server answers an id with these members.
+    Answer(u8, &'static str),
+    /// The client sends something that is not JSON and names no id.
+    Garbage,
+    /// The server sends something that answers nothing.
+    Noise(&'static str),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let members = prop::sample::select(vec![
+        r#","result":{}"#,
+        r#","result":null"#,
+        r#","result":{},"error":null"#,
+        r#","error":{"code":1,"message":"x"}"#,
+        r#","error":{"code":1,"message":"x"},"result":null"#,
+        r#","error":{"code":1,"message":"x"},"result":{}"#,
+        r#","error":null"#,
+        "",
+    ]);
+    let noise = prop::sample::select(vec![
+        "not JSON",
+        "{",
+        "[]",
+        "[7]",
+        r#"{"level":"info","id":1}"#,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"#,
+        r#"{"jsonrpc":"2.0","id":"1","result":{}}"#,
+    ]);
+    prop_oneof![
+        4 => (0_u8..5).prop_map(Step::Ask),
+        6 => (0_u8..5, members).prop_map(|(id, members)| Step::Answer(id, members)),
+        1 => Just(Step::Garbage),
+        1 => noise.prop_map(Step::Noise),
+    ]
+}
+
+/// Returns the ids that lines answer, with a result or an error.
+fn answered_ids(lines: &[Vec<u8>]) -> Vec<u8> {
+    let id = |line: &Vec<u8>| {
+        let message: Value = serde_json::from_slice(line).unwrap();
+        let outcomes =
+            [&message["result"], &message["error"]].iter().filter(|outcome| outcome.is_object()).count();
+        assert!(outcomes == 1 || message.get("result").is_some(), "{message}");
+        u8::try_from(message["id"].as_u64().unwrap()).unwrap()
+    };
+    lines.iter().map(id).collect()
+}
+
+proptest! {
+    #![proptest_config(tidegate_testkit::cases(10_000))]
+
+    /// The client's side of it is the oracle: an answer arrives exactly if the client waits for one.
+    #[test]
+    fn every_request_is_answered_once_whatever_the_server_says(
+        steps in prop::collection::vec(step(), 0..30), disk in any::<bool>(),
+    ) {
+        let link = link(&gate(), None, Mode::Shape);
+        let mut open: Vec<u8> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Ask(id) if !open.contains(&id) => {
+                    let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "x"}});
+                    link.from_client(call.to_string().into_bytes());
+                    open.push(id);
+                }
+                Step::Ask(_) => {}
+                Step::Garbage => drop(link.from_client(b"{garbage".to_vec())),
+                Step::Noise(line) => {
+                    let line = line.as_bytes().to_vec();
+                    prop_assert_eq!(from_server(&link, if disk { on_disk(&line) } else { line.into() }), None);
+                }
+                Step::Answer(id, members) => {
+                    let line = format!(r#"{{"jsonrpc":"2.0","id":{id}{members}}}"#).into_bytes();
+                    let sent = from_server(&link, if disk { on_disk(&line) } else { line.into() });
+                    let is_waited_for = open.contains(&id);
+                    open.retain(|waits| *waits != id);
+                    let answered = answered_ids(sent.as_slice());
+                    prop_assert_eq!(answered, if is_waited_for { vec![id] } else { vec![] });
+                }
+            }
+        }
+        let mut rest = answered_ids(&link.end("the server ended"));
+        rest.sort_unstable();
+        open.sort_unstable();
+        prop_assert_eq!(rest, open);
+    }
+}
+
 /// The text of the `result` in a response, as it stands on the wire.
 fn result_of(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii_end();
@@ -319,7 +412,7 @@ fn what_cannot_be_read_hides_no_answer() {
     assert_eq!(link.from_client(line.clone()).forward, Some(line));
     let answer = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"\\ud800\":1}\n".to_vec();
     assert_eq!(from_server(&link, answer.clone()), Some(answer));
-    // Once a line could not be read, its answer is taken for one of it.
+    // A byte order mark hides nothing either.
     let odd = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"x\"}\n".as_bytes().to_vec();
     assert_eq!(link.from_client(odd.clone()).forward, Some(odd));
     let answer = b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n".to_vec();

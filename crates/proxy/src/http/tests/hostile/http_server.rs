@@ -257,7 +257,7 @@ fn streams() -> Vec<Fault> {
         fault("an event without its end", vec![events(answer.trim_end())], Result),
         fault(
             "an event in several lines",
-            vec![events(&format!("data: {}\ndata: {}\n\n", &OK[..15], &OK[15..]))],
+            vec![events(&format!("data: {}\ndata: {}\n\n", &OK[..17], &OK[17..]))],
             Result,
         ),
         fault("comments and an event", vec![events(&format!(": hello\n\n: again\n\n{answer}"))], Result),

@@ -158,15 +158,15 @@ pub fn retention_note(left: Duration) -> String {
     format!("kept {}", duration_text(left))
 }
 
-/// Says how long a time is, in whole units: `24 h`. It is never less than what is said, but for a fraction of a second.
+/// Says how long a time is, in whole units: `24 h`. It is at least what is said, but for a minute where hours are counted:
+/// a result that was stored a moment ago does not have quite its full time left.
 pub fn duration_text(left: Duration) -> String {
-    // A result that was stored a moment ago does not have quite its full time left.
     let seconds = left.as_millis().div_ceil(1000).max(1);
     let (count, unit) = match seconds {
         ..=119 => (seconds, "s"),
-        120..=7_199 => (seconds / 60, "min"),
-        7_200..=172_800 => (seconds / 3600, "h"),
-        _ => (seconds / 86_400, "days"),
+        120..=7_199 => ((seconds + 2) / 60, "min"),
+        7_200..=172_800 => ((seconds + 60) / 3600, "h"),
+        _ => ((seconds + 60) / 86_400, "days"),
     };
     format!("{count} {unit}")
 }

@@ -76,7 +76,7 @@ impl<'t> Data<'t> {
     pub(crate) fn json(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
         let (data, is_whole) = match Self::scan_value(text, start, dialect)? {
             Ok(read) => read,
-            Err(broken) => return Ok(Some(broken).filter(|data| data.is_mostly_read())),
+            Err(broken) => return Ok(Some(broken).filter(Self::is_mostly_read)),
         };
         if is_whole {
             return Ok(Some(data));

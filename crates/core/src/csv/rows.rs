@@ -176,7 +176,7 @@ fn lenient_cells(line: &str, delimiter: u8) -> Vec<String> {
     let mut rest = Some(line);
     while let Some(from) = rest {
         let closed = from.strip_prefix('"').and_then(|quoted| match quoted_cell(String::new(), quoted) {
-            (cell, Some(after)) if after.is_empty() => Some((cell, None)),
+            (cell, Some("")) => Some((cell, None)),
             (cell, Some(after)) => after.strip_prefix(delimiter).map(|next| (cell, Some(next))),
             _ => None,
         });

@@ -23,18 +23,19 @@ fn all_pages(kept: &Kept, size: Option<u64>, tokens: u64) -> Vec<tidegate_core::
     pages
 }
 
-/// Returns the letters and digits of the values of a record, in order.
+/// Returns the letters and digits of the values of a record, sorted.
 fn letters(value: &Value) -> String {
-    let text = match value {
+    letters_of(&match value {
         Value::Object(members) => members.values().map(letters).collect(),
         Value::String(text) => text.clone(),
         other => other.to_string().replace("null", ""),
-    };
-    text.chars().filter(|character| character.is_alphanumeric()).collect()
+    })
 }
 
 fn letters_of(line: &str) -> String {
-    line.chars().filter(|character| character.is_alphanumeric()).collect()
+    let mut letters: Vec<char> = line.chars().filter(|character| character.is_alphanumeric()).collect();
+    letters.sort_unstable();
+    letters.into_iter().collect()
 }
 
 /// Lines of a log, most of one form.

@@ -60,7 +60,7 @@ fn status(name: &'static str, response: Step, said: &'static str, status: u16) -
 
 /// Every fault.
 pub(super) fn faults() -> Vec<Fault> {
-    [bodies(), statuses(), broken(), streams()].into_iter().flatten().collect()
+    [bodies(), statuses(), redirects(), broken(), streams()].into_iter().flatten().collect()
 }
 
 fn bodies() -> Vec<Fault> {
@@ -178,6 +178,11 @@ fn statuses() -> Vec<Fault> {
             "400 Bad Request: its words",
             400,
         ),
+    ]
+}
+
+fn redirects() -> Vec<Fault> {
+    vec![
         fault(
             "moved",
             vec![response("301 Moved Permanently\r\nlocation: http://127.0.0.1:1/", "")],

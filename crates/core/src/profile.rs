@@ -87,7 +87,8 @@ impl DataProfile {
 
     /// Drops the statistics of numbers at a path, where texts that look like numbers are none.
     pub(crate) fn forget_numbers(&mut self, id: NodeId) {
-        self.nodes[id.0 as usize].numbers = None;
+        let node = &mut self.nodes[id.0 as usize];
+        (node.numbers, node.numeric_strings) = (None, 0);
     }
 
     /// Returns the path from one node down to another: `a.b[].c`, `[]`, or empty for the node itself.

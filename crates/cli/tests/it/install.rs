@@ -328,6 +328,7 @@ fn paths_are_shortened() {
 fn what_uninstall_cannot_find() {
     let home = Home::filled();
     home.run(&["install", "--yes"]);
+    home.run(&["install", "--yes", "--scope", "project"]);
     let wrapped = home.read("project/.vscode/mcp.json");
     std::fs::remove_file(home.path("project/.vscode/mcp.json")).unwrap();
     home.write(

@@ -69,7 +69,7 @@ pub(crate) fn parse_dotted(path: &str) -> Option<Vec<Segment>> {
     Some(segments)
 }
 
-/// Reads the first key of a path, as [`visible::key`](crate::visible::key) writes it; returns it and what follows.
+/// Reads the first key of a path, as an overview writes it; returns it and what follows.
 pub fn read_key(path: &str) -> Option<(String, &str)> {
     let Some(inside) = path.strip_prefix('"') else {
         let end = path.find(['.', '[']).unwrap_or(path.len());

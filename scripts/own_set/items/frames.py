@@ -35,7 +35,7 @@ def pandas_string(work):
         table.count(),
         table.columns(),
         table.most("Origin"),
-        table.group("Cylinders", 6),
+        table.group("Origin", "Europe"),
         table.maximum("Miles_per_Gallon"),
         table.missing("Horsepower"),
         table.last("Name"),

@@ -134,7 +134,7 @@ def _request(work, port, number):
         "/form"
         if number == 233
         else work.random.choices(
-            [f"/page{work.random.randint(0, 11)}.html", "/missing.css", f"/page3.html?item={number}", "/"],
+            [f"/page{work.random.randint(0, 11)}.html", "/missing.css", f"/page3.html?item={number}", "/page0.html"],
             weights=[6, 1, 1, 2],
         )[0]
     )

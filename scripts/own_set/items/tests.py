@@ -1,10 +1,12 @@
 """What test runners report about tiny projects that the script writes: texts, JSON and XML."""
 
 import json
+import shutil
 import sys
 
 from .. import questions as ask
 from ..registry import Made, item, shell
+from .system import package_folder
 
 AREAS = ["basket", "invoice", "login", "search", "stock", "tax"]
 
@@ -187,7 +189,11 @@ def coverage_report(work):
         "from graphql import build_schema, graphql_sync\nimport tabulate, prettytable\n"
         "graphql_sync(build_schema('type Query{a:Int}'), '{a}', {'a': 1})\nprint(tabulate.tabulate([[1]]))\n",
     )
-    work.run("coverage", "run", "--source=graphql,tabulate,prettytable", "job.py")
+    for package in ("graphql", "tabulate", "prettytable"):
+        shutil.copytree(
+            package_folder(package), work.folder / "lib" / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    work.run("coverage", "run", "--source=lib", "job.py", PYTHONPATH="lib")
     text = work.run("coverage", "report", "-m", "--skip-covered")
     report = json.loads(work.run("coverage", "json", "-o", "-") or (work.folder / "coverage.json").read_text())
     files = {name: data["summary"] for name, data in report["files"].items()}

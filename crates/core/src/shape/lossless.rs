@@ -13,6 +13,7 @@ use crate::json::value::Value;
 use crate::json::{Dialect, ScanError, strict};
 use crate::measure;
 use crate::payload::Payload;
+use crate::records::Records;
 use crate::text::Text;
 use crate::visible;
 
@@ -94,8 +95,9 @@ impl<'t> WholeJson<'t> {
     fn separated(&self) -> io::Result<Option<LosslessForm>> {
         let data = &self.data;
         let root = data.profile.root();
-        let Some(records) = data.records(root).filter(|records| !records.keyed && records.count() >= 2)
-        else {
+        // Records are read as they are written: lists are no objects.
+        let records = data.records(root).map(|records| Records { form: None, ..records });
+        let Some(records) = records.filter(|records| !records.keyed && records.count() >= 2) else {
             return Ok(None);
         };
         let mut names: Vec<String> = Vec::new();

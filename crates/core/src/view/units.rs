@@ -67,7 +67,7 @@ impl Dataset<'_> {
             }
             // The records of these are the lines, which are searched anyway.
             Notation::Pattern(pattern) if pattern.is_searched_by_line() => Ok(()),
-            _ => self.json_records(0, usize::MAX, |record| {
+            _ => self.written_records(|record| {
                 let JsonRecord { number, key, json, whole, range, .. } = &record;
                 let opens = [Open::at_index(*number)];
                 let record = RecordText { number: *number, key: key.as_deref(), json, whole: *whole };

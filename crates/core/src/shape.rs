@@ -9,6 +9,7 @@
 
 mod additive;
 mod blob;
+mod compact;
 mod data;
 mod diff;
 mod document;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidegate_core::shape::Step;
 use tidegate_testkit::make;
 
-use crate::exact::{body, read_csv};
+use crate::exact::{body, read_back};
 use crate::shaped;
 
 /// Returns a result with these text blocks and this structured content.
@@ -33,7 +33,7 @@ fn assert_complete(blocks: &[String], structured: Option<&Value>, tokens: u64) {
         assert_eq!(serde_json::from_str::<Value>(body).unwrap(), parsed.as_ref().unwrap().clone());
     } else if shaped.text.contains(": all of it as CSV") {
         assert_eq!(blocks.len(), 1);
-        assert_eq!(read_csv(body), parsed.as_ref().unwrap().clone());
+        assert_eq!(read_back(&shaped.text), parsed.as_ref().unwrap().clone());
     } else {
         assert_eq!(body, blocks.join("\n"), "{}", shaped.text);
     }

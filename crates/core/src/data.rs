@@ -203,8 +203,10 @@ impl<'t> Data<'t> {
     /// Returns the name of the notation, if it differs from the kind the text was recognised as.
     pub(crate) fn kind(&self) -> Option<&'static str> {
         match self.notation {
-            Notation::JsonLines(_) | Notation::Pattern(Pattern::JsonValues) => Some("json lines"),
-            _ => None,
+            Notation::JsonLines(_) => Some("json lines"),
+            Notation::Json(Dialect::Python) => Some("python literal"),
+            Notation::Pattern(ref pattern) => Some(pattern.name()),
+            Notation::Json(Dialect::Json) | Notation::Table(_) => None,
         }
     }
 

@@ -1,7 +1,6 @@
-//! Records formed by a pattern of lines: several files joined, blocks of `Key: value` lines, lines with the same fields,
-//! or lines of JSON.
+//! Records in lines of text: each notation is one file that implements [`LineNotation`], listed once in [`Pattern`].
 //!
-//! A pattern says where a record begins and how to read one; the records then get the same statistics and the same
+//! A notation says where a record begins and how to read one; the records then get the same statistics and the same
 //! rows as those of any other notation. Where each line is a record, a line of another form is one as well: its text is
 //! the value of one member, so that no line is missing from the records.
 
@@ -9,6 +8,7 @@ mod files;
 mod json_values;
 mod keyed_blocks;
 mod line_fields;
+mod reader;
 
 use std::borrow::Cow;
 use std::io;
@@ -16,28 +16,111 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::csv::{CellFeed, json_object};
-use crate::json::value::Value;
-use crate::lines::{Lines, OwnedLine};
+use crate::json::value::{ReadLimits, Value};
+use crate::json::{Dialect, Scanner, compact};
+use crate::lines::Lines;
+use crate::sample::Sample;
+use crate::source::Span;
 use crate::text::Text;
 
-pub(crate) use json_values::is_mostly_json;
-pub(crate) use keyed_blocks::KeyedBlocks;
+use files::Files;
+use json_values::JsonValues;
+use keyed_blocks::KeyedBlocks;
 pub(crate) use line_fields::LineFields;
+pub(crate) use reader::{OtherLines, PatternReader, RecordLines};
+
+/// A notation of records in lines of text.
+///
+/// To add one, implement this in a file of its own and list it in [`Pattern`].
+trait LineNotation {
+    /// Recognises the notation in the beginning of a text.
+    fn recognise(sample: &Sample<'_>) -> Option<Self>
+    where
+        Self: Sized;
+
+    /// Returns the name that reports use.
+    fn name(&self) -> &'static str;
+
+    /// Returns what a record is called.
+    fn noun(&self) -> &'static str;
+
+    /// Reads the lines of the next record, with their offset.
+    fn next(&self, reader: &mut PatternReader<'_>) -> io::Result<Option<(u64, RecordLines)>>;
+
+    /// Returns what a record says; `None` if it is a line of another form.
+    fn content<'r>(&'r self, record: &'r RecordLines) -> Option<RecordContent<'r>>;
+
+    /// Returns whether a record that has the form has a member of a given name.
+    fn has_member(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Returns whether lines of another form are records, too.
+    fn has_other_lines(&self) -> bool {
+        true
+    }
+
+    /// Returns whether records have no types, so that text which looks like a number is meant as one.
+    fn is_textual(&self) -> bool {
+        true
+    }
+
+    /// Returns whether a search looks at the lines rather than at the records.
+    fn is_searched_by_line(&self) -> bool {
+        true
+    }
+}
 
 /// The name of a member of a record and its text.
-type Member<'p> = (Cow<'p, str>, String);
+type Member<'r> = (Cow<'r, str>, Cow<'r, str>);
 
-/// A pattern of lines that forms records.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Pattern {
+/// What a record says.
+enum RecordContent<'r> {
+    /// Members whose values are texts.
+    Members(Vec<Member<'r>>),
+    /// A JSON value.
+    Json(Cow<'r, str>),
+}
+
+/// Declares the notations: those before the semicolon are recognised in this order, those after it by their users.
+macro_rules! line_notations {
+    ($($(#[$doc:meta])+ $name:ident($notation:ty),)+; $($(#[$more_doc:meta])+ $more:ident($more_notation:ty),)+) => {
+        /// The notation of the records in lines of a text.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub(crate) enum Pattern {
+            $($(#[$doc])+ $name($notation),)+
+            $($(#[$more_doc])+ $more($more_notation),)+
+        }
+
+        impl Pattern {
+            /// Recognises records in the beginning of a text.
+            pub(crate) fn recognise(sample: &Sample<'_>) -> Option<Self> {
+                $(if let Some(notation) = <$notation>::recognise(sample) {
+                    return Some(Self::$name(notation));
+                })+
+                None
+            }
+
+            fn notation(&self) -> &dyn LineNotation {
+                match self {
+                    $(Self::$name(notation) => notation,)+
+                    $(Self::$more(notation) => notation,)+
+                }
+            }
+        }
+    };
+}
+
+line_notations! {
     /// Several files, each under a line with its path.
-    Files,
+    Files(Files),
+    /// Lines of JSON among which there are others.
+    JsonValues(JsonValues),
     /// Blocks of `Key: value` lines.
     Blocks(KeyedBlocks),
-    /// Lines with the same fields.
+    ;
+    /// Lines with the same fields; the kind of text that has them also looks at the other lines.
     Fields(LineFields),
-    /// Lines of JSON among which there are others.
-    JsonValues,
 }
 
 /// The member that holds the text of a line of another form, unless the lines of the form have one of that name.
@@ -49,13 +132,25 @@ impl Pattern {
     pub(crate) fn profile(&self, text: &Text<'_>, feed: &mut CellFeed<'_>) -> io::Result<(u64, OtherLines)> {
         let mut reader = self.reader(Lines::new(text));
         feed.builder.open(false, 0);
-        while let Some((at, raw)) = reader.next()? {
-            if self.has_form(&raw) {
-                self.feed(&raw, at, feed);
-            } else {
-                // The statistics are those of the lines of the form alone.
-                feed.builder.element(at);
-                reader.others.push(reader.line, raw.first());
+        while let Some((at, record)) = reader.next()? {
+            match self.notation().content(&record) {
+                Some(RecordContent::Members(members)) => {
+                    feed.builder.open(true, at);
+                    for (name, value) in members {
+                        feed.cell(&name, &value, at);
+                    }
+                    feed.builder.close(at + record.bytes);
+                }
+                // All values inside a record get its offset, because it is read again as a whole.
+                Some(RecordContent::Json(json)) => with_scanner(&json, |scanner| {
+                    scanner.decode_strings();
+                    let _ = feed.builder.scan_value_at(scanner, at);
+                }),
+                None => {
+                    // The statistics are those of the lines of the form alone.
+                    feed.builder.element(at);
+                    reader.note_other(&record);
+                }
             }
         }
         let end = reader.position();
@@ -63,257 +158,75 @@ impl Pattern {
         Ok((end, reader.others))
     }
 
-    /// Returns whether a record has the form of the pattern, rather than being a line of another form.
-    fn has_form(&self, raw: &RecordLines) -> bool {
-        match self {
-            Self::Files | Self::Blocks(_) => true,
-            Self::Fields(fields) => fields.matches(raw.first()),
-            Self::JsonValues => json_values::is_json(raw),
-        }
-    }
-
-    fn feed(&self, raw: &RecordLines, at: u64, feed: &mut CellFeed<'_>) {
-        match self {
-            Self::Files => files::feed(raw, at, feed.builder),
-            Self::JsonValues => json_values::feed(raw, at, feed.builder),
-            _ => {
-                feed.builder.open(true, at);
-                for (name, value) in self.members(raw) {
-                    feed.cell(&name, &value, at);
-                }
-                feed.builder.close(at + raw.bytes);
+    fn json(&self, record: &RecordLines) -> String {
+        match self.notation().content(record) {
+            Some(RecordContent::Members(members)) => {
+                json_object(members.iter().map(|(name, value)| (&**name, &**value)))
             }
+            Some(RecordContent::Json(json)) => with_scanner(&json, |scanner| {
+                let compact = compact::value(scanner, Dialect::Json, usize::MAX);
+                compact.map_or_else(|_| json.trim().to_owned(), |compact| compact.text)
+            }),
+            None => json_object([(self.other_line_key().as_str(), record.first())].into_iter()),
         }
     }
 
-    fn json(&self, raw: &RecordLines) -> String {
-        match self {
-            Self::Files => files::json(raw),
-            Self::JsonValues if self.has_form(raw) => json_values::json(raw),
-            _ => json_object(self.members(raw).iter().map(|(name, value)| (&**name, value.as_str()))),
-        }
-    }
-
-    fn object(&self, raw: &RecordLines) -> Value {
-        match self {
-            Self::Files => files::object(raw),
-            Self::JsonValues if self.has_form(raw) => json_values::object(raw),
-            _ => {
-                let members = self.members(raw).into_iter();
+    fn object(&self, record: &RecordLines) -> Value {
+        match self.notation().content(record) {
+            Some(RecordContent::Members(members)) => {
+                let members = members.into_iter();
                 Value::object(members.map(|(name, value)| (name.into(), Value::string(&value))).collect())
             }
+            Some(RecordContent::Json(json)) => {
+                with_scanner(&json, |scanner| Value::read(scanner, ReadLimits::RECORD).unwrap_or(Value::Null))
+            }
+            None => Value::object(vec![(self.other_line_key().into(), Value::string(record.first()))]),
         }
-    }
-
-    /// Returns the members of a record whose values are texts.
-    fn members(&self, raw: &RecordLines) -> Vec<Member<'_>> {
-        let members = match self {
-            Self::Blocks(blocks) => Some(blocks.members(raw)),
-            Self::Fields(fields) => fields.members(raw.first()),
-            Self::Files | Self::JsonValues => None,
-        };
-        members.unwrap_or_else(|| vec![(self.other_line_key().into(), raw.first().to_owned())])
     }
 
     /// Returns the name of the member that holds a line of another form.
     pub(crate) fn other_line_key(&self) -> String {
         let mut key = OTHER_LINE_KEY.to_owned();
-        while matches!(self, Self::Fields(fields) if fields.has_name(&key)) {
+        while self.notation().has_member(&key) {
             key.push('_');
         }
         key
     }
 
-    /// Returns whether lines of another form are records, too.
-    pub(crate) fn has_other_lines(&self) -> bool {
-        matches!(self, Self::Fields(_) | Self::JsonValues)
-    }
-
     /// Returns a reader of the records.
     pub(crate) fn reader<'a>(&'a self, lines: Lines<'a>) -> PatternReader<'a> {
-        PatternReader { pattern: self, lines, unread: None, line: 0, others: OtherLines::default() }
+        PatternReader::new(self, lines)
+    }
+
+    /// Returns the name that reports use.
+    pub(crate) fn name(&self) -> &'static str {
+        self.notation().name()
     }
 
     /// Returns what a record is called.
     pub(crate) fn noun(&self) -> &'static str {
-        match self {
-            Self::Files => "file",
-            Self::Blocks(_) => "record",
-            Self::Fields(_) => "line",
-            Self::JsonValues => "row",
-        }
+        self.notation().noun()
+    }
+
+    /// Returns whether lines of another form are records, too.
+    pub(crate) fn has_other_lines(&self) -> bool {
+        self.notation().has_other_lines()
+    }
+
+    /// Returns whether records have no types, so that text which looks like a number is meant as one.
+    pub(crate) fn is_textual(&self) -> bool {
+        self.notation().is_textual()
+    }
+
+    /// Returns whether a search looks at the lines rather than at the records.
+    pub(crate) fn is_searched_by_line(&self) -> bool {
+        self.notation().is_searched_by_line()
     }
 }
 
-/// The lines of one record.
-#[derive(Debug)]
-pub(crate) struct RecordLines {
-    pub(crate) lines: Vec<String>,
-    /// The bytes of all its lines, including those over [`MAX_RECORD_BYTES`], which are not kept.
-    pub(crate) bytes: u64,
-    /// Whether all its lines are kept, each of them whole.
-    pub(crate) whole: bool,
-}
-
-impl RecordLines {
-    /// Returns the first line.
-    fn first(&self) -> &str {
-        self.lines.first().map_or("", String::as_str)
-    }
-
-    fn push(&mut self, line: OwnedLine) {
-        self.bytes += line.length + 1;
-        self.whole &= line.whole && self.bytes <= MAX_RECORD_BYTES + 1;
-        if self.bytes <= MAX_RECORD_BYTES + 1 || self.lines.is_empty() {
-            self.lines.push(line.text);
-        }
-    }
-}
-
-impl Default for RecordLines {
-    fn default() -> Self {
-        Self { lines: Vec::new(), bytes: 0, whole: true }
-    }
-}
-
-/// The maximum number of bytes kept of one record.
-const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
-
-/// Reads the records of a pattern one after another.
-pub(crate) struct PatternReader<'a> {
-    pattern: &'a Pattern,
-    lines: Lines<'a>,
-    /// A line that was read but belongs to the next record.
-    unread: Option<OwnedLine>,
-    /// The number of the last line read, from 1.
-    line: u64,
-    others: OtherLines,
-}
-
-/// Lines that do not have the form of the records, such as headings and totals.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OtherLines {
-    /// Their numbers from 1 and their texts, at most [`MAX_OTHER_LINES`] of them.
-    pub(crate) lines: Vec<(u64, String)>,
-    pub(crate) count: u64,
-    /// How many blank lines there are, which are no records where each line is one.
-    pub(crate) blank: u64,
-}
-
-/// The maximum number of lines kept that do not have the form of the records.
-const MAX_OTHER_LINES: usize = 60;
-
-impl OtherLines {
-    fn push(&mut self, line: u64, text: &str) {
-        if text.trim().is_empty() {
-            return;
-        }
-        self.count += 1;
-        // A listing often ends with its totals, so the middle is dropped rather than the end.
-        if self.lines.len() == MAX_OTHER_LINES {
-            self.lines.remove(MAX_OTHER_LINES / 2);
-        }
-        self.lines.push((line, crate::visible::cut(text, 200)));
-    }
-}
-
-impl PatternReader<'_> {
-    /// Returns the offset after the last record.
-    pub(crate) fn position(&self) -> u64 {
-        self.unread.as_ref().map_or_else(|| self.lines.position(), |line| line.at)
-    }
-
-    /// Returns the offset of the next record, the record as JSON, and whether that is the whole record.
-    pub(crate) fn next_json(&mut self) -> io::Result<Option<(u64, String, bool)>> {
-        let Some((at, raw)) = self.next()? else { return Ok(None) };
-        Ok(Some((at, self.pattern.json(&raw), raw.whole)))
-    }
-
-    /// Returns the next record as a value.
-    pub(crate) fn next_value(&mut self) -> io::Result<Option<Value>> {
-        Ok(self.next()?.map(|(_, raw)| self.pattern.object(&raw)))
-    }
-
-    /// Returns the next record with its offset.
-    fn next(&mut self) -> io::Result<Option<(u64, RecordLines)>> {
-        match self.pattern {
-            Pattern::Fields(fields) => self.next_line(|line| fields.is_header(line)),
-            Pattern::JsonValues => self.next_line(|_| false),
-            Pattern::Files => self.next_file(),
-            Pattern::Blocks(blocks) => self.next_block(|line| blocks.begins(line)),
-        }
-    }
-
-    fn read_line(&mut self) -> io::Result<Option<OwnedLine>> {
-        let line = match self.unread.take() {
-            Some(line) => Some(line),
-            None => self.lines.next_whole(MAX_RECORD_BYTES)?,
-        };
-        self.line += u64::from(line.is_some());
-        Ok(line)
-    }
-
-    /// Leaves a line for the next record.
-    fn unread(&mut self, line: OwnedLine) {
-        self.unread = Some(line);
-        self.line -= 1;
-    }
-
-    /// Reads one line, the blank ones and those to skip aside.
-    fn next_line(&mut self, skip: impl Fn(&str) -> bool) -> io::Result<Option<(u64, RecordLines)>> {
-        while let Some(line) = self.read_line()? {
-            let blank = line.text.trim().is_empty();
-            self.others.blank += u64::from(blank);
-            if blank || skip(&line.text) {
-                continue;
-            }
-            let at = line.at;
-            let mut raw = RecordLines::default();
-            raw.push(line);
-            return Ok(Some((at, raw)));
-        }
-        Ok(None)
-    }
-
-    /// Reads the lines of a block, up to the line that begins the next one; lines before the first block are no record.
-    fn next_block(&mut self, begins: impl Fn(&str) -> bool) -> io::Result<Option<(u64, RecordLines)>> {
-        let mut raw = RecordLines::default();
-        let mut start = None;
-        while let Some(line) = self.read_line()? {
-            match (begins(&line.text), start) {
-                (true, Some(_)) => {
-                    self.unread(line);
-                    break;
-                }
-                (false, None) => {
-                    self.others.push(self.line, &line.text);
-                    continue;
-                }
-                _ => {}
-            }
-            start.get_or_insert(line.at);
-            raw.push(line);
-        }
-        Ok(start.map(|at| (at, raw)))
-    }
-
-    /// Reads the lines of a file, up to a separator before the path of the next one; other separators are its content.
-    fn next_file(&mut self) -> io::Result<Option<(u64, RecordLines)>> {
-        let mut raw = RecordLines::default();
-        let mut start = None;
-        while let Some(line) = self.read_line()? {
-            if files::is_separator(&line.text)
-                && let Some(next) = self.read_line()?
-            {
-                let ends = crate::kind::is_file_header(&next.text);
-                self.unread(next);
-                if ends && start.is_some() {
-                    break;
-                }
-            }
-            start.get_or_insert(line.at);
-            raw.push(line);
-        }
-        Ok(start.map(|at| (at, raw)))
-    }
+/// Calls `read` with a scanner of a JSON text.
+fn with_scanner<T>(json: &str, read: impl FnOnce(&mut Scanner<'_>) -> T) -> T {
+    let source = json.as_bytes();
+    let text = Text::plain(&source, Span::whole(&source));
+    read(&mut Scanner::new(&text, Dialect::Json))
 }

@@ -10,6 +10,7 @@
 mod additive;
 mod blob;
 mod data;
+mod data_kinds;
 mod diff;
 mod document;
 mod draft;

@@ -2,51 +2,52 @@
 //!
 //! A line that is one JSON object or array is that record; any other line is a record with its text.
 
-use crate::json::value::{ReadLimits, Value};
-use crate::json::{Dialect, Scanner, compact, strict};
-use crate::pattern::RecordLines;
-use crate::profile::ProfileBuilder;
-use crate::source::Span;
-use crate::text::Text;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LineNotation, PatternReader, RecordContent, RecordLines};
+use crate::json::strict;
+use crate::sample::Sample;
+
+/// Lines of JSON among which there are others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JsonValues;
 
 /// The minimum number of lines of JSON in the sample.
 const MIN_JSON_LINES: usize = 3;
 
-/// Returns whether most lines at the beginning of a text are JSON objects or arrays.
-pub(crate) fn is_mostly_json(head: &str, whole: bool) -> bool {
-    let mut lines: Vec<&str> = head.lines().filter(|line| !line.trim().is_empty()).collect();
-    if !whole {
-        lines.pop();
+impl LineNotation for JsonValues {
+    /// Recognises a text of which most lines are JSON objects or arrays.
+    fn recognise(sample: &Sample<'_>) -> Option<Self> {
+        let json = sample.lines.iter().filter(|line| strict::is_container(line)).count();
+        (json >= MIN_JSON_LINES && json * 2 > sample.lines.len()).then_some(Self)
     }
-    let json = lines.iter().filter(|line| strict::is_container(line)).count();
-    json >= MIN_JSON_LINES && json * 2 > lines.len()
-}
 
-/// Returns whether a record is a line of JSON.
-pub(super) fn is_json(raw: &RecordLines) -> bool {
-    raw.whole && strict::is_container(raw.first())
-}
+    fn name(&self) -> &'static str {
+        "json lines"
+    }
 
-pub(super) fn feed(raw: &RecordLines, at: u64, builder: &mut ProfileBuilder) {
-    let source = raw.first().as_bytes();
-    let text = Text::plain(&source, Span::whole(&source));
-    let mut scanner = Scanner::new(&text, Dialect::Json);
-    scanner.decode_strings();
-    // All values inside a line get the line's offset, because the line is read again as one record.
-    let _ = builder.scan_value_at(&mut scanner, at);
-}
+    fn noun(&self) -> &'static str {
+        "row"
+    }
 
-pub(super) fn json(raw: &RecordLines) -> String {
-    let source = raw.first().as_bytes();
-    let text = Text::plain(&source, Span::whole(&source));
-    let compact = compact::value(&mut Scanner::new(&text, Dialect::Json), Dialect::Json, usize::MAX);
-    compact.map_or_else(|_| raw.first().trim().to_owned(), |compact| compact.text)
-}
+    fn next(&self, reader: &mut PatternReader<'_>) -> io::Result<Option<(u64, RecordLines)>> {
+        reader.next_line(|_| false)
+    }
 
-pub(super) fn object(raw: &RecordLines) -> Value {
-    let source = raw.first().as_bytes();
-    let text = Text::plain(&source, Span::whole(&source));
-    Value::read(&mut Scanner::new(&text, Dialect::Json), ReadLimits::RECORD).unwrap_or(Value::Null)
+    fn content<'r>(&'r self, record: &'r RecordLines) -> Option<RecordContent<'r>> {
+        let is_json = record.whole && strict::is_container(record.first());
+        is_json.then(|| RecordContent::Json(record.first().into()))
+    }
+
+    fn is_textual(&self) -> bool {
+        false
+    }
+
+    fn is_searched_by_line(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
@@ -55,9 +56,10 @@ mod tests {
 
     #[test]
     fn most_lines_must_be_json() {
+        let is_json = |text: &str| JsonValues::recognise(&Sample::of(text)).is_some();
         let line = "{\"a\":1}\n";
-        assert!(is_mostly_json(&format!("{}Traceback:\n  at x\n", line.repeat(3)), true));
-        assert!(!is_mostly_json(&format!("{line}one\ntwo\n"), true));
-        assert!(!is_mostly_json("[0] a\n[1] b\n[2] c\n", true));
+        assert!(is_json(&format!("{}Traceback:\n  at x\n", line.repeat(3))));
+        assert!(!is_json(&format!("{line}one\ntwo\n")));
+        assert!(!is_json("[0] a\n[1] b\n[2] c\n"));
     }
 }

@@ -2,9 +2,13 @@
 //!
 //! A line without a known key continues the value before it.
 
+use std::borrow::Cow;
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
-use crate::pattern::{Member, RecordLines};
+use super::{LineNotation, Member, PatternReader, RecordContent, RecordLines};
+use crate::sample::Sample;
 
 /// The keys of the blocks of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,9 +22,9 @@ pub(crate) struct KeyedBlocks {
 /// The minimum number of blocks in the sample.
 const MIN_BLOCKS: usize = 3;
 
-impl KeyedBlocks {
-    /// Recognises blocks in the beginning of a text.
-    pub(crate) fn recognise(head: &str) -> Option<Self> {
+impl LineNotation for KeyedBlocks {
+    fn recognise(sample: &Sample<'_>) -> Option<Self> {
+        let head = sample.head;
         let keyed: Vec<&str> = head.lines().filter_map(|line| split(line).map(|(key, _)| key)).collect();
         let all_lines = head.lines().filter(|line| !line.trim().is_empty()).count();
         // A block begins with the first key that repeats.
@@ -38,32 +42,55 @@ impl KeyedBlocks {
         (keys.len() >= 2 && used * 4 >= all_lines).then(|| Self { first: (*first).to_owned(), keys })
     }
 
-    /// Returns whether a line begins a block.
-    pub(crate) fn begins(&self, line: &str) -> bool {
-        split(line).is_some_and(|(key, _)| key == self.first)
+    fn name(&self) -> &'static str {
+        "records"
     }
 
+    fn noun(&self) -> &'static str {
+        "record"
+    }
+
+    fn next(&self, reader: &mut PatternReader<'_>) -> io::Result<Option<(u64, RecordLines)>> {
+        reader.next_block(|line| split(line).is_some_and(|(key, _)| key == self.first))
+    }
+
+    fn content<'r>(&'r self, record: &'r RecordLines) -> Option<RecordContent<'r>> {
+        Some(RecordContent::Members(self.members(record)))
+    }
+
+    fn has_other_lines(&self) -> bool {
+        false
+    }
+
+    fn is_searched_by_line(&self) -> bool {
+        false
+    }
+}
+
+impl KeyedBlocks {
     /// Returns the members of a block; a line without a key continues the value before it.
-    pub(super) fn members(&self, raw: &RecordLines) -> Vec<Member<'_>> {
-        let mut members: Vec<Member<'_>> = Vec::new();
-        for line in &raw.lines {
+    fn members<'r>(&'r self, record: &'r RecordLines) -> Vec<Member<'r>> {
+        let mut members: Vec<Member<'r>> = Vec::new();
+        for line in &record.lines {
             let keyed = split(line).and_then(|(key, value)| {
                 Some((self.keys.iter().find(|known| *known == key)?.as_str(), value))
             });
             match keyed {
                 Some((key, value)) if !members.iter().any(|(known, _)| known == key) => {
-                    members.push((key.into(), unquoted(value).to_owned()));
+                    members.push((key.into(), unquoted(value).into()));
                 }
                 _ => {
                     if let Some((_, value)) = members.last_mut() {
-                        value.push('\n');
-                        value.push_str(line.trim_end());
+                        value.to_mut().push('\n');
+                        value.to_mut().push_str(line.trim_end());
                     }
                 }
             }
         }
         for (_, value) in &mut members {
-            value.truncate(value.trim_end().len());
+            if let Cow::Owned(value) = value {
+                value.truncate(value.trim_end().len());
+            }
         }
         members
     }
@@ -99,13 +126,13 @@ mod tests {
     #[test]
     fn a_commit_log() {
         let log = "History:\nCommit: a1\nAuthor: X\nDate: 2024-01-01\nMessage: one\n\nmore: of it\n\nCommit: b2\nAuthor: Y\nDate: 2024-01-02\nMessage: two\n\nCommit: c3\nAuthor: X\nDate: 2024-01-03\nMessage: three\n";
-        let blocks = KeyedBlocks::recognise(log).unwrap();
+        let blocks = KeyedBlocks::recognise(&Sample::of(log)).unwrap();
         assert_eq!(blocks.keys, ["Commit", "Author", "Date", "Message"]);
         let raw = RecordLines {
             lines: log.lines().skip(1).take(7).map(String::from).collect(),
             ..RecordLines::default()
         };
         assert_eq!(blocks.members(&raw)[3], ("Message".into(), "one\n\nmore: of it".into()));
-        assert!(KeyedBlocks::recognise("Dear all:\nplease note: this\nis prose.\n").is_none());
+        assert!(KeyedBlocks::recognise(&Sample::of("Dear all:\nplease note: this\nis prose.\n")).is_none());
     }
 }

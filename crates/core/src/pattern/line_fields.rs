@@ -5,11 +5,13 @@
 //! lines of the form have in common: brackets, quotes, and a comma or semicolon after a field.
 
 use std::borrow::Cow;
+use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::pattern::Member;
+use super::{LineNotation, PatternReader, RecordContent, RecordLines};
 use crate::profile::{number::Number, time};
+use crate::sample::Sample;
 use crate::visible::strip_colours;
 
 /// The fields of the lines of one text.
@@ -41,17 +43,42 @@ const MIN_ALIKE_LINES: usize = 8;
 /// The maximum number of fields of a line.
 const MAX_FIELDS: usize = 16;
 
+impl LineNotation for LineFields {
+    /// Recognises the form that most lines of a sample share; `None` if they differ too much.
+    fn recognise(sample: &Sample<'_>) -> Option<Self> {
+        Self::of(sample)
+    }
+
+    fn name(&self) -> &'static str {
+        "log"
+    }
+
+    fn noun(&self) -> &'static str {
+        "line"
+    }
+
+    fn next(&self, reader: &mut PatternReader<'_>) -> io::Result<Option<(u64, RecordLines)>> {
+        reader.next_line(|line| self.is_header(line))
+    }
+
+    fn content<'r>(&'r self, record: &'r RecordLines) -> Option<RecordContent<'r>> {
+        let names = self.names.iter().map(|name| Cow::Borrowed(name.as_str()));
+        let cells = self.cells(record.first())?.into_iter().map(Cow::Owned);
+        Some(RecordContent::Members(names.zip(cells).collect()))
+    }
+
+    fn has_member(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+}
+
 impl LineFields {
     /// Recognises the form that most lines of a sample share; `None` if they differ too much.
-    pub(crate) fn recognise(head: &str, whole: bool) -> Option<Self> {
-        let mut lines: Vec<&str> = head.lines().filter(|line| !line.trim().is_empty()).collect();
-        if !whole {
-            lines.pop();
-        }
-        if let Some(fields) = Self::under_header(&lines) {
+    pub(crate) fn of(sample: &Sample<'_>) -> Option<Self> {
+        if let Some(fields) = Self::under_header(&sample.lines) {
             return Some(fields);
         }
-        let rows: Vec<Vec<(Enclosure, String)>> = lines.iter().map(|line| split(line)).collect();
+        let rows: Vec<Vec<(Enclosure, String)>> = sample.lines.iter().map(|line| split(line)).collect();
         let form =
             |row: &[(Enclosure, String)]| row.iter().map(|(enclosure, _)| *enclosure).collect::<Vec<_>>();
         let mut forms: Vec<Vec<Enclosure>> =
@@ -129,26 +156,10 @@ impl LineFields {
         }
     }
 
-    /// Returns whether a line has the form.
-    pub(crate) fn matches(&self, line: &str) -> bool {
-        self.cells(line).is_some()
-    }
-
     /// Returns whether a line repeats the header line, whose names are those of the fields.
-    pub(super) fn is_header(&self, line: &str) -> bool {
+    fn is_header(&self, line: &str) -> bool {
         self.form == LineForm::UnderHeader
             && line.split_whitespace().eq(self.names.iter().map(String::as_str))
-    }
-
-    /// Returns whether a field has a name.
-    pub(super) fn has_name(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known == name)
-    }
-
-    /// Returns the fields of a line with their names; `None` if it does not have the form.
-    pub(super) fn members(&self, line: &str) -> Option<Vec<Member<'_>>> {
-        let names = self.names.iter().map(|name| Cow::Borrowed(name.as_str()));
-        Some(names.zip(self.cells(line)?).collect())
     }
 }
 
@@ -242,19 +253,19 @@ mod tests {
     fn an_access_log() {
         let line =
             "127.0.0.1 - - [15/Nov/2026:01:30:10 +0000] \"GET /a HTTP/1.1\" 200 9350 \"-\" \"Wget/1.21.3\"\n";
-        let fields = LineFields::recognise(&line.repeat(10), true).unwrap();
+        let fields = LineFields::of(&Sample::of(&line.repeat(10))).unwrap();
         assert_eq!(
             fields.names,
             ["ip", "c2", "c3", "time", "method", "path", "protocol", "status", "c9", "c10", "c11"]
         );
-        assert!(fields.matches(line));
-        assert!(!fields.matches("something else entirely"));
+        assert!(fields.cells(line).is_some());
+        assert!(fields.cells("something else entirely").is_none());
     }
 
     #[test]
     fn columns_under_a_header() {
         let listing = "USER PID %CPU COMMAND\nroot 1 0.0 /sbin/init splash\nroot 2 0.1 [kthreadd]\nbob 77 9.0 vi a b c\n";
-        let fields = LineFields::recognise(listing, true).unwrap();
+        let fields = LineFields::of(&Sample::of(listing)).unwrap();
         assert_eq!(fields.cells("bob 77 9.0 vi a b c").unwrap(), ["bob", "77", "9.0", "vi a b c"]);
         assert!(fields.is_header("USER  PID %CPU COMMAND") && !fields.is_header("USER PID"));
     }
@@ -263,9 +274,9 @@ mod tests {
     fn punctuation_is_dropped_only_where_all_fields_have_it() {
         let lines: String =
             (0..9).map(|n| format!("at {n}, found {}{n}\n", if n == 5 { "x," } else { "" })).collect();
-        let fields = LineFields::recognise(&lines, true).unwrap();
+        let fields = LineFields::of(&Sample::of(&lines)).unwrap();
         assert_eq!(fields.cells("at 5, found x,5").unwrap(), ["at", "5", "found", "x,5"]);
-        assert!(!fields.matches("at 5 found 7"));
+        assert!(fields.cells("at 5 found 7").is_none());
         assert_eq!(fields.cells("at 5,, found 7;").unwrap(), ["at", "5,", "found", "7;"]);
     }
 }

@@ -5,11 +5,19 @@
 use std::io;
 
 use super::draft::{Draft, LeftOut};
-use super::strategy::{STRATEGY_SECTION, Strategy};
+use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
 use crate::measure::{Picture, decode_head};
+use crate::sample::Sample;
 use crate::source::{Source, Span};
 use crate::text::Text;
 use crate::write;
+
+/// Binary data in base64.
+pub(crate) const BASE64: TextKind = TextKind {
+    name: "base64",
+    recognise: |sample| is_base64_text(base64_body(sample)),
+    read: |text, sample| Ok(Content::text(Base64Text::read(text, base64_body(sample)))),
+};
 
 /// The first bytes of known formats.
 const MAGIC_BYTES: &[(&[u8], &str)] = &[
@@ -31,6 +39,25 @@ const MAGIC_BYTES: &[(&[u8], &str)] = &[
 pub(crate) fn format(base64: &[u8]) -> Option<&'static str> {
     let head = decode_head(&base64[..base64.len().min(64)]);
     MAGIC_BYTES.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
+}
+
+/// Returns the beginning of the base64 data of a text, which may be a `data:` address.
+fn base64_body<'h>(sample: &Sample<'h>) -> &'h str {
+    let trimmed = sample.trimmed();
+    let data = trimmed.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    data.map_or(trimmed, |(_, body)| body)
+}
+
+/// Returns whether a text begins with a long run of base64 without spaces.
+fn is_base64_text(body: &str) -> bool {
+    let sample: Vec<u8> = body.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')).take(4096).collect();
+    sample.len() >= 256
+        && sample
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_'))
+        && sample.iter().any(u8::is_ascii_uppercase)
+        && sample.iter().any(u8::is_ascii_digit)
+        && sample.iter().any(u8::is_ascii_lowercase)
 }
 
 /// Returns whether a value is long and looks like base64.
@@ -85,12 +112,7 @@ impl Strategy for Base64Text {
 }
 
 impl Base64Text {
-    pub(crate) fn read(text: &Text<'_>, head: &str) -> Self {
-        let trimmed = head.trim_start();
-        let body = trimmed
-            .strip_prefix("data:")
-            .and_then(|rest| rest.split_once(";base64,"))
-            .map_or(trimmed, |(_, body)| body);
+    fn read(text: &Text<'_>, body: &str) -> Self {
         Self { format: format(body.as_bytes()), length: text.max_len() }
     }
 

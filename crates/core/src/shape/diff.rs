@@ -7,9 +7,19 @@ use std::io;
 
 use super::draft::{Draft, LeftOut};
 use super::line_facts::LineFacts;
-use super::strategy::{STRATEGY_SECTION, Strategy};
+use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
+use crate::sample::Sample;
 use crate::text::Text;
 use crate::visible;
+
+/// A unified diff.
+pub(crate) const KIND: TextKind =
+    TextKind { name: "diff", recognise: is_diff, read: |text, _| Ok(Content::text(DiffText::read(text)?)) };
+
+fn is_diff(sample: &Sample<'_>) -> bool {
+    let starts = |prefix: &str| sample.lines.iter().any(|line| line.starts_with(prefix));
+    starts("diff --git ") || (starts("--- ") && starts("+++ ") && starts("@@ "))
+}
 
 /// One file of a diff.
 #[derive(Debug, Default)]

@@ -7,12 +7,85 @@ use std::io;
 use super::draft::Draft;
 use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
-use super::strategy::{STRATEGY_SECTION, Strategy};
+use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
 use super::word_counts::WordCounts;
-use crate::kind::{TextKind, heading_level};
 use crate::profile::value_counts::ValueCounts;
 use crate::text::Text;
 use crate::visible;
+
+/// A text without anything visible.
+pub(crate) const EMPTY: TextKind = TextKind {
+    name: "empty",
+    recognise: |sample| sample.whole && sample.trimmed().is_empty(),
+    read: |text, _| Ok(Content::text(DocumentText::read(text, "empty")?)),
+};
+
+/// Source code.
+pub(crate) const CODE: TextKind = TextKind {
+    name: "code",
+    recognise: |sample| {
+        let code = sample.share(is_code_line);
+        code > 0.25 && code >= sample.share(is_markdown_line) && !sample.begins_like_json()
+    },
+    read: |text, _| Ok(Content::text(DocumentText::read(text, "code")?)),
+};
+
+/// Markdown.
+pub(crate) const MARKDOWN: TextKind = TextKind {
+    name: "markdown",
+    recognise: |sample| sample.share(is_markdown_line) > 0.08,
+    read: |text, _| Ok(Content::text(DocumentText::read(text, "markdown")?)),
+};
+
+/// Any text.
+pub(crate) const PROSE: TextKind = TextKind {
+    name: "prose",
+    recognise: |_| true,
+    read: |text, _| Ok(Content::text(DocumentText::read(text, "prose")?)),
+};
+
+/// Words that begin a line of code.
+const CODE_WORDS: &[&str] = &[
+    "import ",
+    "from ",
+    "return ",
+    "#include",
+    "use ",
+    "package ",
+    "let ",
+    "const ",
+    "var ",
+    "fn ",
+    "func ",
+    "function ",
+    "public ",
+    "private ",
+];
+/// Words that begin a line of code which ends with a colon.
+const BLOCK_WORDS: &[&str] = &["def ", "class ", "if ", "for ", "while ", "else", "try"];
+
+fn is_code_line(line: &str) -> bool {
+    let line = line.trim();
+    let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word));
+    line.ends_with(['{', '}', ';'])
+        || begins(&["//", "/*", "* "])
+        || (line.ends_with(':') && begins(BLOCK_WORDS))
+        || begins(CODE_WORDS)
+}
+
+fn is_markdown_line(line: &str) -> bool {
+    heading_level(line).is_some()
+        || line.starts_with("```")
+        || line.starts_with("| ")
+        || (line.contains("](") && line.contains('['))
+        || line.trim_start().starts_with("- **")
+}
+
+/// Returns the level of a Markdown heading.
+fn heading_level(line: &str) -> Option<u8> {
+    let level = line.bytes().take_while(|&byte| byte == b'#').count();
+    ((1..=6).contains(&level) && line.as_bytes().get(level) == Some(&b' ')).then_some(level as u8)
+}
 
 /// A document that has been read.
 #[derive(Debug, Default)]
@@ -51,11 +124,11 @@ impl Strategy for DocumentText {
 }
 
 impl DocumentText {
-    /// Reads a text of a kind; `name` is what the text was recognised as.
-    pub(crate) fn read(text: &Text<'_>, kind: &TextKind, name: &'static str) -> io::Result<Self> {
-        let shown_kind = if name == "prose" { "text" } else { name };
-        let mut document = Self { kind: shown_kind, code: *kind == TextKind::Code, ..Self::default() };
-        let marked_only = *kind == TextKind::Markdown;
+    /// Reads a text of a kind.
+    fn read(text: &Text<'_>, kind: &'static str) -> io::Result<Self> {
+        let shown_kind = if kind == "prose" { "text" } else { kind };
+        let mut document = Self { kind: shown_kind, code: kind == "code", ..Self::default() };
+        let marked_only = kind == "markdown";
         let (mut fenced, mut previous_blank, mut capacity) = (false, true, MAX_DEFINITION_KINDS);
         let facts = LineFacts::gather(text, |number, line| {
             let text = line.text();

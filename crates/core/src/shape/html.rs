@@ -9,10 +9,22 @@ use super::draft::Draft;
 use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
 use super::section_writer::SectionWriter;
-use super::strategy::{STRATEGY_SECTION, Strategy};
+use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
 use crate::profile::value_counts::ValueCounts;
+use crate::sample::Sample;
 use crate::text::Text;
 use crate::visible;
+
+/// An HTML page.
+pub(crate) const KIND: TextKind =
+    TextKind { name: "html", recognise: is_html, read: |text, _| Ok(Content::text(HtmlText::read(text)?)) };
+
+fn is_html(sample: &Sample<'_>) -> bool {
+    let head = sample.trimmed().chars().take(4000).collect::<String>().to_lowercase();
+    head.contains("<!doctype html")
+        || head.contains("<html")
+        || (head.starts_with('<') && head.contains("</") && head.contains("<body"))
+}
 
 /// A page that has been read.
 #[derive(Debug, Default)]

@@ -9,13 +9,86 @@ use super::draft::Draft;
 use super::line_facts::{LineFacts, shown};
 use super::section_writer::SectionWriter;
 use super::severity::{SEVERITY_LEVELS, severity};
-use super::strategy::{STRATEGY_SECTION, Strategy};
+use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
 use super::word_counts::WordCounts;
 use super::{main_table, rows};
 use crate::data::Data;
 use crate::hash;
+use crate::pattern::{LineFields, Pattern};
+use crate::sample::Sample;
 use crate::text::Text;
 use crate::{visible, write};
+
+/// Lines of a log, a test run or a compiler.
+pub(crate) const KIND: TextKind =
+    TextKind { name: "log", recognise: |sample| sample.share(is_log_line) > 0.3, read };
+
+/// Lines with the same fields, or with the same number of words, as in a listing.
+pub(crate) const LISTING: TextKind =
+    TextKind { name: "log", recognise: |sample| is_even(sample) || LineFields::of(sample).is_some(), read };
+
+/// Reads a log; where nearly all of its lines have the same fields and none reports a failure, it is read as data.
+fn read<'t>(text: &'t Text<'t>, sample: &Sample<'_>) -> io::Result<Option<Content<'t>>> {
+    let fields = LineFields::of(sample).map(Pattern::Fields);
+    let columns = fields.map(|pattern| Data::pattern(text, pattern)).transpose()?;
+    let log = LogText::read(text)?;
+    Ok(match columns {
+        Some(data) if data.regular_records() * 100 >= log.facts.lines * 97 && log.severe_lines == 0 => {
+            Content::data(data)
+        }
+        columns => Content::text(LogText { columns, ..log }),
+    })
+}
+
+/// Words that occur in lines of a log.
+const LOG_WORDS: &[&str] = &[
+    "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "FATAL", "error:", "error[", "warning:", "PASSED", "FAILED",
+    "SKIPPED", "note: ", "[error]", "[warn]", "[info]",
+];
+
+fn is_log_line(line: &str) -> bool {
+    let line = visible::strip_colours(line);
+    let line = line.trim_start();
+    // The left margin of compiler messages.
+    let margin = line.starts_with("--> ")
+        || line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with("| ")
+        || line == "|"
+        || line.starts_with("= note");
+    margin
+        || starts_with_time(line)
+        || LOG_WORDS.iter().any(|level| line.contains(level))
+        || line.contains("] \"GET ")
+        || line.contains("] \"HEAD ")
+        || line.contains("] \"POST ")
+}
+
+/// Returns whether a line begins with a date or a time of day, perhaps in brackets.
+fn starts_with_time(line: &str) -> bool {
+    let line = line.trim_start_matches(['[', '(', '<']).as_bytes();
+    let digits = |range: std::ops::Range<usize>| {
+        line.get(range).is_some_and(|part| part.iter().all(u8::is_ascii_digit))
+    };
+    let is = |at: usize, byte: u8| line.get(at) == Some(&byte);
+    (digits(0..4) && is(4, b'-') && digits(5..7))
+        || (digits(0..2) && is(2, b':') && digits(3..5) && is(5, b':'))
+        || (digits(0..4) && is(4, b'/') && digits(5..7))
+        || (line.len() > 15 && MONTHS.iter().any(|month| line.starts_with(month.as_bytes())) && digits(7..9))
+}
+
+/// The names of months that begin a time as syslog writes it.
+const MONTHS: &[&str] =
+    &["Jan ", "Feb ", "Mar ", "Apr ", "May ", "Jun ", "Jul ", "Aug ", "Sep ", "Oct ", "Nov ", "Dec "];
+
+/// Returns whether most lines have the same number of words, as in a listing.
+fn is_even(sample: &Sample<'_>) -> bool {
+    if sample.lines.len() < 8 {
+        return false;
+    }
+    let fields = |line: &str| line.split_whitespace().count();
+    let lines_with = |count: usize| sample.lines.iter().filter(|line| fields(line) == count).count();
+    let usual = (1..=12).max_by_key(|&count| lines_with(count)).unwrap_or(1);
+    sample.share(|line| fields(line) == usual) > 0.7
+}
 
 /// Lines that differ only in numbers, quoted parts and identifiers.
 #[derive(Debug)]
@@ -94,13 +167,8 @@ impl Strategy for LogText<'_> {
     }
 }
 
-impl<'t> LogText<'t> {
-    /// Returns the log with the lines of one form as records, whose statistics the overview shows first.
-    pub(crate) fn with_columns(self, columns: Option<Data<'t>>) -> Self {
-        Self { columns, ..self }
-    }
-
-    pub(crate) fn read(text: &Text<'_>) -> io::Result<Self> {
+impl LogText<'_> {
+    fn read(text: &Text<'_>) -> io::Result<Self> {
         let mut log = Self { slots: vec![0; PATTERN_SLOTS], ..Self::default() };
         let mut words = WordCounts::default();
         let facts = LineFacts::gather(text, |number, line| {
@@ -166,11 +234,6 @@ impl<'t> LogText<'t> {
         draft.lines.extend(severe.into_iter().chain(repeated));
         self.facts.writer(text).write_head(draft, section + 3, self.facts.lines)?;
         Ok(below)
-    }
-
-    /// Returns whether some line reports a failure.
-    pub(crate) fn is_severe(&self) -> bool {
-        self.severe_lines > 0
     }
 
     /// Writes severe lines, the most severe patterns first; returns their numbers.

@@ -1,24 +1,35 @@
 //! A text that has been recognised and read once: what an overview is composed from.
 //!
-//! This is where a text meets its strategy: the kind of the text says which one reads it. Text that is data in any
-//! notation becomes [`Data`]; text that turns out not to be what it looked like is read as a document.
+//! [`TEXT_KINDS`] lists every kind of text, in the order in which they are asked. A kind whose recognition was mistaken
+//! reads nothing, and the next one is asked; the last one reads any text.
 
 use std::io;
 
-use super::blob::Base64Text;
-use super::diff::DiffText;
-use super::document::DocumentText;
 use super::draft::Draft;
-use super::html::HtmlText;
-use super::log::LogText;
-use super::snapshot::SnapshotText;
-use super::strategy::Strategy;
+use super::strategy::{Content, TextKind};
+use super::{blob, data_kinds, diff, document, html, log, snapshot};
 use crate::data::Data;
 use crate::hints::Hints;
-use crate::json::Dialect;
-use crate::kind::{self, TextKind};
-use crate::pattern::{KeyedBlocks, LineFields, Pattern, is_mostly_json};
+use crate::sample::{SAMPLE_BYTES, Sample};
 use crate::text::Text;
+
+/// All kinds of text. Kinds that show themselves by marks that hardly occur elsewhere come first.
+const TEXT_KINDS: &[&TextKind] = &[
+    &document::EMPTY,
+    &data_kinds::JSON,
+    &diff::KIND,
+    &html::KIND,
+    &snapshot::KIND,
+    &blob::BASE64,
+    &data_kinds::CSV,
+    &data_kinds::RECORDS,
+    &data_kinds::JSON_IN_TEXT,
+    &log::KIND,
+    &document::CODE,
+    &document::MARKDOWN,
+    &log::LISTING,
+    &document::PROSE,
+];
 
 /// A text that has been recognised and read.
 pub(crate) struct RecognisedText<'t> {
@@ -27,29 +38,21 @@ pub(crate) struct RecognisedText<'t> {
     content: Content<'t>,
 }
 
-/// What a text was read as.
-enum Content<'t> {
-    Data(Data<'t>),
-    Log(LogText<'t>),
-    Diff(DiffText),
-    Html(HtmlText),
-    Snapshot(SnapshotText),
-    Document(DocumentText),
-    Base64(Base64Text),
-}
-
 impl<'t> RecognisedText<'t> {
     /// Recognises a text and reads it.
     pub(crate) fn read(text: &'t Text<'t>, hints: &Hints) -> io::Result<Self> {
-        let bytes = text.read(0..kind::SAMPLE_BYTES)?;
-        let whole = (bytes.len() as u64) < kind::SAMPLE_BYTES;
+        let bytes = text.read(0..SAMPLE_BYTES)?;
+        let whole = (bytes.len() as u64) < SAMPLE_BYTES;
         let head = String::from_utf8_lossy(&bytes);
-        let hinted = hints.kind.as_deref().and_then(|kind| kind::named(kind, &head, whole));
-        let kind = hinted.unwrap_or_else(|| kind::recognise(&head, whole));
-        let (kind, mut content) = read(text, &bytes, &head, whole, kind)?;
-        if let Content::Data(data) = &mut content {
-            data.hints = hints.clone();
-        }
+        let sample = Sample::new(&bytes, &head, whole);
+        let (name, mut content) = read(text, &sample, hints.kind.as_deref())?;
+        let kind = match &mut content {
+            Content::Data(data) => {
+                data.hints = hints.clone();
+                data.kind().unwrap_or(name)
+            }
+            Content::Text(_) => name,
+        };
         Ok(Self { text, kind, content })
     }
 
@@ -67,7 +70,7 @@ impl<'t> RecognisedText<'t> {
     pub(crate) fn data(&self) -> Option<&Data<'t>> {
         match &self.content {
             Content::Data(data) => Some(data),
-            _ => None,
+            Content::Text(_) => None,
         }
     }
 
@@ -82,101 +85,71 @@ impl<'t> RecognisedText<'t> {
     }
 }
 
-impl Content<'_> {
-    fn strategy(&self) -> &dyn Strategy {
-        match self {
-            Self::Data(data) => data,
-            Self::Log(log) => log,
-            Self::Diff(diff) => diff,
-            Self::Html(page) => page,
-            Self::Snapshot(snapshot) => snapshot,
-            Self::Document(document) => document,
-            Self::Base64(encoded) => encoded,
-        }
-    }
-}
-
-/// Reads a text of a kind; returns what it was recognised as and its content.
-///
-/// Offsets are taken from `bytes`, because invalid UTF-8 takes more bytes in `head`.
+/// Reads a text as the kind of a given name, if it is one, or else as the first kind that recognises and reads it.
 fn read<'t>(
     text: &'t Text<'t>,
-    bytes: &[u8],
-    head: &str,
-    whole: bool,
-    kind: TextKind,
+    sample: &Sample<'_>,
+    hint: Option<&str>,
 ) -> io::Result<(&'static str, Content<'t>)> {
-    if kind == TextKind::Json {
-        for (dialect, name) in [(Dialect::Json, "json"), (Dialect::Python, "python literal")] {
-            if let Some(data) = Data::json(text, first_bracket(bytes), dialect)? {
-                return Ok((data.kind().unwrap_or(name), Content::Data(data)));
-            }
+    // Policies call prose a text.
+    let hint = hint.map(|hint| if hint == "text" { document::PROSE.name } else { hint });
+    let hinted = TEXT_KINDS.iter().filter(|kind| hint == Some(kind.name));
+    let recognised = TEXT_KINDS.iter().filter(|kind| (kind.recognise)(sample));
+    for kind in hinted.chain(recognised) {
+        if let Some(content) = (kind.read)(text, sample)? {
+            return Ok((kind.name, content));
         }
-        if is_mostly_json(head, whole) {
-            let data = Data::pattern(text, Pattern::JsonValues)?;
-            return Ok(("json lines", Content::Data(data)));
-        }
-        // It only begins like JSON.
-        let kind = kind::recognise_text(head, whole);
-        return read(text, bytes, head, whole, if kind == TextKind::Code { TextKind::Prose } else { kind });
     }
-    let name = kind.name();
-    if matches!(kind, TextKind::Prose | TextKind::Markdown | TextKind::Code | TextKind::Log)
-        && let Some(data) = embedded(text, bytes)?
-    {
-        return Ok(("json in text", Content::Data(data)));
-    }
-    if matches!(kind, TextKind::Prose | TextKind::Markdown | TextKind::Log)
-        && let Some(blocks) = KeyedBlocks::recognise(head)
-    {
-        return Ok(("records", Content::Data(Data::pattern(text, Pattern::Blocks(blocks))?)));
-    }
-    let content = match kind {
-        TextKind::Csv(format) => Content::Data(Data::csv(text, format)?),
-        TextKind::Files => Content::Data(Data::pattern(text, Pattern::Files)?),
-        TextKind::Diff => Content::Diff(DiffText::read(text)?),
-        TextKind::Html => Content::Html(HtmlText::read(text)?),
-        TextKind::Snapshot => Content::Snapshot(SnapshotText::read(text)?),
-        TextKind::Log => {
-            let fields = LineFields::recognise(head, whole).map(Pattern::Fields);
-            let columns = fields.map(|pattern| Data::pattern(text, pattern)).transpose()?;
-            let log = LogText::read(text)?;
-            match columns {
-                Some(data) if is_nearly_all(&data, &log) && !log.is_severe() => Content::Data(data),
-                columns => Content::Log(log.with_columns(columns)),
-            }
-        }
-        TextKind::Base64 => Content::Base64(Base64Text::read(text, head)),
-        TextKind::Json | TextKind::Markdown | TextKind::Code | TextKind::Prose | TextKind::Empty => {
-            Content::Document(DocumentText::read(text, &kind, name)?)
-        }
-    };
-    Ok((name, content))
+    // The last kind reads any text, so this is never reached.
+    Err(io::Error::other("no kind of text was recognised"))
 }
 
-/// Returns whether nearly all lines have the form, so that the others are not worth the log strategy.
-fn is_nearly_all(data: &Data<'_>, log: &LogText<'_>) -> bool {
-    data.regular_records() * 100 >= log.facts.lines * 97
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Span;
 
-fn first_bracket(head: &[u8]) -> u64 {
-    memchr::memchr3(b'{', b'[', b'(', head).unwrap_or(0) as u64
-}
-
-/// Reads JSON inside a text, after a heading or a sentence or in a code fence; it must be most of the text.
-fn embedded<'t>(text: &'t Text<'t>, head: &[u8]) -> io::Result<Option<Data<'t>>> {
-    let mut offset = 0;
-    for line in head.split_inclusive(|byte| *byte == b'\n').take(24) {
-        if matches!(line.trim_ascii_start().first(), Some(b'{' | b'['))
-            && offset > 0
-            && let Some(data) = Data::json(text, offset as u64, Dialect::Json)?
-        {
-            let enough = (data.range.end - data.range.start) * 2 >= text.max_len();
-            if enough && data.broken.is_none() {
-                return Ok(Some(data));
-            }
-        }
-        offset += line.len();
+    fn kind_of(text: &str, hint: Option<&str>) -> &'static str {
+        let source = text.as_bytes();
+        let text = Text::plain(&source, Span::whole(&source));
+        let hints = Hints { kind: hint.map(str::to_owned), ..Hints::default() };
+        RecognisedText::read(&text, &hints).unwrap().kind()
     }
-    Ok(None)
+
+    #[test]
+    fn kinds() {
+        for (text, kind) in [
+            ("  \n", "empty"),
+            ("[{\"a\":1}]", "json"),
+            ("[{'a': None}]", "python literal"),
+            ("[INFO] starting\n[INFO] done\n[ERROR] bad\n", "log"),
+            ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "diff"),
+            ("<!DOCTYPE html>\n<html><body>x</body></html>", "html"),
+            ("- list [ref=e1]:\n  - listitem [ref=e2]: one\n  - link \"Home\" [ref=e3]\n", "snapshot"),
+            ("/a/b.json:\n{}\n\n---\n/a/c.json:\n[]\n", "files"),
+            ("a,b,c\n1,2,3\n4,5,6\n", "csv"),
+            ("2024-01-02 10:00:00 started\n2024-01-02 10:00:01 stopped\n", "log"),
+            ("# Title\n\nWords.\n\n## Part\n\nMore [link](x).\n", "markdown"),
+            ("use std::io;\n\nfn main() {\n    let x = 1;\n}\n", "code"),
+            (
+                "Call me Ishmael. Some years ago I thought\nI would sail about a little and see the\nwatery part of the world.",
+                "prose",
+            ),
+        ] {
+            assert_eq!(kind_of(text, None), kind, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_policy_names_the_kind_if_the_text_can_be_read_as_it() {
+        let table = "a,b,c\n1,2,3\n4,5,6\n";
+        assert_eq!(kind_of(table, Some("log")), "log");
+        assert_eq!(kind_of(table, Some("text")), "prose");
+        assert_eq!(kind_of(table, Some("json")), "csv");
+        assert_eq!(kind_of("two words\n", Some("csv")), "prose");
+        for kind in Hints::KINDS {
+            let name = if kind == "text" { "prose" } else { kind };
+            assert!(TEXT_KINDS.iter().any(|known| known.name == name), "{kind}");
+        }
+    }
 }

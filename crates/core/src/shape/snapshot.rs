@@ -7,12 +7,33 @@ use std::io;
 use super::draft::Draft;
 use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
-use super::strategy::{STRATEGY_SECTION, Strategy};
+use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
 use super::word_counts::WordCounts;
-use crate::kind::is_snapshot_line;
 use crate::profile::value_counts::ValueCounts;
 use crate::text::Text;
 use crate::visible;
+
+/// An accessibility tree: indented lines of role, name and reference.
+pub(crate) const KIND: TextKind = TextKind {
+    name: "snapshot",
+    recognise: |sample| sample.share(is_snapshot_line) > 0.5,
+    read: |text, _| Ok(Content::text(SnapshotText::read(text)?)),
+};
+
+/// Returns whether a line is `- role "name" [ref=e12]` or the like.
+fn is_snapshot_line(line: &str) -> bool {
+    let Some(rest) = line.trim_start().strip_prefix("- ") else {
+        return line.trim_start().starts_with("uid=");
+    };
+    let role: &str = rest.split([' ', ':', '"', '[']).next().unwrap_or("");
+    let is_role = !role.is_empty() && role.chars().all(|c| c.is_ascii_lowercase() || c == '/');
+    is_role
+        && (rest.contains("[ref=")
+            || rest.contains(" \"")
+            || rest.contains(": ")
+            || rest.ends_with(':')
+            || rest == role)
+}
 
 /// A snapshot that has been read.
 #[derive(Debug, Default)]

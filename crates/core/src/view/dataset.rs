@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use crate::json::{Dialect, compact};
 use crate::lines::Lines;
 use crate::outline::{Outline, RecordsOutline};
-use crate::pattern::Pattern;
 use crate::records::{JsonRecord, Notation, Records};
 use crate::source::Source;
 use crate::surroundings::Surroundings;
@@ -163,9 +162,8 @@ impl<'a> Dataset<'a> {
 
     /// Returns whether records rather than lines are the unit to search in.
     pub fn is_records(&self) -> bool {
-        let lines = |pattern: &Pattern| matches!(pattern, Pattern::Fields(_) | Pattern::Files);
         match self.outline.data.as_ref().map(|data| &data.notation) {
-            Some(Notation::Pattern(pattern)) => !lines(pattern),
+            Some(Notation::Pattern(pattern)) => !pattern.is_searched_by_line(),
             Some(_) => self.main().is_some(),
             None => false,
         }
@@ -173,11 +171,11 @@ impl<'a> Dataset<'a> {
 
     /// Returns whether the notation has no types, so that text which looks like a number is meant as one.
     pub fn is_textual(&self) -> bool {
-        let notation = self.outline.data.as_ref().map(|data| &data.notation);
-        matches!(
-            notation,
-            Some(Notation::Table(_) | Notation::Pattern(Pattern::Fields(_) | Pattern::Blocks(_)))
-        )
+        match self.outline.data.as_ref().map(|data| &data.notation) {
+            Some(Notation::Table(_)) => true,
+            Some(Notation::Pattern(pattern)) => pattern.is_textual(),
+            _ => false,
+        }
     }
 
     /// Returns the JSON Pointer of a record, by its key or its number.

@@ -13,7 +13,6 @@ use std::ops::{ControlFlow, Range};
 use super::dataset::{Dataset, RecordText};
 use super::place::{Open, Place, Step};
 use crate::json::{Dialect, Event, ScanError, Scanner, compact, string};
-use crate::pattern::Pattern;
 use crate::payload::{Block, Form, Payload};
 use crate::records::{JsonRecord, Notation};
 use crate::source::Span;
@@ -67,7 +66,7 @@ impl Dataset<'_> {
                 walk.run(&|_, _| Look::ALL, visit)
             }
             // The records of these are the lines, which are searched anyway.
-            Notation::Pattern(Pattern::Fields(_) | Pattern::Files) => Ok(()),
+            Notation::Pattern(pattern) if pattern.is_searched_by_line() => Ok(()),
             _ => self.json_records(0, usize::MAX, |record| {
                 let JsonRecord { number, key, json, whole, range, .. } = &record;
                 let opens = [Open::at_index(*number)];

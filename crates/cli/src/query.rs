@@ -16,8 +16,8 @@ use crate::ui;
 
 /// Read a part of a stored result
 ///
-/// Takes the same arguments as result_query: at most one of --page, --path, --jq, --sql, --grep, --lines, --range and
-/// --mode. Without any of them, prints page 1 if --fields or --page-size is given, otherwise the summary. The answer
+/// Takes the same arguments as result_query: at most one of --page, --jq, --sql, --grep, --lines, --range and --mode.
+/// With --path, that view reads the value at the path alone, and without a view the value is shown. Without any of them, prints page 1 if --fields or --page-size is given, otherwise the summary. The answer
 /// fits the budget.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate query list_issues-3f9c2kq7m0xw --page 2\n  \
@@ -59,9 +59,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "REGEX")]
     grep: Option<String>,
 
-    /// Lines to show around a match
+    /// Lines or records to show around a match
     #[arg(long, value_name = "N")]
     context: Option<u64>,
+
+    /// Show only how often --grep matches, by place
+    #[arg(long)]
+    count: bool,
 
     /// Lines of the text, such as 10-20
     #[arg(long, value_name = "FROM-TO")]
@@ -152,6 +156,7 @@ impl Arguments {
             sql: self.sql.clone(),
             grep: self.grep.clone(),
             context: self.context,
+            count: self.count.then_some(true),
             lines: self.lines.clone(),
             range: self.range.clone(),
             mode: self.mode.clone(),

@@ -40,6 +40,7 @@ pub mod envelope;
 pub mod fuzzing;
 mod hash;
 pub mod hints;
+mod inner_texts;
 mod json;
 mod lines;
 pub mod measure;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
 use crate::hints::Hints;
+use crate::inner_texts;
 use crate::payload::Payload;
 use crate::profile::NodeId;
 use crate::profile::lists::RowForm;
@@ -17,7 +18,7 @@ use crate::profile::node::SparseIndex;
 use crate::records::Notation;
 use crate::shape::Prepared;
 use crate::source::{Source, Span};
-use crate::text::{Text, TextIndex};
+use crate::text::{DecodedSource, Text, TextIndex};
 
 /// The version of the serialized form; an outline of another version is rebuilt from the result.
 const VERSION: u8 = 3;
@@ -35,6 +36,19 @@ pub struct Outline {
     pub(crate) data: Option<DataOutline>,
     /// The parts of the result that are not in the text.
     pub(crate) beside: Vec<PartBeside>,
+    /// The string that is most of the data.
+    pub(crate) main_text: Option<MainText>,
+    /// The path, in the whole result, of the value that this is the outline of; empty for the whole.
+    pub(crate) scope: String,
+}
+
+/// A string that is most of the data around it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MainText {
+    /// Its path, as a JSON Pointer.
+    pub(crate) path: String,
+    /// Whether it is data itself.
+    pub(crate) is_data: bool,
 }
 
 /// A part of a result that is not in its main text.
@@ -85,8 +99,9 @@ impl Outline {
         let (parts, escaped, index) = text.map(Text::index).transpose()?.unwrap_or_default();
         let beside = payload.parts_beside_text();
         let beside = beside.into_iter().map(|(what, span)| PartBeside { what, span }).collect();
-        let data = data.map(DataOutline::new);
-        Ok(Self { kind: kind.to_owned(), parts, escaped, text: index, data, beside })
+        let main_text = data.map(MainText::of).transpose()?.flatten();
+        let (kind, data, scope) = (kind.to_owned(), data.map(DataOutline::new), String::new());
+        Ok(Self { kind, parts, escaped, text: index, data, beside, main_text, scope })
     }
 
     /// Reads a result and returns its outline.
@@ -101,6 +116,16 @@ impl Outline {
     fn read_with_hints(payload: &Payload<'_>, hints: &Hints) -> io::Result<Self> {
         let text = payload.joined_text();
         Prepared::with_hints(payload, text.as_ref(), hints)?.outline()
+    }
+
+    /// Reads a value inside a result and returns its outline; `scope` is its path.
+    pub(crate) fn read_within(payload: &Payload<'_>, hints: &Hints, scope: String) -> io::Result<Self> {
+        Ok(Self { scope, ..Self::read_with_hints(payload, hints)? })
+    }
+
+    /// Returns whether the data is one JSON value.
+    pub(crate) fn is_json(&self) -> bool {
+        self.data.as_ref().is_some_and(|data| matches!(data.notation, Notation::Json(_)))
     }
 
     /// Reads a stored outline, and rebuilds it from the result where another version wrote it or it is damaged.
@@ -131,6 +156,11 @@ impl Outline {
         (*version == VERSION).then(|| postcard::from_bytes(rest).ok())?
     }
 
+    /// Returns the path of the value that this is the outline of; empty for a whole result.
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
     /// Returns what the text was recognised as.
     pub fn kind(&self) -> &str {
         &self.kind
@@ -157,6 +187,16 @@ impl RecordsOutline {
     /// Returns whether the records are no elements of one list, but of several, so that no path leads to one.
     pub(crate) fn is_joined(&self) -> bool {
         self.form.as_ref().is_some_and(|form| form.names.is_empty())
+    }
+}
+
+impl MainText {
+    /// Returns the string that is most of the data, if there is one.
+    fn of(data: &Data<'_>) -> io::Result<Option<Self>> {
+        let Some(main) = inner_texts::main(data)? else { return Ok(None) };
+        let decoded = DecodedSource::new(data.text)?;
+        let text = Text::escaped(&decoded, vec![main.inside]);
+        Ok(Some(Self { path: main.path, is_data: crate::shape::is_data(&text)? }))
     }
 }
 

@@ -88,6 +88,11 @@ impl<'a> Payload<'a> {
         Ok(payload)
     }
 
+    /// Returns bytes as one text, whatever they look like.
+    pub(crate) fn plain(source: &'a dyn Source) -> Self {
+        read::plain(source)
+    }
+
     /// Returns the bytes the payload was read from.
     pub fn source(&self) -> &'a dyn Source {
         self.source

@@ -25,6 +25,7 @@ mod line_writer;
 mod log;
 mod lossless;
 mod mixed;
+mod parts;
 mod pick_rows;
 mod recognised;
 mod rows;
@@ -52,6 +53,7 @@ use crate::envelope::{self, CallFacts, Frame, Handle};
 use crate::hints::Hints;
 use crate::measure::{self, Cost, Fit, Meter};
 use crate::outline::Outline;
+use crate::plain_name;
 use crate::payload::Payload;
 use crate::quantity::{Bytes, Tokens};
 use crate::source::Span;
@@ -59,6 +61,7 @@ use crate::text::Text;
 pub(crate) use data::overview_of;
 use draft::Draft;
 use lossless::WholeText;
+use parts::Parts;
 pub(crate) use lossless::{cell as quoted_cell, exact_cell};
 use recognised::RecognisedText;
 pub(crate) use section_writer::SectionWriter;
@@ -138,6 +141,8 @@ pub struct Prepared<'p> {
     recognised: Option<RecognisedText<'p>>,
     /// The cost of the whole result, counted once for one meter.
     cost: OnceCell<(Meter, Cost)>,
+    /// The path of the value that this is, where it is a value inside another result.
+    scope: String,
 }
 
 impl<'p> Prepared<'p> {
@@ -166,13 +171,18 @@ impl<'p> Prepared<'p> {
         hints: &Hints,
     ) -> io::Result<Self> {
         let recognised = text.map(|text| RecognisedText::read(text, hints)).transpose()?;
-        Ok(Self { payload, text, recognised, cost: OnceCell::new() })
+        Ok(Self { payload, text, recognised, cost: OnceCell::new(), scope: String::new() })
+    }
+
+    /// Returns this as a value inside another result, whose calls that read on name its path.
+    pub(crate) fn within(self, scope: &str) -> Self {
+        Self { scope: scope.to_owned(), ..self }
     }
 
     /// Returns a result without reading its text, which can then be read by line and by byte: for a text on which
     /// [`Prepared::with_hints`] failed.
     pub fn unread(payload: &'p Payload<'p>, text: Option<&'p Text<'p>>) -> Self {
-        Self { payload, text, recognised: None, cost: OnceCell::new() }
+        Self { payload, text, recognised: None, cost: OnceCell::new(), scope: String::new() }
     }
 
     /// Returns what the whole result costs. It is counted on the first call only, unless another meter is asked for.
@@ -189,6 +199,20 @@ impl<'p> Prepared<'p> {
         let cost = measure::cost(self.payload, meter)?;
         let _ = self.cost.set((*meter, cost));
         Ok(cost)
+    }
+
+    /// Returns the calls that read on with the path of the value in them; only the first one where it cannot be said.
+    fn scoped(&self, steps: Vec<String>) -> Vec<String> {
+        if self.scope.is_empty() {
+            return steps;
+        }
+        let path = plain_name::is_plain_path(&self.scope).then(|| format!("\"path\":\"{}\"", self.scope));
+        let step = steps.into_iter().find(|step| !step.starts_with("\"path\""));
+        match (path, step) {
+            (Some(path), Some(step)) => vec![format!("{path},{step}")],
+            (Some(path), None) => vec![path],
+            (None, _) => vec!["\"grep\":\"text\"".into()],
+        }
     }
 
     /// Makes the outline that is kept beside the result.
@@ -234,6 +258,11 @@ impl<'p> Prepared<'p> {
         let raw = self.cost(&request.meter)?;
         Shaper { prepared: self, payload: self.payload, request, raw }.overview()
     }
+}
+
+/// Returns whether a text is data in some notation.
+pub(crate) fn is_data(text: &Text<'_>) -> io::Result<bool> {
+    Ok(RecognisedText::read(text, &Hints::default())?.data().is_some())
 }
 
 /// Returns the main list of records in data.
@@ -294,20 +323,27 @@ impl Shaper<'_> {
     }
 
     fn overview(&self) -> io::Result<Shaped> {
+        match &self.prepared.recognised {
+            Some(text) => parts::with_parts(self.payload, text, &mut |parts| self.overview_of(Some(parts))),
+            None => self.overview_of(None),
+        }
+    }
+
+    /// Composes an overview of the texts of the result, again with a smaller budget until it fits.
+    fn overview_of(&self, parts: Option<&Parts<'_>>) -> io::Result<Shaped> {
         let budget = &self.request.budget;
-        let recognised = self.prepared.recognised.as_ref();
         let arguments = arguments::values(self.request.arguments);
         let mut tokens = budget.tokens.0.saturating_sub(FRAME_TOKENS);
         let mut bytes = budget.bytes.0.saturating_sub(FRAME_BYTES);
         loop {
             let mut draft = Draft::new(SectionWriter::new(&self.request.meter, tokens, bytes));
             mixed::compose(self.payload, budget, &mut draft)?;
-            match recognised {
-                Some(recognised) => recognised.compose(&arguments, &mut draft)?,
+            match parts {
+                Some(parts) => parts.compose(&arguments, &mut draft)?,
                 None if self.prepared.text.is_some() => describe_unread_text(&mut draft),
                 None => describe_blocks(self.payload, &mut draft),
             }
-            let shaped = self.finish_draft(recognised, draft)?;
+            let shaped = self.finish_draft(parts.map(|parts| parts.main), draft)?;
             if self.over(&shaped) == 0 || (tokens == 0 && bytes == 0) {
                 return Ok(shaped);
             }
@@ -335,6 +371,7 @@ impl Shaper<'_> {
             frame.next.truncate(2);
             frame.below.clear();
         }
+        frame.next = self.prepared.scoped(frame.next);
         let names =
             recognised.map_or(("blob", "blob"), |recognised| (recognised.kind(), recognised.strategy()));
         self.finish(Step::Overview, names, left_out, &blocks, &frame, &writer.into_text())

@@ -32,6 +32,31 @@ pub struct Text<'a> {
     last: RefCell<Option<DecodedBlock>>,
 }
 
+/// The decoded bytes of a text as a source, for a text inside it.
+pub(crate) struct DecodedSource<'t> {
+    text: &'t Text<'t>,
+    length: u64,
+}
+
+impl<'t> DecodedSource<'t> {
+    /// Returns the decoded bytes of a text as a source.
+    pub(crate) fn new(text: &'t Text<'t>) -> io::Result<Self> {
+        Ok(Self { text, length: text.length()? })
+    }
+}
+
+impl Source for DecodedSource<'_> {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.text.read(offset..offset + buffer.len() as u64)?;
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+}
+
 impl<'a> Text<'a> {
     /// Returns a text whose bytes are in the source as they are.
     pub fn plain(source: &'a dyn Source, span: Span) -> Self {

@@ -22,6 +22,7 @@ mod records;
 mod segment;
 mod texts;
 mod units;
+mod within;
 
 pub use answer::{Answer, ViewRequest, answer};
 pub use dataset::{Dataset, LineText, RecordText};
@@ -76,6 +77,15 @@ pub enum View {
     },
     /// All of the result, as far as the caller's cap allows.
     Full,
+    /// A view of the value at a path, as if that value were the result.
+    Within {
+        /// The path of the value.
+        path: String,
+        /// The view of it.
+        view: Box<View>,
+    },
+    /// How often a regular expression matches, by place.
+    Count(String),
 }
 
 impl View {
@@ -91,6 +101,8 @@ impl View {
             Self::Lines { .. } => "lines",
             Self::Range { .. } => "range",
             Self::Full => "full",
+            Self::Within { view, .. } => view.name(),
+            Self::Count(_) => "grep",
         }
     }
 }

@@ -128,7 +128,7 @@ fn payload(source: &dyn Source, form: Form, span: Span, members: ResultMembers) 
     }
 }
 
-fn plain(source: &dyn Source) -> Payload<'_> {
+pub(super) fn plain(source: &dyn Source) -> Payload<'_> {
     let span = Span::whole(source);
     let block = Block { span, kind: BlockKind::Text { text: span }, beside_text: 0 };
     let members = ResultMembers { blocks: vec![block], block_count: 1, ..ResultMembers::default() };

@@ -76,7 +76,7 @@ pub(crate) fn overview_of(
         draft.writer.within(share, |writer| tree::compose(&data, writer, 2))?;
     }
     write_tables(&data, &tables, &[], &mut draft)?;
-    writer.take_back(draft.writer);
+    writer.take_back(0, draft.writer);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use std::io;
 
 use super::blob;
 use super::draft::{Draft, LeftOut};
+use super::parts;
 use crate::budget::Budget;
 use crate::measure::Picture;
 use crate::payload::{Block, BlockKind, MediaKind, Payload};
@@ -38,7 +39,8 @@ pub(crate) fn compose(payload: &Payload<'_>, budget: &Budget, draft: &mut Draft<
     if payload.is_structured() {
         return compose_texts(payload, draft);
     }
-    if let Some(span) = payload.structured.filter(|_| !payload.structured_repeats_text) {
+    let is_said = payload.structured_repeats_text || parts::structured_apart(payload).is_some();
+    if let Some(span) = payload.structured.filter(|_| !is_said) {
         draft
             .writer
             .push(0, format!("structuredContent ({}) differs from the text", write::size(span.len())));

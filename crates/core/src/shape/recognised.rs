@@ -61,6 +61,11 @@ impl<'t> RecognisedText<'t> {
         self.kind
     }
 
+    /// Returns an upper bound of the bytes of the text.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.text.max_len()
+    }
+
     /// Returns the data, if the text is data.
     pub(crate) fn data(&self) -> Option<&Data<'t>> {
         match &self.content {

@@ -148,11 +148,13 @@ impl<'m> SectionWriter<'m> {
         Self { meter: self.meter, tokens, bytes, sections: Vec::new() }
     }
 
-    /// Takes back a writer that was split off: its text goes to section 0, what it has left returns to the budget.
-    pub(crate) fn take_back(&mut self, writer: Self) {
+    /// Takes back a writer that was split off: its text goes to a section, what it has left returns to the budget.
+    pub(crate) fn take_back(&mut self, section: usize, writer: Self) {
         (self.tokens, self.bytes) = (writer.tokens, writer.bytes);
         let text = writer.into_text();
-        self.place(0, text);
+        if !text.is_empty() {
+            self.place(section, text);
+        }
     }
 
     /// Returns everything written, in reading order.

@@ -10,7 +10,7 @@ use super::cursor;
 use super::dataset::Dataset;
 use super::engine::{EngineOutput, Engines, ResultWindow, Total};
 use super::error::ViewError;
-use super::{Query, View, path, records, texts};
+use super::{Query, View, path, records, texts, within};
 use crate::budget::Budget;
 use crate::envelope::{self, Handle};
 use crate::hints::Hints;
@@ -20,9 +20,10 @@ use crate::payload::Payload;
 use crate::quantity::{Bytes, Tokens};
 use crate::shape::{Prepared, Request, SectionWriter};
 use crate::source::Source;
-use crate::write;
+use crate::{plain_name, write};
 
 /// A query to a kept result, with everything its answer depends on.
+#[derive(Clone, Copy)]
 pub struct ViewRequest<'r> {
     /// The result.
     pub source: &'r dyn Source,
@@ -88,6 +89,15 @@ pub fn answer(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
         return summary(asked);
     }
     let dataset = Dataset::new(asked.source, asked.outline);
+    if let View::Within { path, view } = &asked.query.view {
+        let opened = within::open(&dataset, path)?;
+        let query = Query { view: (**view).clone(), ..asked.query.clone() };
+        let source = &opened.bytes;
+        return answer(&ViewRequest { source, outline: &opened.outline, query: &query, ..*asked });
+    }
+    if let Some(query) = within::route(&dataset, asked)? {
+        return answer(&ViewRequest { query: &query, ..*asked });
+    }
     let found = asked.run_engine(&dataset)?;
     let (mut tokens, mut bytes) = (
         asked.budget.tokens.0.saturating_sub(FRAME_TOKENS),
@@ -121,10 +131,12 @@ pub(super) fn no_room() -> ViewError {
 }
 
 fn summary(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
-    let payload =
-        Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?;
+    let payload = match asked.outline.scope.is_empty() {
+        true => Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?,
+        false => Payload::plain(asked.source),
+    };
     let text = payload.joined_text();
-    let prepared = Prepared::with_hints(&payload, text.as_ref(), asked.hints)?;
+    let prepared = Prepared::with_hints(&payload, text.as_ref(), asked.hints)?.within(&asked.outline.scope);
     let request = Request {
         tool: asked.tool,
         arguments: None,
@@ -154,6 +166,7 @@ impl ViewRequest<'_> {
             View::Jq(program) => self.engines.jq(dataset, program, window)?,
             View::Sql(query) => self.engines.sql(dataset, query, window)?,
             View::Grep { pattern, context } => self.engines.grep(dataset, pattern, *context, window)?,
+            View::Count(pattern) => self.engines.grep_count(dataset, pattern, window)?,
             _ => return Ok(None),
         };
         Ok(Some(found))
@@ -171,7 +184,12 @@ impl ViewRequest<'_> {
             }
             View::Range { from, to } => texts::range(dataset, self.query, *from, *to, writer),
             View::Full => with_beside(dataset, self.full(dataset, writer)),
-            View::Summary | View::Jq(_) | View::Sql(_) | View::Grep { .. } => {
+            View::Summary
+            | View::Jq(_)
+            | View::Sql(_)
+            | View::Grep { .. }
+            | View::Count(_)
+            | View::Within { .. } => {
                 Err(ViewError::bad("this view is not written from the records"))
             }
         }
@@ -246,7 +264,11 @@ impl ViewRequest<'_> {
         Ok(part)
     }
 
-    fn finish(&self, part: Part, body: String) -> Answer {
+    fn finish(&self, mut part: Part, body: String) -> Answer {
+        part.next = part.next.map(|next| self.outline.from_whole(next));
+        if let Some(note) = self.outline.scope_note() {
+            part.notes.insert(0, note);
+        }
         let next = part.next.as_ref().map(|next| self.next_arguments(next));
         let text = envelope::part_text(self.handle, &part.what, &part.notes, &body, next.as_deref());
         let result = crate::json::string::written_len(&text) as u64 + RESULT_BYTES;
@@ -270,8 +292,21 @@ impl ViewRequest<'_> {
             Query { view: View::Lines { from, to: Some(to) }, position: 0, .. } => {
                 format!("\"lines\":\"{from}-{to}\"")
             }
-            _ => format!("\"cursor\":\"{}\"", cursor::encode(next, |bytes| (self.seal)(bytes))),
+            Query { view: View::Within { path, view }, fields, position: 0 }
+                if fields.is_empty() && plain_name::is_plain_path(path) =>
+            {
+                match **view {
+                    View::Lines { from, to: Some(to) } => format!("\"path\":\"{path}\",\"lines\":\"{from}-{to}\""),
+                    View::Page { number, size: None } => format!("\"path\":\"{path}\",\"page\":{number}"),
+                    _ => self.cursor(next),
+                }
+            }
+            _ => self.cursor(next),
         }
+    }
+
+    fn cursor(&self, next: &Query) -> String {
+        format!("\"cursor\":\"{}\"", cursor::encode(next, |bytes| (self.seal)(bytes)))
     }
 }
 

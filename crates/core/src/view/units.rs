@@ -61,7 +61,7 @@ impl Dataset<'_> {
                 let scanner = Scanner::at(&plain, data.start, *dialect)?;
                 let walk = UnitWalk {
                     first_record: first_record.map(|(_, at)| at),
-                    ..UnitWalk::new("", scanner, *dialect)
+                    ..UnitWalk::new(&self.outline.scope, scanner, *dialect)
                 };
                 walk.run(&|_, _| Look::ALL, visit)
             }
@@ -72,7 +72,7 @@ impl Dataset<'_> {
                 let opens = [Open::at_index(*number)];
                 let record = RecordText { number: *number, key: key.as_deref(), json, whole: *whole };
                 let content = UnitContent::Record(record);
-                visit(&Unit { place: Place { root: "", opens: &opens }, range: range.clone(), content })
+                visit(&Unit { place: Place { root: &self.outline.scope, opens: &opens }, range: range.clone(), content })
             }),
         }
     }
@@ -95,7 +95,7 @@ impl Dataset<'_> {
     /// Where the source cannot be read.
     pub fn units_beside(&self, visit: &mut VisitUnit<'_>) -> io::Result<u64> {
         let payload = Payload::read_result(self.source).map_err(io::Error::other)?;
-        if payload.form == Form::Plain {
+        if payload.form == Form::Plain || !self.outline.scope.is_empty() {
             return Ok(0);
         }
         let in_text: BTreeSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
@@ -121,7 +121,7 @@ impl Dataset<'_> {
         };
         let text = Text::plain(self.source, payload.span);
         let scanner = Scanner::new(&text, Dialect::Json);
-        UnitWalk::new("/", scanner, Dialect::Json).run(&look, visit)?;
+        UnitWalk { is_beside: true, ..UnitWalk::new("/", scanner, Dialect::Json) }.run(&look, visit)?;
         Ok(base64.into_iter().map(Span::len).sum())
     }
 }
@@ -173,7 +173,9 @@ fn is_prescribed(below: &[Open]) -> bool {
 
 /// A walk over a JSON text that visits its units.
 struct UnitWalk<'w> {
-    root: &'static str,
+    root: &'w str,
+    /// Whether this is a walk over what stands beside the text.
+    is_beside: bool,
     scanner: Scanner<'w>,
     dialect: Dialect,
     /// The offset of the first record of the main list, or of its key.
@@ -184,9 +186,9 @@ struct UnitWalk<'w> {
 }
 
 impl<'w> UnitWalk<'w> {
-    fn new(root: &'static str, mut scanner: Scanner<'w>, dialect: Dialect) -> Self {
+    fn new(root: &'w str, mut scanner: Scanner<'w>, dialect: Dialect) -> Self {
         scanner.keep_strings(usize::MAX);
-        Self { root, scanner, dialect, first_record: None, opens: Vec::new(), keys: Vec::new() }
+        Self { root, is_beside: false, scanner, dialect, first_record: None, opens: Vec::new(), keys: Vec::new() }
     }
 
     fn run(mut self, look: &dyn Fn(&[Open], u64) -> Look, visit: &mut VisitUnit<'_>) -> io::Result<()> {
@@ -305,7 +307,7 @@ impl<'w> UnitWalk<'w> {
     fn visit(&self, begin: u64, content: UnitContent<'_>, visit: &mut VisitUnit<'_>) -> ControlFlow<()> {
         let place = Place { root: self.root, opens: &self.opens };
         // What stands beside the text has no range in it.
-        let range = if self.root.is_empty() { begin..self.scanner.position() } else { 0..0 };
+        let range = if self.is_beside { 0..0 } else { begin..self.scanner.position() };
         visit(&Unit { place, range, content })
     }
 }

@@ -7,7 +7,8 @@
   own_set.py score --shaped FOLDER           scores shaped texts, FOLDER/<budget>/<item>.json or .txt
 
 The results come from programs and packages of this machine; nothing of them is part of the repository. The answers are
-computed from the source data, and once more from the text of the result; an item whose answers differ is an error.
+computed from the source data, and once more from the text of the result; an item whose answers differ is an error. Where
+the text is the only source (traces, profiles, messages of compilers), two ways to parse it must agree.
 The half `open` is for development. The half `held` measures the result at the end: nobody reads its items or overviews before.
 """
 

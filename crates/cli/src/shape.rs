@@ -15,7 +15,7 @@ use tidegate_core::measure::{self, Cost, Fit, Meter};
 use tidegate_core::payload::{Form, Payload, PayloadError};
 use tidegate_core::shape::{Prepared, Request, Shaped, Step};
 use tidegate_core::source::{Source, Span};
-use tidegate_gate::policy::{Policy, Rules};
+use tidegate_gate::policy::{Compact, Policy, Rules};
 use tidegate_gate::profile::Profile;
 use tidegate_gate::retention_note;
 use tidegate_gate::style::Style;
@@ -103,12 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         budget: policy.budget(&any_client()),
         meter: Meter::default(),
     };
-    let passes = arguments.passes(&payload, &policy).map_err(unreadable)?;
-    let shaped = match passes {
-        true => prepared.fit(&Request { budget: policy.line(&any_client()), ..request }),
-        false => prepared.shape(&request),
-    };
-    let shaped = shaped.map_err(unreadable)?;
+    let shaped = arguments.shaped(&prepared, &policy, &request).map_err(unreadable)?;
     if policy.style != Style::Overview && shaped.step != Step::Pass {
         ui::note(&format!(
             "tidegate.toml sets style = \"{}\" for this tool; shown is the overview",
@@ -210,14 +205,18 @@ impl Arguments {
         Ok(config.policies(self.server.as_deref().unwrap_or_default(), run).of_tool(&self.tool))
     }
 
-    /// Returns whether the result comes out unchanged: within the line, as in the proxy, or within a budget that was asked
-    /// for, which shows what the answer would be.
-    fn passes(&self, payload: &Payload<'_>, policy: &Policy) -> io::Result<bool> {
-        let most = match self.budget {
-            None if policy.style == Style::Overview => policy.line(&any_client()),
-            _ => policy.budget(&any_client()),
-        };
-        Ok(measure::fits(payload, &most, &Meter::default())? != Fit::Over)
+    /// Returns the answer. Within the line a result comes out as in the proxy; within a budget that was asked for, unchanged.
+    fn shaped(&self, prepared: &Prepared<'_>, policy: &Policy, request: &Request<'_>) -> io::Result<Shaped> {
+        let as_the_proxy = self.budget.is_none() && policy.style == Style::Overview;
+        let most = if as_the_proxy { policy.line(&any_client()) } else { request.budget };
+        let payload = prepared.payload();
+        if measure::fits(payload, &most, &request.meter)? == Fit::Over {
+            return prepared.shape(request);
+        }
+        let within = Request { budget: most, ..*request };
+        let compacts = as_the_proxy && policy.compact == Compact::Lossless && payload.is_error != Some(true);
+        let compact = compacts.then(|| prepared.compact(&within)).transpose()?.flatten();
+        compact.map_or_else(|| prepared.fit(&within), Ok)
     }
 
     fn output(&self, payload: &Payload<'_>, shaped: &Shaped, kept: Option<&str>) -> io::Result<Vec<u8>> {

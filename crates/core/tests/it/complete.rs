@@ -166,3 +166,17 @@ fn hidden_characters_are_not_shown_raw_in_separated_values() {
         assert!(!text.contains(['\u{202e}', '\0']), "{text}");
     }
 }
+
+/// What stands in the place of the blocks is no part of `structuredContent`, and no client shows it.
+#[test]
+fn content_that_is_no_list_is_left_out_aloud() {
+    let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, "name": format!("thing {n}")})).collect();
+    for content in [json!("all is well"), json!({"text": "all is well"}), json!(["all is well"])] {
+        let result = json!({"content": content, "structuredContent": {"rows": rows}}).to_string();
+        let shaped = shaped(&result.as_bytes(), 1000);
+        let bytes = content.to_string().len();
+        assert!(shaped.text.contains(&format!("{bytes} of {bytes} bytes of content")), "{}", shaped.text);
+        let answer = String::from_utf8(shaped.result.unwrap()).unwrap();
+        assert_eq!(answer.matches("\"content\":").count(), 1, "{answer}");
+    }
+}

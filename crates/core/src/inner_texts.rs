@@ -175,7 +175,8 @@ impl Walk {
         self.begin_value();
         let holder = self.levels.last().map_or(0, |level| level.id);
         if token.length < MIN_TEXT_BYTES {
-            if let Some(level) = self.levels.last_mut().filter(|level| level.is_object && level.name.is_none())
+            if let Some(level) =
+                self.levels.last_mut().filter(|level| level.is_object && level.name.is_none())
                 && (1..=MAX_NAME_BYTES as u64).contains(&token.length)
             {
                 level.name = Some(string::decode_text(token.raw));

@@ -7,13 +7,13 @@
 use std::io;
 
 use super::draft::{Draft, LeftOut};
-use super::recognised::RecognisedText;
+use super::recognised::{self, RecognisedText};
 use super::tree;
 use crate::data::Data;
 use crate::hints::Hints;
 use crate::inner_texts::{self, InnerText};
-use crate::kind::{self, TextKind};
 use crate::payload::{Block, BlockKind, Payload};
+use crate::sample::{SAMPLE_BYTES, Sample};
 use crate::source::Span;
 use crate::text::{DecodedSource, Text};
 use crate::view::shown_pointer;
@@ -74,7 +74,9 @@ pub(crate) fn with_parts<T>(
     let mut parts = Vec::new();
     for ((number, block), text) in blocks.iter().zip(&texts) {
         let (path, name) = match &block.kind {
-            BlockKind::Resource { uri, .. } => (format!("//content/{number}/resource/text"), Some(uri.clone())),
+            BlockKind::Resource { uri, .. } => {
+                (format!("//content/{number}/resource/text"), Some(uri.clone()))
+            }
             _ => (format!("//content/{number}/text"), None),
         };
         parts.push(Part::read(path, name, text)?);
@@ -114,7 +116,10 @@ fn with_inner<T>(
     let found: Vec<InnerText> =
         found.into_iter().filter(|text| text.inside.len() >= enough).take(MAX_PARTS).collect();
     let texts: Vec<Text<'_>> = found.iter().map(|text| Text::escaped(&decoded, vec![text.inside])).collect();
-    let parts = found.iter().zip(&texts).map(|(found, text)| Part::read(found.path.clone(), found.name.clone(), text));
+    let parts = found
+        .iter()
+        .zip(&texts)
+        .map(|(found, text)| Part::read(found.path.clone(), found.name.clone(), text));
     let parts = parts.collect::<io::Result<Vec<_>>>()?;
     compose(&Parts { main: recognised, around, is_apart: false, parts, small: Vec::new() })
 }
@@ -126,7 +131,13 @@ impl<'t> Part<'t> {
     }
 
     /// Writes the part into a section, with at most `share` tokens.
-    fn compose(&self, arguments: &[String], draft: &mut Draft<'_>, section: usize, share: u64) -> io::Result<()> {
+    fn compose(
+        &self,
+        arguments: &[String],
+        draft: &mut Draft<'_>,
+        section: usize,
+        share: u64,
+    ) -> io::Result<()> {
         let held = draft.writer.hold_back(share);
         let mut own = Draft::new(draft.writer.split_off());
         let is_shown = share >= MIN_PART_TOKENS && own.writer.push(0, self.heading());
@@ -145,7 +156,8 @@ impl<'t> Part<'t> {
     }
 
     fn heading(&self) -> String {
-        let name = self.name.as_ref().map_or_else(String::new, |name| format!(" ({})", visible::cut(name, 120)));
+        let name =
+            self.name.as_ref().map_or_else(String::new, |name| format!(" ({})", visible::cut(name, 120)));
         let (kind, size) = (self.recognised.kind(), write::size(self.bytes));
         format!("at {}{name}, {kind}, {size}:", shown_pointer(&self.path))
     }
@@ -192,7 +204,9 @@ impl Parts<'_> {
     fn write_small(&self, draft: &mut Draft<'_>) {
         let share = draft.writer.left() / 8;
         let shown = draft.writer.within(share, |writer| {
-            let placed = |(line, is_whole): &(String, bool)| writer.push(SMALL_SECTION, line.clone()).then_some(*is_whole);
+            let placed = |(line, is_whole): &(String, bool)| {
+                writer.push(SMALL_SECTION, line.clone()).then_some(*is_whole)
+            };
             self.small.iter().map_while(placed).filter(|is_whole| *is_whole).count() as u64
         });
         draft.leave_out(LeftOut::new("", "small texts", shown, self.small.len() as u64));
@@ -206,12 +220,14 @@ impl Parts<'_> {
         arguments: &[String],
         draft: &mut Draft<'_>,
     ) -> io::Result<()> {
-        let heading = format!("{} of the text at {}; around it:", write::size(self.main.bytes()), shown_pointer(path));
+        let heading =
+            format!("{} of the text at {}; around it:", write::size(self.main.bytes()), shown_pointer(path));
         draft.writer.push(AROUND_SECTION, heading);
         let share = draft.writer.left() / 5;
         let shown = draft.writer.within(share, |writer| tree::compose(around, writer, AROUND_SECTION))?;
         self.main.compose(arguments, draft)?;
-        let place = if plain_name::is_plain_path(path) { format!("the string at {path}") } else { "a string".into() };
+        let place =
+            if plain_name::is_plain_path(path) { format!("the string at {path}") } else { "a string".into() };
         draft.frame.what = format!("{} in {place}", draft.frame.what);
         let values: u64 = around.profile.nodes().map(|(_, node)| node.types.scalars()).sum();
         draft.leave_out(LeftOut::new("", "values around it", shown, values.saturating_sub(1)));
@@ -254,7 +270,13 @@ pub(super) fn structured_apart<'p>(payload: &Payload<'p>) -> Option<Text<'p>> {
 /// A server that sends one block per entry means one list. Several blocks of some size are several texts if their kinds
 /// differ, if they have names of their own, or if each is a list or a large object.
 fn blocks_apart<'p>(payload: &'p Payload<'_>) -> io::Result<Vec<(usize, &'p Block)>> {
-    let texts = || payload.blocks.iter().enumerate().filter_map(|(number, block)| Some((number, block, block.text_span()?)));
+    let texts = || {
+        payload
+            .blocks
+            .iter()
+            .enumerate()
+            .filter_map(|(number, block)| Some((number, block, block.text_span()?)))
+    };
     let total: u64 = texts().map(|(_, _, span)| span.len()).sum();
     let is_large = |span: Span| span.len() >= MIN_BLOCK_BYTES && span.len() * 100 >= total * MIN_PART_PERCENT;
     let large: Vec<(usize, &Block)> =
@@ -281,14 +303,15 @@ struct BlockForm {
 
 impl BlockForm {
     fn of(text: &Text<'_>) -> io::Result<Self> {
-        let bytes = text.read(0..kind::SAMPLE_BYTES)?;
+        let bytes = text.read(0..SAMPLE_BYTES)?;
         let head = String::from_utf8_lossy(&bytes);
-        let kind = kind::recognise(&head, (bytes.len() as u64) < kind::SAMPLE_BYTES);
+        let sample = Sample::new(&bytes, &head, (bytes.len() as u64) < SAMPLE_BYTES);
+        let kind = recognised::likely_kind(&sample);
         let is_collection = match kind {
-            TextKind::Json => head.trim_start().starts_with('[') || text.max_len() >= MIN_OBJECT_BYTES,
-            TextKind::Csv(_) => true,
+            "json" => sample.trimmed().starts_with('[') || text.max_len() >= MIN_OBJECT_BYTES,
+            "csv" | "records" => true,
             _ => false,
         };
-        Ok(Self { kind: kind.name(), is_collection })
+        Ok(Self { kind, is_collection })
     }
 }

@@ -85,6 +85,11 @@ impl<'t> RecognisedText<'t> {
     }
 }
 
+/// Returns the name of the first kind that recognises a text by its beginning.
+pub(crate) fn likely_kind(sample: &Sample<'_>) -> &'static str {
+    TEXT_KINDS.iter().find(|kind| (kind.recognise)(sample)).map_or("", |kind| kind.name)
+}
+
 /// Reads a text as the kind of a given name, if it is one, or else as the first kind that recognises and reads it.
 fn read<'t>(
     text: &'t Text<'t>,

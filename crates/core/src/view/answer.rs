@@ -132,7 +132,9 @@ pub(super) fn no_room() -> ViewError {
 
 fn summary(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
     let payload = match asked.outline.scope.is_empty() {
-        true => Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?,
+        true => {
+            Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?
+        }
         false => Payload::plain(asked.source),
     };
     let text = payload.joined_text();
@@ -189,9 +191,7 @@ impl ViewRequest<'_> {
             | View::Sql(_)
             | View::Grep { .. }
             | View::Count(_)
-            | View::Within { .. } => {
-                Err(ViewError::bad("this view is not written from the records"))
-            }
+            | View::Within { .. } => Err(ViewError::bad("this view is not written from the records")),
         }
     }
 
@@ -296,7 +296,9 @@ impl ViewRequest<'_> {
                 if fields.is_empty() && plain_name::is_plain_path(path) =>
             {
                 match **view {
-                    View::Lines { from, to: Some(to) } => format!("\"path\":\"{path}\",\"lines\":\"{from}-{to}\""),
+                    View::Lines { from, to: Some(to) } => {
+                        format!("\"path\":\"{path}\",\"lines\":\"{from}-{to}\"")
+                    }
                     View::Page { number, size: None } => format!("\"path\":\"{path}\",\"page\":{number}"),
                     _ => self.cursor(next),
                 }

@@ -72,7 +72,11 @@ impl Dataset<'_> {
                 let opens = [Open::at_index(*number)];
                 let record = RecordText { number: *number, key: key.as_deref(), json, whole: *whole };
                 let content = UnitContent::Record(record);
-                visit(&Unit { place: Place { root: &self.outline.scope, opens: &opens }, range: range.clone(), content })
+                visit(&Unit {
+                    place: Place { root: &self.outline.scope, opens: &opens },
+                    range: range.clone(),
+                    content,
+                })
             }),
         }
     }
@@ -188,7 +192,15 @@ struct UnitWalk<'w> {
 impl<'w> UnitWalk<'w> {
     fn new(root: &'w str, mut scanner: Scanner<'w>, dialect: Dialect) -> Self {
         scanner.keep_strings(usize::MAX);
-        Self { root, is_beside: false, scanner, dialect, first_record: None, opens: Vec::new(), keys: Vec::new() }
+        Self {
+            root,
+            is_beside: false,
+            scanner,
+            dialect,
+            first_record: None,
+            opens: Vec::new(),
+            keys: Vec::new(),
+        }
     }
 
     fn run(mut self, look: &dyn Fn(&[Open], u64) -> Look, visit: &mut VisitUnit<'_>) -> io::Result<()> {

@@ -62,7 +62,9 @@ pub(super) fn route(dataset: &Dataset<'_>, asked: &ViewRequest<'_>) -> Result<Op
     let main = dataset.outline.main_text.as_ref();
     Ok(match (&query.view, main) {
         (View::Path(path), _) if query.position == 0 => return route_path(dataset, query, path),
-        (View::Page { .. } | View::Lines { .. } | View::Sql(_), Some(main)) => inside(&main.path, query.view.clone()),
+        (View::Page { .. } | View::Lines { .. } | View::Sql(_), Some(main)) => {
+            inside(&main.path, query.view.clone())
+        }
         (View::Jq(_), Some(main)) if main.is_data => inside(&main.path, query.view.clone()),
         (View::Full, Some(main)) if dataset.text.max_len() > 8 * asked.budget.tokens.0 => {
             inside(&main.path, View::Full)
@@ -79,7 +81,8 @@ fn route_path(dataset: &Dataset<'_>, query: &Query, path: &str) -> Result<Option
         Ok(target) => target,
         // A block of the result may be asked for as `/content/1`, since no data has that path.
         Err(error) => {
-            let is_member = ["/content", "/structuredContent"].iter().any(|member| path.trim().starts_with(member));
+            let is_member =
+                ["/content", "/structuredContent"].iter().any(|member| path.trim().starts_with(member));
             let in_result = format!("/{}", path.trim());
             return match is_member && path::target(dataset, &in_result).is_ok() {
                 true => Ok(Some(Query { view: View::Path(in_result), ..query.clone() })),

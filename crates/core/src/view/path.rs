@@ -53,7 +53,8 @@ pub(crate) fn view(
                 .view(query, path, &segments, 0, writer);
         }
     };
-    Walker { text: &dataset.text, dialect, dataset, jump: true }.view(query, path, &segments, start, writer)
+    Walker { text: dataset.data_text()?, dialect, dataset, jump: true }
+        .view(query, path, &segments, start, writer)
 }
 
 /// The most bytes of text that are turned into JSON for a path.

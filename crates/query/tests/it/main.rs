@@ -7,6 +7,7 @@ mod everything;
 mod exact;
 mod limits;
 mod messages;
+mod notations;
 mod table;
 
 use std::time::Duration;

@@ -10,12 +10,13 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use cell_feed::CellFeed;
+pub(crate) use cell_feed::{CellFeed, NumberForms};
 pub(crate) use rows::Rows;
 
 use crate::json::string;
 use crate::json::value::Value;
 use crate::lines::Lines;
+use crate::sample::Sample;
 use crate::source::Span;
 use crate::text::Text;
 
@@ -31,15 +32,64 @@ const MIN_SAMPLE_ROWS: usize = 3;
 /// The maximum number of rows examined.
 const MAX_SAMPLE_ROWS: usize = 64;
 
-/// Recognises separated values from the beginning of a text.
-pub(crate) fn recognise(head: &str, whole: bool) -> Option<Format> {
+/// The maximum number of lines before the header row, and the minimum number of rows after such lines.
+const MAX_LINES_BEFORE: usize = 30;
+const MIN_ROWS_AFTER_LINES: usize = 5;
+
+/// Recognises separated values in the beginning of a text; returns their format and the offset of their header row.
+///
+/// Comments and a title may stand before them.
+pub(crate) fn recognise(sample: &Sample<'_>) -> Option<(Format, u64)> {
+    if let Some(format) = recognise_at_start(sample.head, sample.whole) {
+        return Some((format, 0));
+    }
+    let mut start = 0;
+    let mut longest = 0;
+    for line in sample.bytes.split_inclusive(|byte| *byte == b'\n').take(MAX_LINES_BEFORE) {
+        let begin = start;
+        start += line.len();
+        let marks = |line: &[u8], mark: u8| memchr::memchr_iter(mark, line).count();
+        let next = sample.bytes[start..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let is_comment = line.starts_with(b"#") || line.starts_with(b"%") || line.starts_with(b"//");
+        let even = DELIMITERS
+            .into_iter()
+            .any(|mark| marks(line, mark) > 0 && marks(line, mark) == marks(next, mark));
+        if begin > 0 && even {
+            let head = String::from_utf8_lossy(&sample.bytes[begin..]);
+            let format = recognise_at_start(&head, sample.whole)
+                .filter(|format| rows_of(&head, sample.whole, format) >= MIN_ROWS_AFTER_LINES)
+                .filter(|format| longest < format.names.len());
+            if let Some(format) = format {
+                return Some((format, begin as u64));
+            }
+        }
+        if !is_comment {
+            // A line with as many cells is no title, and the rows began before it.
+            let cells = DELIMITERS.into_iter().map(|mark| marks(line, mark) + 1).max();
+            longest = longest.max(cells.unwrap_or(1));
+        }
+    }
+    None
+}
+
+/// The delimiters that are tried.
+const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+
+fn rows_of(head: &str, whole: bool, format: &Format) -> usize {
+    sample(head, whole, format.delimiter).len().saturating_sub(1)
+}
+
+/// Recognises separated values whose header row is the first line.
+fn recognise_at_start(head: &str, whole: bool) -> Option<Format> {
     let head = head.trim_start_matches('\u{feff}');
-    [b',', b'\t', b';', b'|'].into_iter().find_map(|delimiter| {
+    DELIMITERS.into_iter().find_map(|delimiter| {
         let rows = sample(head, whole, delimiter);
         let header = rows.first().filter(|_| rows.len() >= MIN_SAMPLE_ROWS)?;
         let even = rows.iter().filter(|row| row.len() == header.len()).count();
-        (header.len() >= 2 && even * 20 >= rows.len() * 19 && is_header(header))
-            .then(|| Format { delimiter, names: header.iter().map(|name| name.trim().to_owned()).collect() })
+        (header.len() >= 2 && even * 20 >= rows.len() * 19 && is_header(header)).then(|| Format {
+            delimiter,
+            names: header.iter().map(|name| name.trim().trim_start_matches('#').trim().to_owned()).collect(),
+        })
     })
 }
 
@@ -117,9 +167,11 @@ impl Format {
         json_object(self.members(cells).iter().map(|(name, cell)| (&**name, &**cell)))
     }
 
-    /// Feeds all rows to a profile and returns the offset after the last.
-    pub(crate) fn profile(&self, text: &Text<'_>, feed: &mut CellFeed<'_>) -> io::Result<u64> {
-        let mut rows = Rows::new(Lines::new(text), self.delimiter);
+    /// Feeds all rows after the header row at `start` to a profile and returns the offset after the last.
+    pub(crate) fn profile(&self, text: &Text<'_>, start: u64, feed: &mut CellFeed<'_>) -> io::Result<u64> {
+        let mut lines = Lines::new(text);
+        while lines.position() < start && lines.next()?.is_some() {}
+        let mut rows = Rows::new(lines, self.delimiter);
         rows.next()?;
         feed.builder.open(false, rows.position());
         while let Some(row) = rows.next()? {
@@ -170,20 +222,46 @@ mod tests {
 
     #[test]
     fn separated_values_and_prose_are_distinguished() {
-        let table = recognise("date,rain,wind\n2012-01-01,0.0,4.7\n2012-01-02,10.9,4.5\n", true).unwrap();
+        let table =
+            recognise_at_start("date,rain,wind\n2012-01-01,0.0,4.7\n2012-01-02,10.9,4.5\n", true).unwrap();
         assert_eq!(table.names, ["date", "rain", "wind"]);
         assert!(
-            recognise("First, a word, then\nanother, and one, more\nand so, on it, goes\n", true).is_some()
+            recognise_at_start("First, a word, then\nanother, and one, more\nand so, on it, goes\n", true)
+                .is_some()
         );
-        assert!(recognise("1,2,3\n4,5,6\n7,8,9\n", true).is_none(), "no header");
-        assert!(recognise("one line\nand another\nand a third\n", true).is_none());
+        assert!(recognise_at_start("1,2,3\n4,5,6\n7,8,9\n", true).is_none(), "no header");
+        assert!(recognise_at_start("one line\nand another\nand a third\n", true).is_none());
     }
 
     #[test]
     fn a_sample_may_have_quoted_line_breaks_and_a_byte_order_mark() {
         let row = "1,\"two\nlines\n\"\n";
-        let table = recognise(&format!("\u{feff}id,note\n{}", row.repeat(9)), true).unwrap();
+        let table = recognise_at_start(&format!("\u{feff}id,note\n{}", row.repeat(9)), true).unwrap();
         assert_eq!(table.names, ["id", "note"]);
-        assert!(recognise(&format!("id,note\n{}1,\"cut\noff\n", row.repeat(9)), false).is_some());
+        assert!(recognise_at_start(&format!("id,note\n{}1,\"cut\noff\n", row.repeat(9)), false).is_some());
+    }
+
+    #[test]
+    fn comments_and_a_title_may_stand_before_the_header() {
+        let rows = "1,a,0.5\n2,b,1.5\n3,c,2.5\n4,d,3.5\n5,e,4.5\n";
+        for before in
+            ["# made by x, y\n# at 12:00, today\n", "Report of May\n\n", "Report,May\n", "% a\n% b\n"]
+        {
+            let text = format!("{before}id,name,value\n{rows}");
+            let (format, start) = recognise(&Sample::of(&text)).unwrap();
+            assert_eq!(
+                (format.names.join(","), start),
+                ("id,name,value".into(), before.len() as u64),
+                "{text}"
+            );
+        }
+        let commented = format!("# made by x\n#id,name,value\n{rows}");
+        assert_eq!(recognise(&Sample::of(&commented)).unwrap().0.names, ["id", "name", "value"]);
+        for text in [
+            "Hello,\n\nthis is, as it were,\na letter, and so on,\nwith commas, like so,\nand more, of those,\nthan rows, of a table,\n",
+            "a,b,c\nd,e\n",
+        ] {
+            assert!(recognise(&Sample::of(text)).is_none(), "{text}");
+        }
     }
 }

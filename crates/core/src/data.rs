@@ -15,6 +15,7 @@ use crate::pattern::{OtherLines, Pattern};
 use crate::profile::{DataProfile, NodeId, ProfileBuilder};
 use crate::records::{Notation, Records, scalar_at};
 use crate::text::Text;
+use crate::translation::Translation;
 
 /// Where and why a text stops being valid data.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +45,8 @@ pub(crate) struct Data<'t> {
     pub(crate) others: OtherLines,
     /// Set if the text breaks off inside the data.
     pub(crate) broken: Option<Break>,
+    /// Set if `text` is JSON that another notation was translated to.
+    pub(crate) translation: Option<Translation>,
     /// What the tool's policy says about the data.
     pub(crate) hints: Hints,
 }
@@ -57,6 +60,7 @@ impl<'t> Data<'t> {
             range,
             others: OtherLines::default(),
             broken: None,
+            translation: None,
             hints: Hints::default(),
         }
     }
@@ -153,13 +157,13 @@ impl<'t> Data<'t> {
         Ok(Some(Self { broken, ..data }))
     }
 
-    /// Reads separated values.
-    pub(crate) fn csv(text: &'t Text<'t>, format: csv::Format) -> io::Result<Self> {
+    /// Reads separated values whose header row is at `start`.
+    pub(crate) fn csv(text: &'t Text<'t>, format: csv::Format, start: u64) -> io::Result<Self> {
         let mut builder = ProfileBuilder::new();
         let mut feed = CellFeed::new(&mut builder);
-        let end = format.profile(text, &mut feed)?;
+        let end = format.profile(text, start, &mut feed)?;
         let text_columns = feed.text_columns();
-        let data = Self::new(text, Notation::Table(format), builder, 0..end);
+        let data = Self::new(text, Notation::Table(format), builder, start..end);
         Ok(data.without_numbers_in(&text_columns))
     }
 
@@ -177,6 +181,14 @@ impl<'t> Data<'t> {
             data.range.start = index.and_then(|index| index.before(0)).map_or(0, |(_, offset)| offset);
         }
         Ok(Self { others, ..data.without_numbers_in(&text_columns) })
+    }
+
+    /// Reads a text by translating it to JSON; `None` if it is too large or not in that notation.
+    pub(crate) fn translated(text: &'t Text<'t>, translation: Translation) -> io::Result<Option<Self>> {
+        let Some(translated) = text.translated(translation)? else { return Ok(None) };
+        let data = Self::json(&translated.text, 0, Dialect::Json)?;
+        let others = translated.others.clone();
+        Ok(data.map(|data| Self { translation: Some(translation), others, ..data }))
     }
 
     /// Drops what was computed from numbers in columns whose numbers are texts.
@@ -202,6 +214,9 @@ impl<'t> Data<'t> {
 
     /// Returns the name of the notation, if it differs from the kind the text was recognised as.
     pub(crate) fn kind(&self) -> Option<&'static str> {
+        if let Some(translation) = self.translation {
+            return Some(translation.name());
+        }
         match self.notation {
             Notation::JsonLines(_) => Some("json lines"),
             Notation::Json(Dialect::Python) => Some("python literal"),

@@ -58,6 +58,7 @@ pub mod shape;
 pub mod source;
 mod surroundings;
 pub mod text;
+mod translation;
 pub mod view;
 pub mod visible;
 mod write;

@@ -19,6 +19,7 @@ use crate::records::Notation;
 use crate::shape::Prepared;
 use crate::source::{Source, Span};
 use crate::text::{DecodedSource, Text, TextIndex};
+use crate::translation::Translation;
 
 /// The version of the serialized form; an outline of another version is rebuilt from the result.
 const VERSION: u8 = 3;
@@ -64,6 +65,10 @@ pub(crate) struct PartBeside {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataOutline {
     pub(crate) notation: Notation,
+    /// The notation that is translated to JSON, in which the offsets are.
+    pub(crate) translation: Option<Translation>,
+    /// How many lines of a translated text are no part of its data.
+    pub(crate) other_lines: u64,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) records: Option<RecordsOutline>,
@@ -231,6 +236,8 @@ impl DataOutline {
         }
         Self {
             notation: data.notation.clone(),
+            translation: data.translation,
+            other_lines: data.translation.map_or(0, |_| data.others.count),
             start: data.range.start,
             end: data.range.end,
             records,

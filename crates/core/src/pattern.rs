@@ -7,7 +7,9 @@
 mod files;
 mod json_values;
 mod keyed_blocks;
+mod leading_time;
 mod line_fields;
+mod logfmt;
 mod reader;
 
 use std::borrow::Cow;
@@ -27,6 +29,7 @@ use files::Files;
 use json_values::JsonValues;
 use keyed_blocks::KeyedBlocks;
 pub(crate) use line_fields::LineFields;
+use logfmt::Logfmt;
 pub(crate) use reader::{OtherLines, PatternReader, RecordLines};
 
 /// A notation of records in lines of text.
@@ -116,11 +119,20 @@ line_notations! {
     Files(Files),
     /// Lines of JSON among which there are others.
     JsonValues(JsonValues),
+    /// Lines of `key=value` pairs.
+    Logfmt(Logfmt),
     /// Blocks of `Key: value` lines.
     Blocks(KeyedBlocks),
     ;
     /// Lines with the same fields; the kind of text that has them also looks at the other lines.
     Fields(LineFields),
+}
+
+impl Pattern {
+    /// Returns whether a text is several files, whose content may be in any notation.
+    pub(crate) fn is_files(sample: &Sample<'_>) -> bool {
+        Files::recognise(sample).is_some()
+    }
 }
 
 /// The member that holds the text of a line of another form, unless the lines of the form have one of that name.

@@ -11,7 +11,7 @@
 mod feed;
 mod index;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::ops::Range;
 
@@ -20,16 +20,34 @@ pub(crate) use index::{Checkpoint, TextIndex};
 
 use crate::json::string;
 use crate::source::{Source, Span};
+use crate::translation::{self, TranslatedText, Translation};
 use feed::{BLOCK_BYTES, DecodedBlock};
 
 /// A text inside a source.
 pub struct Text<'a> {
-    source: &'a dyn Source,
+    source: TextSource<'a>,
     parts: Vec<Span>,
     escaped: bool,
     index: RefCell<TextIndex>,
     /// The block of the last jump: records that are read one after the other are often in the same block.
     last: RefCell<Option<DecodedBlock>>,
+    /// The text as JSON, once it has been translated.
+    translated: OnceCell<(Translation, Box<TranslatedText>)>,
+}
+
+/// Where the bytes of a text are.
+enum TextSource<'a> {
+    Borrowed(&'a dyn Source),
+    Owned(Vec<u8>),
+}
+
+impl TextSource<'_> {
+    fn get(&self) -> &dyn Source {
+        match self {
+            Self::Borrowed(source) => *source,
+            Self::Owned(bytes) => bytes,
+        }
+    }
 }
 
 /// The decoded bytes of a text as a source, for a text inside it.
@@ -74,7 +92,40 @@ impl<'a> Text<'a> {
     }
 
     fn new(source: &'a dyn Source, parts: Vec<Span>, escaped: bool, index: TextIndex) -> Self {
-        Self { source, parts, escaped, index: RefCell::new(index), last: RefCell::default() }
+        Self::over(TextSource::Borrowed(source), parts, escaped, index)
+    }
+
+    /// Returns a text that holds its bytes.
+    pub(crate) fn owned(bytes: Vec<u8>) -> Text<'static> {
+        let whole = Span { start: 0, end: bytes.len() as u64 };
+        Text::over(TextSource::Owned(bytes), vec![whole], false, TextIndex::default())
+    }
+
+    fn over(source: TextSource<'a>, parts: Vec<Span>, escaped: bool, index: TextIndex) -> Self {
+        Self {
+            source,
+            parts,
+            escaped,
+            index: RefCell::new(index),
+            last: RefCell::default(),
+            translated: OnceCell::new(),
+        }
+    }
+
+    /// Returns the text translated to JSON; it is translated on the first call only. `None` if it is too large or not
+    /// in that notation.
+    pub(crate) fn translated(&self, translation: Translation) -> io::Result<Option<&TranslatedText>> {
+        if self.translated.get().is_none() && self.max_len() <= translation::MAX_TEXT_BYTES {
+            let bytes = self.read_all()?;
+            if let Some(translated) = translation.translate(&String::from_utf8_lossy(&bytes)) {
+                let _ = self.translated.set((translation, Box::new(translated)));
+            }
+        }
+        Ok(self
+            .translated
+            .get()
+            .filter(|(kept, _)| *kept == translation)
+            .map(|(_, translated)| &**translated))
     }
 
     /// Returns a text whose index was kept.
@@ -242,7 +293,7 @@ impl<'a> Text<'a> {
         for part in &self.parts {
             if distance < part.len() {
                 let start = part.start + distance;
-                let raw = Span { start, end: part.end.min(start + length) }.read(self.source)?;
+                let raw = Span { start, end: part.end.min(start + length) }.read(self.source.get())?;
                 return Ok(if self.escaped { string::decode(&raw) } else { raw });
             }
             distance -= part.len();

@@ -11,5 +11,6 @@ pub mod hostile;
 pub mod make;
 pub mod sample;
 pub mod source;
+pub mod tables;
 
 pub use cases::cases;

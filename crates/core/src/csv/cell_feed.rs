@@ -52,8 +52,8 @@ impl<'b> CellFeed<'b> {
 }
 
 /// How the numbers of one column are written.
-#[derive(Debug, Default)]
-struct NumberForms {
+#[derive(Debug, Default, Clone)]
+pub(crate) struct NumberForms {
     /// The number of decimals of the first number.
     decimals: Option<usize>,
     /// Whether another number has other decimals.
@@ -65,7 +65,7 @@ struct NumberForms {
 }
 
 impl NumberForms {
-    fn add(&mut self, cell: &str) {
+    pub(crate) fn add(&mut self, cell: &str) {
         let unsigned = cell.strip_prefix(['-', '+']).unwrap_or(cell);
         let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
         let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -81,7 +81,7 @@ impl NumberForms {
         self.uneven |= *self.decimals.get_or_insert(fraction.len()) != fraction.len();
     }
 
-    fn are_texts(&self) -> bool {
+    pub(crate) fn are_texts(&self) -> bool {
         self.odd || self.uneven && self.padded
     }
 }

@@ -1,6 +1,8 @@
-//! Blocks of `Key: value` lines, such as a commit log: each block begins with the same key.
+//! Blocks of `Key: value` or `Key = value` lines: a commit log, the status of packages, rows printed one below the other.
 //!
-//! A line without a known key continues the value before it.
+//! Where blank lines or lines of dashes separate the blocks and nearly every line has a key, each of them is a record
+//! with whatever keys it has. Else a block begins with the first key that repeats, and a line without one of the usual
+//! keys continues the value before it.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,13 +12,28 @@ use serde::{Deserialize, Serialize};
 use super::{LineNotation, Member, PatternReader, RecordContent, RecordLines};
 use crate::sample::Sample;
 
-/// The keys of the blocks of one text.
+/// The blocks of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeyedBlocks {
-    /// The key that begins a block.
-    first: String,
-    /// All keys, in order.
-    keys: Vec<String>,
+    mark: Mark,
+    form: BlockForm,
+}
+
+/// What stands between a key and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Mark {
+    Colon,
+    Equals,
+    Bar,
+}
+
+/// Where blocks begin and end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum BlockForm {
+    /// Blank lines or lines of dashes are between them; any key may occur.
+    Separated,
+    /// They begin with the first of these keys.
+    Begun(Vec<String>),
 }
 
 /// The minimum number of blocks in the sample.
@@ -24,22 +41,11 @@ const MIN_BLOCKS: usize = 3;
 
 impl LineNotation for KeyedBlocks {
     fn recognise(sample: &Sample<'_>) -> Option<Self> {
-        let head = sample.head;
-        let keyed: Vec<&str> = head.lines().filter_map(|line| split(line).map(|(key, _)| key)).collect();
-        let all_lines = head.lines().filter(|line| !line.trim().is_empty()).count();
-        // A block begins with the first key that repeats.
-        let first =
-            keyed.iter().find(|key| keyed.iter().filter(|other| other == key).count() >= MIN_BLOCKS)?;
-        let blocks = keyed.iter().filter(|key| key == &first).count();
-        let mut keys: Vec<String> = Vec::new();
-        for key in &keyed {
-            let often = keyed.iter().filter(|other| other == &key).count();
-            if often * 10 >= blocks * 6 && often <= blocks * 2 && !keys.iter().any(|known| known == key) {
-                keys.push((*key).to_owned());
-            }
-        }
-        let used: usize = keyed.iter().filter(|key| keys.iter().any(|known| known == *key)).count();
-        (keys.len() >= 2 && used * 4 >= all_lines).then(|| Self { first: (*first).to_owned(), keys })
+        [Mark::Colon, Mark::Equals, Mark::Bar].into_iter().find_map(|mark| {
+            let separated = mark.is_separated(sample).then_some(BlockForm::Separated);
+            let form = separated.or_else(|| mark.keys_of_begun(sample).map(BlockForm::Begun))?;
+            Some(Self { mark, form })
+        })
     }
 
     fn name(&self) -> &'static str {
@@ -51,7 +57,12 @@ impl LineNotation for KeyedBlocks {
     }
 
     fn next(&self, reader: &mut PatternReader<'_>) -> io::Result<Option<(u64, RecordLines)>> {
-        reader.next_block(|line| split(line).is_some_and(|(key, _)| key == self.first))
+        match &self.form {
+            BlockForm::Begun(keys) => {
+                reader.next_block(|line| self.mark.split(line).is_some_and(|(key, _)| key == keys[0]))
+            }
+            BlockForm::Separated => reader.next_stanza(is_separator, |line| self.mark.split(line).is_some()),
+        }
     }
 
     fn content<'r>(&'r self, record: &'r RecordLines) -> Option<RecordContent<'r>> {
@@ -72,8 +83,9 @@ impl KeyedBlocks {
     fn members<'r>(&'r self, record: &'r RecordLines) -> Vec<Member<'r>> {
         let mut members: Vec<Member<'r>> = Vec::new();
         for line in &record.lines {
-            let keyed = split(line).and_then(|(key, value)| {
-                Some((self.keys.iter().find(|known| *known == key)?.as_str(), value))
+            let keyed = self.mark.split(line).filter(|(key, _)| match &self.form {
+                BlockForm::Begun(keys) => keys.iter().any(|known| known == key),
+                BlockForm::Separated => true,
             });
             match keyed {
                 Some((key, value)) if !members.iter().any(|(known, _)| known == key) => {
@@ -81,8 +93,11 @@ impl KeyedBlocks {
                 }
                 _ => {
                     if let Some((_, value)) = members.last_mut() {
-                        value.to_mut().push('\n');
-                        value.to_mut().push_str(line.trim_end());
+                        if !value.is_empty() {
+                            value.to_mut().push('\n');
+                        }
+                        let text = if value.is_empty() { line.trim() } else { line.trim_end() };
+                        value.to_mut().push_str(text);
                     }
                 }
             }
@@ -96,43 +111,165 @@ impl KeyedBlocks {
     }
 }
 
+impl Mark {
+    /// Returns whether blocks of keyed lines are separated by blank lines or lines of dashes.
+    fn is_separated(self, sample: &Sample<'_>) -> bool {
+        let (mut blocks, mut lines, mut keyed) = (Vec::new(), 0, 0);
+        let mut open: Vec<&str> = Vec::new();
+        let end = if sample.whole { sample.head.len() } else { sample.head.rfind("\n\n").unwrap_or(0) };
+        for line in sample.head[..end].lines().chain([""]) {
+            if is_separator(line) {
+                if !open.is_empty() {
+                    blocks.push(std::mem::take(&mut open));
+                }
+                continue;
+            }
+            lines += 1;
+            match self.split(line) {
+                Some((key, value)) => {
+                    keyed += usize::from(!value.ends_with([';', '{', ',']));
+                    open.push(key);
+                }
+                // A line that is indented continues a value.
+                None => keyed += usize::from(line.starts_with([' ', '\t']) && !open.is_empty()),
+            }
+        }
+        // Blocks are records of one kind if they share a key, and none has a key twice.
+        let shared = blocks.first().is_some_and(|first| {
+            first
+                .iter()
+                .any(|key| blocks.iter().filter(|block| block.contains(key)).count() * 10 >= blocks.len() * 8)
+        });
+        let repeats = |block: &Vec<&str>| (1..block.len()).any(|at| block[..at].contains(&block[at]));
+        let many = blocks.iter().filter(|block| block.len() >= 2).count();
+        blocks.len() >= MIN_BLOCKS
+            && shared
+            && many * 10 >= blocks.len() * 8
+            && keyed * 100 >= lines * 95
+            && blocks.iter().filter(|block| repeats(block)).count() * 20 <= blocks.len()
+    }
+
+    /// Returns the usual keys of blocks that begin with the same key, that one first.
+    fn keys_of_begun(self, sample: &Sample<'_>) -> Option<Vec<String>> {
+        let pairs = sample.lines.iter().filter_map(|line| self.split(line));
+        // Lines of code end like that.
+        let pairs = pairs.filter(|(_, value)| !value.ends_with([';', '{', ',']));
+        let keyed: Vec<&str> = pairs.map(|(key, _)| key).collect();
+        let count = |key: &str| keyed.iter().filter(|other| **other == key).count();
+        let first = keyed.iter().find(|key| count(key) >= MIN_BLOCKS)?;
+        let blocks = count(first);
+        let mut keys: Vec<String> = vec![(*first).to_owned()];
+        for key in &keyed {
+            let often = count(key);
+            if often * 10 >= blocks * 6 && often <= blocks * 2 && !keys.iter().any(|known| known == key) {
+                keys.push((*key).to_owned());
+            }
+        }
+        let used = keyed.iter().filter(|key| keys.iter().any(|known| known == *key)).count();
+        (keys.len() >= 2 && used * 4 >= sample.lines.len()).then_some(keys)
+    }
+
+    /// Splits a line into its key and its value; also `commit <hash>` as git prints it.
+    fn split(self, line: &str) -> Option<(&str, &str)> {
+        if self == Self::Colon
+            && let Some(commit) = line.strip_prefix("commit ")
+        {
+            // Names of branches and tags may follow the hash.
+            let hash = commit.split_whitespace().next().unwrap_or("");
+            if hash.len() >= 7 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Some(("commit", commit.trim()));
+            }
+        }
+        // Rows below each other have their keys to the right: ` name | value`, `  id: 1`.
+        let line = if self == Self::Bar { line.trim_start() } else { line };
+        let (key, value) = line.split_once(match self {
+            Self::Colon => ':',
+            Self::Equals => '=',
+            Self::Bar => '|',
+        })?;
+        let key = if self == Self::Colon { key } else { key.trim_end() };
+        let named = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && key.len() <= 40
+            && key
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-' | b'.' | b'/'))
+            && key.split(' ').count() <= 3;
+        let spaced = self == Self::Equals || value.is_empty() || value.starts_with([' ', '\t']);
+        (named && spaced && !value.starts_with('=')).then(|| (key, value.trim()))
+    }
+}
+
+/// Returns whether a line separates blocks: it is blank, or dashes or stars with perhaps a number between them.
+fn is_separator(line: &str) -> bool {
+    let line = line.trim();
+    let drawn = line.bytes().filter(|byte| matches!(byte, b'-' | b'*' | b'=' | b'+')).count();
+    line.is_empty()
+        || drawn == line.len() && drawn >= 3
+        || (line.starts_with("-[") || line.starts_with("***")) && {
+            let words = line.trim_matches(['-', '*', '[', ']', ' ', '+']).to_lowercase();
+            words.contains("record") || words.contains("row")
+        }
+}
+
 fn unquoted(value: &str) -> &str {
     let inside = value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     inside.or_else(|| value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))).unwrap_or(value)
 }
 
-/// Splits a line of the form `Key: value`, or `commit <hash>` as git prints it.
-fn split(line: &str) -> Option<(&str, &str)> {
-    if let Some(commit) = line.strip_prefix("commit ") {
-        // Names of branches and tags may follow the hash.
-        let hash = commit.split_whitespace().next().unwrap_or("");
-        if hash.len() >= 7 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Some(("commit", commit.trim()));
-        }
-    }
-    let (key, value) = line.split_once(':')?;
-    let named = key.starts_with(|c: char| c.is_ascii_alphabetic())
-        && key.len() <= 32
-        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-' | b'.'))
-        && key.split(' ').count() <= 3;
-    (named && (value.is_empty() || value.starts_with(' ') || value.starts_with('\t')))
-        .then(|| (key, value.trim()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Span;
+    use crate::text::Text;
+
+    /// Returns the records of a text as JSON, one on each line.
+    fn records(text: &str) -> String {
+        let Some(blocks) = KeyedBlocks::recognise(&Sample::of(text)) else { return "none".into() };
+        let pattern = super::super::Pattern::Blocks(blocks);
+        let source = text.as_bytes();
+        let text = Text::plain(&source, Span::whole(&source));
+        let mut reader = pattern.reader(crate::lines::Lines::new(&text));
+        let mut all = Vec::new();
+        while let Some((_, json, _)) = reader.next_json().unwrap() {
+            all.push(json);
+        }
+        all.join("\n")
+    }
 
     #[test]
     fn a_commit_log() {
         let log = "History:\nCommit: a1\nAuthor: X\nDate: 2024-01-01\nMessage: one\n\nmore: of it\n\nCommit: b2\nAuthor: Y\nDate: 2024-01-02\nMessage: two\n\nCommit: c3\nAuthor: X\nDate: 2024-01-03\nMessage: three\n";
-        let blocks = KeyedBlocks::recognise(&Sample::of(log)).unwrap();
-        assert_eq!(blocks.keys, ["Commit", "Author", "Date", "Message"]);
-        let raw = RecordLines {
-            lines: log.lines().skip(1).take(7).map(String::from).collect(),
-            ..RecordLines::default()
-        };
-        assert_eq!(blocks.members(&raw)[3], ("Message".into(), "one\n\nmore: of it".into()));
-        assert!(KeyedBlocks::recognise(&Sample::of("Dear all:\nplease note: this\nis prose.\n")).is_none());
+        assert!(records(log).starts_with(
+            r#"{"Commit":"a1","Author":"X","Date":"2024-01-01","Message":"one\n\nmore: of it"}"#
+        ));
+    }
+
+    #[test]
+    fn separated_blocks() {
+        let status = "Package: a\nStatus: ok\nDescription: first\n and more\n\nPackage: b\nVersion: 1.0\n\nPackage: c\nDepends:\n x,\n y\n";
+        assert_eq!(
+            records(status),
+            "{\"Package\":\"a\",\"Status\":\"ok\",\"Description\":\"first\\n and more\"}\n{\"Package\":\"b\",\"Version\":\"1.0\"}\n{\"Package\":\"c\",\"Depends\":\"x,\\n y\"}"
+        );
+        let expected =
+            "{\"id\":\"1\",\"name\":\"a\"}\n{\"id\":\"2\",\"name\":\"b\"}\n{\"id\":\"3\",\"name\":\"c\"}";
+        for text in [
+            "id = 1\nname = a\n\nid = 2\nname = b\n\nid = 3\nname = c\n",
+            "id=1\nname=a\n---\nid=2\nname=b\n---\nid=3\nname=c\n",
+            "-[ RECORD 1 ]\nid   | 1\nname | a\n-[ RECORD 2 ]\nid   | 2\nname | b\n-[ RECORD 3 ]\nid   | 3\nname | c\n",
+        ] {
+            assert_eq!(records(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_blocks() {
+        for text in [
+            "Dear all:\nplease note: this\nis prose.\n",
+            "a: {\n  b: 1;\n}\n\nc: {\n  d: 2;\n}\n\ne: {\n  f: 3;\n}\n",
+            "One line: x\n\nAnother: y\n\nA third: z\n",
+        ] {
+            assert_eq!(records(text), "none", "{text}");
+        }
     }
 }

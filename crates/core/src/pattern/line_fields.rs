@@ -1,16 +1,24 @@
-//! Lines with the same fields: an access log, a listing, the lines of a test run.
+//! Lines with the same fields: an access log, a system log, a listing, the lines of a test run.
 //!
-//! A line is split at white space; text in brackets or quotes is one field, except that a quoted HTTP request line is
-//! three. Fields are named after what their values are, or `c1`, `c2` and so on. What is dropped of a line is what all
-//! lines of the form have in common: brackets, quotes, and a comma or semicolon after a field.
+//! A line is split at white space; a time at its beginning is one field, as is text in brackets or quotes, except that
+//! a quoted HTTP request line is three. Where nearly all lines have the same number of fields, each is a column. Else
+//! the columns are the leading fields whose values are alike from line to line, and the rest of a line is its message:
+//! the same number of words does not make the same columns.
+//!
+//! Fields are named after what their values are, or `c1`, `c2` and so on. What is dropped of a line is what all lines
+//! of the form have in common: brackets, quotes, and a comma, semicolon or colon after a field.
+
+mod field_name;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use super::leading_time::leading_time;
 use super::{LineNotation, PatternReader, RecordContent, RecordLines};
-use crate::profile::{number::Number, time};
+use crate::profile::number::Number;
 use crate::sample::Sample;
 use crate::visible::strip_colours;
 
@@ -18,33 +26,40 @@ use crate::visible::strip_colours;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LineFields {
     names: Vec<String>,
-    form: LineForm,
+    fields: Vec<FieldForm>,
+    /// Whether the last column is the rest of the line.
+    has_message: bool,
 }
 
-/// What the lines have in common.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum LineForm {
-    /// The same enclosures in the same order, and the punctuation that ends each field.
-    Enclosed(Vec<(Enclosure, Option<char>)>),
-    /// As many words as the header line has names; the last field takes the rest of the line.
-    UnderHeader,
+/// What the values of one field have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct FieldForm {
+    enclosure: Enclosure,
+    /// The punctuation after each value.
+    end: Option<char>,
+    /// Whether it is a program and perhaps its process: `sshd[714]:`, which are two columns.
+    program: bool,
 }
 
 /// What encloses a field on its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Enclosure {
     Plain,
+    Time,
     Bracketed,
     Quoted,
 }
 
 /// The minimum number of lines with the same form.
 const MIN_ALIKE_LINES: usize = 8;
+/// The maximum number of leading fields that are columns only because they have few values.
+const MAX_LEADING_WORDS: usize = 2;
 /// The maximum number of fields of a line.
 const MAX_FIELDS: usize = 16;
 
+type Fields<'l> = Vec<(Enclosure, &'l str)>;
+
 impl LineNotation for LineFields {
-    /// Recognises the form that most lines of a sample share; `None` if they differ too much.
     fn recognise(sample: &Sample<'_>) -> Option<Self> {
         Self::of(sample)
     }
@@ -58,12 +73,17 @@ impl LineNotation for LineFields {
     }
 
     fn next(&self, reader: &mut PatternReader<'_>) -> io::Result<Option<(u64, RecordLines)>> {
-        reader.next_line(|line| self.is_header(line))
+        reader.next_line(|_| false)
     }
 
     fn content<'r>(&'r self, record: &'r RecordLines) -> Option<RecordContent<'r>> {
         let names = self.names.iter().map(|name| Cow::Borrowed(name.as_str()));
-        let cells = self.cells(record.first())?.into_iter().map(Cow::Owned);
+        let cells = match strip_colours(record.first()) {
+            Cow::Borrowed(line) => self.cells(line)?.into_iter().map(Cow::Borrowed).collect::<Vec<_>>(),
+            Cow::Owned(line) => {
+                self.cells(&line)?.into_iter().map(|cell| Cow::Owned(cell.to_owned())).collect()
+            }
+        };
         Some(RecordContent::Members(names.zip(cells).collect()))
     }
 
@@ -75,92 +95,201 @@ impl LineNotation for LineFields {
 impl LineFields {
     /// Recognises the form that most lines of a sample share; `None` if they differ too much.
     pub(crate) fn of(sample: &Sample<'_>) -> Option<Self> {
-        if let Some(fields) = Self::under_header(&sample.lines) {
-            return Some(fields);
-        }
-        let rows: Vec<Vec<(Enclosure, String)>> = sample.lines.iter().map(|line| split(line)).collect();
-        let form =
-            |row: &[(Enclosure, String)]| row.iter().map(|(enclosure, _)| *enclosure).collect::<Vec<_>>();
-        let mut forms: Vec<Vec<Enclosure>> =
-            rows.iter().map(|row| form(row)).filter(|form| form.len() <= MAX_FIELDS).collect();
-        forms.sort_unstable();
-        let usual =
-            forms.chunk_by(|one, two| one == two).max_by_key(|same| (same.len(), same[0].len()))?[0].clone();
-        let alike: Vec<&Vec<(Enclosure, String)>> = rows.iter().filter(|row| form(row) == usual).collect();
-        if alike.len() < MIN_ALIKE_LINES || alike.len() * 2 < rows.len() {
+        let lines: Vec<Cow<'_, str>> = sample.lines.iter().map(|line| strip_colours(line)).collect();
+        let rows: Vec<Fields<'_>> = lines.iter().map(|line| split(line, MAX_FIELDS + 1).0).collect();
+        if rows.len() < MIN_ALIKE_LINES {
             return None;
         }
+        let usual = usual_form(&rows)?;
+        let has_form =
+            |row: &&Fields<'_>| row.iter().map(|(enclosure, _)| *enclosure).eq(usual.iter().copied());
+        let alike: Vec<&Fields<'_>> = rows.iter().filter(has_form).collect();
+        if alike.len() * 10 >= rows.len() * 9 && (0..usual.len()).all(|at| is_coherent(&alike, at)) {
+            return Some(Self::new(&usual, &alike, usual.len(), false));
+        }
+        let leading = leading_fields(&rows);
+        let led: Vec<&Fields<'_>> = rows.iter().filter(|row| row.len() > leading.len()).collect();
+        if !leading.is_empty() && led.len() * 10 >= rows.len() * 9 {
+            return Some(Self::new(&leading, &led, leading.len(), true));
+        }
+        let enough = alike.len() >= MIN_ALIKE_LINES && alike.len() * 100 >= rows.len() * 97;
+        enough.then(|| Self::new(&usual, &alike, usual.len(), false))
+    }
+
+    /// Returns the columns of the first `count` fields of rows.
+    fn new(form: &[Enclosure], rows: &[&Fields<'_>], count: usize, has_message: bool) -> Self {
         let mut names: Vec<String> = Vec::new();
-        let mut form = Vec::new();
-        for (field, enclosure) in usual.into_iter().enumerate() {
-            let values: Vec<&str> = alike.iter().map(|row| row[field].1.as_str()).collect();
-            let end = [',', ';'].into_iter().find(|end| values.iter().all(|value| value.ends_with(*end)));
+        let mut fields = Vec::new();
+        for (at, &enclosure) in form.iter().enumerate().take(count) {
+            let with_form =
+                rows.iter().filter(|row| row.get(at).is_some_and(|(known, _)| *known == enclosure));
+            let values: Vec<&str> = with_form.map(|row| row[at].1).collect();
+            let program =
+                has_message && enclosure == Enclosure::Plain && values.iter().all(|value| is_program(value));
+            let end =
+                [',', ';', ':'].into_iter().find(|end| values.iter().all(|value| value.ends_with(*end)));
             let end = end.filter(|_| enclosure == Enclosure::Plain);
-            form.push((enclosure, end));
             let values: Vec<&str> = values.into_iter().map(|value| without(value, end)).collect();
-            let name = name(&values);
-            let known = names
-                .iter()
-                .filter(|known| known.trim_end_matches(|c: char| c.is_ascii_digit()) == name)
-                .count();
-            names.push(match (name, known) {
-                ("", _) => format!("c{}", field + 1),
+            fields.push(FieldForm { enclosure, end, program });
+            if program {
+                names.extend(["program".to_owned(), "pid".to_owned()]);
+                continue;
+            }
+            let name = if enclosure == Enclosure::Time { "time" } else { field_name::of(&values) };
+            let base =
+                names.iter().filter(|known| known.trim_end_matches(|c: char| c.is_ascii_digit()) == name);
+            names.push(match (name, base.count()) {
+                ("", _) => format!("c{}", at + 1),
                 (name, 0) => name.to_owned(),
                 (name, known) => format!("{name}{}", known + 1),
             });
         }
-        Some(Self { names, form: LineForm::Enclosed(form) })
+        // In a system log the host stands between the time and the program.
+        if let [time, host, program, ..] = names.as_mut_slice()
+            && time == "time"
+            && host == "c2"
+            && program == "program"
+        {
+            *host = "host".to_owned();
+        }
+        if has_message {
+            names.push("message".to_owned());
+        }
+        Self { names, fields, has_message }
     }
 
-    /// Recognises columns under a header line, as `ps`, `df` or `kubectl get` print them.
-    fn under_header(lines: &[&str]) -> Option<Self> {
-        let (first, rest) = lines.split_first()?;
-        let names: Vec<String> = first.split_whitespace().map(str::to_owned).collect();
-        let named = |name: &String| {
-            let bare = name.trim_matches(['%', '#', '(', ')', ':']);
-            !bare.is_empty()
-                && bare
-                    .bytes()
-                    .all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_' | b'/' | b'(' | b')'))
-        };
-        let distinct = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
-        let full = rest.iter().filter(|line| line.split_whitespace().count() >= names.len()).count();
-        let fits = (3..=MAX_FIELDS).contains(&names.len()) && names.iter().all(named) && distinct;
-        (fits && rest.len() >= 3 && full * 10 >= rest.len() * 9)
-            .then_some(Self { names, form: LineForm::UnderHeader })
-    }
-
-    /// Returns the fields of a line; `None` if it does not have the form.
-    fn cells(&self, line: &str) -> Option<Vec<String>> {
-        match &self.form {
-            LineForm::Enclosed(form) => {
-                let row = split(line);
-                let alike = row.len() == form.len()
-                    && row.iter().zip(form).all(|((enclosure, cell), (known, end))| {
-                        enclosure == known && end.is_none_or(|end| cell.ends_with(end))
-                    });
-                let cells = row.into_iter().zip(form);
-                alike.then(|| cells.map(|((_, cell), (_, end))| without(&cell, *end).to_owned()).collect())
-            }
-            LineForm::UnderHeader => {
-                let mut cells = Vec::new();
-                let mut rest = line.trim();
-                while cells.len() + 1 < self.names.len() {
-                    let (cell, after) = rest.split_once(char::is_whitespace)?;
-                    cells.push(cell.to_owned());
-                    rest = after.trim_start();
-                }
-                cells.push(rest.to_owned());
-                (!rest.is_empty()).then_some(cells)
+    /// Returns the cells of a line; `None` if it does not have the form.
+    fn cells<'l>(&self, line: &'l str) -> Option<Vec<&'l str>> {
+        let most = if self.has_message { self.fields.len() } else { MAX_FIELDS + 1 };
+        let (row, rest) = split(line, most);
+        let fits = row.len() == self.fields.len()
+            && (self.has_message || rest.is_empty())
+            && row.iter().zip(&self.fields).all(|((enclosure, cell), form)| {
+                *enclosure == form.enclosure
+                    && form.end.is_none_or(|end| cell.ends_with(end))
+                    && (!form.program || is_program(cell))
+            });
+        if !fits {
+            return None;
+        }
+        let mut cells = Vec::with_capacity(self.names.len());
+        for ((_, cell), form) in row.iter().zip(&self.fields) {
+            let cell = without(cell, form.end);
+            match cell.strip_suffix(']').and_then(|cell| cell.split_once('[')).filter(|_| form.program) {
+                Some((program, pid)) => cells.extend([program, pid]),
+                None if form.program => cells.extend([cell, ""]),
+                None => cells.push(cell),
             }
         }
+        if self.has_message {
+            cells.push(rest);
+        }
+        Some(cells)
     }
+}
 
-    /// Returns whether a line repeats the header line, whose names are those of the fields.
-    fn is_header(&self, line: &str) -> bool {
-        self.form == LineForm::UnderHeader
-            && line.split_whitespace().eq(self.names.iter().map(String::as_str))
+/// Returns the enclosures of the fields that most rows have.
+fn usual_form(rows: &[Fields<'_>]) -> Option<Vec<Enclosure>> {
+    let form = |row: &Fields<'_>| row.iter().map(|(enclosure, _)| *enclosure).collect::<Vec<_>>();
+    let mut forms: Vec<Vec<Enclosure>> =
+        rows.iter().map(form).filter(|form| form.len() <= MAX_FIELDS).collect();
+    forms.sort_unstable();
+    let same = forms.chunk_by(|one, two| one == two).max_by_key(|same| (same.len(), same[0].len()))?;
+    Some(same[0].clone())
+}
+
+/// What the value of a field looks like.
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Look {
+    Number,
+    /// Begins with a digit: a version, a size, a time.
+    Digit,
+    Path,
+    Pair,
+    Word,
+    /// Stands for no value.
+    Nothing,
+}
+
+fn look(value: &str) -> Look {
+    let first = value.chars().next().unwrap_or('-');
+    if matches!(value, "-" | "--" | "?" | "*" | "none" | "<none>" | "null") {
+        Look::Nothing
+    } else if Number::parse(value.trim_end_matches([',', ';', '%']).as_bytes()).is_some() {
+        Look::Number
+    } else if first.is_ascii_digit() {
+        Look::Digit
+    } else if value.contains('=') {
+        Look::Pair
+    } else if value.contains('/') {
+        Look::Path
+    } else {
+        Look::Word
     }
+}
+
+/// Returns whether the values of a field look alike in nearly all rows, so that they are a column.
+fn is_coherent(rows: &[&Fields<'_>], at: usize) -> bool {
+    if rows.first().is_some_and(|row| row[at].0 != Enclosure::Plain) {
+        return true;
+    }
+    let mut counts = [0usize; 6];
+    for row in rows {
+        counts[look(row[at].1) as usize] += 1;
+    }
+    let known = rows.len() - counts[Look::Nothing as usize];
+    // A word may be a path, and a number may have letters after it.
+    let alike = [
+        counts[Look::Number as usize] + counts[Look::Digit as usize],
+        counts[Look::Word as usize] + counts[Look::Path as usize],
+        counts[Look::Pair as usize],
+    ];
+    alike.into_iter().max().unwrap_or(0) * 10 >= known * 9
+}
+
+/// Returns the enclosures of the leading fields whose values are alike in nearly all rows.
+fn leading_fields(rows: &[Fields<'_>]) -> Vec<Enclosure> {
+    let mut leading = Vec::new();
+    let mut telling = false;
+    let mut words = 0;
+    for at in 0..MAX_FIELDS {
+        let values: Vec<(Enclosure, &str)> = rows.iter().filter_map(|row| row.get(at).copied()).collect();
+        let enclosures = [Enclosure::Plain, Enclosure::Time, Enclosure::Bracketed, Enclosure::Quoted];
+        let count = |enclosure: Enclosure| values.iter().filter(|(known, _)| *known == enclosure).count();
+        let usual =
+            enclosures.into_iter().max_by_key(|enclosure| count(*enclosure)).unwrap_or(Enclosure::Plain);
+        if count(usual) * 20 < rows.len() * 19 {
+            break;
+        }
+        let texts: Vec<&str> =
+            values.iter().filter(|(known, _)| *known == usual).map(|(_, value)| *value).collect();
+        let distinct = texts.iter().collect::<HashSet<_>>().len();
+        // Few values, each of them often: a level, a host, an action.
+        let few = distinct <= 32 && distinct * 4 <= texts.len();
+        let programs = texts.iter().all(|text| is_program(text));
+        let alike = usual != Enclosure::Plain || programs || few || !field_name::of(&texts).is_empty();
+        let is_word = usual == Enclosure::Plain && !programs && field_name::of(&texts).is_empty();
+        words += usize::from(is_word);
+        if !alike || words > MAX_LEADING_WORDS {
+            break;
+        }
+        // Words that happen to begin the same few sentences are no columns by themselves.
+        telling |= usual != Enclosure::Plain || programs || !field_name::of(&texts).is_empty();
+        leading.push(usual);
+        if programs {
+            break;
+        }
+    }
+    if telling { leading } else { Vec::new() }
+}
+
+/// Returns whether a field is the name of a program before its message: `kernel:`, `sshd[714]:`.
+fn is_program(field: &str) -> bool {
+    let Some(name) = field.strip_suffix(':') else { return false };
+    let (name, pid) = name.strip_suffix(']').and_then(|name| name.split_once('[')).unwrap_or((name, "0"));
+    name.starts_with(|c: char| c.is_alphabetic() || c == '/' || c == '(')
+        && !name.contains([':', '=', '"'])
+        && pid.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns a field without the punctuation that ends it.
@@ -168,12 +297,15 @@ fn without(cell: &str, end: Option<char>) -> &str {
     end.and_then(|end| cell.strip_suffix(end)).unwrap_or(cell)
 }
 
-/// Splits a line into its fields.
-fn split(line: &str) -> Vec<(Enclosure, String)> {
-    let line = strip_colours(line);
+/// Splits a line into at most `most` fields and the rest of it.
+fn split(line: &str, most: usize) -> (Fields<'_>, &str) {
     let mut fields = Vec::new();
     let mut rest = line.trim();
-    while !rest.is_empty() && fields.len() <= MAX_FIELDS {
+    if let Some(end) = leading_time(rest) {
+        fields.push((Enclosure::Time, &rest[..end]));
+        rest = rest[end..].trim_start();
+    }
+    while !rest.is_empty() && fields.len() < most {
         let close = match rest.as_bytes()[0] {
             b'[' => Some((']', Enclosure::Bracketed)),
             b'"' => Some(('"', Enclosure::Quoted)),
@@ -186,74 +318,35 @@ fn split(line: &str) -> Vec<(Enclosure, String)> {
             Some((enclosure, quoted, after)) => {
                 let words: Vec<&str> = quoted.split_whitespace().collect();
                 if words.len() == 3 && words[2].starts_with("HTTP/") {
-                    fields.extend(words.iter().map(|word| (enclosure, (*word).to_owned())));
+                    fields.extend(words.iter().map(|word| (enclosure, *word)));
                 } else {
-                    fields.push((enclosure, quoted.trim().to_owned()));
+                    fields.push((enclosure, quoted.trim()));
                 }
                 rest = after.trim_start();
             }
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                fields.push((Enclosure::Plain, rest[..end].to_owned()));
+                fields.push((Enclosure::Plain, &rest[..end]));
                 rest = rest[end..].trim_start();
             }
         }
     }
-    fields
-}
-
-/// Returns the name of a field, judged by its values; empty if they show nothing.
-fn name(values: &[&str]) -> &'static str {
-    let all = |is: &dyn Fn(&str) -> bool| values.iter().all(|value| is(value));
-    let number = |value: &str| Number::parse(value.as_bytes()).map(|number| number.value);
-    if all(&|value| ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT"].contains(&value))
-    {
-        return "method";
-    }
-    if all(&|value| value.starts_with("HTTP/")) {
-        return "protocol";
-    }
-    if all(&|value| value.len() == 3 && number(value).is_some_and(|n| (100.0..600.0).contains(&n))) {
-        return "status";
-    }
-    if all(&|value| value.split('.').count() == 4 && value.split('.').all(|part| part.parse::<u8>().is_ok()))
-    {
-        return "ip";
-    }
-    if all(&|value| time::parse(value.as_bytes()).is_some()) {
-        return "time";
-    }
-    if all(&|value| {
-        ["ERROR", "WARN", "WARNING", "INFO", "DEBUG", "TRACE", "FATAL", "CRITICAL", "NOTICE"]
-            .contains(&value.trim_matches([':', '[', ']']).to_uppercase().as_str())
-    }) {
-        return "level";
-    }
-    if all(&|value| value.starts_with('/') || value.starts_with("./"))
-        && values.iter().any(|value| value.len() > 1)
-    {
-        return "path";
-    }
-    if all(&|value| value.contains("::")) {
-        return "test";
-    }
-    if all(&|value| value.starts_with("http://") || value.starts_with("https://") || value == "-")
-        && values.iter().any(|value| value.len() > 1)
-    {
-        return "url";
-    }
-    ""
+    (fields, rest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(text: &str) -> LineFields {
+        LineFields::of(&Sample::of(text)).unwrap()
+    }
+
     #[test]
     fn an_access_log() {
         let line =
             "127.0.0.1 - - [15/Nov/2026:01:30:10 +0000] \"GET /a HTTP/1.1\" 200 9350 \"-\" \"Wget/1.21.3\"\n";
-        let fields = LineFields::of(&Sample::of(&line.repeat(10))).unwrap();
+        let fields = of(&line.repeat(10));
         assert_eq!(
             fields.names,
             ["ip", "c2", "c3", "time", "method", "path", "protocol", "status", "c9", "c10", "c11"]
@@ -263,18 +356,49 @@ mod tests {
     }
 
     #[test]
-    fn columns_under_a_header() {
-        let listing = "USER PID %CPU COMMAND\nroot 1 0.0 /sbin/init splash\nroot 2 0.1 [kthreadd]\nbob 77 9.0 vi a b c\n";
-        let fields = LineFields::of(&Sample::of(listing)).unwrap();
-        assert_eq!(fields.cells("bob 77 9.0 vi a b c").unwrap(), ["bob", "77", "9.0", "vi a b c"]);
-        assert!(fields.is_header("USER  PID %CPU COMMAND") && !fields.is_header("USER PID"));
+    fn a_system_log_has_a_message() {
+        let messages = ["started", "user bob logged in", "disk is full now", "a b c d e f g", "stopped by x"];
+        let lines: String = (0..20)
+            .map(|n| format!("Nov 16 09:{:02}:28 host7 sshd[{}]: {}\n", n, 700 + n, messages[n % 5]))
+            .collect();
+        let fields = of(&lines);
+        assert_eq!(fields.names, ["time", "host", "program", "pid", "message"]);
+        assert_eq!(
+            fields.cells("Nov 16 09:00:28 host7 kernel: x y").unwrap(),
+            ["Nov 16 09:00:28", "host7", "kernel", "", "x y"]
+        );
+    }
+
+    #[test]
+    fn the_same_number_of_words_is_not_the_same_columns() {
+        let forms =
+            ["status unpacked P", "upgrade P 1.0 1.1", "startup archives unpack", "configure P 1.1 none"];
+        let lines: String = (0..60)
+            .map(|n| {
+                format!("2025-06-24 14:36:{n:02} {}\n", forms[n % 4].replace('P', &format!("lib{n}:all")))
+            })
+            .collect();
+        let fields = of(&lines);
+        assert_eq!(fields.names, ["time", "c2", "message"]);
+        assert_eq!(
+            fields.cells("2025-06-24 14:36:25 upgrade a 1 2").unwrap(),
+            ["2025-06-24 14:36:25", "upgrade", "a 1 2"]
+        );
+    }
+
+    #[test]
+    fn sentences_have_no_columns() {
+        let lines: String = (0..40)
+            .map(|n| format!("The {} of item {n}{}\n", ["size", "name"][n % 2], " is".repeat(n % 5)))
+            .collect();
+        assert!(LineFields::of(&Sample::of(&lines)).is_none());
     }
 
     #[test]
     fn punctuation_is_dropped_only_where_all_fields_have_it() {
         let lines: String =
             (0..9).map(|n| format!("at {n}, found {}{n}\n", if n == 5 { "x," } else { "" })).collect();
-        let fields = LineFields::of(&Sample::of(&lines)).unwrap();
+        let fields = of(&lines);
         assert_eq!(fields.cells("at 5, found x,5").unwrap(), ["at", "5", "found", "x,5"]);
         assert!(fields.cells("at 5 found 7").is_none());
         assert_eq!(fields.cells("at 5,, found 7;").unwrap(), ["at", "5,", "found", "7;"]);

@@ -54,7 +54,7 @@ pub(crate) struct OtherLines {
 const MAX_OTHER_LINES: usize = 60;
 
 impl OtherLines {
-    fn push(&mut self, line: u64, text: &str) {
+    pub(crate) fn push(&mut self, line: u64, text: &str) {
         if text.trim().is_empty() {
             return;
         }
@@ -158,6 +158,30 @@ impl<'a> PatternReader<'a> {
                     break;
                 }
                 (false, None) => {
+                    self.others.push(self.line, &line.text);
+                    continue;
+                }
+                _ => {}
+            }
+            start.get_or_insert(line.at);
+            record.push(line);
+        }
+        Ok(start.map(|at| (at, record)))
+    }
+
+    /// Reads the lines of a block, up to a separator; lines that do not begin one are no record.
+    pub(super) fn next_stanza(
+        &mut self,
+        separates: impl Fn(&str) -> bool,
+        begins: impl Fn(&str) -> bool,
+    ) -> io::Result<Option<(u64, RecordLines)>> {
+        let mut record = RecordLines::default();
+        let mut start = None;
+        while let Some(line) = self.read_line()? {
+            match (separates(&line.text), start) {
+                (true, Some(_)) => break,
+                (true, None) => continue,
+                (false, None) if !begins(&line.text) => {
                     self.others.push(self.line, &line.text);
                     continue;
                 }

@@ -221,7 +221,7 @@ const MAX_AROUND_CHARACTERS: usize = 160;
 fn write_around(data: &Data<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
     let around = Surroundings::of(data.text, data.range.clone())?;
     draft.frame.notes.extend(around.note());
-    if matches!(data.notation, Notation::Table(_) | Notation::Pattern(_)) {
+    if matches!(data.notation, Notation::Pattern(_)) {
         // What stands before such records was written with the other lines.
         return Ok(());
     }

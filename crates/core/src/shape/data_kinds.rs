@@ -9,6 +9,7 @@ use crate::json::Dialect;
 use crate::pattern::Pattern;
 use crate::sample::Sample;
 use crate::text::Text;
+use crate::translation::Translation;
 
 /// JSON, JSON Lines and Python literals.
 pub(crate) const JSON: TextKind = TextKind {
@@ -28,10 +29,24 @@ pub(crate) const JSON: TextKind = TextKind {
 /// Separated values under a header row.
 pub(crate) const CSV: TextKind = TextKind {
     name: "csv",
-    recognise: |sample| csv::recognise(sample.head, sample.whole).is_some(),
-    read: |text, sample| match csv::recognise(sample.head, sample.whole) {
-        Some(format) => Ok(Content::data(Data::csv(text, format)?)),
+    recognise: |_| true,
+    read: |text, sample| match csv::recognise(sample) {
+        Some((format, start)) => Ok(Content::data(Data::csv(text, format, start)?)),
         None => Ok(None),
+    },
+};
+
+/// Notations that are translated to JSON, as [`Translation`] lists them.
+pub(crate) const TRANSLATED: TextKind = TextKind {
+    name: "table",
+    recognise: |sample| !Pattern::is_files(sample),
+    read: |text, sample| {
+        for translation in Translation::ALL.into_iter().filter(|translation| translation.recognise(sample)) {
+            if let Some(data) = Data::translated(text, translation)? {
+                return Ok(Content::data(data));
+            }
+        }
+        Ok(None)
     },
 };
 

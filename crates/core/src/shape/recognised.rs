@@ -21,6 +21,7 @@ const TEXT_KINDS: &[&TextKind] = &[
     &html::KIND,
     &snapshot::KIND,
     &blob::BASE64,
+    &data_kinds::TRANSLATED,
     &data_kinds::CSV,
     &data_kinds::RECORDS,
     &data_kinds::JSON_IN_TEXT,

@@ -109,7 +109,7 @@ impl<'a> Feed<'a> {
     fn decode_block(&mut self, end: u64, out: &mut Vec<u8>) -> io::Result<usize> {
         let want = (end - self.at.raw).min(BLOCK_BYTES as u64) as usize;
         let last = self.at.raw + want as u64 == end;
-        if let Some(bytes) = self.text.source.as_slice() {
+        if let Some(bytes) = self.text.source.get().as_slice() {
             let start = self.at.raw as usize;
             return Ok(decode(&bytes[start..start + want], self.text.escaped, last, out));
         }
@@ -118,7 +118,7 @@ impl<'a> Feed<'a> {
             // A jump needs one block; a caller that reads on after it is likely to need more.
             let ahead = if self.scratch.is_empty() { want as u64 } else { READ_AHEAD_BYTES };
             let span = Span { start: self.at.raw, end: end.min(self.at.raw + ahead) };
-            span.read_into(self.text.source, &mut self.scratch)?;
+            span.read_into(self.text.source.get(), &mut self.scratch)?;
             self.scratch_at = self.at.raw;
         }
         let start = (self.at.raw - self.scratch_at) as usize;

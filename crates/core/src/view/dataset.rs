@@ -134,9 +134,24 @@ impl<'a> Dataset<'a> {
     /// Returns where there is text before or after the data, in words; `None` if there is none.
     pub(crate) fn around_data(&self) -> io::Result<Option<String>> {
         match &self.outline.data {
+            Some(data) if data.translation.is_some() => {
+                let lines = crate::write::plural(data.other_lines, "other line");
+                Ok((data.other_lines > 0)
+                    .then(|| format!("The text has {lines} beside the data: \"lines\":\"1-40\".")))
+            }
             Some(data) => Ok(Surroundings::of(&self.text, data.start..data.end)?.note()),
             None => Ok(None),
         }
+    }
+
+    /// Returns the text that the offsets of the data are in.
+    pub(crate) fn data_text(&self) -> io::Result<&Text<'_>> {
+        let translation = self.outline.data.as_ref().and_then(|data| data.translation);
+        let Some(translation) = translation else { return Ok(&self.text) };
+        let translated = self.text.translated(translation)?;
+        translated
+            .map(|translated| &translated.text)
+            .ok_or_else(|| io::Error::other("the outline is of another text"))
     }
 
     /// Returns what the result has beside its text, in words; `None` if there is nothing.
@@ -162,7 +177,8 @@ impl<'a> Dataset<'a> {
 
     /// Returns whether records rather than lines are the unit to search in.
     pub fn is_records(&self) -> bool {
-        match self.outline.data.as_ref().map(|data| &data.notation) {
+        let data = self.outline.data.as_ref().filter(|data| data.translation.is_none());
+        match data.map(|data| &data.notation) {
             Some(Notation::Pattern(pattern)) => !pattern.is_searched_by_line(),
             Some(_) => self.main().is_some(),
             None => false,
@@ -198,17 +214,16 @@ impl<'a> Dataset<'a> {
     }
 
     /// Returns access to the main list.
-    pub(crate) fn main_records(&self) -> Option<Records<'_>> {
-        let data = self.outline.data.as_ref()?;
-        let main = data.records.as_ref()?;
-        let form = main.form.as_ref();
-        Some(Records {
-            text: &self.text,
+    pub(crate) fn main_records(&self) -> io::Result<Option<Records<'_>>> {
+        let Some(data) = &self.outline.data else { return Ok(None) };
+        let Some(main) = &data.records else { return Ok(None) };
+        Ok(Some(Records {
+            text: self.data_text()?,
             notation: &data.notation,
             index: &main.index,
             keyed: main.keyed,
-            form,
-        })
+            form: main.form.as_ref(),
+        }))
     }
 
     /// Reads the records as JSON from number `from` on, until `visit` breaks; of one record at most about `most`
@@ -235,7 +250,7 @@ impl<'a> Dataset<'a> {
         most: usize,
         visit: impl FnMut(JsonRecord) -> ControlFlow<()>,
     ) -> io::Result<()> {
-        match self.main_records() {
+        match self.main_records()? {
             Some(records) => records.each_json(from, most, visit),
             None => Ok(()),
         }
@@ -283,7 +298,7 @@ impl<'a> Dataset<'a> {
         }
         let json = match self.outline.data.as_ref() {
             Some(data) if data.notation == Notation::Json(Dialect::Json) => {
-                Some(self.text.read(data.start..data.end)?)
+                Some(self.data_text()?.read(data.start..data.end)?)
             }
             Some(data) if data.notation == Notation::Json(Dialect::Python) => {
                 self.literal_to_json(data.start)?
@@ -302,7 +317,7 @@ impl<'a> Dataset<'a> {
 
     /// Reads the records as they are written: lists stay lists, and a header row is one of them.
     pub(crate) fn written_records(&self, visit: impl FnMut(JsonRecord) -> ControlFlow<()>) -> io::Result<()> {
-        match self.main_records() {
+        match self.main_records()? {
             Some(records) => Records { form: None, ..records }.each_json(0, usize::MAX, visit),
             None => Ok(()),
         }
@@ -347,6 +362,9 @@ impl<'a> Dataset<'a> {
         };
         let is_surrounded = self.is_surrounded()?;
         Ok(match &data.notation {
+            Notation::Json(_) if is_surrounded && data.translation.is_some() => {
+                Some("the data of the text as JSON, without its other lines".to_owned())
+            }
             Notation::Json(_) if is_surrounded => Some(format!(
                 "the JSON in bytes {} to {} of the text, without the text around it",
                 data.start, data.end

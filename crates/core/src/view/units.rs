@@ -56,6 +56,8 @@ impl Dataset<'_> {
         let Some(data) = &self.outline.data else { return Ok(()) };
         let plain = Text::plain(&text, Span::whole(&text));
         match &data.notation {
+            // A translated text is searched by its lines.
+            _ if data.translation.is_some() => Ok(()),
             Notation::Json(dialect) => {
                 let first_record = data.records.as_ref().and_then(|records| records.index.before(0));
                 let scanner = Scanner::at(&plain, data.start, *dialect)?;
@@ -84,6 +86,7 @@ impl Dataset<'_> {
     /// Returns the range of the decoded text whose strings [`units`](Self::units) decodes; empty if there is none.
     pub fn walked_range(&self) -> Range<u64> {
         match &self.outline.data {
+            Some(data) if data.translation.is_some() => 0..0,
             Some(data) if matches!(data.notation, Notation::Json(_) | Notation::JsonLines(_)) => {
                 data.start..data.end
             }

@@ -8,6 +8,7 @@ mod exact;
 mod frame;
 mod limits;
 mod messages;
+mod notations;
 mod table;
 
 use std::time::Duration;

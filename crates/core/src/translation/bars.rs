@@ -1,0 +1,165 @@
+//! Tables whose cells are separated by bars: Markdown, psql, mysql, and boxes of line characters.
+//!
+//! What they have in common is a line of dashes (a rule) under the header; in a box there is one above it as well, and
+//! there may be one between any two rows.
+
+use super::tables::Table;
+use super::typed::column_names;
+
+/// Returns whether a character draws a vertical line.
+fn is_bar(c: char) -> bool {
+    matches!(c, '|' | '│' | '┃' | '║' | '┆' | '┊' | '╎' | '¦')
+}
+
+/// Returns whether a line is a rule: dashes with at least one joint or bar.
+pub(super) fn is_rule(line: &str) -> bool {
+    let line = line.trim();
+    let drawn = |c: char| matches!(c, '-' | '=' | '+' | '|' | ':' | ' ' | '\u{2500}'..='\u{257f}');
+    let dash = |c: char| matches!(c, '-' | '=' | '─' | '━' | '═' | '╌' | '┄' | '╍' | '┅');
+    let joint = |c: char| c == '+' || c == '|' || matches!(c, '\u{2500}'..='\u{257f}') && !dash(c);
+    line.chars().all(drawn) && line.chars().any(joint) && line.chars().filter(|c| dash(*c)).count() >= 2
+        // The dashes between two joints are not interrupted.
+        && !line.contains("- -")
+}
+
+/// Returns the cells of a line with bars; `None` if it has none. An escaped bar is a part of its cell.
+pub(super) fn cells(line: &str) -> Option<Vec<&str>> {
+    let trimmed = line.trim();
+    let mut cells = Vec::new();
+    let mut start = 0;
+    let mut escaped = false;
+    for (at, c) in trimmed.char_indices() {
+        if is_bar(c) && !escaped {
+            cells.push(trimmed[start..at].trim());
+            start = at + c.len_utf8();
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    if start == 0 {
+        return None;
+    }
+    let edged = trimmed.starts_with(is_bar);
+    // psql pads an empty last cell with nothing, so only a line that begins with a bar ends with one.
+    if start < trimmed.len() || !edged {
+        cells.push(trimmed[start..].trim());
+    }
+    if edged {
+        cells.remove(0);
+    }
+    (!cells.is_empty()).then_some(cells)
+}
+
+/// Returns how many columns a rule has.
+fn rule_columns(line: &str) -> usize {
+    let line = line.trim();
+    let dash = |c: char| matches!(c, '-' | '=' | '─' | '━' | '═' | ':' | '╌' | '┄' | '╍' | '┅' | ' ');
+    line.split(|c| !dash(c)).filter(|part| !part.trim().is_empty()).count()
+}
+
+/// Reads the table that begins at line `at`; returns it and the line after it.
+pub(super) fn table_at<'t>(lines: &[&'t str], at: usize) -> Option<(Table<'t>, usize)> {
+    let boxed = is_rule(lines[at]);
+    let header_at = at + usize::from(boxed);
+    let header = cells(lines.get(header_at)?).filter(|_| !is_rule(lines[header_at]))?;
+    // In a box the names may be followed by a line of types or by the rest of long names.
+    let most = if boxed { 3 } else { 1 };
+    let rule_at =
+        (header_at + 1..=header_at + most).find(|&at| lines.get(at).is_some_and(|line| is_rule(line)))?;
+    let between = &lines[header_at + 1..rule_at];
+    let even = between.iter().all(|line| cells(line).is_some_and(|cells| cells.len() == header.len()));
+    if rule_columns(lines[rule_at]) != header.len() || !even || header.iter().all(|name| name.is_empty()) {
+        return None;
+    }
+    let mut rows = Vec::new();
+    let mut next = rule_at + 1;
+    while let Some(line) = lines.get(next) {
+        if is_rule(line) {
+            // A second box may begin where this one ends.
+            next += 1;
+            if boxed
+                && lines
+                    .get(next)
+                    .is_none_or(|line| cells(line).is_none_or(|cells| cells.len() != header.len()))
+            {
+                break;
+            }
+            continue;
+        }
+        // A line above a rule that has no box is the header of another table.
+        let is_header = !boxed && lines.get(next + 1).is_some_and(|line| is_rule(line));
+        match cells(line) {
+            Some(row) if row == header => {}
+            Some(row) if row.len() == header.len() && !is_header => rows.push((next, row)),
+            // Markdown may leave out the last cells of a row.
+            Some(mut row)
+                if !boxed && !is_header && row.len() < header.len() && line.trim().starts_with('|') =>
+            {
+                row.resize(header.len(), "");
+                rows.push((next, row));
+            }
+            _ => break,
+        }
+        next += 1;
+    }
+    let names = column_names(header.into_iter());
+    Some((Table { names, rows, line: header_at, escaped_bars: true }, next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Option<(Vec<String>, Vec<Vec<String>>, usize)> {
+        let lines: Vec<&str> = text.lines().collect();
+        let (table, next) = table_at(&lines, 0)?;
+        let rows =
+            table.rows.iter().map(|(_, row)| row.iter().map(|cell| cell.to_string()).collect()).collect();
+        Some((table.names, rows, next))
+    }
+
+    #[test]
+    fn tables_of_every_producer() {
+        let rows = vec![vec!["1".to_owned(), "x y".to_owned()], vec!["2".into(), String::new()]];
+        for (text, next) in [
+            ("| a | b |\n|---|:--:|\n| 1 | x y |\n| 2 |  |\n", 4),
+            ("|a|b|\n|-|-|\n|1|x y|\n|2|\n\nText", 4),
+            ("a | b\n--- | ---\n1 | x y\n2 | \n", 4),
+            (" a |  b  \n---+-----\n 1 | x y\n 2 | \n(2 rows)\n", 4),
+            (
+                "+---+-----+\n| a | b   |\n+---+-----+\n| 1 | x y |\n| 2 |     |\n+---+-----+\n2 rows in set\n",
+                6,
+            ),
+            (
+                "┌───┬─────┐\n│ a │  b  │\n│ int32 │ varchar │\n├───┼─────┤\n│ 1 │ x y │\n│ 2 │     │\n└───┴─────┘\n",
+                7,
+            ),
+            ("┏━━━┳━━━━━┓\n┃ a ┃ b   ┃\n┡━━━╇━━━━━┩\n│ 1 │ x y │\n│ 2 │     │\n└───┴─────┘\n", 6),
+            (
+                "+---+-----+\n| a | b   |\n+===+=====+\n| 1 | x y |\n+---+-----+\n| 2 |     |\n+---+-----+\n",
+                7,
+            ),
+            ("╭───┬─────╮\n│ a │ b   │\n├───┼─────┤\n│ 1 │ x y │\n│ 2 │     │\n╰───┴─────╯\n", 6),
+            ("-----+-----\n a | b \n---+---\n 1 | x y\n 2 | \n", 5),
+        ] {
+            let (names, cells, end) = table(text).unwrap_or_else(|| panic!("no table:\n{text}"));
+            assert_eq!(
+                (names.as_slice(), &cells, end),
+                (&["a".to_owned(), "b".to_owned()][..], &rows, next),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn bars_without_a_rule_are_no_table() {
+        for text in [
+            "a | b\nc | d\n",
+            "cat x | grep y\nls | wc\n-----\n",
+            "Title\n-----\ntext | more\n",
+            "| a | b |\n|---|\n| 1 | 2 |\n",
+            "| - - |\n",
+        ] {
+            assert!(table(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Hits of a search and messages of a compiler: `path:line:text`, `path:line:column: text`, `path(line,column): text`,
+//! or lines of `line:text` under a line with the path.
+//!
+//! Each hit is a record with its file, its line, its column and its text; where the files are in several folders, it
+//! also names the folder, which is the first step in which the paths differ.
+
+use super::MAX_JSON_BYTES;
+use crate::json::string;
+use crate::pattern::OtherLines;
+use crate::sample::Sample;
+use crate::visible::strip_colours;
+
+/// The minimum number of hits.
+const MIN_HITS: usize = 3;
+
+/// One hit.
+#[derive(Debug, PartialEq)]
+struct Hit {
+    file: String,
+    line: String,
+    column: Option<String>,
+    text: String,
+}
+
+pub(super) fn recognise(sample: &Sample<'_>) -> bool {
+    let end = if sample.whole { sample.head.len() } else { sample.head.rfind('\n').unwrap_or(0) };
+    let (hits, others) = read(&sample.head[..end]);
+    is_mostly_hits(hits.len(), others.count as usize)
+}
+
+pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
+    let (hits, others) = read(text);
+    if !is_mostly_hits(hits.len(), others.count as usize) {
+        return None;
+    }
+    let common = common_folder(&hits);
+    let in_folders = hits.iter().any(|hit| folder(&hit.file, common) != folder(&hits[0].file, common));
+    let mut out = String::from("[");
+    for hit in &hits {
+        out.push_str(if out.len() > 1 { ",{\"file\":" } else { "{\"file\":" });
+        string::write(&hit.file, &mut out);
+        out.push_str(&format!(",\"line\":{}", hit.line));
+        if let Some(column) = &hit.column {
+            out.push_str(&format!(",\"column\":{column}"));
+        }
+        out.push_str(",\"text\":");
+        string::write(&hit.text, &mut out);
+        if let Some(folder) = folder(&hit.file, common).filter(|_| in_folders) {
+            out.push_str(",\"folder\":");
+            string::write(folder, &mut out);
+        }
+        out.push('}');
+        if out.len() > MAX_JSON_BYTES {
+            return None;
+        }
+    }
+    out.push(']');
+    Some((out, others))
+}
+
+fn is_mostly_hits(hits: usize, others: usize) -> bool {
+    hits >= MIN_HITS && hits * 2 > others * 3
+}
+
+/// Reads the hits and the other lines of a text.
+fn read(text: &str) -> (Vec<Hit>, OtherLines) {
+    let mut hits = Vec::new();
+    let mut others = OtherLines::default();
+    // The path above hits that do not name it, and the number of its line.
+    let mut heading: Option<(u64, String)> = None;
+    let mut used = true;
+    for (number, line) in (1u64..).zip(text.lines()) {
+        let line = strip_colours(line);
+        let line = line.trim_end();
+        if line.is_empty() {
+            continue;
+        }
+        if let Some(hit) = hit(line) {
+            hits.push(hit);
+            continue;
+        }
+        if let Some((_, file)) = &heading
+            && let Some(hit) = under_heading(file, line)
+        {
+            used = true;
+            hits.push(hit);
+            continue;
+        }
+        if let Some((number, unused)) = heading.take_if(|_| !used) {
+            others.push(number, &unused);
+        }
+        if is_path(line) {
+            heading = Some((number, line.to_owned()));
+            used = false;
+        } else if line != "--" {
+            others.push(number, line);
+        }
+    }
+    if let Some((number, unused)) = heading.filter(|_| !used) {
+        others.push(number, &unused);
+    }
+    (hits, others)
+}
+
+/// Reads `path:line:text`, `path:line:column: text` or `path(line,column): text`.
+fn hit(line: &str) -> Option<Hit> {
+    // A colon may follow the letter of a drive.
+    let drive = line.as_bytes().get(1) == Some(&b':') && matches!(line.as_bytes().get(2), Some(b'\\' | b'/'));
+    let from = if drive { 2 } else { 0 };
+    let end = from + line[from..].find([':', '('])?;
+    let path = &line[..end];
+    if !is_path(path) {
+        return None;
+    }
+    let place = &line[end + 1..];
+    if line.as_bytes()[end] == b'(' {
+        let (place, text) = place.split_once("):")?;
+        let (number, column) = match place.split_once(',') {
+            Some((number, column)) => (number, Some(column)),
+            None => (place, None),
+        };
+        return new_hit(path, number, column, text.trim());
+    }
+    let (number, rest) = place.split_once(':')?;
+    match rest.split_once(':') {
+        Some((column, text)) if is_count(column) => new_hit(path, number, Some(column), text.trim_start()),
+        _ => new_hit(path, number, None, rest),
+    }
+}
+
+/// Reads `line:text` or `line:column:text` of a file.
+fn under_heading(file: &str, line: &str) -> Option<Hit> {
+    let (number, rest) = line.trim_start().split_once(':')?;
+    match rest.split_once(':') {
+        Some((column, text)) if is_count(column) => new_hit(file, number, Some(column), text.trim_start()),
+        _ => new_hit(file, number, None, rest),
+    }
+}
+
+fn new_hit(file: &str, line: &str, column: Option<&str>, text: &str) -> Option<Hit> {
+    let counts = is_count(line) && column.is_none_or(is_count);
+    counts.then(|| Hit {
+        file: file.to_owned(),
+        line: line.to_owned(),
+        column: column.map(str::to_owned),
+        text: text.to_owned(),
+    })
+}
+
+/// Returns whether a text is a number of lines or columns as JSON writes it.
+fn is_count(text: &str) -> bool {
+    (1..=9).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+        && (text.len() == 1 || !text.starts_with('0'))
+}
+
+/// Returns whether a text can be the path of a file: it has a folder or an extension, and no host or sentence has its
+/// form.
+fn is_path(text: &str) -> bool {
+    let name = text.rsplit(['/', '\\']).next().unwrap_or(text);
+    let extension = name.rsplit_once('.').is_some_and(|(stem, extension)| {
+        (1..=8).contains(&extension.len())
+            && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && extension.bytes().any(|byte| byte.is_ascii_alphabetic())
+            && (name.len() < text.len() || !stem.contains('.') || text.starts_with('.'))
+    });
+    let has_folder = name.len() < text.len() && !text.contains("://");
+    !name.is_empty()
+        && text.len() < 500
+        && (extension || has_folder)
+        && !text.starts_with([' ', '\t', '#', '<', '"', '(', '['])
+        && !text.contains(['"', '<', '>', '|', '*', '\t', '{', ';', '='])
+        && (!text.contains(' ') || has_folder && extension)
+}
+
+/// Returns how many bytes of all paths are the folder that all of them are in.
+fn common_folder(hits: &[Hit]) -> usize {
+    let Some(first) = hits.first() else { return 0 };
+    let mut common = first.file.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    for hit in hits {
+        let same = hit.file.bytes().zip(first.file.bytes()).take_while(|(one, two)| one == two).count();
+        if same < common {
+            common = first.file[..same].rfind(['/', '\\']).map_or(0, |at| at + 1);
+        }
+    }
+    common
+}
+
+/// Returns the first folder of a path below the common one.
+fn folder(file: &str, common: usize) -> Option<&str> {
+    let rest = file.get(common..)?;
+    rest.find(['/', '\\']).map(|end| &rest[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> String {
+        translate(text).map_or_else(|| "none".into(), |(json, _)| json)
+    }
+
+    #[test]
+    fn hits_of_every_producer() {
+        assert_eq!(
+            json("/p/src/a.rs:3:  let x: u8 = 1;\n/p/src/b.rs:14:// TODO: y\n/p/tests/c.rs:2:x\n"),
+            r#"[{"file":"/p/src/a.rs","line":3,"text":"  let x: u8 = 1;","folder":"src"},{"file":"/p/src/b.rs","line":14,"text":"// TODO: y","folder":"src"},{"file":"/p/tests/c.rs","line":2,"text":"x","folder":"tests"}]"#
+        );
+        assert_eq!(
+            json("src/a.c:3:7: error: no x\nsrc/a.c:4:1: warning: no y\nsrc/b.c:4: note: z\n"),
+            r#"[{"file":"src/a.c","line":3,"column":7,"text":"error: no x"},{"file":"src/a.c","line":4,"column":1,"text":"warning: no y"},{"file":"src/b.c","line":4,"text":" note: z"}]"#
+        );
+        assert_eq!(
+            json("C:\\w\\a.ts(3,7): error TS1: x\nC:\\w\\a.ts(4): y\nC:\\w\\b.ts(5,1): z\n"),
+            r#"[{"file":"C:\\w\\a.ts","line":3,"column":7,"text":"error TS1: x"},{"file":"C:\\w\\a.ts","line":4,"text":"y"},{"file":"C:\\w\\b.ts","line":5,"column":1,"text":"z"}]"#
+        );
+        assert_eq!(
+            json("src/a.rs\n3:one\n17:two\n\nMakefile.am\n4:three\n"),
+            r#"[{"file":"src/a.rs","line":3,"text":"one","folder":"src"},{"file":"src/a.rs","line":17,"text":"two","folder":"src"},{"file":"Makefile.am","line":4,"text":"three"}]"#
+        );
+    }
+
+    #[test]
+    fn other_lines_are_counted() {
+        let text = "Found:\na.py:1:x\na.py:2:x\na.py:3:x\n--\na.py:9:x\na.py-10-context\n";
+        let (_, others) = translate(text).unwrap();
+        assert_eq!(others.lines, [(1, "Found:".to_owned()), (7, "a.py-10-context".to_owned())]);
+    }
+
+    #[test]
+    fn other_texts_are_no_hits() {
+        for text in [
+            "10:00:01 start\n10:00:02 stop\n10:00:03 start\n",
+            "10.0.0.1:8080: up\n10.0.0.2:8080: up\n10.0.0.3:8080: up\n",
+            "localhost:80:x\nlocalhost:81:x\nlocalhost:82:x\n",
+            "key: 1: one\nother: 2: two\nthird: 3: three\n",
+            "http://a.b/c:1:x\nhttp://a.b/c:2:x\nhttp://a.b/c:3:x\n",
+            "a/b.c\nd/e.f\ng/h.i\n",
+            "root:x:0:0:root:/root:/bin/bash\nbin:x:1:1:bin:/bin:/bin/sh\nsys:x:2:2:sys:/:/bin/sh\n",
+        ] {
+            assert_eq!(json(text), "none", "{text}");
+        }
+    }
+}

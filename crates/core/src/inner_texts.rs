@@ -48,12 +48,16 @@ pub(crate) struct InnerText {
 
 /// Returns the string that is most of the data.
 pub(crate) fn main(data: &Data<'_>) -> io::Result<Option<InnerText>> {
+    Ok(main_of(data, &find(data)?).cloned())
+}
+
+/// Returns the one of the strings that were found in the data that is most of it.
+pub(crate) fn main_of<'f>(data: &Data<'_>, found: &'f [InnerText]) -> Option<&'f InnerText> {
     let bytes = data.range.end - data.range.start;
-    let longest = find(data)?.into_iter().next();
-    Ok(longest.filter(|text| {
+    found.first().filter(|text| {
         let needed = if text.in_list { MAIN_RECORD_SHARE_PERCENT } else { MAIN_SHARE_PERCENT };
         text.inside.len() * 100 >= bytes * needed
-    }))
+    })
 }
 
 /// Finds the longest strings that are texts, longest first; none if they are a small part of the data.
@@ -175,7 +179,8 @@ impl Walk {
         self.begin_value();
         let holder = self.levels.last().map_or(0, |level| level.id);
         if token.length < MIN_TEXT_BYTES {
-            if let Some(level) = self.levels.last_mut().filter(|level| level.is_object && level.name.is_none())
+            if let Some(level) =
+                self.levels.last_mut().filter(|level| level.is_object && level.name.is_none())
                 && (1..=MAX_NAME_BYTES as u64).contains(&token.length)
             {
                 level.name = Some(string::decode_text(token.raw));

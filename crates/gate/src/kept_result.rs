@@ -13,7 +13,9 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::arguments::Arguments;
-use tidegate_core::view::{Answer, Dataset, Engines, Query, View, ViewError, ViewRequest, answer, cursor};
+use tidegate_core::view::{
+    Answer, Dataset, Engines, Query, View, ViewError, ViewRequest, answer, cursor, is_picture,
+};
 use tidegate_store::{Artifact, ArtifactId, StoreError, StoredSource};
 
 use crate::policy::Policy;
@@ -115,6 +117,8 @@ impl<'k> KeptResult<'k> {
             }
             Some(tokens) => Ok(self.policy.of_tokens(tokens.min(cap.tokens.0), profile)),
             None if query.view == View::Full => Ok(cap),
+            // A picture cannot be shown in part.
+            None if is_picture(&self.source, &query.view)? => Ok(cap),
             None => Ok(self.policy.budget(profile)),
         }
     }

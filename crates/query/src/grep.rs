@@ -221,7 +221,9 @@ impl<'s> Search<'s> {
                 values += u64::from(key.is_some_and(|key| self.expression.is_match(key)));
                 if let Some(text) = text.filter(|text| !is_whole && text.contains('\n')) {
                     texts.push((unit.place.below(&inner.place), text.to_owned()));
-                } else if let Some((text, found)) = text.and_then(|text| Some((text, self.expression.find(text)?))) {
+                } else if let Some((text, found)) =
+                    text.and_then(|text| Some((text, self.expression.find(text)?)))
+                {
                     is_exact |= found.len() == text.len() && !text.is_empty();
                     values += 1;
                 }

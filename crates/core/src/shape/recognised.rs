@@ -17,6 +17,7 @@ use crate::text::Text;
 const TEXT_KINDS: &[&TextKind] = &[
     &document::EMPTY,
     &data_kinds::JSON,
+    &data_kinds::JSON_STRING,
     &diff::KIND,
     &html::KIND,
     &snapshot::KIND,

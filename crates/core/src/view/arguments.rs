@@ -68,7 +68,9 @@ impl Arguments {
             return Err(ViewError::bad("count goes with grep; name an expression to look for"));
         }
         if self.range.is_some() && self.path.is_some() {
-            return Err(ViewError::bad("range counts the bytes of the whole result; give path with lines instead"));
+            return Err(ViewError::bad(
+                "range counts the bytes of the whole result; give path with lines instead",
+            ));
         }
         if self.context.is_some() && self.grep.is_none() {
             return Err(ViewError::bad("context goes with grep; name an expression to look for"));

@@ -37,11 +37,7 @@ pub(super) enum Target {
     /// To any other value, at this position.
     Other(u64),
     /// Into a string: the text of the string, its path, and the path inside it.
-    Inside {
-        string: Vec<u8>,
-        path: String,
-        rest: String,
-    },
+    Inside { string: Vec<u8>, path: String, rest: String },
 }
 
 /// Returns where a path leads.
@@ -171,7 +167,9 @@ impl Walker<'_> {
         let json = compact::value(&mut self.scanner(at)?, self.dialect, MAX_JSON_BYTES).map_err(broken)?;
         match json.whole {
             true => Ok(json.text.into_bytes()),
-            false => Err(ViewError::bad("the value is too large to be read by itself; name a path inside it")),
+            false => {
+                Err(ViewError::bad("the value is too large to be read by itself; name a path inside it"))
+            }
         }
     }
 
@@ -180,9 +178,9 @@ impl Walker<'_> {
         let mut scanner = self.scanner(at)?;
         scanner.keep_strings(MAX_JSON_BYTES);
         match scanner.next().map_err(broken)? {
-            Event::String(token) if token.is_cut() => {
-                Err(ViewError::bad("the string is too long to be read by itself; use range to read its bytes"))
-            }
+            Event::String(token) if token.is_cut() => Err(ViewError::bad(
+                "the string is too long to be read by itself; use range to read its bytes",
+            )),
             Event::String(token) => Ok(Some(string::decode(token.raw))),
             _ => Ok(None),
         }

@@ -82,7 +82,8 @@ const MAX_AROUND_BYTES: usize = 240;
 
 /// Returns a record around a match, on one line: whole if it is small, else what identifies it.
 pub(super) fn one_line_record(place: &Place<'_>, record: &RecordText<'_>) -> String {
-    let text = if record.json.len() <= MAX_AROUND_BYTES { record.json.to_owned() } else { identity(record, 0) };
+    let text =
+        if record.json.len() <= MAX_AROUND_BYTES { record.json.to_owned() } else { identity(record, 0) };
     format!("{}- {text}", shown_pointer(&place.pointer()))
 }
 

@@ -34,15 +34,26 @@ impl Tally {
             Total::AtLeast(count) => (count, "at least "),
         };
         if self.elsewhere > 0 {
-            notes.push(format!("{} matches in further places are counted in the total only.", self.elsewhere));
+            notes
+                .push(format!("{} matches in further places are counted in the total only.", self.elsewhere));
         }
-        notes.insert(0, format!("{at_least}{count} matches in all; each line is a number of matches and their place."));
+        notes.insert(
+            0,
+            format!("{at_least}{count} matches in all; each line is a number of matches and their place."),
+        );
         let mut places: Vec<(String, u64)> = self.places.into_iter().collect();
         places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let total = Total::Exactly(places.len() as u64);
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        let lines = places.into_iter().skip(skip).map(|(place, count)| format!("{count} {}", shown_pointer(&place)));
-        EngineOutput { header: None, results: lines.collect(), total, what: "places with matches".into(), notes }
+        let lines =
+            places.into_iter().skip(skip).map(|(place, count)| format!("{count} {}", shown_pointer(&place)));
+        EngineOutput {
+            header: None,
+            results: lines.collect(),
+            total,
+            what: "places with matches".into(),
+            notes,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod frame;
 mod limits;
 mod messages;
 mod table;
+mod texts;
 
 use std::time::Duration;
 

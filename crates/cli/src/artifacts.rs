@@ -197,10 +197,8 @@ fn block(source: &dyn Source, number: u32, id: &str) -> Result<Vec<u8>, CommandE
     };
     let payload = Payload::read_result(source).map_err(|error| failed(&error))?;
     let content = payload.block_content(number as usize - 1).map_err(|error| failed(&error))?;
-    content.ok_or_else(|| {
-        let message = format!("{id:?} has no block {number}");
-        CommandError::bad_input(message).hint(format!("it has {} of them", payload.block_count))
-    })
+    let count = payload.block_count;
+    content.ok_or_else(|| CommandError::bad_input(format!("{id:?} has no block {number}; it has {count}")))
 }
 
 /// Writes chunks of `bytes` bytes in total to a file or to stdout.

@@ -117,7 +117,7 @@ fn with_inner<T>(
         return alone(compose, around);
     }
     let decoded = DecodedSource::new(data.text)?;
-    if let Some(main) = inner_texts::main_of(data, &found).cloned() {
+    if let Some(main) = inner_texts::main_of(data, &found)?.cloned() {
         let text = Text::escaped(&decoded, vec![main.inside]);
         let inner = RecognisedText::read(&text, &Hints::default())?;
         let around = match around {
@@ -131,8 +131,9 @@ fn with_inner<T>(
         return with_inner(&inner, Some(around), depth - 1, compose);
     }
     let enough = (data.range.end - data.range.start) * MIN_PART_PERCENT / 100;
-    let found: Vec<InnerText> =
+    let mut found: Vec<InnerText> =
         found.into_iter().filter(|text| text.inside.len() >= enough).take(MAX_PARTS).collect();
+    found.sort_by_key(|text| text.inside.start);
     let texts: Vec<Text<'_>> = found.iter().map(|text| Text::escaped(&decoded, vec![text.inside])).collect();
     let parts = found
         .iter()

@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     mode: Option<String>,
 
-    /// Maximum tokens of the answer [default: the budget of the tool]
+    /// Maximum tokens of the answer [default: follow_up_tokens of the tool]
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<u64>,
 
@@ -135,16 +135,15 @@ fn report(answer: &Answer, cursor: impl FnOnce(&Query) -> String) -> serde_json:
 }
 
 impl Arguments {
-    /// Returns what the answer may cost.
+    /// Returns what the answer may cost; says so if that is not what was asked for.
     fn budget(&self, kept: &KeptResult<'_>, query: &Query) -> Result<Budget, CommandError> {
-        let (least, most) = (Budget::MIN_TOKENS.0, kept.policy().cap(&terminal()).tokens.0);
-        match self.max_tokens {
-            Some(tokens) if !(least..=most).contains(&tokens) => {
-                let message = format!("--max-tokens {tokens} is out of range");
-                Err(CommandError::bad_input(message).hint(format!("use {least} to {most}")))
-            }
-            tokens => kept.budget(tokens, query, &terminal()).map_err(refused),
+        let budget = kept.budget(self.max_tokens, query, &terminal()).map_err(refused)?;
+        if let Some(asked) = self.max_tokens.filter(|asked| *asked != budget.tokens.0) {
+            let (bound, tokens) =
+                (if asked < budget.tokens.0 { "at least" } else { "at most" }, budget.tokens);
+            ui::note(&format!("--max-tokens {asked}: an answer may have {bound} {tokens} tokens"));
         }
+        Ok(budget)
     }
 
     fn view(&self) -> arguments::Arguments {

@@ -13,6 +13,7 @@ use crate::hints::Hints;
 use crate::inner_texts;
 use crate::payload::Payload;
 use crate::profile::NodeId;
+use crate::profile::lists::RowForm;
 use crate::profile::node::SparseIndex;
 use crate::records::Notation;
 use crate::shape::Prepared;
@@ -72,6 +73,8 @@ pub(crate) struct RecordsOutline {
     pub(crate) bytes: u64,
     /// What one record is called.
     pub(crate) noun: String,
+    /// How records that are written as lists get their columns.
+    pub(crate) form: Option<RowForm>,
     /// How many values stand beside the list, in the objects and lists that hold it.
     pub(crate) beside: u64,
 }
@@ -162,7 +165,24 @@ impl Outline {
     /// Returns how many records the main list has, if there is one.
     pub fn record_count(&self) -> Option<u64> {
         let records = self.data.as_ref()?.records.as_ref()?;
-        Some(records.index.count)
+        Some(records.count())
+    }
+}
+
+impl RecordsOutline {
+    /// Returns how many records the list has; a header row is none.
+    pub(crate) fn count(&self) -> u64 {
+        self.index.count - self.header_rows().min(self.index.count)
+    }
+
+    /// Returns how many elements of the list come before its first record.
+    pub(crate) fn header_rows(&self) -> u64 {
+        self.form.as_ref().map_or(0, |form| form.header_rows)
+    }
+
+    /// Returns whether the records are no elements of one list, but of several, so that no path leads to one.
+    pub(crate) fn is_joined(&self) -> bool {
+        self.form.as_ref().is_some_and(|form| form.names.is_empty())
     }
 }
 
@@ -181,6 +201,7 @@ impl DataOutline {
             index: index.clone(),
             bytes: node.bytes,
             noun: noun.to_owned(),
+            form: node.rows.as_deref().cloned(),
             beside: values_beside(data, container),
         });
         let mut paths: Vec<String> = fields.iter().map(|field| field.path.clone()).collect();
@@ -209,10 +230,13 @@ fn values_beside(data: &Data<'_>, container: NodeId) -> u64 {
     let profile = &data.profile;
     let mut beside = 0;
     let mut at = profile.node(container).parent;
+    let form = profile.node(container).rows.as_deref();
+    // How many members of the object above hold the records.
+    let mut holding = form.map_or(1, |form| form.columns.len().max(1)) as u64;
     while let Some(id) = at {
         let node = profile.node(id);
-        beside += node.members.as_ref().map_or(0, |members| members.total).saturating_sub(1);
-        at = node.parent;
+        beside += node.members.as_ref().map_or(0, |members| members.total).saturating_sub(holding);
+        (at, holding) = (node.parent, 1);
     }
     beside
 }

@@ -9,6 +9,7 @@
 
 mod additive;
 mod blob;
+mod compact;
 mod data;
 mod data_kinds;
 mod diff;

@@ -222,7 +222,7 @@ fn nothing_kept_is_said() {
 fn a_query_follows_the_policy_of_the_tool() {
     let place = Place::new();
     place.configure(
-        "[server.upstream.tool.rows]\npage_size = 3\nfields = [\"number\"]\nbudget_tokens = 700\n",
+        "[server.upstream.tool.rows]\npage_size = 3\nfields = [\"number\"]\nfollow_up_tokens = 700\n",
     );
     let mut session = place.start(&[]);
     let id = session.keep_rows(400);

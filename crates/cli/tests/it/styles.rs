@@ -232,9 +232,9 @@ fn the_error_names_the_handle() {
     let error = told(&mut session, "rows", json!({"n": 400}));
     assert_eq!(
         (&error["error"], &error["tool"], &error["budget"]),
-        (&json!("OUTPUT_BUDGET_EXCEEDED"), &json!("rows"), &json!(2000))
+        (&json!("OUTPUT_BUDGET_EXCEEDED"), &json!("rows"), &json!(1000))
     );
-    assert!(error["tokens"].as_u64().unwrap() > 2000);
+    assert!(error["tokens"].as_u64().unwrap() > 1000);
     let hint = error["hint"].as_str().unwrap();
     assert!(hint.starts_with("Lower limit or narrow fields and call again"), "{hint}");
     let id = hint.split('"').nth(1).unwrap();

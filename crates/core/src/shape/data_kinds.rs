@@ -58,7 +58,7 @@ pub(crate) const CSV: TextKind = TextKind {
 /// Records in lines of text, in any of the notations that [`Pattern`] lists.
 pub(crate) const RECORDS: TextKind = TextKind {
     name: "records",
-    recognise: |_| true,
+    recognise: |sample| Pattern::recognise(sample).is_some(),
     read: |text, sample| match Pattern::recognise(sample) {
         Some(pattern) => Ok(Content::data(Data::pattern(text, pattern)?)),
         None => Ok(None),
@@ -68,7 +68,7 @@ pub(crate) const RECORDS: TextKind = TextKind {
 /// JSON after a heading or a sentence, or in a code fence.
 pub(crate) const JSON_IN_TEXT: TextKind = TextKind {
     name: "json in text",
-    recognise: |_| true,
+    recognise: |sample| sample.lines.iter().any(|line| line.trim_start().starts_with(['{', '['])),
     read: |text, sample| Ok(embedded(text, sample)?.and_then(Content::data)),
 };
 

@@ -20,6 +20,8 @@ use crate::{plain_name, visible, write};
 
 /// How deep a main text is looked for in a main text.
 const MAX_DEPTH: usize = 4;
+/// How deep texts are looked for in a block.
+const PART_DEPTH: usize = 2;
 /// The maximum number of texts that are shaped beside the whole.
 const MAX_PARTS: usize = 4;
 /// The minimum share of a text, in percent of the whole, that is shaped by itself.
@@ -43,6 +45,8 @@ struct Part<'t> {
     name: Option<String>,
     bytes: u64,
     recognised: RecognisedText<'t>,
+    /// How deep texts are looked for in it.
+    depth: usize,
 }
 
 /// Data that holds a text as a string.
@@ -85,25 +89,26 @@ pub(crate) fn with_parts<T>(
             }
             _ => (format!("//content/{number}/text"), None),
         };
-        parts.push(Part::read(path, name, text)?);
+        parts.push(Part::read(path, name, text, PART_DEPTH)?);
     }
     let is_apart = are_apart(&blocks, &parts);
     if !is_apart {
         parts.clear();
     }
     if let Some(text) = &structured {
-        parts.push(Part::read("//structuredContent".into(), None, text)?);
+        parts.push(Part::read("//structuredContent".into(), None, text, PART_DEPTH)?);
     }
     if parts.is_empty() {
-        return with_inner(joined, None, MAX_DEPTH, compose);
+        return with_inner(joined, "", None, MAX_DEPTH, compose);
     }
     let small = if is_apart { small_blocks(payload, &blocks)? } else { Vec::new() };
     compose(&Parts { main: joined, around: None, is_apart, parts, small })
 }
 
-/// Passes on a text with the long strings in it; a string that is most of it takes its place.
+/// Passes on the text at a path with the long strings in it; a string that is most of it takes its place.
 fn with_inner<T>(
     recognised: &RecognisedText<'_>,
+    path: &str,
     around: Option<Around<'_>>,
     depth: usize,
     compose: &mut dyn FnMut(&Parts<'_>) -> io::Result<T>,
@@ -120,15 +125,12 @@ fn with_inner<T>(
     if let Some(main) = inner_texts::main_of(data, &found)?.cloned() {
         let text = Text::escaped(&decoded, vec![main.inside]);
         let inner = RecognisedText::read(&text, &Hints::default())?;
+        let path = joined_path(path, &main.path);
         let around = match around {
-            None => Around { data, path: main.path, at: main.inside.start - 1 },
-            Some(outermost) if main.path == "/" => outermost,
-            Some(outermost) => {
-                let path = format!("{}{}", outermost.path.trim_end_matches('/'), main.path);
-                Around { path, ..outermost }
-            }
+            None => Around { data, path: path.clone(), at: main.inside.start - 1 },
+            Some(outermost) => Around { path: path.clone(), ..outermost },
         };
-        return with_inner(&inner, Some(around), depth - 1, compose);
+        return with_inner(&inner, &path, Some(around), depth - 1, compose);
     }
     let enough = (data.range.end - data.range.start) * MIN_PART_PERCENT / 100;
     let mut found: Vec<InnerText> =
@@ -138,15 +140,24 @@ fn with_inner<T>(
     let parts = found
         .iter()
         .zip(&texts)
-        .map(|(found, text)| Part::read(found.path.clone(), found.name.clone(), text));
+        .map(|(found, text)| Part::read(joined_path(path, &found.path), found.name.clone(), text, depth - 1));
     let parts = parts.collect::<io::Result<Vec<_>>>()?;
     compose(&Parts { main: recognised, around, is_apart: false, parts, small: Vec::new() })
 }
 
+/// Returns the path of a string in the text at a path.
+fn joined_path(path: &str, inside: &str) -> String {
+    if inside == "/" && !path.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{}{inside}", path.trim_end_matches('/'))
+    }
+}
+
 impl<'t> Part<'t> {
-    fn read(path: String, name: Option<String>, text: &'t Text<'t>) -> io::Result<Self> {
+    fn read(path: String, name: Option<String>, text: &'t Text<'t>, depth: usize) -> io::Result<Self> {
         let recognised = RecognisedText::read(text, &Hints::default())?;
-        Ok(Self { path, name, bytes: text.max_len(), recognised })
+        Ok(Self { path, name, bytes: text.max_len(), recognised, depth })
     }
 
     /// Writes the part into a section, with at most `share` tokens.
@@ -161,7 +172,9 @@ impl<'t> Part<'t> {
         let mut own = Draft::new(draft.writer.split_off());
         let is_shown = share >= MIN_PART_TOKENS && own.writer.push(0, self.heading());
         if is_shown {
-            self.recognised.compose(arguments, &mut own)?;
+            with_inner(&self.recognised, &self.path, None, self.depth, &mut |parts| {
+                parts.compose(arguments, &mut own)
+            })?;
         }
         draft.writer.take_back(section, own.writer);
         draft.writer.give_back(held);

@@ -201,9 +201,14 @@ impl Walker<'_> {
 
     /// Returns the position of a member of the main list, by its index.
     fn jump_to(&self, before: &[Segment], key: &str) -> Result<Option<u64>, ViewError> {
-        let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed) else { return Ok(None) };
-        let Ok(number) = key.parse::<u64>() else { return Ok(None) };
-        if number >= main.index.count || parse_dotted(&main.path).as_deref() != Some(before) {
+        let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed && !main.is_joined())
+        else {
+            return Ok(None);
+        };
+        // A header row is an element, but no record.
+        let number = key.parse::<u64>().ok().and_then(|number| number.checked_sub(main.header_rows()));
+        let Some(number) = number else { return Ok(None) };
+        if number >= main.count() || parse_dotted(&main.path).as_deref() != Some(before) {
             return Ok(None);
         }
         let mut place = None;

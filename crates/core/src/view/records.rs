@@ -30,7 +30,7 @@ const RECORD_LIMITS: ReadLimits =
 
 /// Returns the default page size: as many records of average size as a page should hold.
 pub(crate) fn default_size(records: &RecordsOutline) -> u64 {
-    let mean = (records.bytes / records.index.count.max(1)).max(1);
+    let mean = (records.bytes / records.count().max(1)).max(1);
     PAGE_SIZES.iter().copied().rfind(|size| size * mean <= TARGET_PAGE_BYTES).unwrap_or(1)
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn page(
     writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
     let Some(main) = dataset.main() else { return super::texts::page(dataset, query, number, size, writer) };
-    let count = main.index.count;
+    let count = main.count();
     let length = size.unwrap_or_else(|| default_size(main));
     let start = if query.position > 0 { query.position } else { (number - 1).saturating_mul(length) };
     let noun = write::plural(2, &main.noun).replace("2 ", "");
@@ -296,9 +296,7 @@ fn oversized(
     let Some(record) = records.first() else {
         return Err(ViewError::bad("the result breaks off here; use range to read the rest of its bytes"));
     };
-    let main = dataset.main().map_or("", |main| main.path.as_str());
-    let name = record.key.clone().unwrap_or_else(|| record.number.to_string());
-    let pointer = segment::pointer(main, &name);
+    let pointer = dataset.record_pointer(record.number, record.key.as_deref());
     let deeper = if plain_name::is_plain_path(&pointer) {
         format!("go deeper with \"path\":\"{pointer}\"")
     } else if writer.push(0, format!("path: {}", json_string(&pointer))) {

@@ -100,6 +100,14 @@ pub(crate) fn pointer(list: &str, member: &str) -> String {
     to_pointer(&segments)
 }
 
+/// Returns the pointer of the main list, whose path is dotted.
+pub(crate) fn pointer_of(list: &str) -> String {
+    match to_pointer(&parse_dotted(list).unwrap_or_default()) {
+        pointer if pointer.is_empty() => "/".into(),
+        pointer => pointer,
+    }
+}
+
 /// Returns a path as a JSON Pointer, without the segments that stand for all members.
 pub(super) fn to_pointer(segments: &[Segment]) -> String {
     let keys = segments.iter().filter_map(|segment| match segment {

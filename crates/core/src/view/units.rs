@@ -113,7 +113,7 @@ impl Dataset<'_> {
             }
             // The records of these are the lines, which are searched anyway.
             Notation::Pattern(pattern) if pattern.is_searched_by_line() => {}
-            _ => self.json_records(0, usize::MAX, |record| {
+            _ => self.written_records(|record| {
                 let JsonRecord { number, key, json, whole, range, .. } = &record;
                 while let Some((block, rest)) =
                     blocks.split_first().filter(|(block, _)| block.range.start <= range.start)

@@ -78,7 +78,7 @@ fn name_in(answer: &str) -> String {
 #[test]
 fn follow_ups_follow_what_the_tool_declares() {
     let fixture = Fixture::new(Rules::default());
-    let rules = Rules { page_size: Some(3), budget_tokens: Some(700), ..Rules::default() };
+    let rules = Rules { page_size: Some(3), follow_up_tokens: Some(700), ..Rules::default() };
     fixture.gate.mark("list", &rules);
     let name = name_in(&fixture.overflow());
     let page = fixture.query(&json!({"id": name, "page": 2}));

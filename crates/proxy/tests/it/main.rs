@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tidegate_core::Tokens;
 use tidegate_core::budget::Budget;
 use tidegate_core::measure::{Fit, Meter, cost, fits};
 use tidegate_core::payload::Payload;
@@ -258,11 +257,13 @@ proptest! {
         let link = link(&gate, Some(profile), Mode::Shape);
         let answer = call(&link, &result, disk);
         let sent = result_of(&answer);
-        if sent == result {
-            let source = result.as_slice();
-            let payload = Payload::read_result(&source).unwrap();
-            let fit = fits(&payload, &Budget::default(), &Meter::default()).unwrap();
-            prop_assert!(matches!(fit, Fit::Fits(_)), "only what fits crosses untouched");
+        let source = result.as_slice();
+        let payload = Payload::read_result(&source).unwrap();
+        // The line of a client that takes 10,240 bytes.
+        let line = Budget::of_tokens(Budget::LINE_TOKENS).with_bytes(Budget::DEFAULT_BYTES);
+        let passes = fits(&payload, &line, &Meter::default()).unwrap() != Fit::Over;
+        prop_assert_eq!(sent == result, passes, "what is within the line, and nothing else, crosses untouched");
+        if passes {
             return Ok(());
         }
         let value: Value = serde_json::from_slice(sent).unwrap();
@@ -278,7 +279,7 @@ proptest! {
             // The same text in another channel, which a model reads once.
             counted = counted - Meter::default().count(&value["structuredContent"].to_string());
         }
-        prop_assert!(counted <= Tokens(2000), "{counted} tokens");
+        prop_assert!(counted <= Budget::DEFAULT_TOKENS, "{counted} tokens");
         // What was kept is what came.
         let name = text.split("Complete result: \"").nth(1).unwrap().split('"').next().unwrap();
         let opened = gate.keep().open().unwrap();

@@ -13,6 +13,7 @@ use crate::json::value::read_text;
 use crate::json::{Event, ScanError, Scanner, StringToken, string};
 use crate::records::Notation;
 use crate::source::Span;
+use crate::surroundings::Surroundings;
 
 /// The minimum number of bytes of a string that counts as a text.
 const MIN_TEXT_BYTES: u64 = 1024;
@@ -48,12 +49,21 @@ pub(crate) struct InnerText {
 
 /// Returns the string that is most of the data.
 pub(crate) fn main(data: &Data<'_>) -> io::Result<Option<InnerText>> {
+    Ok(main_of(data, &find(data)?)?.cloned())
+}
+
+/// Returns the one of the strings that were found in the data that is most of it; `None` if there is text around the
+/// data, which the string cannot stand for.
+pub(crate) fn main_of<'f>(data: &Data<'_>, found: &'f [InnerText]) -> io::Result<Option<&'f InnerText>> {
     let bytes = data.range.end - data.range.start;
-    let longest = find(data)?.into_iter().next();
-    Ok(longest.filter(|text| {
+    let Some(longest) = found.first().filter(|text| {
         let needed = if text.in_list { MAIN_RECORD_SHARE_PERCENT } else { MAIN_SHARE_PERCENT };
         text.inside.len() * 100 >= bytes * needed
-    }))
+    }) else {
+        return Ok(None);
+    };
+    let around = Surroundings::of(data.text, data.range.clone())?;
+    Ok((around.before.is_none() && around.after.is_none()).then_some(longest))
 }
 
 /// Finds the longest strings that are texts, longest first; none if they are a small part of the data.

@@ -18,7 +18,7 @@ use crate::profile::node::SparseIndex;
 use crate::records::Notation;
 use crate::shape::Prepared;
 use crate::source::{Source, Span};
-use crate::text::{DecodedSource, Text, TextIndex};
+use crate::text::{Text, TextIndex};
 use crate::translation::Translation;
 
 /// The version of the serialized form; an outline of another version is rebuilt from the result.
@@ -37,19 +37,10 @@ pub struct Outline {
     pub(crate) data: Option<DataOutline>,
     /// The parts of the result that are not in the text.
     pub(crate) beside: Vec<PartBeside>,
-    /// The string that is most of the data.
-    pub(crate) main_text: Option<MainText>,
+    /// The path of the string that is most of the data.
+    pub(crate) main_text: Option<String>,
     /// The path, in the whole result, of the value that this is the outline of; empty for the whole.
     pub(crate) scope: String,
-}
-
-/// A string that is most of the data around it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct MainText {
-    /// Its path, as a JSON Pointer.
-    pub(crate) path: String,
-    /// Whether it is data itself.
-    pub(crate) is_data: bool,
 }
 
 /// A part of a result that is not in its main text.
@@ -104,7 +95,7 @@ impl Outline {
         let (parts, escaped, index) = text.map(Text::index).transpose()?.unwrap_or_default();
         let beside = payload.parts_beside_text();
         let beside = beside.into_iter().map(|(what, span)| PartBeside { what, span }).collect();
-        let main_text = data.map(MainText::of).transpose()?.flatten();
+        let main_text = data.map(inner_texts::main).transpose()?.flatten().map(|text| text.path);
         let (kind, data, scope) = (kind.to_owned(), data.map(DataOutline::new), String::new());
         Ok(Self { kind, parts, escaped, text: index, data, beside, main_text, scope })
     }
@@ -161,6 +152,11 @@ impl Outline {
         (*version == VERSION).then(|| postcard::from_bytes(rest).ok())?
     }
 
+    /// Returns what the path of a value begins with; empty in a whole result, or in a string that is all of one.
+    pub(crate) fn path_prefix(&self) -> &str {
+        if self.scope == "/" { "" } else { &self.scope }
+    }
+
     /// Returns the path of the value that this is the outline of; empty for a whole result.
     pub fn scope(&self) -> &str {
         &self.scope
@@ -192,16 +188,6 @@ impl RecordsOutline {
     /// Returns whether the records are no elements of one list, but of several, so that no path leads to one.
     pub(crate) fn is_joined(&self) -> bool {
         self.form.as_ref().is_some_and(|form| form.names.is_empty())
-    }
-}
-
-impl MainText {
-    /// Returns the string that is most of the data, if there is one.
-    fn of(data: &Data<'_>) -> io::Result<Option<Self>> {
-        let Some(main) = inner_texts::main(data)? else { return Ok(None) };
-        let decoded = DecodedSource::new(data.text)?;
-        let text = Text::escaped(&decoded, vec![main.inside]);
-        Ok(Some(Self { path: main.path, is_data: crate::shape::is_data(&text)? }))
     }
 }
 

@@ -58,6 +58,7 @@ use crate::plain_name;
 use crate::quantity::{Bytes, Tokens};
 use crate::source::Span;
 use crate::text::Text;
+pub(crate) use blob::describe as describe_data;
 pub(crate) use data::overview_of;
 use draft::Draft;
 use lossless::WholeText;
@@ -260,11 +261,6 @@ impl<'p> Prepared<'p> {
     }
 }
 
-/// Returns whether a text is data in some notation.
-pub(crate) fn is_data(text: &Text<'_>) -> io::Result<bool> {
-    Ok(RecognisedText::read(text, &Hints::default())?.data().is_some())
-}
-
 /// Returns the main list of records in data.
 pub(crate) fn main_table<'d>(data: &'d Data<'d>) -> Option<Table<'d>> {
     table::tables(data).into_iter().next()
@@ -339,7 +335,13 @@ impl Shaper<'_> {
             let mut draft = Draft::new(SectionWriter::new(&self.request.meter, tokens, bytes));
             mixed::compose(self.payload, budget, &mut draft)?;
             match parts {
-                Some(parts) => parts.compose(&arguments, &mut draft)?,
+                Some(parts) => {
+                    if !parts.is_apart && !self.payload.is_structured() {
+                        mixed::write_resources(self.payload, &mut draft)?;
+                    }
+                    parts.compose(&arguments, &mut draft)?;
+                    mixed::offer_picture(self.payload, &mut draft);
+                }
                 None if self.prepared.text.is_some() => describe_unread_text(&mut draft),
                 None => describe_blocks(self.payload, &mut draft),
             }
@@ -423,5 +425,6 @@ fn describe_unread_text(draft: &mut Draft<'_>) {
 fn describe_blocks(payload: &Payload<'_>, draft: &mut Draft<'_>) {
     draft.frame.what = crate::write::plural(payload.block_count, "block");
     draft.frame.below = "what the blocks are".into();
-    draft.frame.next = vec!["\"mode\":\"full\"".into()];
+    let data = payload.blocks.iter().position(|block| block.data_span().is_some());
+    draft.frame.next = vec![format!("\"path\":\"/content/{}\"", data.unwrap_or(0))];
 }

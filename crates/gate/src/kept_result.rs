@@ -13,7 +13,9 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::arguments::Arguments;
-use tidegate_core::view::{Answer, Dataset, Engines, Query, View, ViewError, ViewRequest, answer, cursor};
+use tidegate_core::view::{
+    Answer, Dataset, Engines, Query, View, ViewError, ViewRequest, answer, cursor, is_picture,
+};
 use tidegate_store::{Artifact, ArtifactId, StoreError, StoredSource};
 
 use crate::policy::Policy;
@@ -114,6 +116,8 @@ impl<'k> KeptResult<'k> {
                 Ok(self.policy.of_tokens(tokens, profile))
             }
             None if query.view == View::Full => Ok(cap),
+            // A picture cannot be shown in part.
+            None if is_picture(&self.source, &query.view)? => Ok(cap),
             None => Ok(self.policy.follow_up(profile)),
         }
     }

@@ -84,6 +84,18 @@ fn keep_list_read_export_remove() {
     assert_eq!(home.json(&["gc"])["kept"], 0);
 }
 
+#[test]
+fn a_block_is_exported_by_its_number() {
+    let home = Home::new();
+    let result = r#"{"content":[{"type":"text","text":"a\nb"},{"type":"image","data":"aGVsbG8","mimeType":"image/png"}]}"#;
+    let id = home.keep("screenshot", result.as_bytes());
+    let file = home.0.path().join("shot.png");
+    home.run(&["export", &id, "--block", "2", "-o", file.to_str().unwrap()]);
+    assert_eq!(std::fs::read(&file).unwrap(), b"hello");
+    assert_eq!(home.run(&["export", &id, "--block", "1"]).stdout, b"a\nb");
+    assert_eq!(home.refused(&["export", &id, "--block", "3"]).0, 2);
+}
+
 /// Law 2 through the command line: the last cursor leads to the last record.
 #[test]
 fn a_walk_by_cursors_holds_every_record() {

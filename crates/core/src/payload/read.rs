@@ -3,6 +3,7 @@
 //! Malformed JSON counts as plain text, unless a `jsonrpc` member or a content block was read before the mistake: then the
 //! bytes are a broken protocol message, which is an error.
 
+use std::cell::OnceCell;
 use std::io;
 
 use super::{Block, BlockKind, Form, MediaKind, Member, Payload};
@@ -125,6 +126,7 @@ fn payload(source: &dyn Source, form: Form, span: Span, members: ResultMembers) 
         structured_repeats_text: false,
         is_error: members.is_error,
         others: members.others,
+        repeated: OnceCell::new(),
     }
 }
 

@@ -157,7 +157,7 @@ fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
     if let Some(broken) = data.broken {
         draft.frame.notes.push(format!("It breaks off at byte {} ({}).", broken.offset, broken.reason));
     }
-    draft.frame.next = next_steps(tables.first());
+    draft.frame.next = next_steps(data, tables.first());
 }
 
 /// Returns whether a path may stand outside the fence and is a jq path when a dot is put before it.
@@ -167,9 +167,13 @@ fn is_plain_jq(path: &str) -> bool {
 }
 
 /// Returns the arguments of calls that read on: pages of the main list, or parts by path.
-fn next_steps(main: Option<&Table<'_>>) -> Vec<String> {
+fn next_steps(data: &Data<'_>, main: Option<&Table<'_>>) -> Vec<String> {
     let Some(table) = main else {
-        return vec!["\"path\":\"/\"".into(), "\"jq\":\"keys\"".into(), "\"grep\":\"text\"".into()];
+        let member = largest_member(data).map(|name| format!("\"path\":\"/{name}\""));
+        return member
+            .into_iter()
+            .chain(["\"grep\":\"text\"".into(), "\"range\":\"0-999\"".into()])
+            .collect();
     };
     let path = if table.path.is_empty() { ".".to_owned() } else { format!(".{}", table.path) };
     let slice = if table.count > 20 { "[10:20]" } else { "[0:3]" };
@@ -185,6 +189,16 @@ fn next_steps(main: Option<&Table<'_>>) -> Vec<String> {
     steps.push("\"sql\":\"select count(*) from t\"".into());
     steps.push("\"grep\":\"text\"".into());
     steps
+}
+
+/// Returns the name of the largest member of the root, which its overview shows least of; `None` if it is not plain.
+fn largest_member(data: &Data<'_>) -> Option<String> {
+    let members = data.profile.children(data.profile.root());
+    let (_, largest) = members.max_by_key(|(id, node)| (node.bytes, std::cmp::Reverse(*id)))?;
+    match &largest.step {
+        PathStep::Key(key) if plain_name::is_plain(key) => Some(key.to_string()),
+        _ => None,
+    }
 }
 
 /// Writes the lines that do not have the form of the others.

@@ -5,6 +5,7 @@ use std::io;
 use super::strategy::{Content, TextKind};
 use crate::csv;
 use crate::data::Data;
+use crate::inner_texts;
 use crate::json::Dialect;
 use crate::pattern::Pattern;
 use crate::sample::Sample;
@@ -23,6 +24,25 @@ pub(crate) const JSON: TextKind = TextKind {
             }
         }
         Ok(None)
+    },
+};
+
+/// A text that is one JSON string, as servers send that encode their text once more.
+pub(crate) const JSON_STRING: TextKind = TextKind {
+    name: "json",
+    recognise: |sample| sample.trimmed().starts_with('"'),
+    read: |text, sample| {
+        let length = text.length()?;
+        let tail = text.read(length.saturating_sub(64)..length)?;
+        if !tail.trim_ascii_end().ends_with(b"\"") {
+            return Ok(None);
+        }
+        let start = memchr::memchr(b'"', sample.bytes).unwrap_or(0) as u64;
+        let data = Data::json(text, start, Dialect::Json)?;
+        let Some(data) = data.filter(|data| data.profile.node(data.profile.root()).types.strings == 1) else {
+            return Ok(None);
+        };
+        Ok(inner_texts::main(&data)?.and_then(|_| Content::data(data)))
     },
 };
 

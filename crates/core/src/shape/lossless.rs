@@ -16,7 +16,7 @@ use crate::measure;
 use crate::payload::Payload;
 use crate::records::Records;
 use crate::text::Text;
-use crate::visible;
+use crate::{visible, write};
 
 /// A whole result in a shorter form.
 pub(crate) struct LosslessForm {
@@ -33,6 +33,8 @@ pub(crate) struct WholeText<'t> {
     decoded: String,
     /// How many texts were joined to this one.
     texts: usize,
+    /// How many more texts say the same once more.
+    repeated: usize,
 }
 
 impl<'t> WholeText<'t> {
@@ -49,7 +51,9 @@ impl<'t> WholeText<'t> {
         }
         let Ok(decoded) = String::from_utf8(text.read_all()?) else { return Ok(None) };
         let hidden = decoded.chars().any(visible::is_hidden);
-        Ok((!hidden).then_some(Self { text, decoded, texts: payload.blocks.len() }))
+        let repeated = payload.repeated_blocks().len();
+        let texts = payload.blocks.len() - repeated;
+        Ok((!hidden).then_some(Self { text, decoded, texts, repeated }))
     }
 
     /// Returns the forms worth trying, shortest first.
@@ -64,6 +68,10 @@ impl<'t> WholeText<'t> {
             texts => format!("all of its {texts} texts, as they are, one after the other"),
         };
         forms.push(LosslessForm { body: self.decoded.clone(), how });
+        if self.repeated > 0 {
+            let again = format!("; {} repeating it left out", write::plural(self.repeated as u64, "text"));
+            forms.iter_mut().for_each(|form| form.how.push_str(&again));
+        }
         Ok(forms)
     }
 }

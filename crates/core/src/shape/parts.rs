@@ -7,13 +7,12 @@
 use std::io;
 
 use super::draft::{Draft, LeftOut};
-use super::recognised::{self, RecognisedText};
+use super::recognised::RecognisedText;
 use super::tree;
 use crate::data::Data;
 use crate::hints::Hints;
 use crate::inner_texts::{self, InnerText};
 use crate::payload::{Block, BlockKind, Payload};
-use crate::sample::{SAMPLE_BYTES, Sample};
 use crate::source::Span;
 use crate::text::{DecodedSource, Text};
 use crate::view::shown_pointer;
@@ -21,6 +20,8 @@ use crate::{plain_name, visible, write};
 
 /// How deep a main text is looked for in a main text.
 const MAX_DEPTH: usize = 4;
+/// How deep texts are looked for in a block.
+const PART_DEPTH: usize = 2;
 /// The maximum number of texts that are shaped beside the whole.
 const MAX_PARTS: usize = 4;
 /// The minimum share of a text, in percent of the whole, that is shaped by itself.
@@ -44,16 +45,28 @@ struct Part<'t> {
     name: Option<String>,
     bytes: u64,
     recognised: RecognisedText<'t>,
+    /// How deep texts are looked for in it.
+    depth: usize,
+}
+
+/// Data that holds a text as a string.
+#[derive(Clone)]
+struct Around<'t> {
+    data: &'t Data<'t>,
+    /// The path of the text.
+    path: String,
+    /// The offset of the string in the data that leads to it.
+    at: u64,
 }
 
 /// The texts of a result, recognised.
 pub(crate) struct Parts<'t> {
     /// The text that is shaped as the result.
     pub(crate) main: &'t RecognisedText<'t>,
-    /// The data that holds the main text as a string, and the path of that string.
-    around: Option<(&'t Data<'t>, String)>,
+    /// What holds the main text as a string.
+    around: Option<Around<'t>>,
     /// Whether the parts are the whole, so that `main`, which joins them, is not composed.
-    is_apart: bool,
+    pub(crate) is_apart: bool,
     parts: Vec<Part<'t>>,
     /// The small blocks beside blocks that are shaped one by one: their paths and beginnings, and whether that is all.
     small: Vec<(String, bool)>,
@@ -65,12 +78,9 @@ pub(crate) fn with_parts<T>(
     joined: &RecognisedText<'_>,
     compose: &mut dyn FnMut(&Parts<'_>) -> io::Result<T>,
 ) -> io::Result<T> {
-    let blocks = blocks_apart(payload)?;
+    let blocks = large_blocks(payload);
     let texts: Vec<Text<'_>> = blocks.iter().filter_map(|(_, block)| payload.text_of(block)).collect();
     let structured = structured_apart(payload);
-    if texts.is_empty() && structured.is_none() {
-        return with_inner(joined, None, MAX_DEPTH, compose);
-    }
     let mut parts = Vec::new();
     for ((number, block), text) in blocks.iter().zip(&texts) {
         let (path, name) = match &block.kind {
@@ -79,20 +89,27 @@ pub(crate) fn with_parts<T>(
             }
             _ => (format!("//content/{number}/text"), None),
         };
-        parts.push(Part::read(path, name, text)?);
+        parts.push(Part::read(path, name, text, PART_DEPTH)?);
+    }
+    let is_apart = are_apart(&blocks, &parts);
+    if !is_apart {
+        parts.clear();
     }
     if let Some(text) = &structured {
-        parts.push(Part::read("//structuredContent".into(), None, text)?);
+        parts.push(Part::read("//structuredContent".into(), None, text, PART_DEPTH)?);
     }
-    let is_apart = !texts.is_empty();
+    if parts.is_empty() {
+        return with_inner(joined, "", None, MAX_DEPTH, compose);
+    }
     let small = if is_apart { small_blocks(payload, &blocks)? } else { Vec::new() };
     compose(&Parts { main: joined, around: None, is_apart, parts, small })
 }
 
-/// Passes on a text with the long strings in it; a string that is most of it takes its place.
+/// Passes on the text at a path with the long strings in it; a string that is most of it takes its place.
 fn with_inner<T>(
     recognised: &RecognisedText<'_>,
-    around: Option<(&Data<'_>, String)>,
+    path: &str,
+    around: Option<Around<'_>>,
     depth: usize,
     compose: &mut dyn FnMut(&Parts<'_>) -> io::Result<T>,
 ) -> io::Result<T> {
@@ -105,29 +122,42 @@ fn with_inner<T>(
         return alone(compose, around);
     }
     let decoded = DecodedSource::new(data.text)?;
-    if let Some(main) = inner_texts::main(data)? {
+    if let Some(main) = inner_texts::main_of(data, &found)?.cloned() {
         let text = Text::escaped(&decoded, vec![main.inside]);
         let inner = RecognisedText::read(&text, &Hints::default())?;
-        let path = around.as_ref().map_or_else(String::new, |(_, path)| path.clone()) + &main.path;
-        let outermost = around.map_or(data, |(outermost, _)| outermost);
-        return with_inner(&inner, Some((outermost, path)), depth - 1, compose);
+        let path = joined_path(path, &main.path);
+        let around = match around {
+            None => Around { data, path: path.clone(), at: main.inside.start - 1 },
+            Some(outermost) => Around { path: path.clone(), ..outermost },
+        };
+        return with_inner(&inner, &path, Some(around), depth - 1, compose);
     }
     let enough = (data.range.end - data.range.start) * MIN_PART_PERCENT / 100;
-    let found: Vec<InnerText> =
+    let mut found: Vec<InnerText> =
         found.into_iter().filter(|text| text.inside.len() >= enough).take(MAX_PARTS).collect();
+    found.sort_by_key(|text| text.inside.start);
     let texts: Vec<Text<'_>> = found.iter().map(|text| Text::escaped(&decoded, vec![text.inside])).collect();
     let parts = found
         .iter()
         .zip(&texts)
-        .map(|(found, text)| Part::read(found.path.clone(), found.name.clone(), text));
+        .map(|(found, text)| Part::read(joined_path(path, &found.path), found.name.clone(), text, depth - 1));
     let parts = parts.collect::<io::Result<Vec<_>>>()?;
     compose(&Parts { main: recognised, around, is_apart: false, parts, small: Vec::new() })
 }
 
+/// Returns the path of a string in the text at a path.
+fn joined_path(path: &str, inside: &str) -> String {
+    if inside == "/" && !path.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{}{inside}", path.trim_end_matches('/'))
+    }
+}
+
 impl<'t> Part<'t> {
-    fn read(path: String, name: Option<String>, text: &'t Text<'t>) -> io::Result<Self> {
+    fn read(path: String, name: Option<String>, text: &'t Text<'t>, depth: usize) -> io::Result<Self> {
         let recognised = RecognisedText::read(text, &Hints::default())?;
-        Ok(Self { path, name, bytes: text.max_len(), recognised })
+        Ok(Self { path, name, bytes: text.max_len(), recognised, depth })
     }
 
     /// Writes the part into a section, with at most `share` tokens.
@@ -142,7 +172,9 @@ impl<'t> Part<'t> {
         let mut own = Draft::new(draft.writer.split_off());
         let is_shown = share >= MIN_PART_TOKENS && own.writer.push(0, self.heading());
         if is_shown {
-            self.recognised.compose(arguments, &mut own)?;
+            with_inner(&self.recognised, &self.path, None, self.depth, &mut |parts| {
+                parts.compose(arguments, &mut own)
+            })?;
         }
         draft.writer.take_back(section, own.writer);
         draft.writer.give_back(held);
@@ -166,8 +198,8 @@ impl<'t> Part<'t> {
 impl Parts<'_> {
     /// Fills a draft with an overview of all texts.
     pub(crate) fn compose(&self, arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
-        if let Some((data, path)) = &self.around {
-            return self.compose_main(data, path, arguments, draft);
+        if let Some(around) = &self.around {
+            return self.compose_main(around, arguments, draft);
         }
         let total: u64 = self.parts.iter().map(|part| part.bytes).sum();
         if !self.is_apart {
@@ -215,22 +247,23 @@ impl Parts<'_> {
     /// Composes an overview of a string that is most of the data around it.
     fn compose_main(
         &self,
-        around: &Data<'_>,
-        path: &str,
+        Around { data: around, path, at }: &Around<'_>,
         arguments: &[String],
         draft: &mut Draft<'_>,
     ) -> io::Result<()> {
-        let heading =
-            format!("{} of the text at {}; around it:", write::size(self.main.bytes()), shown_pointer(path));
-        draft.writer.push(AROUND_SECTION, heading);
+        let (kind, size) = (self.main.kind(), write::size(self.main.bytes()));
+        let values: u64 = around.profile.nodes().map(|(_, node)| node.types.scalars()).sum();
+        let beside = if values > 1 { "; beside it:" } else { "" };
+        draft.writer.push(AROUND_SECTION, format!("at {}: {kind}, {size}{beside}", shown_pointer(path)));
         let share = draft.writer.left() / 5;
-        let shown = draft.writer.within(share, |writer| tree::compose(around, writer, AROUND_SECTION))?;
+        let shown = draft
+            .writer
+            .within(share, |writer| tree::compose_around(around, Some(*at), writer, AROUND_SECTION))?;
         self.main.compose(arguments, draft)?;
         let place =
             if plain_name::is_plain_path(path) { format!("the string at {path}") } else { "a string".into() };
         draft.frame.what = format!("{} in {place}", draft.frame.what);
-        let values: u64 = around.profile.nodes().map(|(_, node)| node.types.scalars()).sum();
-        draft.leave_out(LeftOut::new("", "values around it", shown, values.saturating_sub(1)));
+        draft.leave_out(LeftOut::new("", "values beside it", shown, values.saturating_sub(1)));
         Ok(())
     }
 }
@@ -247,8 +280,9 @@ const MAX_SMALL_CHARACTERS: usize = 300;
 fn small_blocks(payload: &Payload<'_>, large: &[(usize, &Block)]) -> io::Result<Vec<(String, bool)>> {
     let mut small = Vec::new();
     for (number, block) in payload.blocks.iter().enumerate() {
-        let is_large = large.iter().any(|(other, _)| *other == number);
-        let Some(text) = payload.text_of(block).filter(|_| !is_large) else { continue };
+        let is_said =
+            large.iter().any(|(other, _)| *other == number) || payload.repeated_blocks().contains(&number);
+        let Some(text) = payload.text_of(block).filter(|_| !is_said) else { continue };
         let bytes = text.read(0..4 * MAX_SMALL_CHARACTERS as u64)?;
         let words = visible::cut(String::from_utf8_lossy(&bytes).trim(), MAX_SMALL_CHARACTERS);
         let is_whole = !words.contains('…') && bytes.len() < 4 * MAX_SMALL_CHARACTERS;
@@ -265,53 +299,33 @@ pub(super) fn structured_apart<'p>(payload: &Payload<'p>) -> Option<Text<'p>> {
     payload.structured_text().filter(|text| is_beside && text.max_len() >= MIN_BLOCK_BYTES)
 }
 
-/// Returns the blocks that are shaped one by one, with their numbers; none if all texts are read as one.
+/// Returns the text blocks of some size, with their numbers; none if there is one, or if there are many.
+fn large_blocks<'p>(payload: &'p Payload<'_>) -> Vec<(usize, &'p Block)> {
+    let repeated = payload.repeated_blocks();
+    let is_told = |number: usize, block: &Block| block.text_span().is_some() && !repeated.contains(&number);
+    let texts = || payload.blocks.iter().enumerate().filter(|(number, block)| is_told(*number, block));
+    let length = |block: &Block| block.text_span().map_or(0, Span::len);
+    let total: u64 = texts().map(|(_, block)| length(block)).sum();
+    let is_large =
+        |block: &Block| length(block) >= MIN_BLOCK_BYTES && length(block) * 100 >= total * MIN_PART_PERCENT;
+    let large: Vec<(usize, &Block)> = texts().filter(|(_, block)| is_large(block)).collect();
+    let is_few = !payload.is_structured() && (2..=MAX_BLOCKS).contains(&large.len());
+    if is_few { large } else { Vec::new() }
+}
+
+/// Returns whether blocks are texts of their own rather than parts of one.
 ///
 /// A server that sends one block per entry means one list. Several blocks of some size are several texts if their kinds
-/// differ, if they have names of their own, or if each is a list or a large object.
-fn blocks_apart<'p>(payload: &'p Payload<'_>) -> io::Result<Vec<(usize, &'p Block)>> {
-    let texts = || {
-        payload
-            .blocks
-            .iter()
-            .enumerate()
-            .filter_map(|(number, block)| Some((number, block, block.text_span()?)))
+/// differ, if they have names of their own, or if each holds records.
+fn are_apart(blocks: &[(usize, &Block)], parts: &[Part<'_>]) -> bool {
+    let Some(first) = parts.first() else { return false };
+    let is_collection = |part: &Part<'_>| match part.recognised.data() {
+        Some(data) => {
+            data.profile.node(data.profile.root()).types.arrays > 0 || part.bytes >= MIN_OBJECT_BYTES
+        }
+        None => false,
     };
-    let total: u64 = texts().map(|(_, _, span)| span.len()).sum();
-    let is_large = |span: Span| span.len() >= MIN_BLOCK_BYTES && span.len() * 100 >= total * MIN_PART_PERCENT;
-    let large: Vec<(usize, &Block)> =
-        texts().filter(|(_, _, span)| is_large(*span)).map(|(number, block, _)| (number, block)).collect();
-    if payload.is_structured() || !(2..=MAX_BLOCKS).contains(&large.len()) {
-        return Ok(Vec::new());
-    }
-    let mut kinds = Vec::new();
-    for text in large.iter().filter_map(|(_, block)| payload.text_of(block)) {
-        kinds.push(BlockForm::of(&text)?);
-    }
-    let is_named = large.iter().any(|(_, block)| matches!(block.kind, BlockKind::Resource { .. }));
-    let differ = kinds.iter().any(|form| form.kind != kinds[0].kind);
-    let is_apart = is_named || differ || kinds.iter().all(|form| form.is_collection);
-    Ok(if is_apart { large } else { Vec::new() })
-}
-
-/// What a block looks like by its beginning.
-struct BlockForm {
-    kind: &'static str,
-    /// Whether it is likely to hold records, rather than to be one.
-    is_collection: bool,
-}
-
-impl BlockForm {
-    fn of(text: &Text<'_>) -> io::Result<Self> {
-        let bytes = text.read(0..SAMPLE_BYTES)?;
-        let head = String::from_utf8_lossy(&bytes);
-        let sample = Sample::new(&bytes, &head, (bytes.len() as u64) < SAMPLE_BYTES);
-        let kind = recognised::likely_kind(&sample);
-        let is_collection = match kind {
-            "json" => sample.trimmed().starts_with('[') || text.max_len() >= MIN_OBJECT_BYTES,
-            "csv" | "records" => true,
-            _ => false,
-        };
-        Ok(Self { kind, is_collection })
-    }
+    blocks.iter().any(|(_, block)| matches!(block.kind, BlockKind::Resource { .. }))
+        || parts.iter().any(|part| part.recognised.kind() != first.recognised.kind())
+        || parts.iter().all(is_collection)
 }

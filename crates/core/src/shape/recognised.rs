@@ -17,6 +17,7 @@ use crate::text::Text;
 const TEXT_KINDS: &[&TextKind] = &[
     &document::EMPTY,
     &data_kinds::JSON,
+    &data_kinds::JSON_STRING,
     &diff::KIND,
     &html::KIND,
     &snapshot::KIND,
@@ -84,11 +85,6 @@ impl<'t> RecognisedText<'t> {
     pub(crate) fn compose(&self, arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
         self.content.strategy().compose(self.text, arguments, draft)
     }
-}
-
-/// Returns the name of the first kind that recognises a text by its beginning.
-pub(crate) fn likely_kind(sample: &Sample<'_>) -> &'static str {
-    TEXT_KINDS.iter().find(|kind| (kind.recognise)(sample)).map_or("", |kind| kind.name)
 }
 
 /// Reads a text as the kind of a given name, if it is one, or else as the first kind that recognises and reads it.

@@ -10,7 +10,7 @@ use super::cursor;
 use super::dataset::Dataset;
 use super::engine::{EngineOutput, Engines, ResultWindow, Total};
 use super::error::ViewError;
-use super::{Query, View, path, records, texts, within};
+use super::{Query, View, path, picture, records, texts, within};
 use crate::budget::Budget;
 use crate::envelope::{self, Handle};
 use crate::hints::Hints;
@@ -60,8 +60,10 @@ pub struct Answer {
     pub of: Option<u64>,
     /// The query for the next part.
     pub next: Option<Query>,
-    /// What the text costs.
+    /// What the text costs, and the picture with it.
     pub cost: Cost,
+    /// The image block, as JSON, where a picture was asked for.
+    pub picture: Option<String>,
 }
 
 /// The part that a view wrote.
@@ -94,6 +96,9 @@ pub fn answer(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
         let query = Query { view: (**view).clone(), ..asked.query.clone() };
         let source = &opened.bytes;
         return answer(&ViewRequest { source, outline: &opened.outline, query: &query, ..*asked });
+    }
+    if let Some(picture) = picture::answer(&dataset, asked)? {
+        return Ok(picture);
     }
     if let Some(query) = within::route(&dataset, asked)? {
         return answer(&ViewRequest { query: &query, ..*asked });
@@ -154,6 +159,7 @@ fn summary(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
         of: None,
         next: None,
         cost: shaped.shaped,
+        picture: None,
     })
 }
 
@@ -277,7 +283,7 @@ impl ViewRequest<'_> {
             estimated: self.meter.is_estimate(),
             bytes: Bytes(result),
         };
-        Answer { text, body, shown: part.shown, of: part.of, next: part.next, cost }
+        Answer { text, body, shown: part.shown, of: part.of, next: part.next, cost, picture: None }
     }
 
     /// Returns the arguments for the next part: a page number where that is enough, else a cursor.
@@ -320,4 +326,4 @@ fn with_beside(dataset: &Dataset<'_>, part: Result<Part, ViewError>) -> Result<P
 }
 
 /// Bytes of the JSON around the text of an answer.
-const RESULT_BYTES: u64 = 64;
+pub(super) const RESULT_BYTES: u64 = 64;

@@ -33,7 +33,7 @@ impl Opened {
 
 /// Opens the value at a path, through strings where the path leads into them.
 pub(super) fn open(dataset: &Dataset<'_>, path: &str) -> Result<Opened, ViewError> {
-    let scope = &dataset.outline.scope;
+    let scope = dataset.outline.path_prefix();
     match path::target(dataset, path)? {
         Target::String(text) => Opened::new(text, joined(scope, path)),
         Target::Other(at) => Opened::new(path::json_at(dataset, path, at)?, joined(scope, path)),
@@ -48,6 +48,7 @@ pub(super) fn open(dataset: &Dataset<'_>, path: &str) -> Result<Opened, ViewErro
 /// Returns the absolute path of a path inside a scope.
 fn joined(scope: &str, path: &str) -> String {
     match (scope, path.trim_end_matches('/')) {
+        ("", "") => "/".to_owned(),
         ("", _) => path.to_owned(),
         (scope, path) => format!("{scope}{path}"),
     }
@@ -56,21 +57,19 @@ fn joined(scope: &str, path: &str) -> String {
 /// Returns the query inside a value that answers a query; `None` if the query is answered from the result as a whole.
 pub(super) fn route(dataset: &Dataset<'_>, asked: &ViewRequest<'_>) -> Result<Option<Query>, ViewError> {
     let query = asked.query;
-    let inside = |path: &str, view: View| {
-        Some(Query { view: View::Within { path: path.to_owned(), view: Box::new(view) }, ..query.clone() })
+    if let View::Path(path) = &query.view {
+        return if query.position == 0 { route_path(dataset, query, path) } else { Ok(None) };
+    }
+    let Some(main) = dataset.outline.main_text.as_deref() else { return Ok(None) };
+    let is_inside = match &query.view {
+        View::Page { .. } | View::Lines { .. } | View::Sql(_) => true,
+        // A program for an object that holds a text is written for the object.
+        View::Jq(_) => open(dataset, main)?.outline.data.is_some(),
+        View::Full => dataset.text.max_len() > 8 * asked.budget.tokens.0,
+        _ => false,
     };
-    let main = dataset.outline.main_text.as_ref();
-    Ok(match (&query.view, main) {
-        (View::Path(path), _) if query.position == 0 => return route_path(dataset, query, path),
-        (View::Page { .. } | View::Lines { .. } | View::Sql(_), Some(main)) => {
-            inside(&main.path, query.view.clone())
-        }
-        (View::Jq(_), Some(main)) if main.is_data => inside(&main.path, query.view.clone()),
-        (View::Full, Some(main)) if dataset.text.max_len() > 8 * asked.budget.tokens.0 => {
-            inside(&main.path, View::Full)
-        }
-        _ => None,
-    })
+    let within = View::Within { path: main.to_owned(), view: Box::new(query.view.clone()) };
+    Ok(is_inside.then(|| Query { view: within, ..query.clone() }))
 }
 
 fn route_path(dataset: &Dataset<'_>, query: &Query, path: &str) -> Result<Option<Query>, ViewError> {

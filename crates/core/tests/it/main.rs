@@ -11,6 +11,7 @@ mod golden;
 mod hostile;
 mod laws;
 mod notations;
+mod texts;
 mod views;
 
 use tidegate_core::Tokens;

@@ -10,6 +10,7 @@ mod limits;
 mod messages;
 mod notations;
 mod table;
+mod texts;
 
 use std::time::Duration;
 

@@ -103,7 +103,7 @@ impl Dataset<'_> {
         let plain = Text::plain(&text, Span::whole(&text));
         match &data.notation {
             // A translated text is searched by its lines.
-            _ if data.translation.is_some() => Ok(()),
+            _ if data.translation.is_some() => {}
             Notation::Json(dialect) => {
                 let first_record = data.records.as_ref().and_then(|records| records.index.before(0));
                 let scanner = Scanner::at(&plain, data.start, *dialect)?;

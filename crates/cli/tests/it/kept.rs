@@ -160,10 +160,13 @@ fn bad_input_says_what_to_do() {
         (2, "tidegate: jq and sql are two views; ask for one of them at a time\n".into())
     );
     assert_eq!(query(&["--page", "0"]).0, 2);
-    assert_eq!(
-        query(&["--max-tokens", "5"]),
-        (2, "tidegate: --max-tokens 5 is out of range; use 250 to 10000\n".into())
-    );
+    for (tokens, note) in [
+        ("5", "--max-tokens 5: an answer may have at least 250 tokens\n"),
+        ("50000", "--max-tokens 50000: an answer may have at most 10,000 tokens\n"),
+    ] {
+        let outcome = home.run(&["query", &id, "--max-tokens", tokens]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, note));
+    }
     let regex = query(&["--grep", "a("]);
     assert!(regex.0 == 1 && regex.1.contains("is not a regular expression"), "{regex:?}");
     let jq = query(&["--jq", ".["]);

@@ -455,10 +455,10 @@ fn a_result_within_the_line_passes() {
     };
     // 45 rows have about 2,000 tokens: twice the budget of a first answer, and within the line.
     assert!(answers(&[], 45).starts_with("[{\"number\": 0"));
-    assert!(answers(&["--line", "1000"], 45).starts_with("rows returned 45 rows"));
+    assert!(answers(&["--line", "1000"], 45).starts_with("rows returned "));
     assert!(answers(&["--style", "error"], 45).starts_with("{\"error\":\"OUTPUT_BUDGET_EXCEEDED\""));
     place.configure("[server.upstream.tool.rows]\nline_tokens = 1500\n");
-    assert!(answers(&[], 45).starts_with("rows returned 45 rows"));
+    assert!(answers(&[], 45).starts_with("rows returned "));
     assert!(answers(&["--line", "2500"], 45).starts_with("[{\"number\": 0"), "a flag wins over a file");
     for (flags, environment) in
         [(&["--line", "900"][..], &[][..]), (&["--budget", "3000"], &[("TIDEGATE_LINE", "2500")])]

@@ -71,6 +71,25 @@ enum Prepare {
     Unread,
 }
 
+/// Why there is no answer.
+enum Unshaped {
+    /// The result cannot be read, as from a disk that fails.
+    Unreadable(io::Error),
+    /// The engine failed on the result.
+    Panicked,
+}
+
+impl From<io::Error> for Unshaped {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// Runs work on a result, whose panic is one of its errors.
+fn caught<T>(work: impl FnOnce() -> Result<T, Unshaped>) -> Result<T, Unshaped> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Unshaped::Panicked))
+}
+
 /// The size from which a result is stored on a second thread while it is read.
 const MIN_PARALLEL_BYTES: u64 = 256 * 1024;
 
@@ -81,21 +100,25 @@ impl Overflow<'_> {
     ///
     /// If the engine panics, the result is stored all the same, and the answer has a plain frame.
     pub(crate) fn shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Shaped {
-        let shape = |prepare| catch_unwind(AssertUnwindSafe(|| self.try_shape(payload, body, prepare)));
-        let shaped = shape(Prepare::Read).or_else(|_| shape(Prepare::Unread));
+        let shape = |prepare| caught(|| self.try_shape(payload, body, prepare));
+        let shaped = shape(Prepare::Read).or_else(|unshaped| match unshaped {
+            Unshaped::Panicked => shape(Prepare::Unread),
+            unreadable => Err(unreadable),
+        });
         match shaped {
-            Ok(Ok(shaped)) => shaped,
-            Ok(Err(error)) => Shaped::unreadable(self.caller, self.called, &error),
-            Err(_) => Shaped::failed(self.caller, self.called),
+            Ok(shaped) => shaped,
+            Err(Unshaped::Unreadable(error)) => Shaped::unreadable(self.caller, self.called, &error),
+            Err(Unshaped::Panicked) => Shaped::failed(self.caller, self.called),
         }
     }
 
+    /// Stores the result and answers with what fits; an error if the result was not stored.
     fn try_shape(
         &self,
         payload: &Payload<'_>,
         body: &(dyn Source + Sync),
         prepare: Prepare,
-    ) -> io::Result<Shaped> {
+    ) -> Result<Shaped, Unshaped> {
         let text = payload.joined_text();
         let text = text.as_ref();
         let mut new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
@@ -126,27 +149,47 @@ impl Overflow<'_> {
             drop(described);
             // If the store fails, the answer is composed again for where the result is kept instead.
             let shaped = self.kept(&prepared, &outline, id, None)?;
-            io::Result::Ok((prepared, outline, shaped))
+            Ok((prepared, outline, shaped))
         };
         let (read, stored) = if body.len() < MIN_PARALLEL_BYTES {
-            (read(), store())
+            (caught(read), store())
         } else {
             thread::scope(|scope| {
                 let storing = scope.spawn(store);
-                let read = read();
+                let read = caught(read);
                 (read, storing.join().unwrap_or_else(|_| Err(StoreError::Unusable("it failed".into()))))
             })
         };
-        let (prepared, outline, shaped) = read?;
-        match stored {
-            Ok(KeptArtifact { artifact, in_memory: None }) => {
+        match (read, stored) {
+            (Ok((.., shaped)), Ok(KeptArtifact { artifact, in_memory: None })) => {
                 Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
             }
-            Ok(KeptArtifact { in_memory: Some(memory), .. }) => {
-                self.kept(&prepared, &outline, id, Some(&memory))
+            (Ok((prepared, outline, _)), Ok(KeptArtifact { in_memory: Some(memory), .. })) => {
+                let shaped = caught(|| Ok(self.kept(&prepared, &outline, id, Some(&memory))?));
+                Ok(shaped.unwrap_or_else(|_| self.unsummarized(id, Some(&memory))))
             }
-            Err(error) => self.lost(&prepared, &error),
+            (Ok((prepared, ..)), Err(error)) => Ok(self.lost(&prepared, &error)?),
+            // The result was stored, but then no answer could be composed.
+            (Err(_), Ok(KeptArtifact { artifact, in_memory })) => {
+                let unread = Prepared::unread(payload, text);
+                let plain =
+                    caught(|| Ok(self.kept(&unread, &unread.outline()?, id, in_memory.as_deref())?));
+                let shaped = plain.unwrap_or_else(|_| self.unsummarized(id, in_memory.as_deref()));
+                Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
+            }
+            (Err(unshaped), Err(_)) => Err(unshaped),
         }
+    }
+
+    /// The answer where the result is kept, but cannot be read or handled.
+    fn unsummarized(&self, id: &ArtifactId, memory: Option<&Opened>) -> Shaped {
+        let (tool, query_tool) = (&self.called.tool, self.caller.query_tool);
+        let (name, kept) = (handle_name(tool, id.as_str()), self.retention_note(memory));
+        let message = format!(
+            "{tool} did run, but tidegate failed to summarize its result. Complete result: \"{name}\" ({kept}). Read it \
+             with {query_tool}; no need to repeat this call."
+        );
+        Shaped { artifact: Some(id.to_string()), ..Shaped::of_text(self.caller, &message) }
     }
 
     /// Returns what the result of the tool costs, which is counted once.
@@ -330,7 +373,9 @@ impl Shaped {
     pub(crate) fn unreadable(caller: &Caller, called: &ToolCall, error: &dyn std::error::Error) -> Self {
         let tool = &called.tool;
         let why = causes(error);
-        let message = format!("{tool} did run, but its result could not be read: {why}. Nothing was kept.");
+        let message = format!(
+            "{tool} did run, but its result could not be read: {why}. Call {tool} again only if it is safe to repeat."
+        );
         Self::of_text(caller, &message)
     }
 
@@ -338,8 +383,8 @@ impl Shaped {
     pub(crate) fn failed(caller: &Caller, called: &ToolCall) -> Self {
         let tool = &called.tool;
         let message = format!(
-            "{tool} did run, but tidegate failed on its result, which was not kept. Call {tool} again only if it is \
-             safe to repeat, with arguments that give a smaller result."
+            "{tool} did run, but tidegate failed on its result. Call {tool} again only if it is safe to repeat, with \
+             arguments that give a smaller result."
         );
         Self::of_text(caller, &message)
     }
@@ -357,7 +402,7 @@ impl Shaped {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicI64, Ordering};
 
     use serde_json::Value;
     use tidegate_store::ArtifactStore;
@@ -442,36 +487,51 @@ mod tests {
         }
     }
 
-    /// A source that panics once, on the first read after its flag is set.
-    struct PanicsOnce<'b>(&'b [u8], AtomicBool);
+    /// How a source fails.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Fault {
+        PanicOnce,
+        /// Every further read fails, as after a disk was lost.
+        Errors,
+    }
 
-    impl Source for PanicsOnce<'_> {
+    /// A source that fails after some reads.
+    struct Failing<'b> {
+        bytes: &'b [u8],
+        fault: Fault,
+        /// How many reads are left until it fails; negative once it has failed.
+        left: AtomicI64,
+    }
+
+    impl Source for Failing<'_> {
         fn len(&self) -> u64 {
-            self.0.len() as u64
+            self.bytes.len() as u64
         }
 
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-            if self.1.swap(false, Ordering::Relaxed) {
-                panic!("the engine failed");
+            match (self.fault, self.left.fetch_sub(1, Ordering::Relaxed)) {
+                (Fault::PanicOnce, 0) => panic!("the engine failed"),
+                (Fault::Errors, ..=0) => Err(io::Error::other("the disk failed")),
+                _ => (&self.bytes).read_at(offset, buffer),
             }
-            (&self.0).read_at(offset, buffer)
         }
+    }
+
+    /// Shapes a result whose source fails after some reads; also returns how many reads were left.
+    fn shape_failing(body: &[u8], fault: Fault, reads: i64) -> (Shaped, u64, i64) {
+        let source = Failing { bytes: body, fault, left: AtomicI64::new(i64::MAX) };
+        let payload = Payload::read_result(&source).unwrap();
+        source.left.store(reads, Ordering::Relaxed);
+        let keep = UserStore::of_user(StoreLocation::Memory);
+        let (shaped, stored) = shape_payload(&keep, Rules::default(), Style::Overview, &payload, body);
+        (shaped, stored, source.left.load(Ordering::Relaxed))
     }
 
     #[test]
     fn a_result_on_which_the_engine_panics_is_stored() {
         for issues in [100, 3000] {
             let body = make::text_result(&sample::issues(issues));
-            let source = PanicsOnce(&body, AtomicBool::new(false));
-            let payload = Payload::read_result(&source).unwrap();
-            source.1.store(true, Ordering::Relaxed);
-            let (shaped, stored) = shape_payload(
-                &UserStore::of_user(StoreLocation::Memory),
-                Rules::default(),
-                Style::Overview,
-                &payload,
-                &body,
-            );
+            let (shaped, stored, _) = shape_failing(&body, Fault::PanicOnce, 0);
             assert_eq!((shaped.step, stored), ("overview", 1));
             let text = text(&shaped);
             assert!(text.starts_with("list returned a text that tidegate failed to summarize ("), "{text}");
@@ -524,16 +584,30 @@ mod tests {
         assert!(shaped.raw.bytes.0 > 0);
     }
 
+    /// Whenever its source fails, a result is stored once and its handle is named, or nothing is said about what is kept.
     #[test]
-    fn an_answer_says_that_the_tool_did_run_whatever_failed() {
-        let caller = Caller::unknown(Vec::new());
-        let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
-        for shaped in [
-            Shaped::failed(&caller, &called),
-            Shaped::unreadable(&caller, &called, &io::Error::other("gone")),
-        ] {
-            assert!(text(&shaped).starts_with("list did run, but "), "{}", text(&shaped));
-            assert_eq!((shaped.step, shaped.artifact), ("error", None));
+    fn an_answer_claims_what_is_true_whatever_failed() {
+        for issues in [100, 3000] {
+            let body = make::text_result(&sample::issues(issues));
+            const MANY: i64 = 1 << 40;
+            let reads = MANY - shape_failing(&body, Fault::Errors, MANY).2;
+            // Composing reads least, and last.
+            let last = (reads - 20).max(0)..reads;
+            for at in [0, reads / 4, reads / 2].into_iter().chain(last) {
+                for fault in [Fault::PanicOnce, Fault::Errors] {
+                    let (shaped, stored, _) = shape_failing(&body, fault, at);
+                    let (text, context) = (text(&shaped), format!("{fault:?} at read {at} of {reads}"));
+                    assert!(stored <= 1, "{context}: stored {stored} times");
+                    assert_eq!(shaped.artifact.is_some(), stored == 1, "{context}: {text}");
+                    assert_eq!(text.contains("Complete result: \"list-"), stored == 1, "{context}: {text}");
+                    assert!(text.starts_with("list did run, but ") || stored == 1, "{context}: {text}");
+                    assert!(
+                        !text.contains("not kept") && !text.contains("Nothing was kept"),
+                        "{context}: {text}"
+                    );
+                    assert!(fault == Fault::Errors || stored == 1, "{context}: {text}");
+                }
+            }
         }
     }
 }

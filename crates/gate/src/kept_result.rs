@@ -161,8 +161,8 @@ pub fn retention_note(left: Duration) -> String {
     format!("kept {}", duration_text(left))
 }
 
-/// Says how long a time is, in whole units: `24 h`. It is at least what is said, but for a minute where hours are counted:
-/// a result that was stored a moment ago does not have quite its full time left.
+/// Says how long a time is, in whole units: `24 h`. Rounds down, but forgives up to a minute (two seconds for minutes): a
+/// result that was stored a moment ago does not have quite its full time left.
 pub fn duration_text(left: Duration) -> String {
     let seconds = left.as_millis().div_ceil(1000).max(1);
     let (count, unit) = match seconds {

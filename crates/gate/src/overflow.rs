@@ -71,6 +71,25 @@ enum Prepare {
     Unread,
 }
 
+/// Why there is no answer.
+enum Unshaped {
+    /// The result cannot be read, as from a disk that fails.
+    Unreadable(io::Error),
+    /// The engine failed on the result.
+    Panicked,
+}
+
+impl From<io::Error> for Unshaped {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// Runs work on a result, whose panic is one of its errors.
+fn caught<T>(work: impl FnOnce() -> Result<T, Unshaped>) -> Result<T, Unshaped> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Unshaped::Panicked))
+}
+
 /// The size from which a result is stored on a second thread while it is read.
 const MIN_PARALLEL_BYTES: u64 = 256 * 1024;
 
@@ -81,12 +100,15 @@ impl Overflow<'_> {
     ///
     /// If the engine panics, the result is stored all the same, and the answer has a plain frame.
     pub(crate) fn shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Shaped {
-        let shape = |prepare| catch_unwind(AssertUnwindSafe(|| self.try_shape(payload, body, prepare)));
-        let shaped = shape(Prepare::Read).or_else(|_| shape(Prepare::Unread));
+        let shape = |prepare| caught(|| self.try_shape(payload, body, prepare));
+        let shaped = shape(Prepare::Read).or_else(|unshaped| match unshaped {
+            Unshaped::Panicked => shape(Prepare::Unread),
+            unreadable => Err(unreadable),
+        });
         match shaped {
-            Ok(Ok(shaped)) => shaped,
-            Ok(Err(error)) => Shaped::unreadable(self.caller, self.called, &error),
-            Err(_) => Shaped::failed(self.caller, self.called),
+            Ok(shaped) => shaped,
+            Err(Unshaped::Unreadable(error)) => Shaped::unreadable(self.caller, self.called, &error),
+            Err(Unshaped::Panicked) => Shaped::failed(self.caller, self.called),
         }
     }
 
@@ -125,12 +147,13 @@ impl Overflow<'_> {
         NewArtifact { server: self.server, arguments: self.called.arguments.as_deref(), ..new }
     }
 
+    /// Stores the result and answers with what fits; an error if the result was not stored.
     fn try_shape(
         &self,
         payload: &Payload<'_>,
         body: &(dyn Source + Sync),
         prepare: Prepare,
-    ) -> io::Result<Shaped> {
+    ) -> Result<Shaped, Unshaped> {
         let text = payload.joined_text();
         let text = text.as_ref();
         let new = self.new_artifact();
@@ -160,27 +183,47 @@ impl Overflow<'_> {
             drop(described);
             // If the store fails, the answer is composed again for where the result is kept instead.
             let shaped = self.kept(&prepared, &outline, id, None)?;
-            io::Result::Ok((prepared, outline, shaped))
+            Ok((prepared, outline, shaped))
         };
         let (read, stored) = if body.len() < MIN_PARALLEL_BYTES {
-            (read(), store())
+            (caught(read), store())
         } else {
             thread::scope(|scope| {
                 let storing = scope.spawn(store);
-                let read = read();
+                let read = caught(read);
                 (read, storing.join().unwrap_or_else(|_| Err(StoreError::Unusable("it failed".into()))))
             })
         };
-        let (prepared, outline, shaped) = read?;
-        match stored {
-            Ok(KeptArtifact { artifact, in_memory: None }) => {
+        match (read, stored) {
+            (Ok((.., shaped)), Ok(KeptArtifact { artifact, in_memory: None })) => {
                 Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
             }
-            Ok(KeptArtifact { in_memory: Some(memory), .. }) => {
-                self.kept(&prepared, &outline, id, Some(&memory))
+            (Ok((prepared, outline, _)), Ok(KeptArtifact { in_memory: Some(memory), .. })) => {
+                let shaped = caught(|| Ok(self.kept(&prepared, &outline, id, Some(&memory))?));
+                Ok(shaped.unwrap_or_else(|_| self.unsummarized(id, Some(&memory))))
             }
-            Err(error) => self.lost(&prepared, &error),
+            (Ok((prepared, ..)), Err(error)) => Ok(self.lost(&prepared, &error)?),
+            // The result was stored, but then no answer could be composed.
+            (Err(_), Ok(KeptArtifact { artifact, in_memory })) => {
+                let unread = Prepared::unread(payload, text);
+                let plain =
+                    caught(|| Ok(self.kept(&unread, &unread.outline()?, id, in_memory.as_deref())?));
+                let shaped = plain.unwrap_or_else(|_| self.unsummarized(id, in_memory.as_deref()));
+                Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
+            }
+            (Err(unshaped), Err(_)) => Err(unshaped),
         }
+    }
+
+    /// The answer where the result is kept, but cannot be read or handled.
+    fn unsummarized(&self, id: &ArtifactId, memory: Option<&Opened>) -> Shaped {
+        let (tool, query_tool) = (&self.called.tool, self.caller.query_tool);
+        let (name, kept) = (handle_name(tool, id.as_str()), self.retention_note(memory));
+        let message = format!(
+            "{tool} did run, but tidegate failed to summarize its result. Complete result: \"{name}\" ({kept}). Read it \
+             with {query_tool}; no need to repeat this call."
+        );
+        Shaped { artifact: Some(id.to_string()), ..Shaped::of_text(self.caller, &message) }
     }
 
     /// Returns what the result of the tool costs, which is counted once.
@@ -380,7 +423,9 @@ impl Shaped {
     pub(crate) fn unreadable(caller: &Caller, called: &ToolCall, error: &dyn std::error::Error) -> Self {
         let tool = &called.tool;
         let why = causes(error);
-        let message = format!("{tool} did run, but its result could not be read: {why}. Nothing was kept.");
+        let message = format!(
+            "{tool} did run, but its result could not be read: {why}. Call {tool} again only if it is safe to repeat."
+        );
         Self::of_text(caller, &message)
     }
 
@@ -388,8 +433,8 @@ impl Shaped {
     pub(crate) fn failed(caller: &Caller, called: &ToolCall) -> Self {
         let tool = &called.tool;
         let message = format!(
-            "{tool} did run, but tidegate failed on its result, which was not kept. Call {tool} again only if it is \
-             safe to repeat, with arguments that give a smaller result."
+            "{tool} did run, but tidegate failed on its result. Call {tool} again only if it is safe to repeat, with \
+             arguments that give a smaller result."
         );
         Self::of_text(caller, &message)
     }

@@ -1,6 +1,6 @@
 //! Results that do not pass, in every style, with a store that works and one that does not.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::Value;
 use tidegate_store::ArtifactStore;
@@ -100,36 +100,51 @@ fn hidden_characters_are_escaped_in_every_style() {
     }
 }
 
-/// A source that panics once, on the first read after its flag is set.
-struct PanicsOnce<'b>(&'b [u8], AtomicBool);
+/// How a source fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    PanicOnce,
+    /// Every further read fails, as after a disk was lost.
+    Errors,
+}
 
-impl Source for PanicsOnce<'_> {
+/// A source that fails after some reads.
+struct Failing<'b> {
+    bytes: &'b [u8],
+    fault: Fault,
+    /// How many reads are left until it fails; negative once it has failed.
+    left: AtomicI64,
+}
+
+impl Source for Failing<'_> {
     fn len(&self) -> u64 {
-        self.0.len() as u64
+        self.bytes.len() as u64
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.1.swap(false, Ordering::Relaxed) {
-            panic!("the engine failed");
+        match (self.fault, self.left.fetch_sub(1, Ordering::Relaxed)) {
+            (Fault::PanicOnce, 0) => panic!("the engine failed"),
+            (Fault::Errors, ..=0) => Err(io::Error::other("the disk failed")),
+            _ => (&self.bytes).read_at(offset, buffer),
         }
-        (&self.0).read_at(offset, buffer)
     }
+}
+
+/// Shapes a result whose source fails after some reads; also returns how many reads were left.
+fn shape_failing(body: &[u8], fault: Fault, reads: i64) -> (Shaped, u64, i64) {
+    let source = Failing { bytes: body, fault, left: AtomicI64::new(i64::MAX) };
+    let payload = Payload::read_result(&source).unwrap();
+    source.left.store(reads, Ordering::Relaxed);
+    let keep = UserStore::of_user(StoreLocation::Memory);
+    let (shaped, stored) = shape_payload(&keep, Rules::default(), Style::Overview, &payload, body);
+    (shaped, stored, source.left.load(Ordering::Relaxed))
 }
 
 #[test]
 fn a_result_on_which_the_engine_panics_is_stored() {
     for issues in [100, 3000] {
         let body = make::text_result(&sample::issues(issues));
-        let source = PanicsOnce(&body, AtomicBool::new(false));
-        let payload = Payload::read_result(&source).unwrap();
-        source.1.store(true, Ordering::Relaxed);
-        let (shaped, stored) = shape_payload(
-            &UserStore::of_user(StoreLocation::Memory),
-            Rules::default(),
-            Style::Overview,
-            &payload,
-            &body,
-        );
+        let (shaped, stored, _) = shape_failing(&body, Fault::PanicOnce, 0);
         assert_eq!((shaped.step, stored), ("overview", 1));
         let text = text(&shaped);
         assert!(text.starts_with("list returned a text that tidegate failed to summarize ("), "{text}");
@@ -179,15 +194,30 @@ fn a_result_that_can_be_kept_nowhere_is_answered_as_the_policy_says() {
     assert!(shaped.raw.bytes.0 > 0);
 }
 
+/// Whenever its source fails, a result is stored once and its handle is named, or nothing is said about what is kept.
 #[test]
-fn an_answer_says_that_the_tool_did_run_whatever_failed() {
-    let caller = Caller::unknown(Vec::new());
-    let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
-    for shaped in
-        [Shaped::failed(&caller, &called), Shaped::unreadable(&caller, &called, &io::Error::other("gone"))]
-    {
-        assert!(text(&shaped).starts_with("list did run, but "), "{}", text(&shaped));
-        assert_eq!((shaped.step, shaped.artifact), ("error", None));
+fn an_answer_claims_what_is_true_whatever_failed() {
+    for issues in [100, 3000] {
+        let body = make::text_result(&sample::issues(issues));
+        const MANY: i64 = 1 << 40;
+        let reads = MANY - shape_failing(&body, Fault::Errors, MANY).2;
+        // Composing reads least, and last.
+        let last = (reads - 20).max(0)..reads;
+        for at in [0, reads / 4, reads / 2].into_iter().chain(last) {
+            for fault in [Fault::PanicOnce, Fault::Errors] {
+                let (shaped, stored, _) = shape_failing(&body, fault, at);
+                let (text, context) = (text(&shaped), format!("{fault:?} at read {at} of {reads}"));
+                assert!(stored <= 1, "{context}: stored {stored} times");
+                assert_eq!(shaped.artifact.is_some(), stored == 1, "{context}: {text}");
+                assert_eq!(text.contains("Complete result: \"list-"), stored == 1, "{context}: {text}");
+                assert!(text.starts_with("list did run, but ") || stored == 1, "{context}: {text}");
+                assert!(
+                    !text.contains("not kept") && !text.contains("Nothing was kept"),
+                    "{context}: {text}"
+                );
+                assert!(fault == Fault::Errors || stored == 1, "{context}: {text}");
+            }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::{self, Cost, Fit, Meter};
 use tidegate_core::payload::{Form, Payload, PayloadError};
-use tidegate_core::shape::{Prepared, Request, Shaped, Step};
+use tidegate_core::shape::{Fill, Prepared, Request, Shaped, Step};
 use tidegate_core::source::{Source, Span};
 use tidegate_gate::policy::{Compact, Policy, Rules};
 use tidegate_gate::profile::Profile;
@@ -53,6 +53,10 @@ pub(crate) struct Arguments {
     /// Maximum bytes of the answer [default: 5 per token, at least 10240]
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<u64>,
+
+    /// Use the whole budget, by lines that tell little, too
+    #[arg(long)]
+    fill: bool,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -102,6 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         handle: Handle::kept(&name, &retention),
         budget: policy.budget(&any_client()),
         meter: Meter::default(),
+        fill: arguments.fill(),
     };
     let shaped = arguments.shaped(&prepared, &policy, &request).map_err(unreadable)?;
     if policy.style != Style::Overview && shaped.step != Step::Pass {
@@ -217,6 +222,11 @@ impl Arguments {
         let compacts = as_the_proxy && policy.compact == Compact::Lossless && payload.is_error != Some(true);
         let compact = compacts.then(|| prepared.compact(&within)).transpose()?.flatten();
         compact.map_or_else(|| prepared.fit(&within), Ok)
+    }
+
+    /// Returns how much of the budget the overview uses.
+    fn fill(&self) -> Fill {
+        if self.fill { Fill::Whole } else { Fill::Useful }
     }
 
     fn output(&self, payload: &Payload<'_>, shaped: &Shaped, kept: Option<&str>) -> io::Result<Vec<u8>> {

@@ -15,7 +15,9 @@ mod data_kinds;
 mod diff;
 mod document;
 mod draft;
+mod example;
 mod field;
+mod field_lines;
 mod grid;
 mod html;
 mod key_lines;
@@ -25,6 +27,7 @@ mod line_writer;
 mod log;
 mod lossless;
 mod mixed;
+mod next_steps;
 mod parts;
 mod pick_rows;
 mod recognised;
@@ -81,6 +84,18 @@ pub struct Request<'r> {
     pub budget: Budget,
     /// How tokens are counted.
     pub meter: Meter,
+    /// How much of the budget an overview uses.
+    pub fill: Fill,
+}
+
+/// How much of its budget an overview uses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Fill {
+    /// As much as tells something: composing ends when the next line tells little for what it costs.
+    #[default]
+    Useful,
+    /// All of it.
+    Whole,
 }
 
 /// Which step gave the answer.
@@ -332,7 +347,8 @@ impl Shaper<'_> {
         let mut tokens = budget.tokens.0.saturating_sub(FRAME_TOKENS);
         let mut bytes = budget.bytes.0.saturating_sub(FRAME_BYTES);
         loop {
-            let mut draft = Draft::new(SectionWriter::new(&self.request.meter, tokens, bytes));
+            let mut draft =
+                Draft::new(SectionWriter::new(&self.request.meter, tokens, bytes).filling(self.request.fill));
             mixed::compose(self.payload, budget, &mut draft)?;
             match parts {
                 Some(parts) => {
@@ -345,6 +361,7 @@ impl Shaper<'_> {
                 None if self.prepared.text.is_some() => describe_unread_text(&mut draft),
                 None => describe_blocks(self.payload, &mut draft),
             }
+            draft.frame.notes.extend(self.limit_note());
             let shaped = self.finish_draft(parts.map(|parts| parts.main), draft)?;
             if self.over(&shaped) == 0 || (tokens == 0 && bytes == 0) {
                 return Ok(shaped);
@@ -352,6 +369,15 @@ impl Shaper<'_> {
             tokens = tokens.saturating_sub((shaped.shaped.tokens - budget.tokens).0 + 4);
             bytes = bytes.saturating_sub((shaped.shaped.bytes - budget.bytes).0 + 16);
         }
+    }
+
+    /// Returns a note if the main list is as long as a limit among the call's arguments.
+    fn limit_note(&self) -> Option<String> {
+        let table = main_table(self.prepared.recognised.as_ref()?.data()?)?;
+        let limit =
+            arguments::limits(self.request.arguments).into_iter().find(|limit| limit.value == table.count)?;
+        let name = if plain_name::is_plain(&limit.name) { &limit.name } else { "limit" };
+        Some(format!("As many {} as the call's {name}: there may be more.", table.nouns()))
     }
 
     fn finish_draft(&self, recognised: Option<&RecognisedText<'_>>, draft: Draft<'_>) -> io::Result<Shaped> {

@@ -15,7 +15,7 @@ use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::Cost;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
-use tidegate_core::shape::{self, Prepared, Request, Step};
+use tidegate_core::shape::{self, Fill, Prepared, Request, Step};
 use tidegate_core::source::Source;
 use tidegate_core::view::{Dataset, Query, View, cursor};
 use tidegate_core::{Bytes, Tokens};
@@ -372,6 +372,7 @@ impl Overflow<'_> {
             handle: handle.with_query_tool(self.caller.query_tool),
             budget,
             meter: self.caller.profile.meter,
+            fill: Fill::Useful,
         }
     }
 

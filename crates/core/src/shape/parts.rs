@@ -195,7 +195,15 @@ impl<'t> Part<'t> {
     }
 }
 
+/// The number of records from which on they are many.
+const MANY_RECORDS: u64 = 20;
+
 impl Parts<'_> {
+    fn has_many_records(&self) -> bool {
+        let main = self.main.data().and_then(super::main_table);
+        main.is_some_and(|table| table.count >= MANY_RECORDS)
+    }
+
     /// Fills a draft with an overview of all texts.
     pub(crate) fn compose(&self, arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
         if let Some(around) = &self.around {
@@ -205,6 +213,8 @@ impl Parts<'_> {
         if !self.is_apart {
             let share = match self.parts.is_empty() {
                 true => draft.writer.left(),
+                // Among many records a few long strings are examples.
+                false if self.has_many_records() => draft.writer.left() * 3 / 4,
                 // The strings are counted in the whole, too.
                 false => draft.writer.left() * 2 / 5,
             };

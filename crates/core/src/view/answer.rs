@@ -18,7 +18,7 @@ use crate::measure::{Cost, Meter};
 use crate::outline::Outline;
 use crate::payload::Payload;
 use crate::quantity::{Bytes, Tokens};
-use crate::shape::{Prepared, Request, SectionWriter};
+use crate::shape::{Fill, Prepared, Request, SectionWriter};
 use crate::source::Source;
 use crate::{plain_name, write};
 
@@ -81,12 +81,16 @@ const FRAME_TOKENS: u64 = 90;
 /// The bytes first set aside for the frame.
 const FRAME_BYTES: u64 = 400;
 
-/// Answers a query.
+/// Answers a query. A budget below the least that an answer needs is raised to it, and the answer says so.
 ///
 /// # Errors
 ///
 /// A query that makes no sense for this result, or a result that cannot be read.
 pub fn answer(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
+    let least = Budget::MIN_TOKENS;
+    let is_least = asked.budget.tokens <= least;
+    let budget = Budget { tokens: asked.budget.tokens.max(least), ..asked.budget };
+    let asked = &ViewRequest { budget, ..*asked };
     if asked.query.view == View::Summary {
         return summary(asked);
     }
@@ -110,10 +114,13 @@ pub fn answer(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
     );
     loop {
         let mut writer = SectionWriter::new(&asked.meter, tokens, bytes);
-        let part = match &found {
+        let mut part = match &found {
             Some(found) => asked.found(found, &mut writer)?,
             None => asked.part(&dataset, &mut writer)?,
         };
+        if is_least {
+            part.notes.push(format!("max_tokens counts as {least}, the least for an answer."));
+        }
         let answer = asked.finish(part, writer.into_text());
         let over = |cost: &Cost| (cost.tokens - asked.budget.tokens, cost.bytes - asked.budget.bytes);
         let (Tokens(more_tokens), Bytes(more_bytes)) = over(&answer.cost);
@@ -150,6 +157,7 @@ fn summary(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
         handle: asked.handle,
         budget: asked.budget,
         meter: asked.meter,
+        fill: Fill::Useful,
     };
     let shaped = prepared.overview(&request)?;
     Ok(Answer {

@@ -64,7 +64,7 @@ impl Kept {
         };
         let answer = answer(&asked)?;
         assert!(
-            answer.cost.tokens <= Tokens(tokens),
+            answer.cost.tokens <= Tokens(tokens).max(Budget::MIN_TOKENS),
             "{} of {tokens} tokens\n{}",
             answer.cost.tokens,
             answer.text

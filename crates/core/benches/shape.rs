@@ -58,6 +58,7 @@ fn bench_notations(criterion: &mut Criterion) {
         handle: Handle::kept("list_rows-3f9c2kq7m0xw", "kept 24 h"),
         budget: Budget::default(),
         meter: Meter::default(),
+        fill: Fill::Useful,
     };
     let mut group = criterion.benchmark_group("notations");
     group.sample_size(10).measurement_time(Duration::from_secs(3));

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 handle: Handle::kept("tool-3f9c2kq7m0xw", "kept 24 h"),
                 budget: Budget::of_tokens(Tokens(tokens)),
                 meter: Meter::default(),
-                fill: fill,
+                fill,
             };
             let shaped = shape(&payload, &request)?;
             let name = Path::new(file).file_name().ok_or("a file name")?;

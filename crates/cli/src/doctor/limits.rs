@@ -55,17 +55,20 @@ pub(super) fn checks(
     let (budget, follow_up) = (policy.budget(&profile), policy.follow_up(&profile));
     let limit = ClientLimit::of(client, files, paths);
     // The first that exceeds the limit is enough to say.
-    let parts: [(fn(&'static str, String) -> Check, _, _, _); 4] = [
-        (Check::failure, "answers of", "budget_tokens", budget),
-        (Check::failure, "follow-ups of", "follow_up_tokens", follow_up),
-        (Check::warning, "results that pass, of up to", "line_tokens", policy.line(&profile)),
-        (Check::warning, "answers on request, of up to", "cap_tokens", policy.cap(&profile)),
+    let parts = [
+        ("answers of ", "", "budget_tokens", budget),
+        ("follow-ups of ", "", "follow_up_tokens", follow_up),
+        ("results that pass, of up to ", ",", "line_tokens", policy.line(&profile)),
+        ("answers on request, of up to ", ",", "cap_tokens", policy.cap(&profile)),
     ];
-    let exceeding = parts.into_iter().find_map(|(check, what, key, budget)| {
+    let exceeding = parts.into_iter().find_map(|(what, comma, key, budget)| {
         let exceeded = limit.exceeded_by(budget)?;
-        let comma = if what.contains(',') { "," } else { "" };
-        let text = format!("{what} {}{comma} exceed {}", budget_text(budget), limit.text(&exceeded));
-        Some(check(client.name, text).fix(limit.fix(&exceeded, key, client, configuration)))
+        let text = format!("{what}{}{comma} exceed {}", budget_text(budget), limit.text(&exceeded));
+        let check = match key {
+            "budget_tokens" | "follow_up_tokens" => Check::failure(client.name, text),
+            _ => Check::warning(client.name, text),
+        };
+        Some(check.fix(limit.fix(&exceeded, key, client, configuration)))
     });
     let mut checks: Vec<Check> = exceeding.into_iter().collect();
     if checks.is_empty() {

@@ -4,14 +4,20 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use hyper::header::HeaderMap;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
-use super::http_server::{CountingServer, Step, faults, json as json_response, response, start_sequence};
-use super::pairings::{Answers, read};
-use super::{LONG, Promise, SHORT, THREADS};
-use crate::http::tests::{CALL, post, run};
+use super::http_server::{
+    CountingServer, OK, Step, events, faults, json as json_response, response, start_sequence,
+};
+use super::pairings::{Answers, read, responses};
+use super::{LONG, SHORT, THREADS};
+use crate::http::stdio_to_http::StdioToHttp;
+use crate::http::tests::{CALL, link, post, run};
 use crate::http::{HttpToHttp, Remote};
 use crate::link::Link;
 use crate::spool::Limits;
@@ -67,10 +73,10 @@ fn every_request_of_a_batch_is_answered_once() {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let is_silent = matches!(fault.over_http, Promise::Overdue);
+                    let never_ends = fault.does.iter().any(|step| !matches!(step, Step::Send(_)));
                     let checked = [
-                        check(&fault.does, &with_call, &[101, 102], is_silent),
-                        check(&fault.does, &alone, &[102], is_silent),
+                        check(&fault.does, &with_call, &[101, 102], never_ends),
+                        check(&fault.does, &alone, &[102], never_ends),
                     ];
                     for error in checked.into_iter().filter_map(Result::err) {
                         broken.lock().unwrap().push(format!("{}: {error}", fault.name));
@@ -95,12 +101,55 @@ fn a_batch_whose_answer_is_too_large_is_answered_for_each_request() {
     assert_eq!(errors.filter(|message| message.to_string().contains("is larger than")).count(), 2);
 }
 
+/// The deadline of one request of a batch passes while the answer to another is shaped.
+#[test]
+fn an_answer_that_is_shaped_is_not_lost_with_an_overdue_one() {
+    let rows: String = (0..40_000).map(|row| format!("row {row} of a long table\n")).collect();
+    let large =
+        json!([{"jsonrpc": "2.0", "id": 101, "result": {"content": [{"type": "text", "text": rows}]}}]);
+    let batch = format!("[{CALL},{}]", CALL.replace("101", "103"));
+    for does in
+        [vec![json_response(&large.to_string())], vec![events(&format!("data: {large}\n\n")), Step::Hang]]
+    {
+        let CountingServer { address, .. } = start_sequence(vec![does]);
+        let link = crate::tests::link(Some(Duration::from_millis(300)));
+        let answers = send(&address, link, &[&batch]).remove(0);
+        assert_eq!(counts(&answers), HashMap::from([(101, 1), (103, 1)]), "{:?}", answers.messages);
+    }
+}
+
+/// The deadline of one request of a batch passes while the answer to another waits for a slow client.
+#[test]
+fn an_answer_that_waits_for_the_client_is_not_lost_with_an_overdue_one() {
+    let does = vec![events(&format!("data: [{OK}]\n\n")), Step::Hang];
+    let CountingServer { address, .. } = start_sequence(vec![does]);
+    let remote = Remote::new(&address, HeaderMap::new()).unwrap();
+    let batch = format!("[{CALL},{}]", CALL.replace("101", "103"));
+    let answers = run(async {
+        let (out, mut received) = mpsc::channel(2);
+        for _ in 0..2 {
+            out.send(b"{}".to_vec().into()).await.unwrap();
+        }
+        let proxy = StdioToHttp::new(crate::tests::link(Some(SHORT)), remote, out, Arc::new(|_: &str| {}));
+        let mut tasks = JoinSet::new();
+        Arc::new(proxy).take(batch.into_bytes(), &mut tasks).await;
+        tokio::time::sleep(SHORT * 3).await;
+        let mut answers = Vec::new();
+        while let Ok(Some(message)) = tokio::time::timeout(SHORT, received.recv()).await {
+            answers.extend(responses(&message.into_bytes().unwrap()));
+        }
+        answers
+    });
+    let answers = Answers { status: None, messages: answers };
+    assert_eq!(counts(&answers), HashMap::from([(101, 1), (103, 1)]), "{:?}", answers.messages);
+}
+
 #[test]
 fn the_server_sees_nothing_of_a_cancellation_of_a_local_request() {
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":102}}"#;
     let server = start_sequence(vec![vec![response("202 Accepted", "")]]);
     // The first message makes the session known.
-    let answers = send(&server.address, super::super::link(), &[NOTIFICATION, QUERY, cancel]);
+    let answers = send(&server.address, link(), &[NOTIFICATION, QUERY, cancel]);
     let statuses: Vec<_> = answers.iter().map(|answers| answers.status).collect();
     assert_eq!(statuses, [Some(202), Some(200), Some(202)]);
     assert_eq!(server.requests.load(Ordering::SeqCst), 1);
@@ -111,8 +160,8 @@ fn the_server_sees_nothing_of_a_cancellation_of_a_local_request() {
 fn a_session_that_the_server_knows_is_remembered() {
     let question = "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\"}\n\n";
     let server = start_sequence(vec![
-        vec![super::http_server::events(&format!("id: 1\n{question}"))],
-        vec![super::http_server::events(&format!("data: {}\n\n", super::http_server::OK))],
+        vec![events(&format!("id: 1\n{question}"))],
+        vec![events(&format!("data: {OK}\n\n"))],
     ]);
     let remote = Remote::new(&server.address, HeaderMap::new()).unwrap();
     let link = crate::tests::link(Some(LONG));

@@ -48,6 +48,10 @@ impl<'t> Grid<'t> {
             let (distinct, exact) = table.data.profile.node(field.node).counts.distinct();
             (exact && field.single && field.position.is_none()).then_some(distinct)
         };
+        let most_frequent = |field: &Field| {
+            let counts = &table.data.profile.node(field.node).counts;
+            counts.entries().iter().map(|entry| entry.count).max().unwrap_or(0)
+        };
         let axis = |field: &&Field| {
             distinct(field).is_some_and(|distinct| distinct >= 3 && distinct * 3 <= table.count)
         };
@@ -56,7 +60,9 @@ impl<'t> Grid<'t> {
             for fast in &candidates[at + 1..] {
                 let (height, width) = (distinct(slow)?, distinct(fast)?);
                 let complete = height * width >= table.count && height * width <= table.count * 5 / 4;
-                if complete {
+                // In a grid a value stands once in each row or column, not in most records.
+                let is_even = most_frequent(slow) <= width && most_frequent(fast) <= height;
+                if complete && is_even {
                     let objective = objective(table, &[slow, fast])?;
                     return Some(Self {
                         width,
@@ -85,8 +91,7 @@ impl<'t> Grid<'t> {
             writer.within(share, |writer| write_best(table, objective, axes, writer, section))?;
         }
         if self.width * self.height == table.count {
-            let share = writer.left() / 2;
-            writer.within(share, |writer| self.write_map(table, writer, section))?;
+            self.write_map(table, writer, section)?;
         }
         Ok(())
     }

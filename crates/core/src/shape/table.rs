@@ -230,6 +230,8 @@ const LABEL_NAMES: &[&str] = &[
     "username",
     "user",
     "symbol",
+    "command",
+    "cmd",
     "text",
     "message",
     "id",

@@ -307,6 +307,9 @@ const SEVERITY_NAMES: &[&str] = &[
     "impact",
     "verdict",
     "lvl",
+    "score",
+    "grade",
+    "rating",
 ];
 
 /// Words in the names of numbers that say where something is, of which the extremes tell little.

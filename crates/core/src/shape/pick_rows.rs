@@ -30,7 +30,7 @@ const SEVERE_WORDS: &[&str] = &[
 
 /// Returns whether a value says that something is wrong: a severe word in a field that is a severity or a status. A
 /// name that contains such a word says nothing.
-fn is_severe(field: &Field, value: &str) -> bool {
+pub(super) fn is_severe(field: &Field, value: &str) -> bool {
     let value = value.to_lowercase();
     let words = || value.split(|c: char| !c.is_ascii_alphabetic());
     field.is_severity() && words().any(|word| SEVERE_WORDS.iter().any(|severe| word.starts_with(severe)))

@@ -17,6 +17,7 @@ use super::section_writer::SectionWriter;
 use super::series::course;
 use super::statistics::Members;
 use super::table::{Table, shown_path};
+use crate::profile::value_counts::ValueCounts;
 use crate::records::Record;
 
 /// What an overview of a table shows.
@@ -192,7 +193,7 @@ fn write_labels(
     let mean = names / sample.len().max(1) as u64;
     let share = writer.left() / 3;
     let distinct = table.label.map(|label| &table.data.profile.node(table.fields[label].node).counts);
-    let named = table.keyed() || distinct.is_some_and(|counts| counts.is_nearly_unique());
+    let named = table.keyed() || distinct.is_some_and(ValueCounts::is_nearly_unique);
     if mean == 0 || mean * table.count > share || !named {
         return Ok(());
     }

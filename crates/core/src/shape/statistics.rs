@@ -7,6 +7,7 @@ use std::io;
 
 use super::additive::is_additive;
 use super::field::{Field, FieldKind};
+use super::pick_rows::is_severe;
 use super::section_writer::SectionWriter;
 use super::table::{Table, field_value, scalar_text};
 use super::uncovered::{Covered, Uncovered};
@@ -14,19 +15,21 @@ use super::value_list::{fit, group_counts, number_text, shown};
 use crate::json::value::Value;
 use crate::profile::name_parts::NameParts;
 use crate::profile::node::PathNode;
-use crate::profile::number::NumberStats;
+use crate::profile::number::{Number, NumberStats};
 use crate::profile::value_counts::{ValueCount, ValueCounts};
 use crate::{visible, write};
 
 /// The maximum number of characters shown of a record's label.
 const MAX_LABEL_CHARACTERS: usize = 60;
 
+/// The maximum number of values that are listed though each occurs once.
+const MAX_LISTED_IDENTIFIERS: u64 = 10;
 /// The maximum number of distinct values of a field whose rare values are followed by the names of their records.
 const MAX_VALUES_OF_NAMED_GROUPS: u64 = 24;
 /// The maximum number of tokens of the names of records after the values of a severity.
 const MAX_SEVERE_NOTES_TOKENS: u64 = 90;
 /// The maximum number of records named after the rare values of one field.
-const MAX_NAMED_RECORDS: u64 = 10;
+const MAX_NAMED_RECORDS: u64 = 14;
 
 /// Writes the statistics of fields, each within a limit.
 pub(crate) struct FieldStatistics<'a, 'd> {
@@ -130,7 +133,15 @@ impl FieldStatistics<'_, '_> {
             entry.count * 4 <= most && entry.count * 8 <= node.counts.total() && entry.offsets().is_some()
         };
         let mut rare: Vec<&ValueCount> = entries.iter().filter(is_rare).collect();
-        rare.sort_by_key(|entry| entry.count);
+        match field.numbers(node).filter(|_| field.kind == FieldKind::Number) {
+            // Of numbers the least and the greatest are asked for.
+            Some(numbers) => {
+                let value = |entry: &ValueCount| Number::parse(&entry.raw).map_or(0.0, |number| number.value);
+                let least = |entry: &ValueCount| value(entry) == numbers.min.value;
+                rare.sort_by(|one, two| least(two).cmp(&least(one)).then(value(two).total_cmp(&value(one))));
+            }
+            None => rare.sort_by_key(|entry| (!is_severe(field, &entry.text()), entry.count)),
+        }
         let mut left = MAX_NAMED_RECORDS;
         let fits = |entry: &&&ValueCount| {
             let fits = entry.count <= left;
@@ -208,6 +219,13 @@ impl FieldStatistics<'_, '_> {
         let counts = &node.counts;
         let (distinct, exact) = counts.distinct();
         let mut out = match (field.single, counts.is_unique()) {
+            // Few values are worth more than a word about them.
+            (true, true) if counts.total() <= MAX_LISTED_IDENTIFIERS && counts.total() < self.table.count => {
+                let values = counts.entries().iter().map(shown).collect();
+                let (kept, left) = fit(self.writer, self.cap, values);
+                let more = if left > 0 { format!("; +{left} more") } else { String::new() };
+                return Ok(format!("unique: {}{more}", kept.join("; ")));
+            }
             (true, true) => "unique".to_owned(),
             (false, true) => format!("{} values, unique", counts.total()),
             // The few that repeat are worth showing.

@@ -116,6 +116,34 @@ fn the_members_of_a_rare_group_are_named() {
 }
 
 #[test]
+fn the_records_with_the_least_score_are_named() {
+    let score = |n: usize| if n % 15 == 4 { 0.0 } else { [1.0, 0.5, 0.9][n % 3] };
+    let rows: Vec<Value> = (0..160)
+        .map(|n| json!({"name": format!("check-{n}"), "score": score(n), "text": format!("{n}{}", "v".repeat(90))}))
+        .collect();
+    let text = overview(&rows.into(), 1000);
+    let line = text.lines().find(|line| line.starts_with("score: ")).unwrap();
+    assert!(line.contains("=11 (check-4, check-19, "), "{line}");
+}
+
+#[test]
+fn a_few_values_are_listed_though_each_is_unique() {
+    let rows: Vec<Value> = (0..200)
+        .map(|n| {
+            let mut row =
+                json!({"id": n, "kind": (["a", "b"][n % 2]), "text": format!("{n}{}", "u".repeat(90))});
+            if n % 50 == 7 {
+                let title = ["first light", "beta", "gold", "late fixes"][n / 50];
+                row["milestone"] = json!({"title": title, "open": true});
+            }
+            row
+        })
+        .collect();
+    let text = overview(&rows.into(), 1000);
+    assert!(text.contains("milestone.title: unique: first light; beta; gold; late fixes"), "{text}");
+}
+
+#[test]
 fn a_name_that_contains_error_is_no_error() {
     let rows: Vec<Value> = (0..300)
         .map(|n| {

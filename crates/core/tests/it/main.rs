@@ -11,6 +11,7 @@ mod golden;
 mod hostile;
 mod laws;
 mod notations;
+mod text_kinds;
 mod views;
 
 use tidegate_core::Tokens;

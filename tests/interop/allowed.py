@@ -6,7 +6,7 @@ import re
 
 from compare import Rule
 
-# The default budget of an answer in bytes. No result of a tour exceeds only the budget in tokens.
+# The line and the budget in bytes, for a client that tidegate does not know. No result of a tour exceeds only the tokens.
 BUDGET_BYTES = 10_240
 QUERY_TOOL = "result_query"
 URI_START = "ax://"
@@ -115,7 +115,7 @@ SHAPE = [
     ),
     Rule(
         name="overview",
-        reason="a result above the budget becomes one text that names the complete result",
+        reason="a result above the line becomes one text that names the complete result",
         kind="replaced",
         path="[^/]+",
         accepts=is_overview,

@@ -60,7 +60,7 @@ async def articles(server):
     server.check("41 pages, every article once", [pages, len(seen), len(set(seen))] == [41, 820, 820],
                 [pages, len(seen)])
     over = await server.answer("all_articles")
-    server.check("over budget", over["error"] == "OUTPUT_BUDGET_EXCEEDED" and over["budget"] == 2000, over)
+    server.check("over budget", over["error"] == "OUTPUT_BUDGET_EXCEEDED" and over["budget"] == 1000, over)
     server.check("the hint", over["hint"].startswith("Lower limit or narrow fields and call again"), over["hint"])
     handle = over["hint"].split('"')[1]
     rest = (await server.call("result_query", {"id": handle, "grep": "article-0700"}))["content"][0]["text"]

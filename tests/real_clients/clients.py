@@ -55,7 +55,6 @@ class Client:
     scripts = False                    # whether the model can run a script over a result
     loads_upfront = False              # whether it loads a tool up front if the tool asks for it, while deferring others
     reads_unlisted = True              # whether its resource tool reads a URI that the server did not list
-    counted_with_margin = False        # whether tidegate adds a margin because the model's tokenizer is not public
     cut_notice = r"(?!)"                      # matches the client's notice that it cut a result
     failure_notice = r"(?!)"                   # matches its text for a failed call, if the API has no error flag
 
@@ -87,7 +86,6 @@ class ClaudeCode(Client):
     program = "@anthropic-ai/claude-code-*/claude"
     model = AnthropicMessages
     loads_upfront = True               # `_meta["anthropic/alwaysLoad"]`
-    counted_with_margin = True
     cut_notice = r"<persisted-output>|exceeds maximum allowed tokens|\[\d+ characters truncated\]"
 
     def tool_name(self, server, tool):
@@ -164,7 +162,6 @@ class GeminiCli(Client):
     program, node = "@google/gemini-cli/bundle/gemini.js", 20
     model = GenerateContent
     reads_unlisted = False
-    counted_with_margin = True
     cut_notice = r"^Output too large\. Showing first"
 
     def tool_name(self, server, tool):

@@ -21,8 +21,6 @@ ABSENT, SAME, MENDED, ENVELOPE, ANSWERED, REFUSED, WRONG = (
     "-", "same", "mended", "envelope", "answered", "refused", "WRONG")
 # Without tidegate these fail on clients that validate outputSchema; tidegate removes outputSchema for them.
 SCHEMA_ERRORS = ("schema_without_structured", "schema_mismatch")
-# Just below 2,000 tokens; above with the margin for a model whose tokenizer is not public.
-LARGE_WITH_MARGIN = ("text_10k",)
 
 
 @dataclass
@@ -75,7 +73,7 @@ def upstream_result(proof: Proof, client: Client, direct: tuple[dict, dict], gat
     label, tool = before["label"], before["tool"]
     if not before["offered"]:
         proof.judge(label, ABSENT, [])
-    elif _is_large(client, tool) and not client.scripts:
+    elif _is_large(tool) and not client.scripts:
         proof.judge(label, ENVELOPE, envelope(tool, after))
     elif tool in SCHEMA_ERRORS and before["is_error"] and not after["is_error"]:
         proof.judge(label, MENDED, [] if "text" in after["reached"] else [f"the model saw {_shown(after)}"])
@@ -88,11 +86,10 @@ def upstream_result(proof: Proof, client: Client, direct: tuple[dict, dict], gat
         proof.judge(label, SAME, differs or flags)
 
 
-def _is_large(client: Client, tool: str) -> bool:
-    """Returns whether a tool's result exceeds the budget in bytes, or in tokens with the client's margin."""
+def _is_large(tool: str) -> bool:
+    """Returns whether a result of the probe server is above the line. Its bytes decide: none is above it in tokens alone."""
     value = probe_server.SHAPES.get(tool, ({}, {}))[0]
-    over = len(json.dumps(value, ensure_ascii=False).encode()) > MAX_BYTES
-    return over or (client.counted_with_margin and tool in LARGE_WITH_MARGIN)
+    return len(json.dumps(value, ensure_ascii=False).encode()) > MAX_BYTES
 
 
 def envelope(tool: str, step: dict) -> list[str]:

@@ -1,6 +1,6 @@
 """`run.py prove`: runs every client on the probe server, directly and through tidegate.
 
-A result within budget must reach the model as it does directly, a larger one as an envelope that the client does not
+A result within the line must reach the model as it does directly, a larger one as an envelope that the client does not
 cut, and every follow-up must get the part it asks for. `judge.py` has the exact rules; each violation is one line.
 """
 from __future__ import annotations

@@ -1,12 +1,13 @@
 //! The commands on kept results: `tidegate ls`, `show`, `export`, `rm` and `gc`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tidegate_core::envelope::handle_name;
+use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_core::visible;
 use tidegate_gate::duration_text;
@@ -45,10 +46,15 @@ pub(crate) struct Show {
 /// Write a stored result to stdout or a file, byte for byte
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate export list_issues-3f9c2kq7m0xw --output issues.json\n  \
+    tidegate export take_screenshot-3f9c2kq7m0xw --block 2 -o shot.png\n  \
     tidegate export list_issues-3f9c2kq7m0xw | wc -c")]
 pub(crate) struct Export {
     /// Id of the result
     id: String,
+
+    /// Only this content block, counted from 1: the bytes of a picture, the text of a text
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    block: Option<u32>,
 
     /// File to write to [default: stdout]
     #[arg(short, long, value_name = "FILE")]
@@ -171,13 +177,37 @@ pub(crate) fn show(arguments: &Show) -> Result<(), CommandError> {
 pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
     let keep = KeptResults::open()?;
     let source = keep.source(&arguments.id)?;
-    let mut chunks = (0..source.len().div_ceil(CHUNK_BYTES)).map(|number| {
+    if let Some(number) = arguments.block {
+        let content = block(&source, number, &arguments.id)?;
+        return write_out(arguments.output.as_deref(), content.len() as u64, std::iter::once(Ok(content)));
+    }
+    let chunks = (0..source.len().div_ceil(CHUNK_BYTES)).map(|number| {
         let end = ((number + 1) * CHUNK_BYTES).min(source.len());
         Span { start: number * CHUNK_BYTES, end }.read(&source).map_err(|error| {
             CommandError::out_of_reach(format!("cannot read {:?}: {}", arguments.id, causes(&error)))
         })
     });
-    match &arguments.output {
+    write_out(arguments.output.as_deref(), source.len(), chunks)
+}
+
+/// Returns the content of a block, counted from 1.
+fn block(source: &dyn Source, number: u32, id: &str) -> Result<Vec<u8>, CommandError> {
+    let failed = |error: &dyn std::error::Error| {
+        CommandError::failed(format!("cannot read block {number} of {id:?}: {}", causes(error)))
+    };
+    let payload = Payload::read_result(source).map_err(|error| failed(&error))?;
+    let content = payload.block_content(number as usize - 1).map_err(|error| failed(&error))?;
+    let count = payload.block_count;
+    content.ok_or_else(|| CommandError::bad_input(format!("{id:?} has no block {number}; it has {count}")))
+}
+
+/// Writes chunks of `bytes` bytes in total to a file or to stdout.
+fn write_out(
+    output: Option<&Path>,
+    bytes: u64,
+    mut chunks: impl Iterator<Item = Result<Vec<u8>, CommandError>>,
+) -> Result<(), CommandError> {
+    match output {
         None => chunks.try_for_each(|chunk| ui::data(&chunk?)),
         Some(path) => {
             let failed = |error: std::io::Error| {
@@ -186,7 +216,7 @@ pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
             let mut file = std::fs::File::create(path).map_err(failed)?;
             chunks.try_for_each(|chunk| file.write_all(&chunk?).map_err(failed))?;
             file.sync_all().map_err(failed)?;
-            ui::note(&format!("wrote {} bytes to {}", source.len(), path.display()));
+            ui::note(&format!("wrote {bytes} bytes to {}", path.display()));
             Ok(())
         }
     }

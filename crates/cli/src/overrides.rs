@@ -5,17 +5,28 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use tidegate_config::{MIN_MAX_RESULT_BYTES, Value, set_rule};
+use tidegate_config::{Config, MIN_MAX_RESULT_BYTES, Value, set_rule};
 use tidegate_core::budget::Budget;
 use tidegate_gate::policy::Rules;
+use tidegate_gate::profile::Profile;
 use tidegate_gate::style::Style;
+
+use crate::error::CommandError;
 
 /// Settings of one run.
 #[derive(Debug, Args)]
 pub(crate) struct Overrides {
-    /// Maximum tokens of an answer [default: 2000]
+    /// Maximum tokens of a first answer [default: 1000]
     #[arg(long, value_name = "TOKENS", env = "TIDEGATE_BUDGET", value_parser = at_least(Budget::MIN_TOKENS.0))]
     budget: Option<u64>,
+
+    /// Maximum tokens of follow-ups, pages and queries [default: 2000, or the budget if that is more]
+    #[arg(long, value_name = "TOKENS", env = "TIDEGATE_FOLLOW_UP", value_parser = at_least(Budget::MIN_TOKENS.0))]
+    follow_up: Option<u64>,
+
+    /// Results of up to this many tokens pass unchanged [default: 2500, or the budget if that is more]
+    #[arg(long, value_name = "TOKENS", env = "TIDEGATE_LINE", value_parser = at_least(Budget::MIN_TOKENS.0))]
+    line: Option<u64>,
 
     /// Maximum bytes of an answer [default: 5 per token, at least 10240, at most the client's own limit]
     #[arg(long, value_name = "BYTES", env = "TIDEGATE_MAX_BYTES", value_parser = at_least(Budget::MIN_BYTES.0))]
@@ -46,6 +57,8 @@ impl Overrides {
         let style = self.style.clone().map(|style| ("style", "style", Value::Text(style)));
         [
             number("budget_tokens", "budget", self.budget),
+            number("follow_up_tokens", "follow_up", self.follow_up),
+            number("line_tokens", "line", self.line),
             number("max_bytes", "max_bytes", self.max_bytes),
             number("ttl_seconds", "ttl", self.ttl.map(|ttl| ttl.as_secs().max(1))),
             number("max_result_bytes", "max_result_bytes", self.max_result_bytes),
@@ -56,13 +69,26 @@ impl Overrides {
         .collect()
     }
 
-    /// Returns the rules that these values set for all tools.
-    pub(crate) fn rules(&self) -> Rules {
+    /// Returns the rules that these values set for all tools of a server.
+    ///
+    /// # Errors
+    ///
+    /// A line below the budget of the server.
+    pub(crate) fn rules(&self, config: &Config, server: &str) -> Result<Rules, CommandError> {
         let mut rules = Rules::default();
         for (key, _, value) in self.values() {
             set_rule(&mut rules, key, &value);
         }
-        rules
+        let budget = config.policies(server, rules.clone()).of_tool("").budget(&Profile::strictest()).tokens;
+        match self.line {
+            Some(line) if line < budget.0 => {
+                let message = format!("a line of {line} tokens is below the budget of {} tokens", budget.0);
+                let hint =
+                    format!("set --line or TIDEGATE_LINE to at least {}, or a smaller budget", budget.0);
+                Err(CommandError::bad_input(message).hint(hint))
+            }
+            _ => Ok(rules),
+        }
     }
 }
 

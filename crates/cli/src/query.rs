@@ -16,8 +16,8 @@ use crate::ui;
 
 /// Read a part of a stored result
 ///
-/// Takes the same arguments as result_query: at most one of --page, --path, --jq, --sql, --grep, --lines, --range and
-/// --mode. Without any of them, prints page 1 if --fields or --page-size is given, otherwise the summary. The answer
+/// Takes the same arguments as result_query: at most one of --page, --jq, --sql, --grep, --lines, --range and --mode.
+/// With --path, that view reads the value at the path alone, and without a view the value is shown. Without any of them, prints page 1 if --fields or --page-size is given, otherwise the summary. The answer
 /// fits the budget.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate query list_issues-3f9c2kq7m0xw --page 2\n  \
@@ -59,9 +59,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "REGEX")]
     grep: Option<String>,
 
-    /// Lines to show around a match
+    /// Lines or records to show around a match
     #[arg(long, value_name = "N")]
     context: Option<u64>,
+
+    /// Show only how often --grep matches, by place
+    #[arg(long)]
+    count: bool,
 
     /// Lines of the text, such as 10-20
     #[arg(long, value_name = "FROM-TO")]
@@ -75,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     mode: Option<String>,
 
-    /// Maximum tokens of the answer [default: the budget of the tool]
+    /// Maximum tokens of the answer [default: follow_up_tokens of the tool]
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<u64>,
 
@@ -131,16 +135,15 @@ fn report(answer: &Answer, cursor: impl FnOnce(&Query) -> String) -> serde_json:
 }
 
 impl Arguments {
-    /// Returns what the answer may cost.
+    /// Returns what the answer may cost; says so if that is not what was asked for.
     fn budget(&self, kept: &KeptResult<'_>, query: &Query) -> Result<Budget, CommandError> {
-        let (least, most) = (Budget::MIN_TOKENS.0, kept.policy().cap(&terminal()).tokens.0);
-        match self.max_tokens {
-            Some(tokens) if !(least..=most).contains(&tokens) => {
-                let message = format!("--max-tokens {tokens} is out of range");
-                Err(CommandError::bad_input(message).hint(format!("use {least} to {most}")))
-            }
-            tokens => kept.budget(tokens, query, &terminal()).map_err(refused),
+        let budget = kept.budget(self.max_tokens, query, &terminal()).map_err(refused)?;
+        if let Some(asked) = self.max_tokens.filter(|asked| *asked != budget.tokens.0) {
+            let (bound, tokens) =
+                (if asked < budget.tokens.0 { "at least" } else { "at most" }, budget.tokens);
+            ui::note(&format!("--max-tokens {asked}: an answer may have {bound} {tokens} tokens"));
         }
+        Ok(budget)
     }
 
     fn view(&self) -> arguments::Arguments {
@@ -153,6 +156,7 @@ impl Arguments {
             sql: self.sql.clone(),
             grep: self.grep.clone(),
             context: self.context,
+            count: self.count.then_some(true),
             lines: self.lines.clone(),
             range: self.range.clone(),
             mode: self.mode.clone(),

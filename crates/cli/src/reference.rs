@@ -60,10 +60,12 @@ fn push_help(command: &mut Command, name: &str, out: &mut String) {
 }
 
 /// One example of each view.
-const VIEW_EXAMPLES: [(&str, &str); 10] = [
+const VIEW_EXAMPLES: [(&str, &str); 12] = [
     ("the second page of records", r#""page":2"#),
     ("only some fields, of all records", r#""fields":["number","author.login"]"#),
     ("one value", r#""path":"/items/0/title""#),
+    ("lines of a text inside JSON", r#""path":"/diff","lines":"10-20""#),
+    ("a picture, as an image block", r#""path":"/content/1""#),
     ("results of a jq program", r#""jq":".[] | select(.state == \"open\") | .title""#),
     ("rows of an SQL query", r#""sql":"select author, count(*) from t group by 1 order by 2 desc""#),
     ("matching lines, with two lines of context", r#""grep":"timeout","context":2"#),
@@ -106,8 +108,8 @@ fn the_page_of_result_query_is_up_to_date() {
         let _ = writeln!(out, "| `{name}` | {kind}{required} | {description} | {help} |");
     }
     out.push_str(
-        "\nAsk for at most one view; `fields` combines with a page, `context` with `grep`, `max_tokens` with any view. Every \
-         answer\nfits its budget and ends with how to continue.\n\n| to get | arguments besides `id` |\n|---|---|\n",
+        "\nAsk for at most one view; with `path`, it reads the value at the path alone. `fields` combines with a page, `context`\n\
+         and `count` with `grep`, `max_tokens` with any view. Every answer fits its budget and ends with how to continue.\n\n| to get | arguments besides `id` |\n|---|---|\n",
     );
     for (goal, arguments) in VIEW_EXAMPLES {
         let asked: Value = serde_json::from_str(&format!("{{{arguments}}}")).unwrap();

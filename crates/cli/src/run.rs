@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let config = Config::load(arguments.overrides.config.as_deref())?;
     let server = arguments.server();
     let place = if arguments.ephemeral { StoreLocation::Memory } else { config.place() };
-    let policies = config.policies(&server, arguments.overrides.rules());
+    let policies = config.policies(&server, arguments.overrides.rules(&config, &server)?);
     let limits = Limits {
         max_message_bytes: arguments
             .overrides

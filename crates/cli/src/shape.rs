@@ -11,11 +11,11 @@ use serde_json::json;
 use tidegate_config::Config;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::{Handle, handle_name};
-use tidegate_core::measure::{self, Cost, Meter};
+use tidegate_core::measure::{self, Cost, Fit, Meter};
 use tidegate_core::payload::{Form, Payload, PayloadError};
-use tidegate_core::shape::{Prepared, Request, Shaped, Step};
+use tidegate_core::shape::{Fill, Prepared, Request, Shaped, Step};
 use tidegate_core::source::{Source, Span};
-use tidegate_gate::policy::{Policy, Rules};
+use tidegate_gate::policy::{Compact, Policy, Rules};
 use tidegate_gate::profile::Profile;
 use tidegate_gate::retention_note;
 use tidegate_gate::style::Style;
@@ -28,8 +28,8 @@ use stdin::Stdin;
 /// Show what a model would read instead of a tool result
 ///
 /// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints the answer that
-/// fits the budget, with the settings that tidegate.toml has for the server and the tool. A result that fits comes out
-/// unchanged. Nothing is stored without --keep.
+/// fits the budget, with the settings that tidegate.toml has for the server and the tool. A result within the line, or
+/// within --budget if that is given, comes out unchanged. Nothing is stored without --keep.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate shape --tool list_issues --budget 1000 < result.json\n  \
     tidegate shape --server github --tool list_issues < result.json\n  tidegate shape --keep --stats < result.json")]
@@ -46,13 +46,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
 
-    /// Maximum tokens of the answer [default: that of tidegate.toml, or 2000]
+    /// Maximum tokens of the answer, also of a result within the line [default: that of tidegate.toml, or 1000]
     #[arg(long, value_name = "TOKENS")]
     budget: Option<u64>,
 
     /// Maximum bytes of the answer [default: 5 per token, at least 10240]
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<u64>,
+
+    /// Use the whole budget, by lines that tell little, too
+    #[arg(long)]
+    fill: bool,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -102,8 +106,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         handle: Handle::kept(&name, &retention),
         budget: policy.budget(&any_client()),
         meter: Meter::default(),
+        fill: arguments.fill(),
     };
-    let shaped = prepared.fit(&request).map_err(unreadable)?;
+    let shaped = arguments.shaped(&prepared, &policy, &request).map_err(unreadable)?;
     if policy.style != Style::Overview && shaped.step != Step::Pass {
         ui::note(&format!(
             "tidegate.toml sets style = \"{}\" for this tool; shown is the overview",
@@ -203,6 +208,25 @@ impl Arguments {
         at_least(self.max_bytes.unwrap_or(u64::MAX), Budget::MIN_BYTES.0, "--max-bytes")?;
         let run = Rules { budget_tokens: self.budget, max_bytes: self.max_bytes, ..Rules::default() };
         Ok(config.policies(self.server.as_deref().unwrap_or_default(), run).of_tool(&self.tool))
+    }
+
+    /// Returns the answer. Within the line a result comes out as in the proxy; within a budget that was asked for, unchanged.
+    fn shaped(&self, prepared: &Prepared<'_>, policy: &Policy, request: &Request<'_>) -> io::Result<Shaped> {
+        let as_the_proxy = self.budget.is_none() && policy.style == Style::Overview;
+        let most = if as_the_proxy { policy.line(&any_client()) } else { request.budget };
+        let payload = prepared.payload();
+        if measure::fits(payload, &most, &request.meter)? == Fit::Over {
+            return prepared.shape(request);
+        }
+        let within = Request { budget: most, ..*request };
+        let compacts = as_the_proxy && policy.compact == Compact::Lossless && payload.is_error != Some(true);
+        let compact = compacts.then(|| prepared.compact(&within)).transpose()?.flatten();
+        compact.map_or_else(|| prepared.fit(&within), Ok)
+    }
+
+    /// Returns how much of the budget the overview uses.
+    fn fill(&self) -> Fill {
+        if self.fill { Fill::Whole } else { Fill::Useful }
     }
 
     fn output(&self, payload: &Payload<'_>, shaped: &Shaped, kept: Option<&str>) -> io::Result<Vec<u8>> {

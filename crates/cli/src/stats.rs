@@ -143,6 +143,7 @@ fn named_figures(figures: &Figures) -> Vec<(&'static str, Value)> {
         ("follow_up_tokens", figures.follow_up_tokens.into()),
         ("follow_ups_per_shaped", figures.follow_ups_per_shaped().into()),
         ("reruns_avoided", figures.reruns_avoided.into()),
+        ("reruns_avoided_from_memory", figures.from_memory.into()),
         ("added_micros_p50", figures.added_micros_percentile(50).into()),
         ("added_micros_p99", figures.added_micros_percentile(99).into()),
         ("mean_response_bytes", figures.mean_response_bytes().into()),

@@ -27,6 +27,8 @@ pub struct ConfigFile {
     pub owner: FileOwner,
     /// Its sections.
     pub sections: Vec<Section>,
+    /// Its text, to show mistakes that become known when files are merged.
+    pub(crate) text: String,
 }
 
 /// The settings under one heading.
@@ -69,6 +71,8 @@ pub struct Setting {
     pub value: Value,
     /// The line of the key, counted from 1.
     pub line: usize,
+    /// The place of the value in the text of the file.
+    pub(crate) place: Range<usize>,
 }
 
 impl Section {
@@ -142,7 +146,7 @@ impl ConfigFile {
         if errors.is_empty() {
             reader.document(table.get_ref());
         }
-        Self { path: path.to_owned(), owner, sections: reader.sections }
+        Self { path: path.to_owned(), owner, sections: reader.sections, text: text.to_owned() }
     }
 }
 
@@ -263,7 +267,8 @@ impl FileReader<'_> {
                 Some(key) => {
                     let line = self.line(name.span().start);
                     let read = self.value(key, value);
-                    settings.extend(read.map(|value| Setting { key, value, line }));
+                    let place = value.span();
+                    settings.extend(read.map(|value| Setting { key, value, line, place }));
                 }
                 None if other_keys.contains(&written) => {}
                 None => {

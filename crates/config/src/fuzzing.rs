@@ -61,7 +61,11 @@ fn check_policies(file: ConfigFile) {
     for server in servers {
         let policy = config.policies(&server, Rules::default()).of_tool("list_issues");
         let (usual, cap) = (policy.budget(&caller.profile), policy.cap(&caller.profile));
-        assert!(usual.tokens <= cap.tokens && usual.bytes <= cap.bytes);
+        for answer in [usual, policy.follow_up(&caller.profile)] {
+            assert!(answer.tokens <= cap.tokens && answer.bytes <= cap.bytes);
+        }
+        let line = policy.line(&caller.profile);
+        assert!(usual.tokens <= line.tokens && usual.bytes <= line.bytes);
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
-use tidegate_gate::policy::{OnStoreFailure, TOKEN_LIFE, TTL};
+use tidegate_gate::policy::{Compact, OnStoreFailure, TOKEN_LIFE, TTL};
 use tidegate_gate::profile::OutputSchema;
 use tidegate_gate::style::{ProbeWhen, Style};
 
@@ -98,11 +98,19 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 30] = [
+pub const KEYS: [Key; 34] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
-        .example("1200")
-        .doc("Maximum tokens of an answer; overrides what is set for a client.")
+        .example("600")
+        .doc("Maximum tokens of a first answer; overrides what is set for a client.")
         .also("--budget", "TIDEGATE_BUDGET"),
+    rule("follow_up_tokens", TOKENS, DefaultValue::Number(Budget::FOLLOW_UP_TOKENS.0))
+        .example("4000")
+        .doc("Maximum tokens of follow-ups, pages and queries; a larger budget_tokens raises the default.")
+        .also("--follow-up", "TIDEGATE_FOLLOW_UP"),
+    rule("line_tokens", TOKENS, DefaultValue::Number(Budget::LINE_TOKENS.0))
+        .example("4000")
+        .doc("Results up to this size pass unchanged; at least budget_tokens, which raises the default.")
+        .also("--line", "TIDEGATE_LINE"),
     rule(
         "max_bytes",
         BYTES,
@@ -123,6 +131,9 @@ pub const KEYS: [Key; 30] = [
         .example("\"probe\"")
         .doc("What to answer when a result does not fit (docs/styles.md).")
         .also("--style", "TIDEGATE_STYLE"),
+    rule("compact", ValueKind::Choice(&Compact::NAMES), DefaultValue::Choice(Compact::NAMES[0]))
+        .example("\"lossless\"")
+        .doc("lossless: results that pass are sent as a shorter form of the same data, if there is one."),
     rule("fields", ValueKind::Texts, DefaultValue::Described("chosen for each result"))
         .example("[\"number\", \"title\", \"state\"]")
         .doc("Fields to show of each row; all fields are kept."),
@@ -180,7 +191,10 @@ pub const KEYS: [Key; 30] = [
         .doc("Bytes per session after which every answer is as small as possible."),
     client("budget_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
         .example("1500")
-        .doc("Maximum tokens of an answer, unless the rules of the tool set it."),
+        .doc("Maximum tokens of a first answer, unless the rules of the tool set it."),
+    client("follow_up_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
+        .example("3000")
+        .doc("Maximum tokens of follow-ups, pages and queries, unless the rules of the tool set it."),
     client("max_bytes", BYTES, DefaultValue::Number(10_240))
         .example("40000")
         .doc("Maximum bytes of an answer; keep it below the client's own limit."),
@@ -340,13 +354,13 @@ mod tests {
         };
         assert_eq!(
             of_projects(KeyGroup::Rules),
-            "budget_tokens max_bytes cap_tokens style fields rows kind page_size on_store_failure probe_when \
-             token_seconds auto_negotiate_bytes domain category_budgets max_items max_string max_lines max_depth \
-             offer_output full_cap_tokens session_max_bytes"
+            "budget_tokens follow_up_tokens line_tokens max_bytes cap_tokens style compact fields rows kind page_size \
+             on_store_failure probe_when token_seconds auto_negotiate_bytes domain category_budgets max_items \
+             max_string max_lines max_depth offer_output full_cap_tokens session_max_bytes"
         );
         assert_eq!(
             of_projects(KeyGroup::Client),
-            "budget_tokens max_bytes cap_tokens output_schema resource_link count_percent"
+            "budget_tokens follow_up_tokens max_bytes cap_tokens output_schema resource_link count_percent"
         );
         assert_eq!(of_projects(KeyGroup::Store), "");
     }
@@ -375,6 +389,10 @@ mod tests {
                     match key.name {
                         // The policy remembers that it was set: a client's budget then no longer applies.
                         "budget_tokens" => assert_eq!(policy.budget(&profile), usual.budget(&profile)),
+                        "follow_up_tokens" => {
+                            assert_eq!(policy.follow_up(&profile), usual.follow_up(&profile));
+                        }
+                        "line_tokens" => assert_eq!(policy.line(&profile), usual.line(&profile)),
                         _ => assert_eq!(policy, usual, "{}", key.name),
                     }
                 }

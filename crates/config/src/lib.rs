@@ -24,6 +24,7 @@ mod file;
 #[doc(hidden)]
 pub mod fuzzing;
 mod keys;
+mod line;
 mod locate;
 mod mistake;
 mod reference;

@@ -11,6 +11,7 @@ use tidegate_gate::policy::{Policies, Rules, matches, specificity};
 use tidegate_gate::profile::ProfileRules;
 
 use crate::file::{ConfigFile, Heading, Section, Setting};
+use crate::line;
 use crate::locate::{ConfigPath, FileOwner, config_paths, expand, path_variable};
 use crate::mistake::{Mistake, Mistakes};
 
@@ -42,10 +43,12 @@ impl Config {
                 Err(error) => mistakes.push(Mistake::unreadable(path, &error)),
             }
         }
+        let config = Self { files };
+        mistakes.extend(line::below_budget(&config));
         let position = |mistake: &Mistake| paths.iter().position(|read| mistake.path() == read.path);
         mistakes.sort_by_key(|mistake| (position(mistake), mistake.place()));
         mistakes.dedup_by_key(|mistake| mistake.to_string());
-        (Self { files }, mistakes)
+        (config, mistakes)
     }
 
     /// Reads the text of one file of the user; `path` is its name in mistakes, and where relative paths in it start.
@@ -56,7 +59,9 @@ impl Config {
     pub fn parse(path: &Path, text: &str) -> Result<Self, Mistakes> {
         let mut mistakes = Vec::new();
         let file = ConfigFile::read(path, FileOwner::User, text, &mut mistakes);
-        Self { files: vec![file] }.unless(mistakes)
+        let config = Self { files: vec![file] };
+        mistakes.extend(line::below_budget(&config));
+        config.unless(mistakes)
     }
 
     /// Merges files, the one with the highest precedence first.

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use serde_json::{Value as Json, json};
-use tidegate_gate::policy::{OnStoreFailure, Rules};
+use tidegate_gate::policy::{Compact, OnStoreFailure, Rules};
 use tidegate_gate::profile::{OutputSchema, Profile, ProfileRules};
 use tidegate_gate::style::{ProbeWhen, Style};
 
@@ -96,6 +96,9 @@ pub(crate) fn quoted(text: &str) -> String {
 pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
     match name {
         "budget_tokens" => rules.budget_tokens = value.number(),
+        "follow_up_tokens" => rules.follow_up_tokens = value.number(),
+        "line_tokens" => rules.line_tokens = value.number(),
+        "compact" => rules.compact = value.text().and_then(Compact::named),
         "max_bytes" => rules.max_bytes = value.number(),
         "cap_tokens" => rules.cap_tokens = value.number(),
         "ttl_seconds" => rules.ttl_seconds = value.number(),
@@ -125,6 +128,7 @@ pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
 pub(crate) fn set_client_rule(rules: &mut ProfileRules, name: &str, value: &Value) {
     match name {
         "budget_tokens" => rules.budget_tokens = value.number(),
+        "follow_up_tokens" => rules.follow_up_tokens = value.number(),
         "max_bytes" => rules.max_bytes = value.number(),
         "cap_tokens" => rules.cap_tokens = value.number(),
         "count_percent" => rules.count_percent = value.number().and_then(|number| u32::try_from(number).ok()),
@@ -138,6 +142,7 @@ pub(crate) fn set_client_rule(rules: &mut ProfileRules, name: &str, value: &Valu
 pub(crate) fn client_value(profile: &Profile, name: &str) -> Option<Value> {
     match name {
         "budget_tokens" => profile.budget_tokens.map(Value::Number),
+        "follow_up_tokens" => profile.follow_up_tokens.map(Value::Number),
         "max_bytes" => Some(Value::Number(profile.max_bytes)),
         "cap_tokens" => Some(Value::Number(profile.cap_tokens)),
         "count_percent" => Some(Value::Number(u64::from(profile.meter.margin_percent()) + 100)),

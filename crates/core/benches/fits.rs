@@ -15,7 +15,7 @@ fn bench(criterion: &mut Criterion) {
     let text = sample::issues(8);
     let result = make::text_result(&text);
     let source = result.as_slice();
-    let (budget, meter) = (Budget::default(), Meter::default());
+    let (budget, meter) = (Budget::of_tokens(Budget::LINE_TOKENS), Meter::default());
     let theirs = bpe_openai::o200k_base();
     let normalized = theirs.normalize(text.as_str());
     let limit = usize::try_from(budget.tokens.0).expect("a small budget");

@@ -13,7 +13,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
 use tidegate_core::measure::Meter;
 use tidegate_core::payload::Payload;
-use tidegate_core::shape::{Request, shape};
+use tidegate_core::shape::{Fill, Request, shape};
 use tidegate_testkit::tables::{RandomTable, TableNotation};
 use tidegate_testkit::{make, sample};
 
@@ -29,6 +29,7 @@ fn bench(criterion: &mut Criterion) {
         handle: Handle::kept("list_issues-3f9c2kq7m0xw", "kept 24 h"),
         budget: Budget::default(),
         meter: Meter::default(),
+        fill: Fill::Useful,
     };
     group.bench_function("tidegate: shape", |bencher| {
         bencher.iter(|| {
@@ -57,6 +58,7 @@ fn bench_notations(criterion: &mut Criterion) {
         handle: Handle::kept("list_rows-3f9c2kq7m0xw", "kept 24 h"),
         budget: Budget::default(),
         meter: Meter::default(),
+        fill: Fill::Useful,
     };
     let mut group = criterion.benchmark_group("notations");
     group.sample_size(10).measurement_time(Duration::from_secs(3));

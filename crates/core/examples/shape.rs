@@ -1,7 +1,8 @@
 //! Shapes recorded tool results to several budgets, for a scorer that reads the shaped texts from a folder.
 //!
-//! `cargo run -p tidegate-core --example shape -- 500,1000 OUT RESULT.json...` writes OUT/BUDGET/RESULT.json, and for
-//! each answer its budget, name, step, kind, strategy and tokens to standard output.
+//! `cargo run -p tidegate-core --example shape -- 500,1000 OUT RESULT.json... [--fill]` writes OUT/BUDGET/RESULT.json,
+//! and for each answer its budget, name, step, kind, strategy and tokens to standard output. With `--fill` overviews use
+//! the whole budget.
 
 use std::error::Error;
 use std::fs;
@@ -12,12 +13,14 @@ use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
 use tidegate_core::measure::Meter;
 use tidegate_core::payload::Payload;
-use tidegate_core::shape::{Request, shape};
+use tidegate_core::shape::{Fill, Request, shape};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, arguments): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|a| a == "--fill");
+    let fill = if flags.is_empty() { Fill::Useful } else { Fill::Whole };
     let [budgets, out, files @ ..] = arguments.as_slice() else {
-        return Err("usage: shape BUDGETS OUT RESULT.json...".into());
+        return Err("usage: shape BUDGETS OUT RESULT.json... [--fill]".into());
     };
     for budget in budgets.split(',') {
         let tokens: u64 = budget.parse()?;
@@ -33,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 handle: Handle::kept("tool-3f9c2kq7m0xw", "kept 24 h"),
                 budget: Budget::of_tokens(Tokens(tokens)),
                 meter: Meter::default(),
+                fill,
             };
             let shaped = shape(&payload, &request)?;
             let name = Path::new(file).file_name().ok_or("a file name")?;

@@ -230,7 +230,8 @@ impl<'t> Data<'t> {
         let node = self.profile.node(container);
         let index = node.index.as_deref()?;
         let keyed = node.types.objects > 0;
-        Some(Records { text: self.text, notation: &self.notation, index, keyed })
+        let form = node.rows.as_deref();
+        Some(Records { text: self.text, notation: &self.notation, index, keyed, form })
     }
 
     /// Returns the scalar at an offset; `None` in notations whose values have no offset of their own.

@@ -5,7 +5,7 @@
 //! use tidegate_core::envelope::Handle;
 //! use tidegate_core::measure::Meter;
 //! use tidegate_core::payload::Payload;
-//! use tidegate_core::shape::{Request, Step, shape};
+//! use tidegate_core::shape::{Fill, Request, Step, shape};
 //! use tidegate_core::Tokens;
 //!
 //! let rows: Vec<String> = (0..900).map(|n| format!(r#"{{\"id\":{n},\"state\":\"open\"}}"#)).collect();
@@ -18,6 +18,7 @@
 //!     handle: Handle::kept("list_issues-3f9c2kq7m0xw", "kept 24 h"),
 //!     budget: Budget::of_tokens(Tokens(500)),
 //!     meter: Meter::default(),
+//!     fill: Fill::Useful,
 //! };
 //! let shaped = shape(&payload, &request)?;
 //! assert_eq!(shaped.step, Step::Overview);
@@ -40,6 +41,7 @@ pub mod envelope;
 pub mod fuzzing;
 mod hash;
 pub mod hints;
+mod inner_texts;
 mod json;
 mod lines;
 pub mod measure;

@@ -68,6 +68,11 @@ impl Meter {
         self.factor.0 - Factor::EXACT.0
     }
 
+    /// Returns the meter that counts with the same vocabulary and raises nothing.
+    pub fn without_margin(self) -> Self {
+        Self { factor: Factor::EXACT, ..self }
+    }
+
     /// Returns whether counts are estimates, to be shown as `~`.
     pub fn is_estimate(&self) -> bool {
         self.factor != Factor::EXACT

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
 use crate::hints::Hints;
+use crate::inner_texts;
 use crate::payload::Payload;
 use crate::profile::NodeId;
+use crate::profile::lists::RowForm;
 use crate::profile::node::SparseIndex;
 use crate::records::Notation;
 use crate::shape::Prepared;
@@ -35,6 +37,10 @@ pub struct Outline {
     pub(crate) data: Option<DataOutline>,
     /// The parts of the result that are not in the text.
     pub(crate) beside: Vec<PartBeside>,
+    /// The path of the string that is most of the data.
+    pub(crate) main_text: Option<String>,
+    /// The path, in the whole result, of the value that this is the outline of; empty for the whole.
+    pub(crate) scope: String,
 }
 
 /// A part of a result that is not in its main text.
@@ -72,6 +78,8 @@ pub(crate) struct RecordsOutline {
     pub(crate) bytes: u64,
     /// What one record is called.
     pub(crate) noun: String,
+    /// How records that are written as lists get their columns.
+    pub(crate) form: Option<RowForm>,
     /// How many values stand beside the list, in the objects and lists that hold it.
     pub(crate) beside: u64,
 }
@@ -87,8 +95,9 @@ impl Outline {
         let (parts, escaped, index) = text.map(Text::index).transpose()?.unwrap_or_default();
         let beside = payload.parts_beside_text();
         let beside = beside.into_iter().map(|(what, span)| PartBeside { what, span }).collect();
-        let data = data.map(DataOutline::new);
-        Ok(Self { kind: kind.to_owned(), parts, escaped, text: index, data, beside })
+        let main_text = data.map(inner_texts::main).transpose()?.flatten().map(|text| text.path);
+        let (kind, data, scope) = (kind.to_owned(), data.map(DataOutline::new), String::new());
+        Ok(Self { kind, parts, escaped, text: index, data, beside, main_text, scope })
     }
 
     /// Reads a result and returns its outline.
@@ -103,6 +112,16 @@ impl Outline {
     fn read_with_hints(payload: &Payload<'_>, hints: &Hints) -> io::Result<Self> {
         let text = payload.joined_text();
         Prepared::with_hints(payload, text.as_ref(), hints)?.outline()
+    }
+
+    /// Reads a value inside a result and returns its outline; `scope` is its path.
+    pub(crate) fn read_within(payload: &Payload<'_>, hints: &Hints, scope: String) -> io::Result<Self> {
+        Ok(Self { scope, ..Self::read_with_hints(payload, hints)? })
+    }
+
+    /// Returns whether the data is one JSON value.
+    pub(crate) fn is_json(&self) -> bool {
+        self.data.as_ref().is_some_and(|data| matches!(data.notation, Notation::Json(_)))
     }
 
     /// Reads a stored outline, and rebuilds it from the result where another version wrote it or it is damaged.
@@ -133,6 +152,16 @@ impl Outline {
         (*version == VERSION).then(|| postcard::from_bytes(rest).ok())?
     }
 
+    /// Returns what the path of a value begins with; empty in a whole result, or in a string that is all of one.
+    pub(crate) fn path_prefix(&self) -> &str {
+        if self.scope == "/" { "" } else { &self.scope }
+    }
+
+    /// Returns the path of the value that this is the outline of; empty for a whole result.
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
     /// Returns what the text was recognised as.
     pub fn kind(&self) -> &str {
         &self.kind
@@ -141,7 +170,24 @@ impl Outline {
     /// Returns how many records the main list has, if there is one.
     pub fn record_count(&self) -> Option<u64> {
         let records = self.data.as_ref()?.records.as_ref()?;
-        Some(records.index.count)
+        Some(records.count())
+    }
+}
+
+impl RecordsOutline {
+    /// Returns how many records the list has; a header row is none.
+    pub(crate) fn count(&self) -> u64 {
+        self.index.count - self.header_rows().min(self.index.count)
+    }
+
+    /// Returns how many elements of the list come before its first record.
+    pub(crate) fn header_rows(&self) -> u64 {
+        self.form.as_ref().map_or(0, |form| form.header_rows)
+    }
+
+    /// Returns whether the records are no elements of one list, but of several, so that no path leads to one.
+    pub(crate) fn is_joined(&self) -> bool {
+        self.form.as_ref().is_some_and(|form| form.names.is_empty())
     }
 }
 
@@ -160,6 +206,7 @@ impl DataOutline {
             index: index.clone(),
             bytes: node.bytes,
             noun: noun.to_owned(),
+            form: node.rows.as_deref().cloned(),
             beside: values_beside(data, container),
         });
         let mut paths: Vec<String> = fields.iter().map(|field| field.path.clone()).collect();
@@ -190,10 +237,13 @@ fn values_beside(data: &Data<'_>, container: NodeId) -> u64 {
     let profile = &data.profile;
     let mut beside = 0;
     let mut at = profile.node(container).parent;
+    let form = profile.node(container).rows.as_deref();
+    // How many members of the object above hold the records.
+    let mut holding = form.map_or(1, |form| form.columns.len().max(1)) as u64;
     while let Some(id) = at {
         let node = profile.node(id);
-        beside += node.members.as_ref().map_or(0, |members| members.total).saturating_sub(1);
-        at = node.parent;
+        beside += node.members.as_ref().map_or(0, |members| members.total).saturating_sub(holding);
+        (at, holding) = (node.parent, 1);
     }
     beside
 }

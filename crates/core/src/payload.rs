@@ -12,12 +12,23 @@ mod read;
 pub use block::{Block, BlockKind, MediaKind};
 pub use read::PayloadError;
 
+use std::cell::OnceCell;
 use std::io;
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::json::fingerprint::{self, ContainerHash, Fingerprint};
 use crate::json::{Dialect, MAX_WHOLE_STRING_BYTES, ScanError, Scanner};
 use crate::source::{Source, Span};
 use crate::text::Text;
+
+/// Base64 with or without padding at its end.
+const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// What the bytes of a payload are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +71,8 @@ pub struct Payload<'a> {
     pub is_error: Option<bool>,
     /// The other members, such as `_meta` and `resultType`.
     pub others: Vec<Member>,
+    /// The numbers of the text blocks that repeat an earlier one, once that was looked at.
+    repeated: OnceCell<Vec<usize>>,
 }
 
 impl<'a> Payload<'a> {
@@ -88,6 +101,11 @@ impl<'a> Payload<'a> {
         Ok(payload)
     }
 
+    /// Returns bytes as one text, whatever they look like.
+    pub(crate) fn plain(source: &'a dyn Source) -> Self {
+        read::plain(source)
+    }
+
     /// Returns the bytes the payload was read from.
     pub fn source(&self) -> &'a dyn Source {
         self.source
@@ -100,6 +118,26 @@ impl<'a> Payload<'a> {
             Form::Plain => Text::plain(self.source, span),
             _ => Text::escaped(self.source, vec![span]),
         })
+    }
+
+    /// Returns the content of a block, counted from 0: the decoded data of a picture, audio or binary resource, the text
+    /// of a text, or the JSON of any other block. `None` if there is no such block.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the source cannot be read, or if the data is not base64.
+    pub fn block_content(&self, number: usize) -> io::Result<Option<Vec<u8>>> {
+        let Some(block) = self.blocks.get(number) else { return Ok(None) };
+        if let Some(data) = block.data_span() {
+            let base64 = Text::escaped(self.source, vec![data]).read_all()?;
+            let base64: Vec<u8> = base64.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            let decoded = LENIENT_BASE64.decode(base64).map_err(io::Error::other)?;
+            return Ok(Some(decoded));
+        }
+        match self.text_of(block) {
+            Some(text) => text.read_all().map(Some),
+            None => block.span.read(self.source).map(Some),
+        }
     }
 
     /// Returns whether `structuredContent` is the main part of the result, at least twice as long as all texts.
@@ -155,13 +193,40 @@ impl<'a> Payload<'a> {
         parts
     }
 
+    /// Returns the numbers of the text blocks that say what an earlier one says: the same text, or the same JSON in
+    /// other words. A block that cannot be read counts as another.
+    pub(crate) fn repeated_blocks(&self) -> &[usize] {
+        self.repeated.get_or_init(|| {
+            let is_long = |span: Span| span.len() >= MIN_REPEATED_BYTES;
+            let texts = self.blocks.iter().enumerate();
+            let texts: Vec<(usize, &Block)> =
+                texts.filter(|(_, block)| block.text_span().is_some_and(is_long)).collect();
+            if !(2..=MAX_COMPARED_BLOCKS).contains(&texts.len()) {
+                return Vec::new();
+            }
+            let (mut seen, mut repeated) = (Vec::new(), Vec::new());
+            for (number, block) in texts {
+                let Some(text) = self.text_of(block) else { continue };
+                let json = fingerprint::of_whole(&text).ok().flatten().map(|fingerprint| fingerprint.whole);
+                let says = json.or_else(|| text.hash().ok());
+                match says {
+                    Some(says) if seen.contains(&says) => repeated.push(number),
+                    says => seen.extend(says),
+                }
+            }
+            repeated
+        })
+    }
+
     /// Returns the main part of the result as one text: all its texts in order, or `structuredContent` if that is the
     /// main part.
     pub fn joined_text(&self) -> Option<Text<'a>> {
         if self.is_structured() {
             return self.structured_text();
         }
-        let spans: Vec<Span> = self.blocks.iter().filter_map(Block::text_span).collect();
+        let repeated = self.repeated_blocks();
+        let blocks = self.blocks.iter().enumerate().filter(|(number, _)| !repeated.contains(number));
+        let spans: Vec<Span> = blocks.filter_map(|(_, block)| block.text_span()).collect();
         match (spans.as_slice(), self.form) {
             ([], _) => self.structured_text(),
             ([span], Form::Plain) => Some(Text::plain(self.source, *span)),
@@ -185,16 +250,22 @@ impl<'a> Payload<'a> {
                     || ours.only_member == Some(theirs.whole)
             })
         };
-        if let Some(text) = self.blocks.iter().find_map(|block| self.text_of(block)) {
+        let texts = || self.blocks.iter().filter_map(|block| self.text_of(block));
+        for text in texts().take(MAX_COMPARED_BLOCKS) {
             if theirs.only_member.is_some() && self.same_string(&text)? {
                 return Ok(true);
             }
             if equal(fingerprint(&text)?) {
                 return Ok(true);
             }
-            if self.lists_texts(&theirs)? {
-                return Ok(true);
+            for start in json_starts(&text)? {
+                if equal(readable(fingerprint::of_value_at(&text, start))?) {
+                    return Ok(true);
+                }
             }
+        }
+        if texts().next().is_some() && self.lists_texts(&theirs)? {
+            return Ok(true);
         }
         match self.content {
             Some(span) => Ok(equal(fingerprint(&Text::plain(self.source, span))?)),
@@ -253,9 +324,38 @@ impl<'a> Payload<'a> {
     }
 }
 
+/// The maximum number of text blocks that are compared with `structuredContent` and with each other.
+const MAX_COMPARED_BLOCKS: usize = 8;
+/// The minimum number of bytes of a text block that may repeat another.
+const MIN_REPEATED_BYTES: u64 = 256;
+/// How many bytes at the beginning of a text may come before its JSON.
+const MAX_FRAME_BYTES: u64 = 4096;
+/// The maximum number of places at which JSON is looked for in a text.
+const MAX_JSON_STARTS: usize = 3;
+
+/// Returns where JSON may begin in a text after a heading or a sentence: at the beginning of a line, or after a colon.
+fn json_starts(text: &Text<'_>) -> io::Result<Vec<u64>> {
+    let head = text.read(0..MAX_FRAME_BYTES)?;
+    let is_start = |at: &usize| {
+        let before = head[..*at].trim_ascii_end();
+        let line_start = head[..*at].iter().rposition(|byte| *byte == b'\n').map_or(0, |feed| feed + 1);
+        !before.is_empty() && (before.ends_with(b":") || before.len() <= line_start)
+    };
+    let brackets = memchr::memchr2_iter(b'{', b'[', &head);
+    // Inside JSON, brackets follow colons, too.
+    let mut starts: Vec<u64> = brackets.filter(is_start).map(|at| at as u64).collect();
+    starts.truncate(MAX_JSON_STARTS);
+    Ok(starts)
+}
+
 /// Returns the fingerprint of a text, if it is JSON.
 fn fingerprint(text: &Text<'_>) -> Result<Option<Fingerprint>, PayloadError> {
-    match fingerprint::of(text) {
+    readable(fingerprint::of(text))
+}
+
+/// Returns a fingerprint, or `None` if the text is not JSON.
+fn readable(fingerprint: Result<Fingerprint, ScanError>) -> Result<Option<Fingerprint>, PayloadError> {
+    match fingerprint {
         Ok(fingerprint) => Ok(Some(fingerprint)),
         Err(ScanError::Syntax { .. }) => Ok(None),
         Err(ScanError::Source(error)) => Err(error.into()),

@@ -7,12 +7,14 @@
 //!
 //! Bounded: a profile has about [`MAX_NODES`] paths and [`MAX_DISTINCT_VALUES`] distinct values over all fields. An
 //! object with very many keys is a map, whose values share one node; a key that repeats below itself is a recursion,
-//! which shares the node further up; beyond the bound, members share one node per name, wherever they occur.
+//! which shares the node further up; beyond the bound, members share one node per name, wherever they occur. The
+//! elements of lists inside lists have one node per position as long as the lists can be rows of a table.
 
 mod build;
 mod decimal;
 mod distinct_sketch;
 mod distinct_values;
+pub(crate) mod lists;
 pub(crate) mod name_parts;
 pub(crate) mod node;
 pub(crate) mod number;
@@ -73,6 +75,7 @@ impl DataProfile {
         keyed
             .chain(node.values)
             .chain(node.items)
+            .chain(node.columns.iter().copied())
             .filter(move |child| self.node(*child).parent == Some(id))
             .map(|child| (child, self.node(child)))
     }
@@ -106,7 +109,8 @@ impl DataProfile {
         let mut path = String::new();
         for step in steps.into_iter().rev() {
             match step {
-                PathStep::Root => {}
+                PathStep::Root | PathStep::Rows => {}
+                PathStep::Position(position) => path.push_str(&format!("[{position}]")),
                 PathStep::Key(key) => {
                     if !path.is_empty() {
                         path.push('.');

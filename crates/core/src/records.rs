@@ -1,7 +1,10 @@
 //! Reads single records again, by number or by an offset inside them.
 //!
 //! The pass that built the profile left a sparse index of record offsets; a record is found by a short scan from the
-//! nearest indexed one. Works on every [`Notation`], and on stored results as well as on those just read.
+//! nearest indexed one. Works on every [`Notation`], and on stored results as well as on those just read. Records that
+//! are written as lists are read as objects with named columns ([`RowForm`]).
+
+mod row_reader;
 
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -13,8 +16,10 @@ use crate::json::value::{ReadLimits, read_text};
 use crate::json::{Dialect, Event, ScanError, Scanner, Value, compact};
 use crate::lines::Lines;
 use crate::pattern::{self, Pattern};
+use crate::profile::lists::RowForm;
 use crate::profile::node::SparseIndex;
 use crate::text::Text;
+use row_reader::RowReader;
 
 /// The notation in which a text holds its records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,19 +67,25 @@ pub(crate) struct Records<'t> {
     pub(crate) index: &'t SparseIndex,
     /// Whether the container is an object, whose records have keys.
     pub(crate) keyed: bool,
+    /// How records that are written as lists get their columns; `None` to read them as they are.
+    pub(crate) form: Option<&'t RowForm>,
 }
 
 impl Records<'_> {
     /// Returns how many records there are.
     pub(crate) fn count(&self) -> u64 {
-        self.index.count
+        self.index.count - self.header_rows().min(self.index.count)
+    }
+
+    /// Returns how many elements of the container come before its first record.
+    fn header_rows(&self) -> u64 {
+        self.form.map_or(0, |form| form.header_rows)
     }
 
     /// Reads record `number`.
     pub(crate) fn nth(&self, number: u64) -> io::Result<Option<Record>> {
-        match self.index.before(number).filter(|_| number < self.index.count) {
-            Some((start, offset)) => {
-                let mut walk = self.walk(start, offset)?;
+        match self.walk_from(number)? {
+            Some(mut walk) => {
                 walk.unread_before = number;
                 walk.find(|record, _| record.number == number)
             }
@@ -84,6 +95,11 @@ impl Records<'_> {
 
     /// Reads the record that contains `offset`.
     pub(crate) fn holding(&self, offset: u64) -> io::Result<Option<Record>> {
+        if let Some(form) = self.form
+            && let Some(number) = row_reader::position_in_columns(form, self.text, self.notation, offset)?
+        {
+            return self.nth(number);
+        }
         match self.index.at_or_before(offset) {
             Some((start, from)) => self.walk(start, from)?.find(|_, end| end > offset),
             None => Ok(None),
@@ -97,10 +113,7 @@ impl Records<'_> {
         max_bytes: usize,
         mut visit: impl FnMut(JsonRecord) -> ControlFlow<()>,
     ) -> io::Result<()> {
-        let Some((start, offset)) = self.index.before(from).filter(|_| from < self.index.count) else {
-            return Ok(());
-        };
-        let mut walk = self.walk(start, offset)?;
+        let Some(mut walk) = self.walk_from(from)? else { return Ok(()) };
         loop {
             match walk.next_json(max_bytes) {
                 Ok(Some(record)) if record.number < from => {}
@@ -117,17 +130,29 @@ impl Records<'_> {
 
     /// Reads all records, front to back.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&Record)) -> io::Result<()> {
-        let Some((start, offset)) = self.index.before(0) else { return Ok(()) };
-        self.walk(start, offset)?.find(|record, _| {
+        let Some(walk) = self.walk_from(0)? else { return Ok(()) };
+        walk.find(|record, _| {
             visit(record);
             false
         })?;
         Ok(())
     }
 
-    /// Starts to walk at an indexed record.
-    fn walk(&self, number: u64, offset: u64) -> io::Result<RecordWalk<'_>> {
+    /// Starts to walk at the last indexed record up to `number`; `None` if there is no such record.
+    fn walk_from(&self, number: u64) -> io::Result<Option<RecordWalk<'_>>> {
+        if number >= self.count() {
+            return Ok(None);
+        }
+        let indexed = self.index.before(number + self.header_rows());
+        indexed.map(|(start, offset)| self.walk(start, offset)).transpose()
+    }
+
+    /// Starts to walk at an indexed element.
+    fn walk(&self, element: u64, offset: u64) -> io::Result<RecordWalk<'_>> {
         let reader = match self.notation {
+            Notation::Json(dialect) if self.form.is_some_and(|form| form.names.is_empty()) => {
+                RecordReader::Columns(*dialect)
+            }
             Notation::Json(dialect) => {
                 let scanner = Scanner::inside(self.text, offset, self.keyed, *dialect)?;
                 RecordReader::Elements { scanner, keyed: self.keyed, dialect: *dialect }
@@ -142,7 +167,11 @@ impl Records<'_> {
                 RecordReader::Pattern(pattern.reader(Lines::from(self.text, offset)?))
             }
         };
-        Ok(RecordWalk { number, unread_before: 0, reader })
+        let rows = match self.form {
+            Some(form) => Some(RowReader::new(form, self.text, self.notation, element)?),
+            None => None,
+        };
+        Ok(RecordWalk { element, unread_before: 0, reader, rows })
     }
 }
 
@@ -151,17 +180,26 @@ const MAX_VALUE_KEY_BYTES: usize = 256;
 
 /// A walk over records of any notation.
 struct RecordWalk<'t> {
-    number: u64,
+    /// The number of the next element of the container.
+    element: u64,
     /// Records before this one are skipped without reading their values.
     unread_before: u64,
     reader: RecordReader<'t>,
+    /// Turns records that are written as lists into objects.
+    rows: Option<RowReader<'t>>,
 }
 
 enum RecordReader<'t> {
-    Elements { scanner: Scanner<'t>, keyed: bool, dialect: Dialect },
+    Elements {
+        scanner: Scanner<'t>,
+        keyed: bool,
+        dialect: Dialect,
+    },
     Values(Scanner<'t>, Dialect),
     Rows(csv::Rows<'t>, &'t csv::Format),
     Pattern(pattern::PatternReader<'t>),
+    /// Records consist of the elements of several lists.
+    Columns(Dialect),
 }
 
 impl RecordWalk<'_> {
@@ -178,11 +216,38 @@ impl RecordWalk<'_> {
         }
     }
 
+    /// Skips the elements before the first record, and returns the number of the next one.
+    fn begin_record(&mut self) -> Result<u64, ScanError> {
+        let header_rows = self.rows.as_ref().map_or(0, |rows| rows.form.header_rows);
+        while self.element < header_rows {
+            self.element += 1;
+            match &mut self.reader {
+                RecordReader::Elements { scanner, .. } => {
+                    if scanner.has_element()? == Some(true) {
+                        Value::read(scanner, ReadLimits::NOTHING)?;
+                    }
+                }
+                RecordReader::Values(scanner, _) => {
+                    if scanner.begin_next()? {
+                        Value::read(scanner, ReadLimits::NOTHING)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.element += 1;
+        Ok(self.element - 1 - header_rows)
+    }
+
     fn next_json(&mut self, max_bytes: usize) -> Result<Option<JsonRecord>, ScanError> {
-        let number = self.number;
-        self.number += 1;
+        let number = self.begin_record()?;
         let mut key = None;
         let mut at = None;
+        let rows = &mut self.rows;
+        let mut row_json = |scanner: &mut Scanner<'_>, dialect: Dialect| match rows {
+            Some(rows) => rows.json(scanner, dialect, max_bytes),
+            None => compact::value(scanner, dialect, max_bytes),
+        };
         let (range, json, whole) = match &mut self.reader {
             RecordReader::Elements { scanner, keyed, dialect } => {
                 match begin_element(scanner, *keyed, usize::MAX)? {
@@ -192,7 +257,7 @@ impl RecordWalk<'_> {
                 let key_start = scanner.token_start();
                 let start = scanner.value_start()?;
                 at = Some(start);
-                let compact = compact::value(scanner, *dialect, max_bytes)?;
+                let compact = row_json(scanner, *dialect)?;
                 let begin = if *keyed { key_start } else { start };
                 (begin..scanner.position(), compact.text, compact.whole)
             }
@@ -202,7 +267,7 @@ impl RecordWalk<'_> {
                 }
                 let start = scanner.value_start()?;
                 at = Some(start);
-                let compact = compact::value(scanner, *dialect, max_bytes)?;
+                let compact = row_json(scanner, *dialect)?;
                 (start..scanner.position(), compact.text, compact.whole)
             }
             RecordReader::Rows(rows, format) => match rows.next()? {
@@ -213,13 +278,19 @@ impl RecordWalk<'_> {
                 Some((start, json, whole)) => (start..reader.position(), json, whole),
                 None => return Ok(None),
             },
+            RecordReader::Columns(dialect) => {
+                match rows.as_mut().map(|rows| rows.columns_json(*dialect, max_bytes)).transpose()?.flatten()
+                {
+                    Some((range, compact)) => (range, compact.text, compact.whole),
+                    None => return Ok(None),
+                }
+            }
         };
         Ok(Some(JsonRecord { number, key, json, whole, at, range }))
     }
 
     fn next(&mut self) -> Result<Option<(Record, u64)>, ScanError> {
-        let number = self.number;
-        self.number += 1;
+        let number = self.begin_record()?;
         let mut key = None;
         let limits = if number < self.unread_before { ReadLimits::NOTHING } else { ReadLimits::RECORD };
         let (value, end) = match &mut self.reader {
@@ -244,6 +315,14 @@ impl RecordWalk<'_> {
                 Some(value) => (value, reader.position()),
                 None => return Ok(None),
             },
+            RecordReader::Columns(_) => (Value::object(Vec::new()), 0),
+        };
+        let value = match &mut self.rows {
+            Some(rows) => match rows.object(value, limits)? {
+                Some(value) => value,
+                None => return Ok(None),
+            },
+            None => value,
         };
         Ok(Some((Record { number, key, value }, end)))
     }

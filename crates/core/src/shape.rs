@@ -9,13 +9,16 @@
 
 mod additive;
 mod blob;
+mod compact;
 mod data;
 mod data_kinds;
 mod diff;
 mod document;
 mod draft;
 mod drawn_tree;
+mod example;
 mod field;
+mod field_lines;
 mod grid;
 mod html;
 mod key_lines;
@@ -25,6 +28,8 @@ mod line_writer;
 mod log;
 mod lossless;
 mod mixed;
+mod next_steps;
+mod parts;
 mod pick_rows;
 mod recognised;
 mod rows;
@@ -54,13 +59,16 @@ use crate::hints::Hints;
 use crate::measure::{self, Cost, Fit, Meter};
 use crate::outline::Outline;
 use crate::payload::Payload;
+use crate::plain_name;
 use crate::quantity::{Bytes, Tokens};
 use crate::source::Span;
 use crate::text::Text;
+pub(crate) use blob::describe as describe_data;
 pub(crate) use data::overview_of;
 use draft::Draft;
 use lossless::WholeText;
 pub(crate) use lossless::{cell as quoted_cell, exact_cell};
+use parts::Parts;
 use recognised::RecognisedText;
 pub(crate) use section_writer::SectionWriter;
 pub(crate) use table::{Table, field_value};
@@ -78,6 +86,18 @@ pub struct Request<'r> {
     pub budget: Budget,
     /// How tokens are counted.
     pub meter: Meter,
+    /// How much of the budget an overview uses.
+    pub fill: Fill,
+}
+
+/// How much of its budget an overview uses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Fill {
+    /// As much as tells something: composing ends when the next line tells little for what it costs.
+    #[default]
+    Useful,
+    /// All of it.
+    Whole,
 }
 
 /// Which step gave the answer.
@@ -139,6 +159,8 @@ pub struct Prepared<'p> {
     recognised: Option<RecognisedText<'p>>,
     /// The cost of the whole result, counted once for one meter.
     cost: OnceCell<(Meter, Cost)>,
+    /// The path of the value that this is, where it is a value inside another result.
+    scope: String,
 }
 
 impl<'p> Prepared<'p> {
@@ -167,13 +189,18 @@ impl<'p> Prepared<'p> {
         hints: &Hints,
     ) -> io::Result<Self> {
         let recognised = text.map(|text| RecognisedText::read(text, hints)).transpose()?;
-        Ok(Self { payload, text, recognised, cost: OnceCell::new() })
+        Ok(Self { payload, text, recognised, cost: OnceCell::new(), scope: String::new() })
+    }
+
+    /// Returns this as a value inside another result, whose calls that read on name its path.
+    pub(crate) fn within(self, scope: &str) -> Self {
+        Self { scope: scope.to_owned(), ..self }
     }
 
     /// Returns a result without reading its text, which can then be read by line and by byte: for a text on which
     /// [`Prepared::with_hints`] failed.
     pub fn unread(payload: &'p Payload<'p>, text: Option<&'p Text<'p>>) -> Self {
-        Self { payload, text, recognised: None, cost: OnceCell::new() }
+        Self { payload, text, recognised: None, cost: OnceCell::new(), scope: String::new() }
     }
 
     /// Returns what the whole result costs. It is counted on the first call only, unless another meter is asked for.
@@ -190,6 +217,20 @@ impl<'p> Prepared<'p> {
         let cost = measure::cost(self.payload, meter)?;
         let _ = self.cost.set((*meter, cost));
         Ok(cost)
+    }
+
+    /// Returns the calls that read on with the path of the value in them; only the first one where it cannot be said.
+    fn scoped(&self, steps: Vec<String>) -> Vec<String> {
+        if self.scope.is_empty() {
+            return steps;
+        }
+        let path = plain_name::is_plain_path(&self.scope).then(|| format!("\"path\":\"{}\"", self.scope));
+        let step = steps.into_iter().find(|step| !step.starts_with("\"path\""));
+        match (path, step) {
+            (Some(path), Some(step)) => vec![format!("{path},{step}")],
+            (Some(path), None) => vec![path],
+            (None, _) => vec!["\"grep\":\"text\"".into()],
+        }
     }
 
     /// Makes the outline that is kept beside the result.
@@ -295,26 +336,50 @@ impl Shaper<'_> {
     }
 
     fn overview(&self) -> io::Result<Shaped> {
+        match &self.prepared.recognised {
+            Some(text) => parts::with_parts(self.payload, text, &mut |parts| self.overview_of(Some(parts))),
+            None => self.overview_of(None),
+        }
+    }
+
+    /// Composes an overview of the texts of the result, again with a smaller budget until it fits.
+    fn overview_of(&self, parts: Option<&Parts<'_>>) -> io::Result<Shaped> {
         let budget = &self.request.budget;
-        let recognised = self.prepared.recognised.as_ref();
         let arguments = arguments::values(self.request.arguments);
         let mut tokens = budget.tokens.0.saturating_sub(FRAME_TOKENS);
         let mut bytes = budget.bytes.0.saturating_sub(FRAME_BYTES);
         loop {
-            let mut draft = Draft::new(SectionWriter::new(&self.request.meter, tokens, bytes));
+            let mut draft =
+                Draft::new(SectionWriter::new(&self.request.meter, tokens, bytes).filling(self.request.fill));
             mixed::compose(self.payload, budget, &mut draft)?;
-            match recognised {
-                Some(recognised) => recognised.compose(&arguments, &mut draft)?,
+            match parts {
+                Some(parts) => {
+                    if !parts.is_apart && !self.payload.is_structured() {
+                        mixed::write_resources(self.payload, &mut draft)?;
+                    }
+                    parts.compose(&arguments, &mut draft)?;
+                    mixed::offer_picture(self.payload, &mut draft);
+                }
                 None if self.prepared.text.is_some() => describe_unread_text(&mut draft),
                 None => describe_blocks(self.payload, &mut draft),
             }
-            let shaped = self.finish_draft(recognised, draft)?;
+            draft.frame.notes.extend(self.limit_note());
+            let shaped = self.finish_draft(parts.map(|parts| parts.main), draft)?;
             if self.over(&shaped) == 0 || (tokens == 0 && bytes == 0) {
                 return Ok(shaped);
             }
             tokens = tokens.saturating_sub((shaped.shaped.tokens - budget.tokens).0 + 4);
             bytes = bytes.saturating_sub((shaped.shaped.bytes - budget.bytes).0 + 16);
         }
+    }
+
+    /// Returns a note if the main list is as long as a limit among the call's arguments.
+    fn limit_note(&self) -> Option<String> {
+        let table = main_table(self.prepared.recognised.as_ref()?.data()?)?;
+        let limit =
+            arguments::limits(self.request.arguments).into_iter().find(|limit| limit.value == table.count)?;
+        let name = if plain_name::is_plain(&limit.name) { &limit.name } else { "limit" };
+        Some(format!("As many {} as the call's {name}: there may be more.", table.nouns()))
     }
 
     fn finish_draft(&self, recognised: Option<&RecognisedText<'_>>, draft: Draft<'_>) -> io::Result<Shaped> {
@@ -336,6 +401,7 @@ impl Shaper<'_> {
             frame.next.truncate(2);
             frame.below.clear();
         }
+        frame.next = self.prepared.scoped(frame.next);
         let names =
             recognised.map_or(("blob", "blob"), |recognised| (recognised.kind(), recognised.strategy()));
         self.finish(Step::Overview, names, left_out, &blocks, &frame, &writer.into_text())
@@ -387,5 +453,6 @@ fn describe_unread_text(draft: &mut Draft<'_>) {
 fn describe_blocks(payload: &Payload<'_>, draft: &mut Draft<'_>) {
     draft.frame.what = crate::write::plural(payload.block_count, "block");
     draft.frame.below = "what the blocks are".into();
-    draft.frame.next = vec!["\"mode\":\"full\"".into()];
+    let data = payload.blocks.iter().position(|block| block.data_span().is_some());
+    draft.frame.next = vec![format!("\"path\":\"/content/{}\"", data.unwrap_or(0))];
 }

@@ -18,6 +18,7 @@ use std::ops::Range;
 pub(crate) use feed::Feed;
 pub(crate) use index::{Checkpoint, TextIndex};
 
+use crate::hash;
 use crate::json::string;
 use crate::source::{Source, Span};
 use crate::translation::{self, TranslatedText, Translation};
@@ -47,6 +48,31 @@ impl TextSource<'_> {
             Self::Borrowed(source) => *source,
             Self::Owned(bytes) => bytes,
         }
+    }
+}
+
+/// The decoded bytes of a text as a source, for a text inside it.
+pub(crate) struct DecodedSource<'t> {
+    text: &'t Text<'t>,
+    length: u64,
+}
+
+impl<'t> DecodedSource<'t> {
+    /// Returns the decoded bytes of a text as a source.
+    pub(crate) fn new(text: &'t Text<'t>) -> io::Result<Self> {
+        Ok(Self { text, length: text.length()? })
+    }
+}
+
+impl Source for DecodedSource<'_> {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.text.read(offset..offset + buffer.len() as u64)?;
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
     }
 }
 
@@ -124,6 +150,12 @@ impl<'a> Text<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns how many line feeds the text has.
+    pub(crate) fn line_feeds(&self) -> io::Result<u64> {
+        self.complete_index()?;
+        Ok(self.index.borrow().lines)
     }
 
     /// Returns how many lines the text has; a line feed at the end does not start another line.
@@ -261,6 +293,21 @@ impl<'a> Text<'a> {
     /// Reads the whole decoded text; for texts known to be small.
     pub(crate) fn read_all(&self) -> io::Result<Vec<u8>> {
         self.read(0..self.max_len())
+    }
+
+    /// Returns a hash of the decoded text.
+    pub(crate) fn hash(&self) -> io::Result<u64> {
+        let (mut feed, mut block, mut state) = (self.feed(), Vec::new(), 0);
+        let mut pending = Vec::new();
+        while feed.fill(&mut block)? {
+            pending.append(&mut block);
+            let whole = pending.len() - pending.len() % BLOCK_BYTES;
+            for chunk in pending[..whole].chunks_exact(BLOCK_BYTES) {
+                state = hash::mix(state ^ hash::bytes(chunk));
+            }
+            pending.drain(..whole);
+        }
+        Ok(hash::mix(state ^ hash::bytes(&pending)))
     }
 
     /// Reads raw bytes at a raw distance from the beginning and decodes them by themselves, as a sample.

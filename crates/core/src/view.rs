@@ -17,11 +17,13 @@ mod error;
 mod flatten;
 mod nearest;
 mod path;
+mod picture;
 mod place;
 mod records;
 mod segment;
 mod texts;
 mod units;
+mod within;
 
 pub use answer::{Answer, ViewRequest, answer};
 pub use dataset::{Dataset, LineText, RecordText};
@@ -29,6 +31,7 @@ pub use engine::{EngineOutput, Engines, NoEngines, ResultWindow, Total};
 pub use error::ViewError;
 pub use flatten::{Scalar, flatten, visible_json, visible_text};
 pub use nearest::nearest;
+pub use picture::is_picture;
 pub use place::{Place, shown_pointer};
 pub use segment::read_key;
 pub use units::{Unit, UnitContent, VisitUnit, decoded, record_values, value_from};
@@ -76,6 +79,15 @@ pub enum View {
     },
     /// All of the result, as far as the caller's cap allows.
     Full,
+    /// A view of the value at a path, as if that value were the result.
+    Within {
+        /// The path of the value.
+        path: String,
+        /// The view of it.
+        view: Box<View>,
+    },
+    /// How often a regular expression matches, by place.
+    Count(String),
 }
 
 impl View {
@@ -91,6 +103,8 @@ impl View {
             Self::Lines { .. } => "lines",
             Self::Range { .. } => "range",
             Self::Full => "full",
+            Self::Within { view, .. } => view.name(),
+            Self::Count(_) => "grep",
         }
     }
 }

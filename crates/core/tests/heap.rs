@@ -6,7 +6,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
 use tidegate_core::measure::Meter;
 use tidegate_core::payload::Payload;
-use tidegate_core::shape::{Request, shape};
+use tidegate_core::shape::{Fill, Request, shape};
 use tidegate_testkit::{make, sample};
 
 #[global_allocator]
@@ -30,6 +30,7 @@ fn the_peak_is_a_fraction_of_the_payload() {
         handle: Handle::kept("list_issues-3f9c2kq7m0xw", "kept 24 h"),
         budget: Budget::default(),
         meter: Meter::default(),
+        fill: Fill::Useful,
     };
     let shaped = shape(&payload, &request).expect("memory can be read");
     assert!(shaped.text.contains("42,000 rows"));

@@ -7,7 +7,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
 use tidegate_core::measure::{self, Fit, Meter};
 use tidegate_core::payload::Payload;
-use tidegate_core::shape::{Request, Shaped, Step, shape};
+use tidegate_core::shape::{Fill, Request, Shaped, Step, shape};
 use tidegate_core::source::Source;
 use tidegate_core::{Bytes, Tokens};
 use tidegate_testkit::source::ShortReadSource;
@@ -44,6 +44,7 @@ fn shaped_at(source: &dyn Source, budget: Budget, strict: bool) -> Shaped {
         handle: Handle::kept("list_things-3f9c2kq7m0xw", "kept 24 h"),
         budget,
         meter: Meter::default(),
+        fill: Fill::Useful,
     };
     shape(&payload, &request).expect("bytes in memory can be read")
 }

@@ -56,6 +56,7 @@ impl FollowUp {
             "page" => view.page = Some(number(name, value)?),
             "page_size" => view.page_size = Some(number(name, value)?),
             "context" => view.context = Some(number(name, value)?),
+            "count" => view.count = Some(flag(name, value)?),
             "fields" => view.fields = Some(names(name, value)?),
             "path" => view.path = Some(text(name, value)?),
             "jq" => view.jq = Some(text(name, value)?),
@@ -87,6 +88,12 @@ fn number(name: &str, value: &Value) -> Result<u64, FollowUpError> {
     let read = value.as_u64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
     let whole = || value.as_f64().filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n)).map(|n| n as u64);
     read.or_else(whole).ok_or_else(|| wrong(name, value, "a whole number"))
+}
+
+/// Reads yes or no, also where a model wrote it as a string.
+fn flag(name: &str, value: &Value) -> Result<bool, FollowUpError> {
+    let written = value.as_str().and_then(|text| text.trim().parse().ok());
+    value.as_bool().or(written).ok_or_else(|| wrong(name, value, "true or false"))
 }
 
 /// Reads a span such as `10-20`, also where a model wrote one number.

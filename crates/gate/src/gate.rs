@@ -1,9 +1,9 @@
 //! The whole flow.
 //!
 //! ```text
-//!  result ─▶ measure ─▶ fits? ──yes──▶ untouched
-//!                         │no
-//!                         ▼
+//!  result ─▶ measure ─▶ passes? ──yes──▶ untouched
+//!                          │no
+//!                          ▼
 //!              store ─▶ shape within budget ─▶ respond
 //!  follow-up ─▶ store ─▶ view within budget ─▶ respond
 //! ```
@@ -37,6 +37,7 @@ use crate::negotiation::Offered;
 use crate::overflow::{Overflow, Shaped};
 use crate::policy::{Policies, Policy};
 use crate::raw::skim;
+use crate::style::Style;
 use crate::user_store::UserStore;
 use crate::{output, tools};
 use verdict::{Look, Outcome, Terms, Verdict};
@@ -218,25 +219,28 @@ impl Gate {
         result: &(dyn Source + Sync),
         outcome: Outcome,
     ) -> Result<Shaped, Option<Cost>> {
+        let overflow = |style, budget| Overflow {
+            keep: &self.setup.keep,
+            server: &self.setup.server,
+            caller,
+            called,
+            policy: terms.policy,
+            budget,
+            style,
+            attached: terms.full,
+            ceiling: terms.ceiling,
+        };
         match terms.verdict(result, outcome, Look::Full) {
             Verdict::Pass(cost) => Err(cost),
             Verdict::Unreadable(error) => Ok(Shaped::unreadable(caller, called, &error)),
             // The full look always decides; if it did not, the result must not pass as a flood.
             Verdict::Undecided => Ok(Shaped::failed(caller, called)),
-            Verdict::Shape { payload, style, budget } => {
-                let overflow = Overflow {
-                    keep: &self.setup.keep,
-                    server: &self.setup.server,
-                    caller,
-                    called,
-                    policy: terms.policy,
-                    budget,
-                    style,
-                    attached: terms.full,
-                    ceiling: terms.ceiling,
-                };
-                Ok(overflow.shape(&payload, result))
+            // A program that reads the result itself gains nothing.
+            Verdict::Compact(_, cost) if called.by_program => Err(cost),
+            Verdict::Compact(payload, cost) => {
+                overflow(Style::Overview, terms.line).compact(&payload, result).ok_or(cost)
             }
+            Verdict::Shape { payload, style, budget } => Ok(overflow(style, budget).shape(&payload, result)),
         }
     }
 

@@ -13,7 +13,9 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::arguments::Arguments;
-use tidegate_core::view::{Answer, Dataset, Engines, Query, View, ViewError, ViewRequest, answer, cursor};
+use tidegate_core::view::{
+    Answer, Dataset, Engines, Query, View, ViewError, ViewRequest, answer, cursor, is_picture,
+};
 use tidegate_store::{Artifact, ArtifactId, StoreError, StoredSource};
 
 use crate::policy::Policy;
@@ -95,12 +97,12 @@ impl<'k> KeptResult<'k> {
         Ok(query)
     }
 
-    /// Returns what an answer may cost: what was asked for up to the cap, the cap itself for all of the result, or what
-    /// the policy allows.
+    /// Returns what an answer may cost: what was asked for up to the cap, and at least what any answer needs; the cap
+    /// itself for all of the result; or what the policy allows for follow-ups.
     ///
     /// # Errors
     ///
-    /// Fewer tokens than any answer needs.
+    /// A result that cannot be read.
     pub fn budget(
         &self,
         max_tokens: Option<u64>,
@@ -108,14 +110,15 @@ impl<'k> KeptResult<'k> {
         profile: &Profile,
     ) -> Result<Budget, ViewError> {
         let cap = self.policy.cap(profile);
-        let least = Budget::MIN_TOKENS.0;
         match max_tokens {
-            Some(tokens) if tokens < least => {
-                Err(ViewError::Bad(format!("max_tokens is {tokens}, but an answer needs at least {least}")))
+            Some(tokens) => {
+                let tokens = tokens.min(cap.tokens.0).max(Budget::MIN_TOKENS.0);
+                Ok(self.policy.of_tokens(tokens, profile))
             }
-            Some(tokens) => Ok(self.policy.of_tokens(tokens.min(cap.tokens.0), profile)),
             None if query.view == View::Full => Ok(cap),
-            None => Ok(self.policy.budget(profile)),
+            // A picture cannot be shown in part.
+            None if is_picture(&self.source, &query.view)? => Ok(cap),
+            None => Ok(self.policy.follow_up(profile)),
         }
     }
 
@@ -158,8 +161,8 @@ pub fn retention_note(left: Duration) -> String {
     format!("kept {}", duration_text(left))
 }
 
-/// Says how long a time is, in whole units: `24 h`. It is at least what is said, but for a minute where hours are counted:
-/// a result that was stored a moment ago does not have quite its full time left.
+/// Says how long a time is, in whole units: `24 h`. Rounds down, but forgives up to a minute (two seconds for minutes): a
+/// result that was stored a moment ago does not have quite its full time left.
 pub fn duration_text(left: Duration) -> String {
     let seconds = left.as_millis().div_ceil(1000).max(1);
     let (count, unit) = match seconds {
@@ -225,7 +228,7 @@ mod tests {
         let opened = keep.open().unwrap();
         let rules = Rules {
             page_size: Some(3),
-            budget_tokens: Some(700),
+            follow_up_tokens: Some(700),
             fields: Some(vec!["number".into()]),
             ..Rules::default()
         };
@@ -246,17 +249,16 @@ mod tests {
         let keep = UserStore::of_user(StoreLocation::Memory);
         let id = keep_issues(&keep, |bytes| bytes);
         let opened = keep.open().unwrap();
-        let rules = Rules { budget_tokens: Some(500), cap_tokens: Some(900), ..Rules::default() };
+        let rules = Rules { follow_up_tokens: Some(500), cap_tokens: Some(1900), ..Rules::default() };
         let kept = KeptResult::open(&keep, &opened, &id, |_| policy(rules)).unwrap();
         let tokens = |max_tokens, view| {
-            let budget = kept.budget(max_tokens, &Query::new(view), &Profile::strictest());
-            budget.map(|budget| budget.tokens.0).map_err(|error| error.to_string())
+            kept.budget(max_tokens, &Query::new(view), &Profile::strictest()).unwrap().tokens.0
         };
-        assert_eq!(tokens(None, View::Summary), Ok(500));
-        assert_eq!(tokens(None, View::Full), Ok(900));
-        assert_eq!(tokens(Some(800), View::Summary), Ok(800));
-        assert_eq!(tokens(Some(5000), View::Full), Ok(900));
-        assert!(tokens(Some(10), View::Full).unwrap_err().contains("at least 250"));
+        assert_eq!(tokens(None, View::Summary), 500);
+        assert_eq!(tokens(None, View::Full), 1900);
+        assert_eq!(tokens(Some(800), View::Summary), 800);
+        assert_eq!(tokens(Some(5000), View::Full), 1900);
+        assert_eq!(tokens(Some(10), View::Full), 250, "what any answer needs");
     }
 
     #[test]

@@ -261,7 +261,7 @@ impl ProbeFetch<'_> {
     }
 
     fn limits(&self) -> AnswerLimits<'_> {
-        let budget = self.policy.budget(&self.caller.profile);
+        let budget = self.policy.follow_up(&self.caller.profile);
         AnswerLimits { caller: self.caller, budget, values: self.policy.limits }
     }
 

@@ -1,4 +1,4 @@
-//! `store -> shape -> respond`: one result that does not pass, on its way to the caller.
+//! `store -> shape -> respond`: one result that does not pass as it came, on its way to the caller.
 //!
 //! The result is stored before its answer leaves. Storing takes about as long as reading and composing, so for large
 //! results both run at the same time. The result is counted once; the count goes into the store, the ledger and the
@@ -15,11 +15,11 @@ use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::Cost;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
-use tidegate_core::shape::{Prepared, Request, Step};
+use tidegate_core::shape::{self, Fill, Prepared, Request, Step};
 use tidegate_core::source::Source;
 use tidegate_core::view::{Dataset, Query, View, cursor};
 use tidegate_core::{Bytes, Tokens};
-use tidegate_store::{ArtifactId, Description, StoreError};
+use tidegate_store::{ArtifactId, Description, NewArtifact, StoreError};
 
 use crate::caller::Caller;
 use crate::error::causes;
@@ -71,6 +71,25 @@ enum Prepare {
     Unread,
 }
 
+/// Why there is no answer.
+enum Unshaped {
+    /// The result cannot be read, as from a disk that fails.
+    Unreadable(io::Error),
+    /// The engine failed on the result.
+    Panicked,
+}
+
+impl From<io::Error> for Unshaped {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// Runs work on a result, whose panic is one of its errors.
+fn caught<T>(work: impl FnOnce() -> Result<T, Unshaped>) -> Result<T, Unshaped> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Unshaped::Panicked))
+}
+
 /// The size from which a result is stored on a second thread while it is read.
 const MIN_PARALLEL_BYTES: u64 = 256 * 1024;
 
@@ -81,25 +100,63 @@ impl Overflow<'_> {
     ///
     /// If the engine panics, the result is stored all the same, and the answer has a plain frame.
     pub(crate) fn shape(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Shaped {
-        let shape = |prepare| catch_unwind(AssertUnwindSafe(|| self.try_shape(payload, body, prepare)));
-        let shaped = shape(Prepare::Read).or_else(|_| shape(Prepare::Unread));
+        let shape = |prepare| caught(|| self.try_shape(payload, body, prepare));
+        let shaped = shape(Prepare::Read).or_else(|unshaped| match unshaped {
+            Unshaped::Panicked => shape(Prepare::Unread),
+            unreadable => Err(unreadable),
+        });
         match shaped {
-            Ok(Ok(shaped)) => shaped,
-            Ok(Err(error)) => Shaped::unreadable(self.caller, self.called, &error),
-            Err(_) => Shaped::failed(self.caller, self.called),
+            Ok(shaped) => shaped,
+            Err(Unshaped::Unreadable(error)) => Shaped::unreadable(self.caller, self.called, &error),
+            Err(Unshaped::Panicked) => Shaped::failed(self.caller, self.called),
         }
     }
 
+    /// Stores the result, and answers with all of it in less space; `None` where there is no shorter form, or where the
+    /// result cannot be kept: then it passes as it came.
+    pub(crate) fn compact(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Option<Shaped> {
+        catch_unwind(AssertUnwindSafe(|| self.try_compact(payload, body))).ok()?.ok()?
+    }
+
+    fn try_compact(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> io::Result<Option<Shaped>> {
+        let text = payload.joined_text();
+        let prepared = Prepared::with_hints(payload, text.as_ref(), &self.policy.hints)?;
+        let new = self.new_artifact();
+        let name = handle_name(&self.called.tool, new.id.as_str());
+        let budget = self.one_channel(self.budget);
+        let compacted = |memory: Option<&Opened>| {
+            let kept = self.retention_note(memory);
+            prepared.compact(&self.request(Handle::kept(&name, &kept), budget))
+        };
+        let Some(shaped) = compacted(None)? else { return Ok(None) };
+        let outline = prepared.outline()?;
+        let tokens = self.raw_cost(&prepared)?.tokens.0;
+        let kept = self.keep.keep(&new, body, &|| Ok(UserStore::description(&outline, tokens)));
+        let (shaped, stored_bytes) = match kept {
+            Ok(KeptArtifact { artifact, in_memory: None }) => (Some(shaped), artifact.stored_bytes),
+            Ok(KeptArtifact { in_memory: Some(memory), .. }) => (compacted(Some(&memory))?, 0),
+            Err(_) => (None, 0),
+        };
+        let artifact = Some(new.id.to_string());
+        Ok(shaped.map(|shaped| Shaped { artifact, stored_bytes, ..self.answer(shaped, "", NO_COST) }))
+    }
+
+    /// Returns what the store records of the result, with a new id.
+    fn new_artifact(&self) -> NewArtifact<'_> {
+        let new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
+        NewArtifact { server: self.server, arguments: self.called.arguments.as_deref(), ..new }
+    }
+
+    /// Stores the result and answers with what fits; an error if the result was not stored.
     fn try_shape(
         &self,
         payload: &Payload<'_>,
         body: &(dyn Source + Sync),
         prepare: Prepare,
-    ) -> io::Result<Shaped> {
+    ) -> Result<Shaped, Unshaped> {
         let text = payload.joined_text();
         let text = text.as_ref();
-        let mut new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
-        (new.server, new.arguments) = (self.server, self.called.arguments.as_deref());
+        let new = self.new_artifact();
         let (new, id) = (&new, &new.id);
         let (described, awaited) = sync_channel(1);
         let store = move || {
@@ -126,27 +183,47 @@ impl Overflow<'_> {
             drop(described);
             // If the store fails, the answer is composed again for where the result is kept instead.
             let shaped = self.kept(&prepared, &outline, id, None)?;
-            io::Result::Ok((prepared, outline, shaped))
+            Ok((prepared, outline, shaped))
         };
         let (read, stored) = if body.len() < MIN_PARALLEL_BYTES {
-            (read(), store())
+            (caught(read), store())
         } else {
             thread::scope(|scope| {
                 let storing = scope.spawn(store);
-                let read = read();
+                let read = caught(read);
                 (read, storing.join().unwrap_or_else(|_| Err(StoreError::Unusable("it failed".into()))))
             })
         };
-        let (prepared, outline, shaped) = read?;
-        match stored {
-            Ok(KeptArtifact { artifact, in_memory: None }) => {
+        match (read, stored) {
+            (Ok((.., shaped)), Ok(KeptArtifact { artifact, in_memory: None })) => {
                 Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
             }
-            Ok(KeptArtifact { in_memory: Some(memory), .. }) => {
-                self.kept(&prepared, &outline, id, Some(&memory))
+            (Ok((prepared, outline, _)), Ok(KeptArtifact { in_memory: Some(memory), .. })) => {
+                let shaped = caught(|| Ok(self.kept(&prepared, &outline, id, Some(&memory))?));
+                Ok(shaped.unwrap_or_else(|_| self.unsummarized(id, Some(&memory))))
             }
-            Err(error) => self.lost(&prepared, &error),
+            (Ok((prepared, ..)), Err(error)) => Ok(self.lost(&prepared, &error)?),
+            // The result was stored, but then no answer could be composed.
+            (Err(_), Ok(KeptArtifact { artifact, in_memory })) => {
+                let unread = Prepared::unread(payload, text);
+                let plain =
+                    caught(|| Ok(self.kept(&unread, &unread.outline()?, id, in_memory.as_deref())?));
+                let shaped = plain.unwrap_or_else(|_| self.unsummarized(id, in_memory.as_deref()));
+                Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
+            }
+            (Err(unshaped), Err(_)) => Err(unshaped),
         }
+    }
+
+    /// The answer where the result is kept, but cannot be read or handled.
+    fn unsummarized(&self, id: &ArtifactId, memory: Option<&Opened>) -> Shaped {
+        let (tool, query_tool) = (&self.called.tool, self.caller.query_tool);
+        let (name, kept) = (handle_name(tool, id.as_str()), self.retention_note(memory));
+        let message = format!(
+            "{tool} did run, but tidegate failed to summarize its result. Complete result: \"{name}\" ({kept}). Read it \
+             with {query_tool}; no need to repeat this call."
+        );
+        Shaped { artifact: Some(id.to_string()), ..Shaped::of_text(self.caller, &message) }
     }
 
     /// Returns what the result of the tool costs, which is counted once.
@@ -266,29 +343,46 @@ impl Overflow<'_> {
         beside: &str,
         artifact: Option<String>,
     ) -> io::Result<Shaped> {
-        let meter = self.caller.profile.meter;
-        let union = self.caller.profile.output_schema == OutputSchema::Union;
         let (beside, reserved) = self.affordable(beside);
-        let mut budget = Budget {
+        let budget = self.one_channel(Budget {
             tokens: self.budget.tokens - reserved.tokens,
             bytes: self.budget.bytes - reserved.bytes,
-        };
-        if union {
-            // The text is sent twice, in two channels, but a model reads one of them.
-            budget.bytes = Bytes(budget.bytes.0.saturating_sub(STRUCTURED_BYTES) / 2);
+        });
+        let shaped = prepared.shape(&self.request(handle, budget))?;
+        Ok(Shaped { artifact, ..self.answer(shaped, beside, reserved) })
+    }
+
+    /// Returns whether the text is sent in both channels of a result.
+    fn sends_twice(&self) -> bool {
+        self.caller.profile.output_schema == OutputSchema::Union
+    }
+
+    /// Returns the part of a budget that one channel may use: a text that is sent in two is read in one of them.
+    fn one_channel(&self, budget: Budget) -> Budget {
+        match self.sends_twice() {
+            true => budget.with_bytes(Bytes(budget.bytes.0.saturating_sub(STRUCTURED_BYTES) / 2)),
+            false => budget,
         }
-        let shaped = prepared.shape(&Request {
+    }
+
+    fn request<'r>(&'r self, handle: Handle<'r>, budget: Budget) -> Request<'r> {
+        Request {
             tool: &self.called.tool,
             arguments: self.called.arguments.as_deref(),
             handle: handle.with_query_tool(self.caller.query_tool),
             budget,
-            meter,
-        })?;
+            meter: self.caller.profile.meter,
+            fill: Fill::Useful,
+        }
+    }
+
+    /// Returns what the engine wrote as it is sent, with a block beside its text.
+    fn answer(&self, shaped: shape::Shaped, beside: &str, reserved: Cost) -> Shaped {
         let mut result = shaped.result.unwrap_or_default();
         if !beside.is_empty() {
             result = raw::added(&result, &["content"], beside.as_bytes());
         }
-        if union {
+        if self.sends_twice() {
             let text = serde_json::Value::String(shaped.text);
             let member = format!("\"structuredContent\":{{\"{}\":{text}}}", schema::MEMBER);
             result = raw::added(&result, &[], member.as_bytes());
@@ -299,7 +393,7 @@ impl Overflow<'_> {
             bytes: Bytes(result.len() as u64),
             ..shaped.shaped
         };
-        Ok(Shaped { result, step, raw: shaped.raw, sent, artifact, stored_bytes: 0 })
+        Shaped { result, step, raw: shaped.raw, sent, artifact: None, stored_bytes: 0 }
     }
 
     /// Returns a block beside the text with its cost; nothing where the budget is too small for it.
@@ -330,7 +424,9 @@ impl Shaped {
     pub(crate) fn unreadable(caller: &Caller, called: &ToolCall, error: &dyn std::error::Error) -> Self {
         let tool = &called.tool;
         let why = causes(error);
-        let message = format!("{tool} did run, but its result could not be read: {why}. Nothing was kept.");
+        let message = format!(
+            "{tool} did run, but its result could not be read: {why}. Call {tool} again only if it is safe to repeat."
+        );
         Self::of_text(caller, &message)
     }
 
@@ -338,8 +434,8 @@ impl Shaped {
     pub(crate) fn failed(caller: &Caller, called: &ToolCall) -> Self {
         let tool = &called.tool;
         let message = format!(
-            "{tool} did run, but tidegate failed on its result, which was not kept. Call {tool} again only if it is \
-             safe to repeat, with arguments that give a smaller result."
+            "{tool} did run, but tidegate failed on its result. Call {tool} again only if it is safe to repeat, with \
+             arguments that give a smaller result."
         );
         Self::of_text(caller, &message)
     }
@@ -356,184 +452,4 @@ impl Shaped {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
-    use serde_json::Value;
-    use tidegate_store::ArtifactStore;
-    use tidegate_testkit::{make, sample};
-
-    use super::*;
-    use crate::policy::{Policies, Rules};
-    use crate::user_store::StoreLocation;
-
-    /// Shapes a result in a style, and returns the answer with what is in the store then.
-    fn shape(place: StoreLocation, rules: Rules, style: Style, body: &[u8]) -> (Shaped, u64) {
-        shape_in(&UserStore::of_user(place), rules, style, body)
-    }
-
-    fn shape_in(keep: &UserStore, rules: Rules, style: Style, body: &[u8]) -> (Shaped, u64) {
-        shape_payload(keep, rules, style, &Payload::read_result(&body).unwrap(), body)
-    }
-
-    fn shape_payload(
-        keep: &UserStore,
-        rules: Rules,
-        style: Style,
-        payload: &Payload<'_>,
-        body: &[u8],
-    ) -> (Shaped, u64) {
-        let caller = Caller::unknown(Vec::new());
-        let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
-        let policy = Policies::of_defaults(rules).of_tool("list");
-        let overflow = Overflow {
-            keep,
-            server: "test",
-            caller: &caller,
-            called: &called,
-            policy: &policy,
-            budget: policy.budget(&caller.profile),
-            style,
-            attached: false,
-            ceiling: None,
-        };
-        let shaped = overflow.shape(payload, &body);
-        let stored = keep.open().map_or(0, |opened| opened.store.usage().unwrap().artifacts);
-        (shaped, stored)
-    }
-
-    fn text(shaped: &Shaped) -> String {
-        let result: Value = serde_json::from_slice(&shaped.result).unwrap();
-        result["content"][0]["text"].as_str().unwrap().to_owned()
-    }
-
-    /// A place where no store can be opened: a folder below a file.
-    fn broken() -> (tempfile::NamedTempFile, StoreLocation) {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let place = StoreLocation::Folder(Some(file.path().join("data")));
-        (file, place)
-    }
-
-    #[test]
-    fn every_style_stores_the_result_and_fits() {
-        // The second is stored on a thread of its own.
-        for issues in [100, 3000] {
-            let body = make::text_result(&sample::issues(issues));
-            assert_eq!(body.len() as u64 >= MIN_PARALLEL_BYTES, issues > 100);
-            for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
-                let (shaped, stored) = shape(StoreLocation::Memory, Rules::default(), style, &body);
-                assert_eq!((shaped.step, stored), (style.name(), 1));
-                assert!(shaped.artifact.is_some() && shaped.stored_bytes > 0);
-                assert!(shaped.sent.tokens.0 <= 2000 && shaped.result.len() <= 10_240);
-            }
-        }
-    }
-
-    #[test]
-    fn hidden_characters_are_escaped_in_every_style() {
-        let rows: Vec<Value> = (0..600)
-            .map(|id| serde_json::json!({"id": id, "name": format!("a\u{202e}b\u{200b} {id}")}))
-            .collect();
-        let body = make::text_result(&Value::from(rows).to_string());
-        for style in [Style::Overview, Style::Probe, Style::Contract] {
-            let (shaped, _) = shape(StoreLocation::Memory, Rules::default(), style, &body);
-            let text = text(&shaped);
-            assert!(!text.contains(['\u{202e}', '\u{200b}']) && text.contains("202e"), "{text}");
-        }
-    }
-
-    /// A source that panics once, on the first read after its flag is set.
-    struct PanicsOnce<'b>(&'b [u8], AtomicBool);
-
-    impl Source for PanicsOnce<'_> {
-        fn len(&self) -> u64 {
-            self.0.len() as u64
-        }
-
-        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-            if self.1.swap(false, Ordering::Relaxed) {
-                panic!("the engine failed");
-            }
-            (&self.0).read_at(offset, buffer)
-        }
-    }
-
-    #[test]
-    fn a_result_on_which_the_engine_panics_is_stored() {
-        for issues in [100, 3000] {
-            let body = make::text_result(&sample::issues(issues));
-            let source = PanicsOnce(&body, AtomicBool::new(false));
-            let payload = Payload::read_result(&source).unwrap();
-            source.1.store(true, Ordering::Relaxed);
-            let (shaped, stored) = shape_payload(
-                &UserStore::of_user(StoreLocation::Memory),
-                Rules::default(),
-                Style::Overview,
-                &payload,
-                &body,
-            );
-            assert_eq!((shaped.step, stored), ("overview", 1));
-            let text = text(&shaped);
-            assert!(text.starts_with("list returned a text that tidegate failed to summarize ("), "{text}");
-            assert!(
-                text.contains("Complete result: \"list-") && text.contains("\"lines\":\"1-40\""),
-                "{text}"
-            );
-        }
-    }
-
-    /// Whatever is done when a result cannot be stored: it is kept in memory first, in every style.
-    #[test]
-    fn a_result_that_cannot_be_stored_is_kept_in_memory() {
-        for issues in [100, 3000] {
-            let body = make::text_result(&sample::issues(issues));
-            let (_file, place) = broken();
-            let rules = Rules { on_store_failure: Some(OnStoreFailure::Error), ..Rules::default() };
-            for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
-                let keep = UserStore::of_user(place.clone());
-                let (shaped, _) = shape_in(&keep, rules.clone(), style, &body);
-                assert_eq!(shaped.step, style.name());
-                assert!(shaped.sent.tokens.0 <= 2000 && shaped.result.len() <= 10_240);
-                let id = ArtifactId::parse(&shaped.artifact.clone().unwrap()).unwrap();
-                let opened = keep.open_for(&id).unwrap();
-                let source = keep.stored(&opened, &id).unwrap();
-                let source: &dyn Source = &source;
-                assert_eq!(tidegate_core::source::Span::whole(source).read(source).unwrap(), body);
-                if matches!(style, Style::Overview | Style::Error) {
-                    let note = "kept in memory 24 h, or until this server exits";
-                    assert!(text(&shaped).contains(note), "{}", text(&shaped));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_result_that_can_be_kept_nowhere_is_answered_as_the_policy_says() {
-        let body = make::text_result(&sample::issues(100));
-        let (_file, place) = broken();
-        let keep = UserStore::of_user(place).with_memory_limit(1000);
-        for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
-            let (shaped, _) = shape_in(&keep, Rules::default(), style, &body);
-            assert_eq!((shaped.step, &shaped.artifact), ("overview", &None));
-            assert!(text(&shaped).contains("could not be kept"), "{}", text(&shaped));
-        }
-        let rules = Rules { on_store_failure: Some(OnStoreFailure::Error), ..Rules::default() };
-        let (shaped, _) = shape_in(&keep, rules, Style::Overview, &body);
-        assert_eq!(shaped.step, "error");
-        assert!(text(&shaped).starts_with("list did run and returned"), "{}", text(&shaped));
-        assert!(shaped.raw.bytes.0 > 0);
-    }
-
-    #[test]
-    fn an_answer_says_that_the_tool_did_run_whatever_failed() {
-        let caller = Caller::unknown(Vec::new());
-        let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
-        for shaped in [
-            Shaped::failed(&caller, &called),
-            Shaped::unreadable(&caller, &called, &io::Error::other("gone")),
-        ] {
-            assert!(text(&shaped).starts_with("list did run, but "), "{}", text(&shaped));
-            assert_eq!((shaped.step, shaped.artifact), ("error", None));
-        }
-    }
-}
+mod tests;

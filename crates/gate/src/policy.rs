@@ -35,15 +35,41 @@ impl OnStoreFailure {
     }
 }
 
+/// Whether results that pass are written in less space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compact {
+    /// They pass byte for byte.
+    #[default]
+    Off,
+    /// All of the data in a shorter form, where there is one that can be read back.
+    Lossless,
+}
+
+impl Compact {
+    /// The names of the choices in the configuration.
+    pub const NAMES: [&'static str; 2] = ["off", "lossless"];
+
+    /// Returns the choice of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        choice::named(Self::NAMES, [Self::Off, Self::Lossless], name)
+    }
+}
+
 /// Rules as they were written; what is absent comes from the next wider rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// The most tokens of an answer.
+    /// The most tokens of a first answer.
     pub budget_tokens: Option<u64>,
+    /// The most tokens of an answer that was asked for.
+    pub follow_up_tokens: Option<u64>,
+    /// The most tokens of a result that passes as it came.
+    pub line_tokens: Option<u64>,
     /// The most bytes of an answer.
     pub max_bytes: Option<u64>,
     /// The most tokens that a caller can ask for.
     pub cap_tokens: Option<u64>,
+    /// Whether results that pass are written in less space.
+    pub compact: Option<Compact>,
     /// How long a result is kept.
     pub ttl_seconds: Option<u64>,
     /// Records on one page.
@@ -96,6 +122,9 @@ impl Rules {
     pub fn over(self, wider: &Self) -> Self {
         Self {
             budget_tokens: self.budget_tokens.or(wider.budget_tokens),
+            follow_up_tokens: self.follow_up_tokens.or(wider.follow_up_tokens),
+            line_tokens: self.line_tokens.or(wider.line_tokens),
+            compact: self.compact.or(wider.compact),
             max_bytes: self.max_bytes.or(wider.max_bytes),
             cap_tokens: self.cap_tokens.or(wider.cap_tokens),
             ttl_seconds: self.ttl_seconds.or(wider.ttl_seconds),
@@ -191,8 +220,12 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     budget_tokens: Option<u64>,
+    follow_up_tokens: Option<u64>,
+    line_tokens: Option<u64>,
     max_bytes: Option<u64>,
     cap_tokens: Option<u64>,
+    /// Whether results that pass are written in less space.
+    pub compact: Compact,
     /// How long a result is kept.
     pub ttl: Duration,
     /// Records on one page; chosen for each result if not set.
@@ -244,6 +277,9 @@ impl Policy {
         let category = Category::of_tool(tool).filter(|_| rules.category_budgets == Some(true));
         Self {
             budget_tokens: rules.budget_tokens,
+            follow_up_tokens: rules.follow_up_tokens,
+            line_tokens: rules.line_tokens,
+            compact: rules.compact.unwrap_or_default(),
             max_bytes: rules.max_bytes.or(category.map(|category| category.bytes() as u64)),
             cap_tokens: rules.cap_tokens,
             ttl: rules.ttl_seconds.map_or(TTL, Duration::from_secs),
@@ -281,17 +317,34 @@ impl Policy {
         always || self.auto_negotiate_bytes.is_some_and(|most| bytes > most)
     }
 
-    /// Returns what an answer to a client may cost.
+    /// Returns what a first answer to a client may cost.
     pub fn budget(&self, profile: &Profile) -> Budget {
         let default = profile.budget_tokens.unwrap_or(Budget::DEFAULT_TOKENS.0);
         self.of_tokens(self.budget_tokens.unwrap_or(default), profile)
     }
 
+    /// Returns what an answer that a client asked for may cost: a follow-up, a page, a query. A budget above the default
+    /// raises it.
+    pub fn follow_up(&self, profile: &Profile) -> Budget {
+        let default = || Budget::FOLLOW_UP_TOKENS.max(self.budget(profile).tokens).0;
+        let set = self.follow_up_tokens.or(profile.follow_up_tokens);
+        self.of_tokens(set.unwrap_or_else(default), profile)
+    }
+
+    /// Returns the line: what a result may cost to pass as it came. A larger budget raises it. Tokens are counted without
+    /// the margin of the client. Only the style `overview` has a line; results of another overflow at the budget.
+    pub fn line(&self, profile: &Profile) -> Budget {
+        let tokens = self.line_tokens.unwrap_or(Budget::LINE_TOKENS.0);
+        self.of_tokens(tokens.max(self.budget(profile).tokens.0), profile)
+    }
+
     /// Returns the most that a client can ask for.
     pub fn cap(&self, profile: &Profile) -> Budget {
-        let usual = self.budget(profile);
         let cap = self.of_tokens(self.cap_tokens.unwrap_or(profile.cap_tokens), profile);
-        Budget { tokens: cap.tokens.max(usual.tokens), bytes: cap.bytes.max(usual.bytes) }
+        [self.budget(profile), self.follow_up(profile)].iter().fold(cap, |cap, usual| Budget {
+            tokens: cap.tokens.max(usual.tokens),
+            bytes: cap.bytes.max(usual.bytes),
+        })
     }
 
     /// Returns a budget of this many tokens, with the byte limit that goes with it.
@@ -358,6 +411,34 @@ mod tests {
         assert_eq!(tokens(&policies, "get"), 2000);
         policies.run = rules(500);
         assert_eq!(tokens(&policies, "list_all"), 500);
+    }
+
+    #[test]
+    fn a_larger_budget_raises_follow_ups_and_the_line() {
+        let budgets = |rules: Rules, client: &str| {
+            let (policy, profile) = (Policies::of_defaults(rules).of_tool("x"), Profile::of_client(client));
+            [policy.budget(&profile), policy.follow_up(&profile), policy.line(&profile)]
+                .map(|budget| (budget.tokens.0, budget.bytes.0))
+        };
+        let set = |budget_tokens, follow_up_tokens, line_tokens| Rules {
+            budget_tokens,
+            follow_up_tokens,
+            line_tokens,
+            ..Rules::default()
+        };
+        let unset = set(None, None, None);
+        assert_eq!(budgets(unset.clone(), ""), [(1000, 10_240), (2000, 10_240), (2500, 10_240)]);
+        assert_eq!(budgets(unset.clone(), "claude-code"), [(1000, 10_240), (2000, 10_240), (2500, 12_500)]);
+        assert_eq!(budgets(unset, "codex"), [(1000, 10_240), (2000, 10_240), (2500, 11_500)]);
+        let large = set(Some(4000), None, None);
+        assert_eq!(budgets(large, "claude-code"), [(4000, 20_000), (4000, 20_000), (4000, 20_000)]);
+        let each = set(Some(500), Some(400), Some(6000));
+        assert_eq!(budgets(each, "claude-code"), [(500, 10_240), (400, 10_240), (6000, 30_000)]);
+        let bytes = Rules { max_bytes: Some(5000), ..set(None, None, None) };
+        assert_eq!(budgets(bytes, "claude-code"), [(1000, 5000), (2000, 5000), (2500, 5000)]);
+        let client = crate::profile::ProfileRules { follow_up_tokens: Some(700), ..Default::default() };
+        let profile = client.over(Profile::strictest());
+        assert_eq!(Policies::default().of_tool("x").follow_up(&profile).tokens, Tokens(700));
     }
 
     #[test]

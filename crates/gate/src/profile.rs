@@ -38,8 +38,10 @@ impl OutputSchema {
 /// What one client can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// The most tokens of an answer unless the policy sets another number.
+    /// The most tokens of a first answer unless the policy sets another number.
     pub budget_tokens: Option<u64>,
+    /// The most tokens of an answer that was asked for unless the policy sets another number.
+    pub follow_up_tokens: Option<u64>,
     /// The most bytes of an answer, below the size at which the client truncates.
     pub max_bytes: u64,
     /// The most tokens that a caller can ask for.
@@ -57,8 +59,10 @@ pub struct Profile {
 /// Settings for a client; what is absent keeps its built-in value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileRules {
-    /// The most tokens of an answer.
+    /// The most tokens of a first answer.
     pub budget_tokens: Option<u64>,
+    /// The most tokens of an answer that was asked for.
+    pub follow_up_tokens: Option<u64>,
     /// The most bytes of an answer.
     pub max_bytes: Option<u64>,
     /// The most tokens that a caller can ask for.
@@ -77,6 +81,7 @@ impl ProfileRules {
         let meter = self.count_percent.map(|percent| Meter::new(Encoding::O200k, Factor::percent(percent)));
         Profile {
             budget_tokens: self.budget_tokens.or(profile.budget_tokens),
+            follow_up_tokens: self.follow_up_tokens.or(profile.follow_up_tokens),
             max_bytes: self.max_bytes.unwrap_or(profile.max_bytes),
             cap_tokens: self.cap_tokens.unwrap_or(profile.cap_tokens),
             output_schema: self.output_schema.unwrap_or(profile.output_schema),
@@ -95,6 +100,7 @@ impl Profile {
     pub fn strictest() -> Self {
         Self {
             budget_tokens: None,
+            follow_up_tokens: None,
             max_bytes: 10_240,
             cap_tokens: 10_000,
             output_schema: OutputSchema::Strip,

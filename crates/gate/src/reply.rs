@@ -1,6 +1,7 @@
 //! Results and responses that we write ourselves.
 
 use serde_json::{Value, json};
+use tidegate_core::view::Answer;
 
 use crate::caller::Caller;
 use crate::error::RpcError;
@@ -12,6 +13,14 @@ pub(crate) fn text_result(caller: &Caller, text: &str, is_error: bool) -> Vec<u8
         result["isError"] = Value::Bool(true);
     }
     complete(caller, result)
+}
+
+/// Returns a part of a kept result: its text, and the picture if one was asked for.
+pub(crate) fn part_result(caller: &Caller, answer: &Answer) -> Vec<u8> {
+    let text = json!({ "type": "text", "text": answer.text });
+    let picture = answer.picture.as_deref().and_then(|block| serde_json::from_str(block).ok());
+    let content: Vec<Value> = [Some(text), picture].into_iter().flatten().collect();
+    complete(caller, json!({ "content": content }))
 }
 
 /// Returns a result in the form of the client's protocol revision.

@@ -15,14 +15,16 @@ use syn::{Attribute, Error, Expr, ExprLit, ImplItemFn, Lit, Meta, MetaNameValue,
 const STYLES: [&str; 4] = ["overview", "probe", "contract", "error"];
 /// Values of `probe_when`.
 const PROBE_WHEN: [&str; 2] = ["over_budget", "always"];
+/// Values of `compact`.
+const COMPACT: [&str; 2] = ["off", "lossless"];
 /// Values of `tier`.
 const TIERS: [&str; 3] = ["read", "read_write", "admin"];
 /// The keys, as an error message lists them.
-const KEYS: &str = "style, probe_when, budget_tokens, page_size, ttl_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
+const KEYS: &str = "style, probe_when, budget_tokens, follow_up_tokens, line_tokens, compact, page_size, ttl_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
 
 /// Marks a tool whose result may be large. Write it above `#[tool]`.
 ///
-/// `#[heavy(style = "probe", budget_tokens = 2000, page_size = 25, ttl_seconds = 300, tier = "read_write")]`; every key is
+/// `#[heavy(style = "probe", budget_tokens = 1500, page_size = 25, ttl_seconds = 300, tier = "read_write")]`; every key is
 /// optional.
 #[proc_macro_attribute]
 pub fn heavy(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -76,7 +78,8 @@ fn fields(arguments: proc_macro2::TokenStream) -> Result<Vec<proc_macro2::TokenS
     let parser = Punctuated::<MetaNameValue, Token![,]>::parse_terminated;
     let mut fields = Vec::new();
     let mut seen: Vec<String> = Vec::new();
-    for argument in parser.parse2(arguments)? {
+    let arguments = parser.parse2(arguments)?;
+    for argument in &arguments {
         let Some(key) = argument.path.get_ident().cloned() else {
             return Err(Error::new(argument.path.span(), format!("expected one of {KEYS}")));
         };
@@ -87,16 +90,35 @@ fn fields(arguments: proc_macro2::TokenStream) -> Result<Vec<proc_macro2::TokenS
         let value = match name.as_str() {
             "style" => text(&argument.value, &name, &STYLES)?,
             "probe_when" => text(&argument.value, &name, &PROBE_WHEN)?,
+            "compact" => text(&argument.value, &name, &COMPACT)?,
             "tier" => text(&argument.value, &name, &TIERS)?,
             "domain" => text(&argument.value, &name, &[])?,
-            "budget_tokens" | "full_cap_tokens" => number(&argument.value, &name, 250)?,
+            "budget_tokens" | "follow_up_tokens" | "line_tokens" | "full_cap_tokens" => {
+                number(&argument.value, &name, 250)?
+            }
             "page_size" | "ttl_seconds" | "auto_negotiate_bytes" => number(&argument.value, &name, 1)?,
             _ => return Err(Error::new(key.span(), format!("unknown key {name}; expected one of {KEYS}"))),
         };
         fields.push(quote! { #key: ::core::option::Option::Some(#value) });
         seen.push(name);
     }
+    line_above_budget(&arguments)?;
     Ok(fields)
+}
+
+/// Checks that a result within the budget is within the line.
+fn line_above_budget(arguments: &Punctuated<MetaNameValue, Token![,]>) -> Result<(), Error> {
+    let value_of = |name| arguments.iter().find(|argument| argument.path.is_ident(name));
+    let (Some(line), Some(budget)) = (value_of("line_tokens"), value_of("budget_tokens")) else {
+        return Ok(());
+    };
+    match (integer(&line.value), integer(&budget.value)) {
+        (Some(line_tokens), Some(budget)) if line_tokens < budget => Err(Error::new(
+            line.value.span(),
+            format!("line_tokens must be at least budget_tokens, {budget}"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn text(value: &Expr, key: &str, choices: &[&str]) -> Result<proc_macro2::TokenStream, Error> {
@@ -111,10 +133,11 @@ fn text(value: &Expr, key: &str, choices: &[&str]) -> Result<proc_macro2::TokenS
 
 fn number(value: &Expr, key: &str, minimum: u64) -> Result<proc_macro2::TokenStream, Error> {
     let error = || Error::new(value.span(), format!("{key} must be a whole number of at least {minimum}"));
-    let Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) = value else { return Err(error()) };
-    let number: u64 = number.base10_parse().map_err(|_| error())?;
-    if number < minimum {
-        return Err(error());
-    }
+    let number = integer(value).filter(|number| *number >= minimum).ok_or_else(error)?;
     Ok(quote! { #number })
+}
+
+fn integer(value: &Expr) -> Option<u64> {
+    let Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) = value else { return None };
+    number.base10_parse().ok()
 }

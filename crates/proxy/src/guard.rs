@@ -87,6 +87,14 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code & 0xff).unwrap_or(1)
 }
 
+/// Says how a process ended, by its exit code: `ended with exit code 1`.
+pub(crate) fn exit_text(code: u8) -> String {
+    match code {
+        129..=192 => format!("was killed by signal {}", code - 128),
+        _ => format!("ended with exit code {code}"),
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn adopt_orphans() {
     // If this fails, orphans of the server are found by their process group alone.

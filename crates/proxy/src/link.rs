@@ -177,10 +177,8 @@ impl Link {
     /// Returns an error response for each open request whose response has not arrived.
     pub(crate) fn fail(&self, failure: &Failure) -> Vec<Vec<u8>> {
         let requests = self.pending().take_open();
-        let answer = |request: &PendingRequest| {
-            let error = RpcError::upstream(failure.message(&request.kind));
-            line_of(error_response(&request.id, &error))
-        };
+        let answer =
+            |request: &PendingRequest| line_of(error_response(&request.id, &failure.error(&request.kind)));
         requests.iter().filter(|request| !request.cancelled).map(answer).collect()
     }
 
@@ -207,18 +205,25 @@ pub(crate) enum Failure {
     Answered(String),
     /// The server did not process it, for this reason.
     Refused(String),
+    /// The server was silent for this long.
+    Overdue(Duration),
 }
 
 impl Failure {
-    /// Returns the message for a request.
-    fn message(&self, kind: &RequestKind) -> String {
+    /// Returns the error for a request.
+    fn error(&self, kind: &RequestKind) -> RpcError {
         let (what, may_have_run) = (kind.describe(), kind.may_have_run());
-        match self {
+        RpcError::upstream(match self {
             Self::Unsent(reason) => format!("{reason}, so {what} was not sent"),
             Self::Ended(reason) => format!("{reason} before it answered {what}{may_have_run}"),
             Self::Answered(how) => format!("the server answered {what} {how}{may_have_run}"),
             Self::Refused(reason) => reason.clone(),
-        }
+            Self::Overdue(time) => {
+                let seconds = time.as_secs_f64();
+                let message = format!("no answer to {what} within {seconds} s (--timeout){may_have_run}");
+                return RpcError::timeout(message);
+            }
+        })
     }
 
     /// Returns the message where no request is known.
@@ -226,6 +231,7 @@ impl Failure {
         match self {
             Self::Unsent(reason) | Self::Ended(reason) | Self::Refused(reason) => reason.clone(),
             Self::Answered(how) => format!("the server answered {how}"),
+            Self::Overdue(time) => format!("no answer within {} s (--timeout)", time.as_secs_f64()),
         }
     }
 }

@@ -12,8 +12,8 @@ const MAX_CANCELLED: usize = 256;
 /// What a request asks for, as far as its response matters to tidegate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestKind {
-    /// `initialize` or `server/discover`.
-    Capabilities,
+    /// What the server can do, asked for by this method: `initialize` or `server/discover`.
+    Capabilities(&'static str),
     Tools {
         first_page: bool,
     },
@@ -36,7 +36,7 @@ impl RequestKind {
     /// Returns a description for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Capabilities => "initialize".into(),
+            Self::Capabilities(method) => (*method).into(),
             Self::Tools { .. } => "tools/list".into(),
             Self::Resources { .. } => "resources/list".into(),
             Self::Templates { .. } => "resources/templates/list".into(),
@@ -51,7 +51,7 @@ impl RequestKind {
     pub(crate) fn may_have_run(&self) -> &'static str {
         match self {
             Self::Call(_) | Self::TaskResult(_) => {
-                "; the tool may have run, so do not assume that nothing happened"
+                "; the tool may have run, so check its effect before you call it again"
             }
             _ => "",
         }

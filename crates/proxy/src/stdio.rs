@@ -29,7 +29,7 @@ use input::ServerInput;
 use log::Log;
 use workers::Workers;
 
-use crate::guard::GRACE;
+use crate::guard::{GRACE, exit_text};
 use crate::link::{Link, ServerOutcome};
 use crate::spool::{Line, LineSplitter, Message, Received};
 
@@ -351,6 +351,10 @@ impl StdioProxy {
             state.wait(Duration::from_millis(20), EndState::has_exited);
             self.answer_overdue(workers);
         }
+        if state.signalled {
+            // Whoever sent the signal may not wait until the server has ended.
+            self.answer_open(reason, workers);
+        }
         self.server.close();
         if !state.wait(GRACE, EndState::has_exited) {
             child.end();
@@ -399,9 +403,7 @@ impl StdioProxy {
     fn answer_rest(&self, reason: &str, workers: &Workers, work_time: Duration) {
         let started = Instant::now();
         loop {
-            for answer in self.link.end(reason) {
-                workers.send(answer);
-            }
+            self.answer_open(reason, workers);
             let done = started.elapsed() >= MIN_ANSWER_TIME && workers.are_done();
             if done || started.elapsed() >= work_time || !self.has_reader() {
                 break;
@@ -412,6 +414,13 @@ impl StdioProxy {
         thread::sleep(Duration::from_millis(20));
     }
 
+    /// Answers the open requests with an error.
+    fn answer_open(&self, reason: &str, workers: &Workers) {
+        for answer in self.link.end(reason) {
+            workers.send(answer);
+        }
+    }
+
     /// Returns whether somebody could read what is written to the client.
     fn has_reader(&self) -> bool {
         // A write that blocks holds the lock; then somebody could still read.
@@ -420,11 +429,7 @@ impl StdioProxy {
 
     /// Logs how the server ended, and returns it as the reason for error responses.
     fn log_exit(&self, child: &Child, code: u8) -> String {
-        let how = match code {
-            129..=192 => format!("was killed by signal {}", code - 128),
-            _ => format!("ended with exit code {code}"),
-        };
-        let reason = format!("the server ({}) {how}", child.name);
+        let reason = format!("the server ({}) {}", child.name, exit_text(code));
         match self.link.has_answered() {
             true => self.log.say(&reason),
             false => self

@@ -16,9 +16,9 @@ pub(crate) fn run(
     match program {
         Program::Jq(program) => jq::run(limits, data, program, *window, loaded),
         Program::Sql(query) => sql::run(&sql::Asked { limits, data, query, window: *window, host }, loaded),
-        Program::Grep { pattern, context } => {
-            let (context, window) = (*context, *window);
-            grep::run(&grep::Asked { limits, data, pattern, context, window, host }, loaded)
+        Program::Grep { pattern, context, count } => {
+            let (context, count, window) = (*context, *count, *window);
+            grep::run(&grep::Asked { limits, data, pattern, context, count, window, host }, loaded)
         }
     }
 }

@@ -3,12 +3,16 @@
 //! Everything is searched: the records of the main list, every other key and value, the lines of the text, and what stands
 //! beside the text, such as a `structuredContent` that differs from it. Strings are decoded, so an expression never has to
 //! know about JSON escapes. A match inside a record or a value is shown with its path, any other with its line; each is
-//! counted once, in the order of the text. An expression without capitals also matches capitals.
+//! counted once, in the order of the text. A value of several lines is a text: each line that matches counts, and is shown
+//! with the path of the value and its number in it. Only records that are shown whole count once, whatever they hold.
+//! An expression without capitals also matches capitals.
 
 mod expression;
 mod line_search;
 mod shown;
+mod tally;
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -21,7 +25,8 @@ use crate::Host;
 use crate::limits::Limits;
 use expression::Expression;
 use line_search::LineSearch;
-use shown::{piece, shown_record};
+use shown::{MAX_WHOLE_RECORD_BYTES, one_line_record, piece, shown_record};
+use tally::Tally;
 
 /// Units between checks of the time.
 const UNITS_PER_CHECK: u64 = 256;
@@ -33,8 +38,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) data: &'a Dataset<'a>,
     pub(crate) pattern: &'a str,
-    /// Lines shown before and after a matching line.
+    /// Lines or records shown before and after a matching one.
     pub(crate) context: u64,
+    /// Whether matches are only counted.
+    pub(crate) count: bool,
     pub(crate) window: ResultWindow,
     pub(crate) host: Host,
 }
@@ -61,8 +68,27 @@ struct Counts {
     lines: u64,
 }
 
+/// Where the last match was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LastMatch {
+    Left,
+    Kept,
+    Exact,
+}
+
 struct Search<'s> {
     limits: &'s Limits,
+    /// The path of the value that is searched; empty for a whole result.
+    scope: &'s str,
+    /// Lines or records shown around a match.
+    context: u64,
+    /// The records before this one that may be shown with it.
+    before: VecDeque<String>,
+    /// How many of the next records are shown with the last match, and where that is.
+    after: u64,
+    last_match: LastMatch,
+    /// The matches by place, where they are only counted.
+    tally: Option<Tally>,
     window: ResultWindow,
     expression: &'s Expression,
     lines: LineSearch<'s>,
@@ -84,6 +110,12 @@ impl<'s> Search<'s> {
     fn new(asked: &Asked<'s>, expression: &'s Expression, text: &'s [u8]) -> Self {
         Self {
             limits: asked.limits,
+            scope: asked.data.outline().scope(),
+            context: asked.context,
+            before: VecDeque::new(),
+            after: 0,
+            last_match: LastMatch::Left,
+            tally: asked.count.then(Tally::default),
             window: asked.window,
             expression,
             lines: LineSearch::new(expression, text, asked.data.walked_range(), asked.context),
@@ -120,7 +152,8 @@ impl<'s> Search<'s> {
 
     /// Counts a match that is no exact one, and keeps it if it may be wanted.
     fn keep(&mut self, before: u64, show: impl FnOnce(&mut Self) -> String) {
-        if before < self.first() || self.bytes > self.window.bytes {
+        self.last_match = LastMatch::Left;
+        if self.tally.is_some() || before < self.first() || self.bytes > self.window.bytes {
             return;
         }
         let result = show(self);
@@ -129,6 +162,14 @@ impl<'s> Search<'s> {
             self.bytes += result.len();
         }
         self.results.push(result);
+        self.last_match = LastMatch::Kept;
+    }
+
+    /// Counts a match by its place, where matches are only counted.
+    fn tally(&mut self, place: impl FnOnce() -> String) {
+        if let Some(tally) = &mut self.tally {
+            tally.add(&place());
+        }
     }
 
     /// Returns how many matches that are no exact ones were found.
@@ -157,7 +198,12 @@ impl<'s> Search<'s> {
             let before = self.others();
             self.hits.lines += 1;
             let found = self.lines.take();
-            self.keep(before, |search| search.lines.shown(&found));
+            let scope = self.scope;
+            self.tally(|| if scope.is_empty() { "lines".to_owned() } else { scope.to_owned() });
+            self.keep(before, |search| match scope {
+                "" => search.lines.shown(&found),
+                scope => format!("{} {}", shown_pointer(scope), search.lines.shown(&found)),
+            });
         }
         ControlFlow::Continue(())
     }
@@ -165,13 +211,19 @@ impl<'s> Search<'s> {
     fn record(&mut self, unit: &Unit<'_>, record: &RecordText<'_>) -> bool {
         self.seen.records += 1;
         if record.key.is_none() && self.expression.misses_json(record.json) {
+            self.show_around(unit, record);
             return false;
         }
-        let (mut values, mut is_exact) = (0, false);
-        record_values(record.json, &mut |unit| {
-            if let UnitContent::Value { key, text } = &unit.content {
+        let is_whole = record.json.len() <= MAX_WHOLE_RECORD_BYTES;
+        let (mut values, mut is_exact, mut texts) = (0, false, Vec::new());
+        record_values(record.json, &mut |inner| {
+            if let UnitContent::Value { key, text } = &inner.content {
                 values += u64::from(key.is_some_and(|key| self.expression.is_match(key)));
-                if let Some((text, found)) = text.and_then(|text| Some((text, self.expression.find(text)?))) {
+                if let Some(text) = text.filter(|text| !is_whole && text.contains('\n')) {
+                    texts.push((unit.place.below(&inner.place), text.to_owned()));
+                } else if let Some((text, found)) =
+                    text.and_then(|text| Some((text, self.expression.find(text)?)))
+                {
                     is_exact |= found.len() == text.len() && !text.is_empty();
                     values += 1;
                 }
@@ -180,24 +232,70 @@ impl<'s> Search<'s> {
         });
         let by_key = record.key.and_then(|key| Some(self.expression.find(key)?.len() == key.len()));
         is_exact |= by_key == Some(true);
-        if values == 0 && by_key.is_none() && !self.expression.is_match_as_written(record.json) {
-            return false;
+        let in_texts = texts.iter().any(|(_, text)| self.expression.is_match(text));
+        let as_written = || !in_texts && self.expression.is_match_as_written(record.json);
+        let is_found = values > 0 || by_key.is_some() || as_written();
+        if is_found {
+            self.record_found(unit, record, values, is_exact);
         }
+        for (pointer, text) in texts.iter().filter(|_| in_texts) {
+            self.lines_of_value(pointer, text);
+        }
+        if !is_found && !in_texts {
+            self.show_around(unit, record);
+        }
+        is_found || in_texts
+    }
+
+    fn record_found(&mut self, unit: &Unit<'_>, record: &RecordText<'_>, values: u64, is_exact: bool) {
         let before = self.others();
         self.hits.records += 1;
         self.matching_values += values.max(1);
-        if is_exact && self.exact.len() < MAX_EXACT {
-            self.exact.push(shown_record(self.expression, &unit.place, record, values));
+        self.tally(|| unit.place.parent());
+        let mut lines: Vec<String> = self.before.drain(..).collect();
+        let mut show = |search: &Self| {
+            lines.push(shown_record(search.expression, &unit.place, record, values));
+            lines.join("\n")
+        };
+        if is_exact && self.exact.len() < MAX_EXACT && self.tally.is_none() {
+            let shown = show(self);
+            self.exact.push(shown);
+            self.last_match = LastMatch::Exact;
         } else {
-            self.keep(before, |search| shown_record(search.expression, &unit.place, record, values));
+            self.keep(before, |search| show(search));
         }
-        true
+        self.after = self.context;
+    }
+
+    /// Shows a record that does not match with the match before or after it.
+    fn show_around(&mut self, unit: &Unit<'_>, record: &RecordText<'_>) {
+        if self.context == 0 || self.tally.is_some() {
+            return;
+        }
+        let line = one_line_record(&unit.place, record);
+        let last = match self.last_match {
+            _ if self.after == 0 => None,
+            LastMatch::Left => None,
+            LastMatch::Kept => self.results.last_mut(),
+            LastMatch::Exact => self.exact.last_mut(),
+        };
+        self.after = self.after.saturating_sub(1);
+        if let Some(last) = last {
+            last.push('\n');
+            last.push_str(&line);
+            return;
+        }
+        self.before.push_back(line);
+        if self.before.len() as u64 > self.context {
+            self.before.pop_front();
+        }
     }
 
     fn value(&mut self, unit: &Unit<'_>, key: Option<&str>, text: Option<&str>) -> bool {
         self.seen.values += 1;
-        if let Some(text) = text.filter(|text| text.contains('\n'))
-            && self.lines_of_value(unit, text)
+        let is_text = text.is_some_and(|text| text.contains('\n'));
+        if let Some(text) = text.filter(|_| is_text)
+            && self.lines_of_value(&unit.place.pointer(), text)
         {
             return true;
         }
@@ -209,6 +307,7 @@ impl<'s> Search<'s> {
         let before = self.others();
         self.hits.values += 1;
         self.matching_values += u64::from(by_key) + u64::from(found.is_some());
+        self.tally(|| unit.place.pattern());
         self.keep(before, |_| {
             let mark = if found.is_none() { " (key)" } else { "" };
             let text = text.map(|text| format!(" {}", piece(text.as_bytes(), found.unwrap_or(0..0))));
@@ -218,15 +317,16 @@ impl<'s> Search<'s> {
     }
 
     /// Shows the matching lines of a value that has several, each with the path and its number in the value.
-    fn lines_of_value(&mut self, unit: &Unit<'_>, text: &str) -> bool {
-        let mut lines = LineSearch::new(self.expression, text.as_bytes(), 0..0, 0);
+    fn lines_of_value(&mut self, pointer: &str, text: &str) -> bool {
+        let mut lines = LineSearch::new(self.expression, text.as_bytes(), 0..0, self.context);
         let mut is_found = false;
         while lines.peek().is_some() && self.check_limits().is_continue() {
             let line = lines.take();
             let before = self.others();
             self.hits.values += 1;
             self.matching_values += 1;
-            self.keep(before, |_| format!("{} {}", shown_pointer(&unit.place.pointer()), lines.shown(&line)));
+            self.tally(|| pointer.to_owned());
+            self.keep(before, |_| format!("{} {}", shown_pointer(pointer), lines.shown(&line)));
             is_found = true;
         }
         is_found
@@ -236,6 +336,9 @@ impl<'s> Search<'s> {
         let count = self.hit_count();
         let total = if self.stopped.is_some() { Total::AtLeast(count) } else { Total::Exactly(count) };
         let notes = self.notes(line_count, base64_bytes);
+        if let Some(tally) = self.tally {
+            return tally.found(total, notes, self.window.skip);
+        }
         let what = match self.hits {
             Counts { values: 0, lines: 0, records: 1.. } => "matching records",
             Counts { values: 0, records: 0, lines: 1.. } => "matching lines",
@@ -276,6 +379,7 @@ impl<'s> Search<'s> {
             None => {}
         }
         match (self.hits.records + self.hits.values > 0, self.hits.lines > 0) {
+            _ if self.tally.is_some() => {}
             (true, true) => notes.push("Each begins with its path, or with the number of its line.".into()),
             (true, false) => notes.push("Each begins with its path.".into()),
             _ => {}

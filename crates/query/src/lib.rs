@@ -85,6 +85,15 @@ impl Engines for Queries {
         context: u64,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError> {
-        self.run(data, Program::Grep { pattern: pattern.to_owned(), context }, window)
+        self.run(data, Program::Grep { pattern: pattern.to_owned(), context, count: false }, window)
+    }
+
+    fn grep_count(
+        &self,
+        data: &Dataset<'_>,
+        pattern: &str,
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
+        self.run(data, Program::Grep { pattern: pattern.to_owned(), context: 0, count: true }, window)
     }
 }

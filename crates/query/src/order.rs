@@ -19,6 +19,8 @@ pub(crate) enum Program {
         pattern: String,
         /// Lines shown before and after a matching line.
         context: u64,
+        /// Whether matches are only counted.
+        count: bool,
     },
 }
 

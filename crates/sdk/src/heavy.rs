@@ -6,7 +6,7 @@
 
 use rmcp::model::{MetaObject, Tool};
 use serde_json::{Map, Value, json};
-use tidegate_gate::policy::Rules;
+use tidegate_gate::policy::{Compact, Rules};
 use tidegate_gate::style::{ProbeWhen, Style};
 
 use crate::tier::Tier;
@@ -21,6 +21,9 @@ pub struct Heavy {
     pub style: Option<&'static str>,
     pub probe_when: Option<&'static str>,
     pub budget_tokens: Option<u64>,
+    pub follow_up_tokens: Option<u64>,
+    pub line_tokens: Option<u64>,
+    pub compact: Option<&'static str>,
     pub page_size: Option<u64>,
     pub ttl_seconds: Option<u64>,
     pub auto_negotiate_bytes: Option<u64>,
@@ -42,6 +45,9 @@ impl Heavy {
         style: None,
         probe_when: None,
         budget_tokens: None,
+        follow_up_tokens: None,
+        line_tokens: None,
+        compact: None,
         page_size: None,
         ttl_seconds: None,
         auto_negotiate_bytes: None,
@@ -60,6 +66,9 @@ impl Heavy {
                 "style": self.style,
                 "probe_when": self.probe_when,
                 "budget_tokens": self.budget_tokens,
+                "follow_up_tokens": self.follow_up_tokens,
+                "line_tokens": self.line_tokens,
+                "compact": self.compact,
                 "page_size": self.page_size,
                 "token_seconds": self.ttl_seconds,
                 "auto_negotiate_bytes": self.auto_negotiate_bytes,
@@ -94,6 +103,9 @@ impl Marked {
             style: text("style").and_then(Style::named),
             probe_when: text("probe_when").and_then(ProbeWhen::named),
             budget_tokens: number("budget_tokens"),
+            follow_up_tokens: number("follow_up_tokens"),
+            line_tokens: number("line_tokens"),
+            compact: text("compact").and_then(Compact::named),
             page_size: number("page_size"),
             token_seconds: number("token_seconds"),
             auto_negotiate_bytes: number("auto_negotiate_bytes"),

@@ -20,7 +20,7 @@
 //! let wrapped = Visitor::to(Tidegate::wrap(Shop).store_in(StoreLocation::Memory).quiet()).await?;
 //! let arguments = serde_json::json!({});
 //! assert!(plain.call("list_all", &arguments).await?.tokens() > 50_000);
-//! assert!(wrapped.call("list_all", &arguments).await?.tokens() <= 2_000);
+//! assert!(wrapped.call("list_all", &arguments).await?.tokens() <= 1_000);
 //! # Ok(())
 //! # }
 //! ```

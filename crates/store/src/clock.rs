@@ -106,7 +106,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Millis;
 
     /// Returns the time up to which a result counts as expired. It is never later than [`Self::now`], and never later than
-    /// this process has seen time pass, so a clock that is set two days ahead deletes nothing.
+    /// this process has seen time pass, so a process that is already running deletes nothing when the clock is set ahead.
     fn certain_now(&self) -> Millis {
         self.now()
     }

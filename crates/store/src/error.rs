@@ -1,7 +1,7 @@
 //! Errors of the store. A message never contains anything that was stored.
 //!
 //! The gate turns these errors into answers for the model, and decides by their kind whether to try again: see
-//! `gate/error.rs` and `gate/keep.rs`.
+//! `gate/error.rs` and `gate/user_store.rs`.
 
 use std::sync::Arc;
 

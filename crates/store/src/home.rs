@@ -76,7 +76,7 @@ fn prepare_folder(path: &Path) -> io::Result<()> {
     refuse_writable_by_all(path)
 }
 
-/// Returns the folder that a path begins with and that exists: itself, or the one that it will be created in.
+/// Returns the path if it exists, otherwise its nearest existing ancestor.
 pub(crate) fn nearest_folder(path: &Path) -> io::Result<&Path> {
     let mut existing = path.ancestors().filter(|folder| folder.symlink_metadata().is_ok());
     let nearest = existing.next().unwrap_or(Path::new("."));

@@ -5,6 +5,7 @@ mod cases;
 pub mod clock;
 pub mod contract;
 pub mod flaky;
+pub mod frame;
 #[cfg(unix)]
 pub mod hostile;
 pub mod make;

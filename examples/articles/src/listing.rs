@@ -19,8 +19,7 @@ use crate::article::{Article, Key};
 use crate::library::ArticleFilter;
 use crate::links;
 
-/// The token budget of a page. For clients whose tokenizer is not public the gate adds a margin of 30 %, which still
-/// fits its budget of 2,000 tokens.
+/// The token budget of a page, with room below the line of 2,500 tokens up to which the gate lets results pass.
 const MAX_PAGE_TOKENS: Tokens = Tokens(1400);
 
 fn page_rules() -> PageRules {

@@ -302,7 +302,7 @@ async fn a_long_article_is_shaped_and_a_summary_links_to_it() {
     let arguments = json!({"slug": article.slug});
     for visitor in visitors(&library).await {
         let long = visitor.call("get_article", &arguments).await.unwrap();
-        assert!(article.markdown().len() > 10_240 && long.tokens() <= 2_000);
+        assert!(article.markdown().len() > 10_240 && long.tokens() <= 1_000);
         assert!(long.text().contains("headings: all 7\n"), "{}", long.text());
         let id = long.text().split('"').nth(1).unwrap();
         let found = visitor.call("result_query", &json!({"id": id, "grep": "^## Afterwards"})).await.unwrap();

@@ -16,7 +16,8 @@ from servers.connection import Connection
 from servers.expectations import Expectation
 from servers.report import Report, Row, shortened
 
-MAX_TOKENS = 2_000
+MAX_FIRST_TOKENS = 1_000
+MAX_FOLLOW_UP_TOKENS = 2_000
 MAX_BYTES = 10_240
 HANDLE = re.compile(r'Complete result: "([\w.-]+-[0-9a-z]{12})" \(kept 24 h\)')
 
@@ -91,7 +92,7 @@ class ServerPair:
         direct = await self.direct.call(tool, arguments)
         result = await self.gated.call(tool, arguments)
         self.check(f"{tool} is one text block", self.not_one_text_block(result))
-        self.check(f"{tool} fits", self.over_budget(result))
+        self.check(f"{tool} fits", self.over_budget(result, MAX_FIRST_TOKENS))
         text = all_text(result)
         handle = self.handle(tool, text)
         exported = self.export(handle)
@@ -153,7 +154,7 @@ class ServerPair:
         """Returns what is wrong with an answer of tidegate itself."""
         if result.get("isError"):
             return f"an error: {shortened(all_text(result))}"
-        return self.not_one_text_block(result) or self.over_budget(result)
+        return self.not_one_text_block(result) or self.over_budget(result, MAX_FOLLOW_UP_TOKENS)
 
     def not_one_text_block(self, result: Result) -> str:
         """Returns why the result is not exactly one text block."""
@@ -162,11 +163,11 @@ class ServerPair:
             return f"its blocks are {kinds}"
         return "it has structuredContent" if "structuredContent" in result else ""
 
-    def over_budget(self, result: Result) -> str:
+    def over_budget(self, result: Result, max_tokens: int) -> str:
         """Returns how the result exceeds the budget."""
         tokens = self.tokens(all_text(result))
         size = len(compact(result).encode())
-        if tokens > MAX_TOKENS:
+        if tokens > max_tokens:
             return f"{tokens} tokens"
         return f"{size} bytes" if size > MAX_BYTES else ""
 

@@ -6,6 +6,10 @@ use tidegate_config::{
     Config, ConfigFile, DefaultValue, Effective, EffectiveValue, FileOwner, KEYS, Key, KeyGroup, Origin,
     Override, Subject, Value,
 };
+use tidegate_core::budget::Budget;
+use tidegate_gate::policy::Policy;
+use tidegate_gate::profile::Profile;
+use tidegate_gate::style::Style;
 
 use super::is_from_environment;
 use crate::cli::Format;
@@ -70,7 +74,7 @@ impl Show {
             values.iter().map(|value| (value.key.name.to_owned(), value_json(value))).collect()
         };
         let (policy, profile) = (effective.policy(), effective.profile());
-        let (budget, cap) = (policy.budget(&profile), policy.cap(&profile));
+        let [budget, follow_up, line, cap] = budgets(&policy, &profile);
         json!({
             "files": config.files().iter().map(|file| &file.path).collect::<Vec<_>>(),
             "server": self.server,
@@ -79,6 +83,10 @@ impl Show {
             "answer": {
                 "tokens": budget.tokens.0,
                 "bytes": budget.bytes.0,
+                "follow_up_tokens": follow_up.tokens.0,
+                "follow_up_bytes": follow_up.bytes.0,
+                "line_tokens": line.tokens.0,
+                "line_bytes": line.bytes.0,
                 "cap_tokens": cap.tokens.0,
                 "cap_bytes": cap.bytes.0,
             },
@@ -90,7 +98,8 @@ impl Show {
 
     fn text(&self, config: &Config, effective: &Effective<'_>) -> String {
         let (policy, profile) = (effective.policy(), effective.profile());
-        let (budget, cap) = (policy.budget(&profile), policy.cap(&profile));
+        let [budget, follow_up, line, cap] = budgets(&policy, &profile)
+            .map(|budget| format!("{} tokens, {} bytes", budget.tokens, budget.bytes));
         let file_text = |file: &ConfigFile| match file.owner {
             FileOwner::Project => format!("{} (the project's)", file.path.display()),
             FileOwner::User => file.path.display().to_string(),
@@ -103,8 +112,10 @@ impl Show {
             ["server".to_owned(), named(&self.server, "any")],
             ["tool".to_owned(), named(&self.tool, "any")],
             ["client".to_owned(), named(&self.client, "any unknown client")],
-            ["an answer".to_owned(), format!("{} tokens, {} bytes", budget.tokens, budget.bytes)],
-            ["on request".to_owned(), format!("{} tokens, {} bytes", cap.tokens, cap.bytes)],
+            ["first answer".to_owned(), budget],
+            ["follow-up".to_owned(), follow_up],
+            ["on request".to_owned(), cap],
+            ["passes up to".to_owned(), line],
         ];
         let patterns = effective.tool_patterns();
         if self.tool.is_none() && !patterns.is_empty() {
@@ -127,6 +138,16 @@ impl Show {
         out.push_str(&format!("\nA project's file may not set {}.\n", user_only.join(", ")));
         out
     }
+}
+
+/// Returns what a first answer, a follow-up, a result that passes and the largest answer on request may cost.
+fn budgets(policy: &Policy, profile: &Profile) -> [Budget; 4] {
+    // Only the style overview has a line.
+    let line = match policy.style {
+        Style::Overview => policy.line(profile),
+        _ => policy.budget(profile),
+    };
+    [policy.budget(profile), policy.follow_up(profile), line, policy.cap(profile)]
 }
 
 fn row(effective: &EffectiveValue<'_>) -> [String; 3] {

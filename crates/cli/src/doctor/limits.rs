@@ -43,31 +43,34 @@ pub(super) fn checks(
     paths: &SystemPaths,
 ) -> (String, Vec<Check>) {
     let profile = profile(client, configuration);
-    let (budget_tokens, max_bytes) = (variable("TIDEGATE_BUDGET"), variable("TIDEGATE_MAX_BYTES"));
-    let run = Rules { budget_tokens, max_bytes, ..Rules::default() };
+    let run = Rules {
+        budget_tokens: variable("TIDEGATE_BUDGET"),
+        follow_up_tokens: variable("TIDEGATE_FOLLOW_UP"),
+        line_tokens: variable("TIDEGATE_LINE"),
+        max_bytes: variable("TIDEGATE_MAX_BYTES"),
+        ..Rules::default()
+    };
     let policies = configuration.config.policies("", run);
     let policy = policies.of_tool("");
-    let (budget, cap) = (policy.budget(&profile), policy.cap(&profile));
+    let (budget, follow_up) = (policy.budget(&profile), policy.follow_up(&profile));
     let limit = ClientLimit::of(client, files, paths);
-    let mut checks = Vec::new();
-    if let Some(exceeded) = limit.exceeded_by(budget) {
-        let text = format!("answers of {} exceed {}", budget_text(budget), limit.text(&exceeded));
-        checks.push(Check::failure(client.name, text).fix(limit.fix(
-            &exceeded,
-            "budget_tokens",
-            client,
-            configuration,
-        )));
-    } else if let Some(exceeded) = limit.exceeded_by(cap) {
-        let text =
-            format!("answers on request, of up to {}, exceed {}", budget_text(cap), limit.text(&exceeded));
-        checks.push(Check::warning(client.name, text).fix(limit.fix(
-            &exceeded,
-            "cap_tokens",
-            client,
-            configuration,
-        )));
-    }
+    // The first that exceeds the limit is enough to say.
+    let parts = [
+        ("answers of ", "", "budget_tokens", budget),
+        ("follow-ups of ", "", "follow_up_tokens", follow_up),
+        ("results that pass, of up to ", ",", "line_tokens", policy.line(&profile)),
+        ("answers on request, of up to ", ",", "cap_tokens", policy.cap(&profile)),
+    ];
+    let exceeding = parts.into_iter().find_map(|(what, comma, key, budget)| {
+        let exceeded = limit.exceeded_by(budget)?;
+        let text = format!("{what}{}{comma} exceed {}", budget_text(budget), limit.text(&exceeded));
+        let check = match key {
+            "budget_tokens" | "follow_up_tokens" => Check::failure(client.name, text),
+            _ => Check::warning(client.name, text),
+        };
+        Some(check.fix(limit.fix(&exceeded, key, client, configuration)))
+    });
+    let mut checks: Vec<Check> = exceeding.into_iter().collect();
     if checks.is_empty() {
         checks.extend(unreachable_budget(client.name, "", &policies, client, configuration));
     }
@@ -75,7 +78,11 @@ pub(super) fn checks(
         Some(bytes) if checks.is_empty() => format!(", below its limit of {} bytes", ui::grouped(bytes)),
         _ => String::new(),
     };
-    (format!("answers of at most {}{below}", budget_text(budget)), checks)
+    let follow_ups = match follow_up == budget {
+        true => String::new(),
+        false => format!(", follow-ups of {}", budget_text(follow_up)),
+    };
+    (format!("answers of at most {}{follow_ups}{below}", budget_text(budget)), checks)
 }
 
 /// Checks for a token budget that the byte limit makes unreachable, in the rules of a server or, without a name, of all.

@@ -55,7 +55,7 @@ struct Row {
 
 impl Row {
     fn is_heavy(&self) -> bool {
-        self.p95 > Budget::DEFAULT_TOKENS.0
+        self.p95 > Budget::LINE_TOKENS.0
     }
 }
 
@@ -126,7 +126,7 @@ impl Scan {
             })
         };
         let mut out = json!({
-            "heavy_above_tokens": Budget::DEFAULT_TOKENS.0,
+            "heavy_above_tokens": Budget::LINE_TOKENS.0,
             "counted_with": self.counted_with,
             "tools": self.rows.iter().map(tool).collect::<Vec<_>>(),
         });
@@ -258,7 +258,7 @@ impl Scan {
     /// Describes what to do next.
     fn next_steps(&self) -> String {
         let heavy: Vec<&Row> = self.rows.iter().filter(|row| row.is_heavy()).collect();
-        let budget = grouped(Budget::DEFAULT_TOKENS.0);
+        let line = grouped(Budget::LINE_TOKENS.0);
         if self.rows.is_empty() {
             return "No tool could be measured. Use the server with `tidegate run --observe --` in front of its command \
                     for a while; then tidegate scan shows the sizes of its results.\n"
@@ -271,7 +271,7 @@ impl Scan {
                 (_, 1) => "The tool that was measured is not heavy: it".to_owned(),
                 (_, measured) => format!("None of the {measured} tools that were measured is heavy: each"),
             };
-            let mut out = format!("{words} has a p95 of at most {budget} tokens.\n");
+            let mut out = format!("{words} has a p95 of at most {line} tokens, which passes unchanged.\n");
             if missing > 0 {
                 out.push_str(&format!(
                     "Nothing is known of the other {missing}. Use the server with `tidegate run --observe --` in front of \
@@ -282,7 +282,7 @@ impl Scan {
         }
         let verb = if heavy.len() == 1 { "is" } else { "are" };
         let tools = ui::count(self.rows.len() as u64, "tool");
-        let mut out = format!("{} of {tools} {verb} heavy, with a p95 above {budget} tokens.\n", heavy.len());
+        let mut out = format!("{} of {tools} {verb} heavy, with a p95 above {line} tokens.\n", heavy.len());
         let (observed, shaped): (Vec<&Row>, Vec<&Row>) =
             heavy.into_iter().partition(|row| row.observed == row.calls);
         if self.probed.is_some() {
@@ -300,7 +300,7 @@ impl Scan {
         if let Some(row) = shaped.first() {
             out.push_str(&format!(
                 "Shaped if they do not fit: {}.\n  tidegate stats --by tool shows what that saves; to change the budget, \
-                 set in tidegate.toml:\n  {}\n  budget_tokens = 1000\n",
+                 set in tidegate.toml:\n  {}\n  budget_tokens = 500\n",
                 tool_names(&shaped),
                 ui::tool_section(&row.server, &row.tool)
             ));

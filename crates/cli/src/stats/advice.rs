@@ -1,7 +1,7 @@
 //! Advice for tools whose results are read whole anyway: what to set so that they arrive whole.
 //!
-//! An overview that is always followed by reading everything costs more than it saves. A larger budget helps only if the
-//! client does not truncate the answer.
+//! An overview that is always followed by reading everything costs more than it saves. A higher line, or a larger budget in
+//! the styles that have no line, helps only if the client does not truncate the answer.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,6 +33,8 @@ struct KeptResult {
     server: String,
     tool: String,
     client: String,
+    /// Whether its style has a line, up to which results pass.
+    has_line: bool,
     tokens: u64,
     bytes: u64,
     read_tokens: u64,
@@ -76,6 +78,7 @@ impl ReadingPattern {
                     server: call.server.clone(),
                     tool: call.tool.clone(),
                     client: call.client.clone(),
+                    has_line: matches!(call.step.as_str(), "overview" | "lossless"),
                     tokens: call.raw_tokens,
                     bytes: call.raw_bytes,
                     read_tokens: 0,
@@ -139,7 +142,8 @@ fn policy(
         return (format!("{section}\n{FIELDS_PLACEHOLDER}"), why);
     }
     let budget = Budget::of_tokens(Tokens(tokens.div_ceil(100) * 100));
-    let mut lines = format!("{section}\nbudget_tokens = {}", budget.tokens.0);
+    let key = if kept.iter().all(|kept| kept.has_line) { "line_tokens" } else { "budget_tokens" };
+    let mut lines = format!("{section}\n{key} = {}", budget.tokens.0);
     let wanted = bytes.div_ceil(1024) * 1024;
     if bytes > budget.bytes.0 {
         lines.push_str(&format!("\nmax_bytes = {wanted}"));

@@ -34,13 +34,15 @@ pub(super) struct Figures {
     pub(super) follow_up_tokens: u64,
     /// Follow-ups that would otherwise have needed another call of the tool.
     pub(super) reruns_avoided: u64,
+    /// Those of them whose result was in memory, since the store could not be used.
+    pub(super) from_memory: u64,
     /// Microseconds added to each call; sorted by [`Figures::finish`].
     added_micros: Vec<u64>,
 }
 
 impl Figures {
-    /// Adds a call.
-    pub(super) fn add(&mut self, call: &Call) {
+    /// Adds a call; `from_memory` is whether its result was kept in memory.
+    pub(super) fn add(&mut self, call: &Call, from_memory: bool) {
         let kind = EntryKind::of(call);
         if kind == EntryKind::Observed {
             self.observed.0 += 1;
@@ -53,7 +55,9 @@ impl Figures {
             self.follow_ups += 1;
             self.follow_up_tokens += call.sent_tokens;
             // A summary repeats the first answer, and a refusal contains no part of the result.
-            self.reruns_avoided += u64::from(!matches!(call.view.as_deref(), Some("summary" | "refused")));
+            let avoided = !matches!(call.view.as_deref(), Some("summary" | "refused"));
+            self.reruns_avoided += u64::from(avoided);
+            self.from_memory += u64::from(avoided && from_memory);
             return;
         }
         self.calls += 1;

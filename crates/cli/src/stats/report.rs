@@ -1,6 +1,6 @@
 //! Everything that `tidegate stats` shows, collected in one pass over the ledger.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tidegate_store::{Call, CountMethod, Millis};
 
@@ -17,6 +17,8 @@ pub(super) struct Report {
     pub(super) total: Figures,
     /// The figures by group; keys have the columns of [`By::columns`].
     pub(super) groups: BTreeMap<Vec<String>, Figures>,
+    /// Results that were kept in memory, since the store could not be used.
+    in_memory: HashSet<String>,
     /// Bytes stored by each session.
     sessions: HashMap<String, u64>,
     /// How tokens were counted (`None` if unknown), with the number of calls and the clients.
@@ -32,9 +34,16 @@ impl Report {
         }
         let first = self.span.map_or(call.at, |(first, _)| first);
         self.span = Some((first, call.at));
-        self.total.add(call);
+        if let Some(artifact) = &call.artifact
+            && EntryKind::of(call) == EntryKind::Shaped
+            && call.stored_bytes == 0
+        {
+            self.in_memory.insert(artifact.clone());
+        }
+        let from_memory = call.artifact.as_ref().is_some_and(|artifact| self.in_memory.contains(artifact));
+        self.total.add(call, from_memory);
         if let Some(by) = by {
-            self.groups.entry(by.key(call)).or_default().add(call);
+            self.groups.entry(by.key(call)).or_default().add(call, from_memory);
         }
         let counted = self.counted.entry(call.counted.clone()).or_default();
         counted.0 += 1;

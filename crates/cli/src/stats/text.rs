@@ -90,10 +90,7 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
         line("saved", percent(total.saved_percent())),
         line("shaped", format!("{} of {calls}", grouped(total.shaped))),
         line("follow-ups", format!("{}{}", grouped(total.follow_ups), follow_ups.unwrap_or_default())),
-        line(
-            "re-runs avoided",
-            format!("{}, answered from the store instead", grouped(total.reruns_avoided)),
-        ),
+        line("re-runs avoided", format!("{}, answered {}", grouped(total.reruns_avoided), kept_where(total))),
         line(
             "added latency",
             added.map_or_else(unknown, |(half, most)| format!("p50 {}, p99 {}", millis(half), millis(most))),
@@ -114,6 +111,17 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
         ),
         line("tokens", counted(report)),
     ]
+}
+
+/// Says where the results were that follow-ups were answered from.
+fn kept_where(total: &Figures) -> String {
+    match (total.reruns_avoided - total.from_memory, total.from_memory) {
+        (_, 0) => "from the store instead".into(),
+        (0, _) => "from memory instead".into(),
+        (store, memory) => {
+            format!("{} from the store and {} from memory instead", grouped(store), grouped(memory))
+        }
+    }
 }
 
 fn unknown() -> String {

@@ -237,7 +237,10 @@ fn show_tells_where_values_come_from() {
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(
         json["answer"],
-        serde_json::json!({"tokens": 1000, "bytes": 9000, "cap_tokens": 10000, "cap_bytes": 9000})
+        serde_json::json!({
+            "tokens": 1000, "bytes": 9000, "follow_up_tokens": 2000, "follow_up_bytes": 9000,
+            "line_tokens": 2500, "line_bytes": 9000, "cap_tokens": 10000, "cap_bytes": 9000,
+        })
     );
     assert_eq!(
         json["rules"]["ttl_seconds"],

@@ -84,6 +84,18 @@ fn keep_list_read_export_remove() {
     assert_eq!(home.json(&["gc"])["kept"], 0);
 }
 
+#[test]
+fn a_block_is_exported_by_its_number() {
+    let home = Home::new();
+    let result = r#"{"content":[{"type":"text","text":"a\nb"},{"type":"image","data":"aGVsbG8","mimeType":"image/png"}]}"#;
+    let id = home.keep("screenshot", result.as_bytes());
+    let file = home.0.path().join("shot.png");
+    home.run(&["export", &id, "--block", "2", "-o", file.to_str().unwrap()]);
+    assert_eq!(std::fs::read(&file).unwrap(), b"hello");
+    assert_eq!(home.run(&["export", &id, "--block", "1"]).stdout, b"a\nb");
+    assert_eq!(home.refused(&["export", &id, "--block", "3"]).0, 2);
+}
+
 /// Law 2 through the command line: the last cursor leads to the last record.
 #[test]
 fn a_walk_by_cursors_holds_every_record() {
@@ -148,10 +160,13 @@ fn bad_input_says_what_to_do() {
         (2, "tidegate: jq and sql are two views; ask for one of them at a time\n".into())
     );
     assert_eq!(query(&["--page", "0"]).0, 2);
-    assert_eq!(
-        query(&["--max-tokens", "5"]),
-        (2, "tidegate: --max-tokens 5 is out of range; use 250 to 10000\n".into())
-    );
+    for (tokens, note) in [
+        ("5", "--max-tokens 5: an answer may have at least 250 tokens\n"),
+        ("50000", "--max-tokens 50000: an answer may have at most 10,000 tokens\n"),
+    ] {
+        let outcome = home.run(&["query", &id, "--max-tokens", tokens]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, note));
+    }
     let regex = query(&["--grep", "a("]);
     assert!(regex.0 == 1 && regex.1.contains("is not a regular expression"), "{regex:?}");
     let jq = query(&["--jq", ".["]);
@@ -210,7 +225,7 @@ fn nothing_kept_is_said() {
 fn a_query_follows_the_policy_of_the_tool() {
     let place = Place::new();
     place.configure(
-        "[server.upstream.tool.rows]\npage_size = 3\nfields = [\"number\"]\nbudget_tokens = 700\n",
+        "[server.upstream.tool.rows]\npage_size = 3\nfields = [\"number\"]\nfollow_up_tokens = 700\n",
     );
     let mut session = place.start(&[]);
     let id = session.keep_rows(400);

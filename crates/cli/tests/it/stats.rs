@@ -291,6 +291,27 @@ fn only_what_is_asked_for() {
     }
 }
 
+/// A result that the store could not take is read from memory, and no bytes of it were stored.
+#[test]
+fn what_was_answered_from_memory_is_told() {
+    let place = Place::new();
+    let line = |home: &Path| {
+        let page = stats(home, &[]);
+        let line = page.text().lines().find(|line| line.starts_with("re-runs avoided")).unwrap();
+        line.trim_start_matches("re-runs avoided").trim().to_owned()
+    };
+    let in_memory = Call { stored_bytes: 0, ..shaped(1, "list_issues", 9000, "aaaaaaaaaaa1") };
+    note(&place.home(), &[in_memory, follow_up(1, "list_issues", "sql", 300, "aaaaaaaaaaa1")]);
+    assert_eq!(line(&place.home()), "1, answered from memory instead");
+    let stored = shaped(2, "list_issues", 9000, "aaaaaaaaaaa2");
+    let pages = [1, 2].map(|_| follow_up(2, "list_issues", "page", 300, "aaaaaaaaaaa2"));
+    note(&place.home(), &[&[stored][..], &pages].concat());
+    assert_eq!(line(&place.home()), "3, answered 2 from the store and 1 from memory instead");
+    let report = figures(&place.home(), &["--by", "day"]);
+    assert_eq!((&report["reruns_avoided"], &report["reruns_avoided_from_memory"]), (&json!(3), &json!(1)));
+    assert_eq!(report["groups"][1]["reruns_avoided_from_memory"], 0);
+}
+
 /// What is advised is right: with it set, the results come whole.
 #[test]
 fn advice_helps() {
@@ -305,7 +326,7 @@ fn advice_helps() {
     assert_eq!((&advice["server"], &advice["tool"]), (&json!("my hub"), &json!("rows")));
     assert_eq!((&advice["shaped"], &advice["read_whole"]), (&json!(4), &json!(4)));
     let policy = advice["policy"].as_str().unwrap();
-    assert!(policy.starts_with("[server.\"my hub\".tool.rows]\nbudget_tokens = "), "{policy}");
+    assert!(policy.starts_with("[server.\"my hub\".tool.rows]\nline_tokens = "), "{policy}");
     place.configure(policy);
     let mut session = place.start(&["--server", "my hub"]);
     let text = session.text("rows", json!({"n": 72}));

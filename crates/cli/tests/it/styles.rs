@@ -232,9 +232,9 @@ fn the_error_names_the_handle() {
     let error = told(&mut session, "rows", json!({"n": 400}));
     assert_eq!(
         (&error["error"], &error["tool"], &error["budget"]),
-        (&json!("OUTPUT_BUDGET_EXCEEDED"), &json!("rows"), &json!(2000))
+        (&json!("OUTPUT_BUDGET_EXCEEDED"), &json!("rows"), &json!(1000))
     );
-    assert!(error["tokens"].as_u64().unwrap() > 2000);
+    assert!(error["tokens"].as_u64().unwrap() > 1000);
     let hint = error["hint"].as_str().unwrap();
     assert!(hint.starts_with("Lower limit or narrow fields and call again"), "{hint}");
     let id = hint.split('"').nth(1).unwrap();
@@ -274,14 +274,14 @@ fn a_full_output_comes_whole_or_is_attached() {
 #[test]
 fn a_session_that_had_enough_gets_the_least() {
     let place = Place::new();
-    place.configure("[defaults]\nsession_max_bytes = 9000\n");
+    place.configure("[defaults]\nsession_max_bytes = 4000\n");
     let mut session = place.start(&[]);
     let first = session.text("rows", json!({"n": 400}));
     let _ = session.text("rows", json!({"n": 300}));
     let later = session.call("rows", json!({"n": 200}));
     let text = later["content"][0]["text"].as_str().unwrap();
     assert!(text.len() < 1700 && text.len() < first.len(), "{} bytes", text.len());
-    assert!(later["content"][1]["text"].as_str().unwrap().contains("more than 9000 bytes"), "{later}");
+    assert!(later["content"][1]["text"].as_str().unwrap().contains("more than 4000 bytes"), "{later}");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn what_is_not_among_the_items_is_named() {
 #[test]
 fn what_does_not_fit_is_cut_and_says_so() {
     let place = Place::new();
-    place.configure("[server.upstream]\nstyle = \"probe\"\nbudget_tokens = 250\n");
+    place.configure("[server.upstream]\nstyle = \"probe\"\nbudget_tokens = 250\nfollow_up_tokens = 250\n");
     let mut session = place.start(&[]);
     let heavy = json!([{"id": 1, "body": "漢字😀".repeat(3000), "more": "\u{600}".repeat(5000)}, {"id": 2}])
         .to_string();

@@ -56,7 +56,22 @@ impl ContainerHash {
 
 /// Computes the fingerprint of the JSON value at the beginning of a text.
 pub(crate) fn of(text: &Text<'_>) -> Result<Fingerprint, ScanError> {
+    scan(text, &mut Scanner::new(text, Dialect::Json))
+}
+
+/// Computes the fingerprint of the JSON value that begins at an offset.
+pub(crate) fn of_value_at(text: &Text<'_>, offset: u64) -> Result<Fingerprint, ScanError> {
+    scan(text, &mut Scanner::at(text, offset, Dialect::Json)?)
+}
+
+/// Computes the fingerprint of a text that is one JSON value; `None` if anything follows the value.
+pub(crate) fn of_whole(text: &Text<'_>) -> Result<Option<Fingerprint>, ScanError> {
     let mut scanner = Scanner::new(text, Dialect::Json);
+    let fingerprint = scan(text, &mut scanner)?;
+    Ok((!scanner.begin_next()?).then_some(fingerprint))
+}
+
+fn scan(text: &Text<'_>, scanner: &mut Scanner<'_>) -> Result<Fingerprint, ScanError> {
     let mut stack: Vec<ContainerHash> = Vec::new();
     loop {
         let value = match scanner.next()? {

@@ -242,6 +242,15 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Returns whether the next value is a list; a value must come next.
+    pub(crate) fn begins_list(&mut self) -> Result<bool, ScanError> {
+        Ok(match self.peek()? {
+            Some(b'[') => true,
+            Some(b'(') => self.dialect == Dialect::Python,
+            _ => false,
+        })
+    }
+
     /// After [`Event::End`], prepares for one more value and returns whether more text follows.
     pub(crate) fn begin_next(&mut self) -> Result<bool, ScanError> {
         self.expect = Expect::Value;

@@ -3,6 +3,7 @@
 //! Malformed JSON counts as plain text, unless a `jsonrpc` member or a content block was read before the mistake: then the
 //! bytes are a broken protocol message, which is an error.
 
+use std::cell::OnceCell;
 use std::io;
 
 use super::{Block, BlockKind, Form, MediaKind, Member, Payload};
@@ -125,10 +126,11 @@ fn payload(source: &dyn Source, form: Form, span: Span, members: ResultMembers) 
         structured_repeats_text: false,
         is_error: members.is_error,
         others: members.others,
+        repeated: OnceCell::new(),
     }
 }
 
-fn plain(source: &dyn Source) -> Payload<'_> {
+pub(super) fn plain(source: &dyn Source) -> Payload<'_> {
     let span = Span::whole(source);
     let block = Block { span, kind: BlockKind::Text { text: span }, beside_text: 0 };
     let members = ResultMembers { blocks: vec![block], block_count: 1, ..ResultMembers::default() };
@@ -188,7 +190,7 @@ fn read_result(scanner: &mut Scanner<'_>) -> Result<(u64, ResultMembers), ScanEr
 impl ResultMembers {
     fn read_member(&mut self, key: String, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
         match key.as_str() {
-            "content" => self.read_content(scanner),
+            "content" => self.read_content(key, scanner),
             "structuredContent" => {
                 let (span, is_null) = skip_value(scanner)?;
                 self.structured = (!is_null).then_some(span);
@@ -213,13 +215,25 @@ impl ResultMembers {
         }
     }
 
-    /// Reads a list of blocks; leaves `content` unset for any other value.
-    fn read_content(&mut self, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
+    /// Reads a list of blocks; leaves `content` unset for any other value, which is then a member like any other: an
+    /// answer beside `structuredContent` must say that it leaves it out.
+    fn read_content(&mut self, key: String, scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
         let outside = scanner.depth();
         let (start, event) = scanner.next_at()?;
-        let Event::StartArray = event else {
-            return scanner.skip_to_depth(outside);
-        };
+        match event {
+            Event::StartArray => {}
+            Event::Null => return Ok(()),
+            Event::String(token) => {
+                let value = Span { start, end: start + token.length + 2 };
+                self.others.push(Member { key, value });
+                return Ok(());
+            }
+            _ => {
+                scanner.skip_to_depth(outside)?;
+                self.others.push(Member { key, value: Span { start, end: scanner.position() } });
+                return Ok(());
+            }
+        }
         let mut all_blocks = true;
         while scanner.has_element()? == Some(true) {
             match read_block(scanner, &mut self.has_content_object)? {
@@ -233,7 +247,11 @@ impl ResultMembers {
             }
         }
         scanner.next()?;
-        self.content = all_blocks.then(|| Span { start, end: scanner.position() });
+        let value = Span { start, end: scanner.position() };
+        match all_blocks {
+            true => self.content = Some(value),
+            false => self.others.push(Member { key, value }),
+        }
         Ok(())
     }
 }
@@ -372,6 +390,21 @@ mod tests {
             assert_eq!(structured(value).map(Span::len), Some(value.len() as u64), "{value}");
         }
         assert_eq!(structured("null"), None);
+    }
+
+    /// Beside `structuredContent` the result is one all the same, so what `content` holds must not vanish.
+    #[test]
+    fn content_that_is_no_list_of_blocks_is_a_member() {
+        for content in ["\"ab\\n\"", "{\"a\":[1]}", "17", "[\"ab\"]", "[{\"text\":\"a\"}]"] {
+            let result = format!("{{\"content\":{content},\"structuredContent\":{{}}}}");
+            let source = result.as_bytes();
+            let payload = read(&source).unwrap();
+            let [member] = payload.others.as_slice() else { panic!("{content}: {:?}", payload.others) };
+            assert_eq!(member.key, "content");
+            assert_eq!(member.value.read(&source).unwrap(), content.as_bytes());
+        }
+        let result = br#"{"content":null,"structuredContent":{}}"#.as_slice();
+        assert!(read(&result).unwrap().others.is_empty());
     }
 
     #[test]

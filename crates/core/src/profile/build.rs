@@ -5,7 +5,10 @@
 //! an overview.
 
 mod maps;
+mod row_lists;
+mod tables;
 
+use super::lists::{HeldCell, HeldRow};
 use super::node::{Child, NodeId, PathNode, PathStep, SparseIndex};
 use super::number::Number;
 use super::stats::MAX_TUPLE_LENGTH;
@@ -51,6 +54,8 @@ pub(crate) struct ProfileBuilder {
     free: Vec<NodeId>,
     /// Holds a key or a string without its escapes.
     decoded: Vec<u8>,
+    /// The first list inside a list, while it is read.
+    held: Option<HeldRow>,
 }
 
 impl ProfileBuilder {
@@ -69,6 +74,7 @@ impl ProfileBuilder {
             rest: None,
             free: Vec::new(),
             decoded: Vec::new(),
+            held: None,
         }
     }
 
@@ -112,7 +118,16 @@ impl ProfileBuilder {
 
     /// Opens an object or an array.
     pub(crate) fn open(&mut self, object: bool, at: u64) {
+        self.begin_cell_container();
         let id = self.begin_value(at);
+        if !object && self.begins_row(id) {
+            self.held = Some(HeldRow::new(id, at));
+            return;
+        }
+        self.enter(id, object, at);
+    }
+
+    fn enter(&mut self, id: NodeId, object: bool, at: u64) {
         self.instances += 1;
         let instance = self.instances;
         let depth = self.stack.last().map_or(0, |frame| frame.depth) + 1;
@@ -126,14 +141,18 @@ impl ProfileBuilder {
         }
         // Only the sole container at its path is indexed: rows are looked up nowhere else.
         node.index = (node.types.containers() == 1).then(Box::<SparseIndex>::default);
+        let by_position = node.by_position;
         self.stack.push(OpenContainer { node: id, start: at, count: 0, cursor: 0, instance, depth, object });
-        if !object {
+        if !object && !by_position {
             self.target = self.items_of(id);
         }
     }
 
     /// Closes the innermost container; `end` is the offset after its bracket.
     pub(crate) fn close(&mut self, end: u64) {
+        if self.held.is_some() {
+            return self.close_held(end);
+        }
         let Some(frame) = self.stack.pop() else { return };
         let node = self.node(frame.node);
         if !frame.object
@@ -300,9 +319,14 @@ impl ProfileBuilder {
         if let Some(frame) = self.stack.last_mut()
             && !frame.object
         {
+            let (row, position) = (frame.node, frame.count as usize);
             frame.count += 1;
-            if let Some(index) = &mut self.nodes[frame.node.0 as usize].index {
+            let node = &mut self.nodes[row.0 as usize];
+            if let Some(index) = &mut node.index {
                 index.push(at);
+            }
+            if node.by_position {
+                return node.columns.get(position).copied().unwrap_or_else(|| self.new_column(row, position));
             }
         }
         self.target
@@ -319,6 +343,9 @@ impl ProfileBuilder {
     /// Adds a string.
     #[inline]
     pub(crate) fn string(&mut self, token: &StringToken<'_>, at: u64) {
+        if self.held.is_some() {
+            return self.hold(HeldCell::string(token), at);
+        }
         let id = self.begin_value(at);
         self.note_depth(at);
         let node = &mut self.nodes[id.0 as usize];
@@ -336,13 +363,20 @@ impl ProfileBuilder {
     /// Adds a number as written.
     #[inline]
     pub(crate) fn number(&mut self, raw: &[u8], at: u64) {
+        if self.held.is_some() {
+            return self.hold(HeldCell::Number(raw.into()), at);
+        }
         let id = self.begin_value(at);
         self.note_depth(at);
         self.nodes[id.0 as usize].add_number(raw, at, &mut self.capacity);
         if let Some(frame) =
             self.stack.last().filter(|frame| !frame.object && frame.count as usize <= MAX_TUPLE_LENGTH)
         {
-            let positions = self.nodes[frame.node.0 as usize].positions.get_or_insert_default();
+            let node = &mut self.nodes[frame.node.0 as usize];
+            if node.by_position {
+                return;
+            }
+            let positions = node.positions.get_or_insert_default();
             if !positions.broken
                 && let Some(number) = Number::parse(raw)
             {
@@ -353,6 +387,9 @@ impl ProfileBuilder {
 
     /// Adds a boolean.
     pub(crate) fn bool(&mut self, value: bool, at: u64) {
+        if self.held.is_some() {
+            return self.hold(HeldCell::Bool(value), at);
+        }
         let id = self.begin_value(at);
         let node = self.node(id);
         node.note(at, 4);
@@ -365,20 +402,25 @@ impl ProfileBuilder {
 
     /// Counts an element of the open list that has no statistics of its own.
     pub(crate) fn element(&mut self, at: u64) {
+        self.release();
         self.begin_value(at);
     }
 
     /// Adds a null.
     pub(crate) fn null(&mut self, at: u64) {
+        if self.held.is_some() {
+            return self.hold(HeldCell::Null, at);
+        }
         let id = self.begin_value(at);
         let node = self.node(id);
         node.note(at, 4);
         node.types.nulls += 1;
     }
 
-    /// Returns the profile. Containers left open (the text broke off) are closed at `end`, and objects that turned
-    /// out to be maps become maps.
+    /// Returns the profile. Containers left open (the text broke off) are closed at `end`; lists that turned out to be
+    /// tables get their columns, and objects that turned out to be maps become maps.
     pub(crate) fn finish(mut self, end: u64) -> DataProfile {
+        self.release();
         while !self.stack.is_empty() {
             self.close(end);
         }
@@ -388,6 +430,7 @@ impl ProfileBuilder {
                 self.collapse(id);
             }
         }
+        self.find_tables();
         DataProfile {
             nodes: self.nodes,
             depth: self.depth,

@@ -3,6 +3,7 @@
 //! [`ProfileBuilder`](super::ProfileBuilder) owns the nodes and links them; a node only counts. Its memory is bounded:
 //! the distinct values it may hold come out of a capacity that all nodes share.
 
+use super::lists::{HeldRow, RowForm};
 use super::name_parts::NameParts;
 use super::number::{Number, NumberStats};
 use super::stats::{LengthStats, PositionStats, TimeStats, TypeCounts};
@@ -23,6 +24,10 @@ pub(crate) enum PathStep {
     Key(Box<str>),
     /// Any element of an array.
     Items,
+    /// The element at a position of lists inside lists.
+    Position(u32),
+    /// The records that an object of equally long lists holds: one per position of the lists.
+    Rows,
     /// Any value of an object that is used as a map.
     Values,
     /// A member of this name at any path, where the profile had no nodes left for separate paths.
@@ -49,8 +54,16 @@ pub(crate) struct PathNode {
     pub(crate) first_at: u64,
     pub(crate) last_at: u64,
     pub(crate) children: Vec<Child>,
-    /// The node of the elements, where values are arrays.
+    /// The node of the elements, where values are arrays; that of the records of an object of equally long lists.
     pub(crate) items: Option<NodeId>,
+    /// The nodes of the elements by position, where values are lists inside lists.
+    pub(crate) columns: Vec<NodeId>,
+    /// Whether elements go to `columns` rather than to `items`.
+    pub(super) by_position: bool,
+    /// The first list inside this list, until it is known whether it is a header row.
+    pub(super) held: Option<Box<HeldRow>>,
+    /// How the records of this list get their columns, where they are no objects.
+    pub(crate) rows: Option<Box<RowForm>>,
     /// The node of the members, where values are objects used as maps.
     pub(crate) values: Option<NodeId>,
     /// The keys of a map.
@@ -88,6 +101,10 @@ impl PathNode {
             last_at: 0,
             children: Vec::new(),
             items: None,
+            columns: Vec::new(),
+            by_position: false,
+            held: None,
+            rows: None,
             values: None,
             keys: ValueCounts::default(),
             numbers: None,
@@ -167,6 +184,18 @@ impl PathNode {
         // The end of the name is not known.
         self.counts.take_identifier_values();
         self.names = None;
+    }
+
+    /// Corrects what depends on the order of the values after the first of them, a text at offset `at`, was added last.
+    pub(super) fn came_late(&mut self, text: &[u8], at: u64) {
+        if let Some(numbers) = &mut self.numbers
+            && Number::parse_text(text).is_some()
+        {
+            numbers.forget_order(at);
+        }
+        if let Some(times) = &mut self.times {
+            times.forget_order();
+        }
     }
 
     /// Adds the statistics of another node; the caller merges the children.

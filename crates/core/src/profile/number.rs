@@ -239,6 +239,16 @@ impl NumberStats {
         self.sum.add(number);
     }
 
+    /// Forgets the order of the numbers, since the last one added is the first in the data, at offset `at`.
+    pub(crate) fn forget_order(&mut self, at: u64) {
+        self.merged = true;
+        for extreme in [&mut self.min, &mut self.max] {
+            if self.last.compare(&extreme.number()).is_eq() {
+                extreme.at = at;
+            }
+        }
+    }
+
     /// Adds the statistics of another field.
     pub(crate) fn merge(&mut self, other: &Self) {
         if other.count == 0 {

@@ -139,6 +139,11 @@ impl TimeStats {
         self.count += 1;
     }
 
+    /// Forgets the order of the times.
+    pub(super) fn forget_order(&mut self) {
+        self.merged = true;
+    }
+
     pub(super) fn merge(&mut self, other: &Self) {
         if other.count > 0 {
             let count = self.count + other.count;

@@ -14,7 +14,7 @@ const IDENTIFIER_AFTER_VALUES: usize = 512;
 /// The maximum number of distinct values held for one field.
 pub(crate) const MAX_FIELD_VALUES: usize = 4096;
 /// How many offsets of a value are kept after its first one: enough to name every record with a rare value.
-const MAX_FURTHER_OFFSETS: usize = 5;
+const MAX_FURTHER_OFFSETS: usize = 9;
 /// The maximum number of bytes kept of one value.
 const MAX_VALUE_BYTES: usize = 160;
 /// Separates the hashes of numbers from those of texts.

@@ -6,6 +6,7 @@
 use std::io;
 
 use super::draft::{Draft, LeftOut};
+use super::next_steps::next_steps;
 use super::section_writer::SectionWriter;
 use super::strategy::Strategy;
 use super::table::{self, Table};
@@ -14,7 +15,7 @@ use super::{grid, rows, series, tree};
 use crate::data::Data;
 use crate::json::Dialect;
 use crate::lines::Lines;
-use crate::profile::PathStep;
+use crate::profile::{PathNode, PathStep};
 use crate::records::Notation;
 use crate::surroundings::Surroundings;
 use crate::text::Text;
@@ -43,7 +44,7 @@ impl Strategy for Data<'_> {
         write_others(self, &mut draft.writer);
         write_around(self, draft)?;
         let all = draft.writer.left();
-        let (share, rest) = if tables.is_empty() { (all, all) } else { (all / 3, all * 2 / 5) };
+        let (share, rest) = if tables.is_empty() { (all, all) } else { (all / 3, all / 4) };
         if self.profile.node(self.profile.root()).types.objects == 1 {
             let share = if self.profile.recursive { share * 2 / 3 } else { share };
             let shown = draft.writer.within(share, |writer| tree::compose(self, writer, 2))?;
@@ -76,7 +77,7 @@ pub(crate) fn overview_of(
         draft.writer.within(share, |writer| tree::compose(&data, writer, 2))?;
     }
     write_tables(&data, &tables, &[], &mut draft)?;
-    writer.take_back(draft.writer);
+    writer.take_back(0, draft.writer);
     Ok(())
 }
 
@@ -116,11 +117,10 @@ fn write_tables(
 }
 
 fn below(table: &Table<'_>, seen: &rows::ShownCounts) -> String {
-    let all = format!("{}{}", write::plural(table.count, table.noun()), plain_name::of_path(&table.path));
     match seen.records {
-        0 => format!("statistics of {all}"),
-        every if every == table.count => format!("statistics of {all}, and each of them thinned"),
-        some => format!("statistics of {all}, and {some} of them"),
+        0 => "statistics".into(),
+        every if every == table.count => format!("statistics, and each of the {}", table.nouns()),
+        some => format!("statistics, and {}", write::plural(some, table.noun())),
     }
 }
 
@@ -157,34 +157,13 @@ fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
     if let Some(broken) = data.broken {
         draft.frame.notes.push(format!("It breaks off at byte {} ({}).", broken.offset, broken.reason));
     }
-    draft.frame.next = next_steps(tables.first());
-}
-
-/// Returns whether a path may stand outside the fence and is a jq path when a dot is put before it.
-fn is_plain_jq(path: &str) -> bool {
-    let is_step = |part: &str| plain_name::is_plain(part.trim_end_matches("[]"));
-    path.is_empty() || plain_name::is_plain_path(path) && path.split('.').all(is_step)
-}
-
-/// Returns the arguments of calls that read on: pages of the main list, or parts by path.
-fn next_steps(main: Option<&Table<'_>>) -> Vec<String> {
-    let Some(table) = main else {
-        return vec!["\"path\":\"/\"".into(), "\"jq\":\"keys\"".into(), "\"grep\":\"text\"".into()];
-    };
-    let path = if table.path.is_empty() { ".".to_owned() } else { format!(".{}", table.path) };
-    let slice = if table.count > 20 { "[10:20]" } else { "[0:3]" };
-    let jq = if table.keyed() { format!("{path}|keys") } else { format!("{path}{slice}") };
-    let mut steps = vec!["\"page\":1".to_owned()];
-    if is_plain_jq(&table.path) {
-        steps.push(format!("\"jq\":\"{jq}\""));
+    draft.frame.next = next_steps(data, tables.first());
+    if let [main, _, ..] = tables
+        && plain_name::is_plain_path(&main.path)
+        && !main.path.is_empty()
+    {
+        draft.frame.notes.push(format!("In sql, t is {}.", main.path));
     }
-    let label = table.label.map(|label| table.fields[label].path.as_str());
-    if let Some(field) = label.filter(|field| !field.is_empty() && plain_name::is_plain_path(field)) {
-        steps.push(format!("\"fields\":[\"{field}\"]"));
-    }
-    steps.push("\"sql\":\"select count(*) from t\"".into());
-    steps.push("\"grep\":\"text\"".into());
-    steps
 }
 
 /// Writes the lines that do not have the form of the others.
@@ -264,8 +243,15 @@ fn write_anywhere(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usiz
     if merged.is_empty() || !writer.push(section, format!("anywhere, {} levels deep:", data.profile.depth)) {
         return;
     }
-    let mut ranked: Vec<_> =
-        merged.iter().filter(|(_, node)| node.types.strings + node.types.numbers > 0).collect();
+    // A name that occurs at one path only has its statistics there.
+    let paths = |name: &str| {
+        let is_named = |node: &PathNode| matches!(&node.step, PathStep::Key(key) | PathStep::Anywhere(key) if **key == *name);
+        data.profile.nodes().filter(|(_, node)| is_named(node)).count()
+    };
+    let mut ranked: Vec<_> = merged
+        .iter()
+        .filter(|(name, node)| node.types.strings + node.types.numbers > 0 && paths(name) != 1)
+        .collect();
     ranked.sort_by_key(|(_, node)| {
         let (distinct, exact) = node.counts.distinct();
         (!exact || distinct * 2 > node.counts.total(), std::cmp::Reverse(node.counts.total()))

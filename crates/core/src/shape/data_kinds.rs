@@ -5,6 +5,7 @@ use std::io;
 use super::strategy::{Content, TextKind};
 use crate::csv;
 use crate::data::Data;
+use crate::inner_texts;
 use crate::json::Dialect;
 use crate::pattern::Pattern;
 use crate::sample::Sample;
@@ -23,6 +24,25 @@ pub(crate) const JSON: TextKind = TextKind {
             }
         }
         Ok(None)
+    },
+};
+
+/// A text that is one JSON string, as servers send that encode their text once more.
+pub(crate) const JSON_STRING: TextKind = TextKind {
+    name: "json",
+    recognise: |sample| sample.trimmed().starts_with('"'),
+    read: |text, sample| {
+        let length = text.length()?;
+        let tail = text.read(length.saturating_sub(64)..length)?;
+        if !tail.trim_ascii_end().ends_with(b"\"") {
+            return Ok(None);
+        }
+        let start = memchr::memchr(b'"', sample.bytes).unwrap_or(0) as u64;
+        let data = Data::json(text, start, Dialect::Json)?;
+        let Some(data) = data.filter(|data| data.profile.node(data.profile.root()).types.strings == 1) else {
+            return Ok(None);
+        };
+        Ok(inner_texts::main(&data)?.and_then(|_| Content::data(data)))
     },
 };
 
@@ -53,7 +73,7 @@ pub(crate) const TRANSLATED: TextKind = TextKind {
 /// Records in lines of text, in any of the notations that [`Pattern`] lists.
 pub(crate) const RECORDS: TextKind = TextKind {
     name: "records",
-    recognise: |_| true,
+    recognise: |sample| Pattern::recognise(sample).is_some(),
     read: |text, sample| match Pattern::recognise(sample) {
         Some(pattern) => Ok(Content::data(Data::pattern(text, pattern)?)),
         None => Ok(None),
@@ -63,7 +83,7 @@ pub(crate) const RECORDS: TextKind = TextKind {
 /// JSON after a heading or a sentence, or in a code fence.
 pub(crate) const JSON_IN_TEXT: TextKind = TextKind {
     name: "json in text",
-    recognise: |_| true,
+    recognise: |sample| sample.lines.iter().any(|line| line.trim_start().starts_with(['{', '['])),
     read: |text, sample| Ok(embedded(text, sample)?.and_then(Content::data)),
 };
 

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use super::draft::{Draft, LeftOut};
+use super::draft::{Draft, LeftOut, share_of_rest};
 use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
 use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
@@ -303,7 +303,8 @@ impl DiffText {
             draft.within(share, |draft| self.definitions.write(draft, section + 1, "definitions changed"));
         below.extend(defined.then_some("definitions changed"));
         let shown = draft.lines.len();
-        self.write_changes(text, draft, section + 2)?;
+        let share = share_of_rest(draft);
+        draft.within(share, |draft| self.write_changes(text, draft, section + 2))?;
         below.extend((draft.lines.len() > shown).then_some("changed lines"));
         Ok(below)
     }

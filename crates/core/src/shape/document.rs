@@ -7,7 +7,7 @@ mod sentences;
 
 use std::io;
 
-use super::draft::Draft;
+use super::draft::{Draft, share_of_rest};
 use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
 use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
@@ -225,12 +225,15 @@ impl DocumentText {
             && draft.within(all / 3, |draft| self.values.write(draft, section + 5, "values"));
         let title = if self.code { "definitions" } else { "headings" };
         let headings = self.headings.write(draft, section + 3, title);
+        let share = share_of_rest(draft);
         let paragraphs = draft.writer.left() > 60
-            && match &self.sentences {
+            && draft.within(share, |draft| match &self.sentences {
                 Some(sentences) => sentences.write(draft, section + 4),
                 None => self.paragraphs.write(draft, section + 4, "beginnings of paragraphs"),
-            };
-        self.facts.writer(text).write_more(draft, section + 2)?;
+            });
+        if draft.writer.fills() {
+            self.facts.writer(text).write_more(draft, section + 2)?;
+        }
         let sample = if self.sentences.is_some() { "sentences" } else { "beginnings of paragraphs" };
         let written = [
             (headings, title),

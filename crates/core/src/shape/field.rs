@@ -60,12 +60,54 @@ impl Field {
         }
     }
 
+    /// Returns whether it says how severe a record is, or how it ended.
+    pub(crate) fn is_severity(&self) -> bool {
+        let name = self.name();
+        SEVERITY_NAMES.iter().any(|word| name.contains(word))
+    }
+
+    /// Returns whether its values are addresses, hashes or the like, by which a reader does not tell records apart.
+    pub(crate) fn is_address(&self, node: &PathNode) -> bool {
+        let entries = node.counts.entries();
+        let links = entries.iter().take(20).filter(|entry| entry.text().contains("://")).count();
+        self.has_useless_name() || links > 0 && links * 2 >= entries.len().min(20)
+    }
+
+    /// Returns whether a word of its name says that it holds addresses or hashes. A word is more than a part: `shared`
+    /// is no `sha`.
+    fn has_useless_name(&self) -> bool {
+        words(self.last_step()).any(|word| USELESS_NAMES.contains(&word.as_str()))
+    }
+
     /// Returns the last part of its path in lower case.
     pub(crate) fn name(&self) -> String {
+        self.last_step().to_lowercase()
+    }
+
+    fn last_step(&self) -> &str {
         let path = self.path.trim_end_matches(|c: char| c == '[' || c == ']' || c.is_ascii_digit());
         let path = if path.is_empty() { &self.path } else { path };
-        path.trim_end_matches('"').rsplit(['.', ']', '"']).next().unwrap_or(path).to_lowercase()
+        path.trim_end_matches('"').rsplit(['.', ']', '"']).next().unwrap_or(path)
     }
+}
+
+/// Returns the words of a name in lower case: `avatarUrl` and `avatar_url` have two.
+fn words(name: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut before = '_';
+    for character in name.chars() {
+        let starts = character.is_uppercase() && !before.is_uppercase() || !character.is_alphanumeric();
+        if starts {
+            words.push(String::new());
+        }
+        if character.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(character.to_lowercase());
+        }
+        before = character;
+    }
+    words.into_iter().filter(|word| !word.is_empty())
 }
 
 /// The maximum depth at which fields are collected, which is that of the paths of a profile.
@@ -250,23 +292,55 @@ const USEFUL_NAMES: &[&str] = &[
     "colour",
 ];
 
+/// Parts of the names of fields that say how severe a record is, or how it ended.
+const SEVERITY_NAMES: &[&str] = &[
+    "severity",
+    "level",
+    "status",
+    "state",
+    "result",
+    "outcome",
+    "conclusion",
+    "phase",
+    "health",
+    "priority",
+    "impact",
+    "verdict",
+    "lvl",
+];
+
+/// Words in the names of numbers that say where something is, of which the extremes tell little.
+const POSITION_NAMES: &[&str] = &[
+    "line", "lines", "column", "col", "row", "offset", "start", "end", "index", "pos", "position", "x", "y",
+    "sort", "order",
+];
+
 /// Words in a field's name that make its statistics useless.
 const USELESS_NAMES: &[&str] = &[
     "url",
     "href",
     "uri",
+    "urls",
+    "link",
+    "links",
     "avatar",
     "gravatar",
     "icon",
-    "image",
     "thumbnail",
     "sha",
+    "sha1",
+    "sha256",
+    "md5",
     "hash",
+    "digest",
     "etag",
     "token",
     "uuid",
+    "guid",
     "uid",
     "checksum",
+    "signature",
+    "nonce",
 ];
 
 fn score(field: &Field, node: &PathNode) -> f64 {
@@ -285,7 +359,7 @@ fn score(field: &Field, node: &PathNode) -> f64 {
     };
     let name = field.name();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    let hint = if has(USELESS_NAMES) {
+    let hint = if field.has_useless_name() {
         -30.0
     } else if has(USEFUL_NAMES) {
         10.0
@@ -307,7 +381,20 @@ fn score(field: &Field, node: &PathNode) -> f64 {
         };
     let coverage = node.seen() as f64 / field.expected.max(1) as f64;
     let rare = if coverage < 0.05 { -10.0 } else { 0.0 };
-    let lists = field.path.matches("[]").count() as f64 + field.path.matches('*').count() as f64;
+    let lists = field.path.matches("[]").count() as f64 + 3.0 * field.path.matches('*').count() as f64;
+    let mostly_different =
+        if field.kind == FieldKind::Category && distinct * 2 > node.counts.total() && !has(USEFUL_NAMES) {
+            -30.0
+        } else {
+            0.0
+        };
+    let position = if number && words(field.last_step()).any(|word| POSITION_NAMES.contains(&word.as_str())) {
+        -25.0
+    } else {
+        0.0
+    };
     let top = if field.depth == 0 && lists == 0.0 { 6.0 } else { 0.0 };
-    base + hint + identifier + empty + rare + top - field.depth as f64 * 6.0 - lists * 4.0
+    base + hint + identifier + empty + rare + mostly_different + position + top
+        - field.depth as f64 * 6.0
+        - lists * 5.0
 }

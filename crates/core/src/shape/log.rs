@@ -233,9 +233,13 @@ impl LogText<'_> {
         }
         draft.writer.within(all / 12, |writer| self.words.write_beginnings(writer, section));
         let left = draft.writer.left();
-        let head_lines = if is_report { MAX_HEAD_LINES_OF_REPORT } else { MAX_HEAD_LINES };
+        let (head_lines, tail_lines) = match (is_report, draft.writer.fills()) {
+            (true, _) => (MAX_HEAD_LINES_OF_REPORT, 6),
+            (false, true) => (MAX_HEAD_LINES, 12),
+            (false, false) => (12, 6),
+        };
         let thrown = self.traces.lines();
-        draft.within(all / 5, |draft| self.facts.writer(text).write_tail(draft, section + 9, 12))?;
+        draft.within(all / 5, |draft| self.facts.writer(text).write_tail(draft, section + 9, tail_lines))?;
         let severe = draft
             .writer
             .within(left / 2, |writer| self.templates.write_severe(writer, section + 6, &elsewhere, &thrown));

@@ -8,6 +8,7 @@ use std::io;
 
 use super::blob;
 use super::draft::{Draft, LeftOut};
+use super::parts;
 use crate::budget::Budget;
 use crate::measure::Picture;
 use crate::payload::{Block, BlockKind, MediaKind, Payload};
@@ -20,25 +21,30 @@ const MAX_DESCRIBED_BLOCKS: usize = 40;
 
 /// Describes the blocks that are not text, and passes on images that leave space for the rest.
 pub(crate) fn compose(payload: &Payload<'_>, budget: &Budget, draft: &mut Draft<'_>) -> io::Result<()> {
-    let others: Vec<&Block> = payload.blocks.iter().filter(|block| block.text_span().is_none()).collect();
+    let blocks = payload.blocks.iter().enumerate();
+    let others: Vec<(usize, &Block)> = blocks.filter(|(_, block)| block.text_span().is_none()).collect();
     let share = draft.writer.left() / 2;
     let mut described = 0;
-    for block in others.iter().take(MAX_DESCRIBED_BLOCKS) {
-        let line = describe(payload, block)?;
+    for (number, block) in others.iter().take(MAX_DESCRIBED_BLOCKS) {
+        let line = describe(payload, *number, block)?;
         described += u64::from(draft.writer.within(share, |writer| writer.push(0, line)));
         keep_picture(payload, block, budget, draft)?;
+    }
+    for number in payload.repeated_blocks() {
+        draft.writer.push(0, format!("/content/{number} repeats an earlier text"));
     }
     draft.leave_out(LeftOut::new("", "blocks that are no text", described, others.len() as u64));
     draft.leave_out(LeftOut::new("content", "blocks", payload.blocks.len() as u64, payload.block_count));
     let kept = draft.blocks.len();
-    let pictures = others.iter().filter(|block| is_picture(block)).count();
+    let pictures = others.iter().filter(|(_, block)| is_picture(block)).count();
     if pictures > kept {
-        draft.leave_out(LeftOut::new("", "pictures", kept as u64, pictures as u64));
+        draft.leave_out(LeftOut::new("", PICTURES, kept as u64, pictures as u64));
     }
     if payload.is_structured() {
         return compose_texts(payload, draft);
     }
-    if let Some(span) = payload.structured.filter(|_| !payload.structured_repeats_text) {
+    let is_said = payload.structured_repeats_text || parts::structured_apart(payload).is_some();
+    if let Some(span) = payload.structured.filter(|_| !is_said) {
         draft
             .writer
             .push(0, format!("structuredContent ({}) differs from the text", write::size(span.len())));
@@ -66,6 +72,38 @@ fn compose_texts(payload: &Payload<'_>, draft: &mut Draft<'_>) -> io::Result<()>
     Ok(())
 }
 
+/// Writes the addresses of resources whose texts are read as one, and where their lines are in it.
+pub(crate) fn write_resources(payload: &Payload<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
+    let share = draft.writer.left() / 8;
+    let (mut line, mut shown, mut all) = (1, 0, 0);
+    for (number, block) in payload.blocks.iter().enumerate() {
+        let is_told = !payload.repeated_blocks().contains(&number);
+        let Some(text) = payload.text_of(block).filter(|_| is_told) else { continue };
+        let first = line;
+        line += text.line_feeds()? + 1;
+        let BlockKind::Resource { uri, .. } = &block.kind else { continue };
+        all += 1;
+        let words = format!("resource {}: lines {first}-{}", visible::cut(uri, 120), line - 1);
+        shown += u64::from(draft.writer.within(share, |writer| writer.push(0, words)));
+    }
+    draft.leave_out(LeftOut::new("", "addresses of resources", shown, all));
+    Ok(())
+}
+
+/// Offers the first picture that was left out; it is all there is to read on for if the rest is shown.
+pub(crate) fn offer_picture(payload: &Payload<'_>, draft: &mut Draft<'_>) {
+    let is_left = |block: &Block| is_picture(block) && !draft.blocks.contains(&block.span);
+    let Some(number) = payload.blocks.iter().position(is_left) else { return };
+    if draft.left_out.iter().all(|left| left.what == PICTURES) {
+        draft.frame.next.clear();
+    }
+    let at = draft.frame.next.len().min(1);
+    draft.frame.next.insert(at, format!("\"path\":\"/content/{number}\""));
+}
+
+/// What pictures that are left out are called.
+const PICTURES: &str = "pictures";
+
 fn is_picture(block: &Block) -> bool {
     matches!(block.kind, BlockKind::Media { kind: MediaKind::Image, .. })
 }
@@ -90,11 +128,11 @@ fn keep_picture(
 }
 
 /// Describes a block that is not text in one line.
-fn describe(payload: &Payload<'_>, block: &Block) -> io::Result<String> {
+fn describe(payload: &Payload<'_>, number: usize, block: &Block) -> io::Result<String> {
     Ok(match &block.kind {
         BlockKind::Media { kind, mime, data } => {
             let word = if *kind == MediaKind::Image { "image" } else { "audio" };
-            format!("{word}: {}", blob::describe(payload.source(), *data, mime)?)
+            format!("{word} at /content/{number}: {}", blob::describe(payload.source(), *data, mime)?)
         }
         BlockKind::Resource { uri, mime, blob: Some(data), .. } => {
             format!("resource {}: {}", visible::cut(uri, 120), blob::describe(payload.source(), *data, mime)?)

@@ -9,9 +9,32 @@ use super::field::{Field, FieldKind};
 use super::rows::axis;
 use super::table::Table;
 
-/// Words in a value that make its rows worth showing.
-const SEVERE_WORDS: &[&str] =
-    &["error", "fail", "critical", "fatal", "panic", "severe", "exception", "denied", "unhealthy", "crash"];
+/// Words in a severity or a status that make its rows worth showing.
+const SEVERE_WORDS: &[&str] = &[
+    "error",
+    "fail",
+    "critical",
+    "fatal",
+    "panic",
+    "severe",
+    "exception",
+    "denied",
+    "unhealthy",
+    "crash",
+    "alert",
+    "emerg",
+    "high",
+    "blocker",
+    "down",
+];
+
+/// Returns whether a value says that something is wrong: a severe word in a field that is a severity or a status. A
+/// name that contains such a word says nothing.
+fn is_severe(field: &Field, value: &str) -> bool {
+    let value = value.to_lowercase();
+    let words = || value.split(|c: char| !c.is_ascii_alphabetic());
+    field.is_severity() && words().any(|word| SEVERE_WORDS.iter().any(|severe| word.starts_with(severe)))
+}
 
 /// The maximum number of distinct values of a field whose rare values are picked.
 const MAX_GROUPS_FOR_RARE_VALUES: usize = 24;
@@ -33,11 +56,26 @@ fn asked_for(table: &Table<'_>, arguments: &[String]) -> Vec<u64> {
     offsets
 }
 
-/// The maximum number of rows spread evenly over the table.
+/// The maximum number of rows spread over the table.
 const MAX_SPREAD_ROWS: u64 = 400;
 
-/// Returns the numbers of the rows to show, best first; a number may occur more than once.
-pub(crate) fn pick_rows(table: &Table<'_>, arguments: &[String]) -> io::Result<Vec<u64>> {
+/// Returns the number of a row for each index, spread over `count` rows. Steps of the golden ratio never fall into
+/// step with a period of the data, as steps of equal length do.
+fn spread(count: u64) -> impl Iterator<Item = u64> {
+    const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
+    (1..MAX_SPREAD_ROWS).map(move |index| ((index as f64 * GOLDEN_RATIO).fract() * count as f64) as u64)
+}
+
+/// The numbers of the rows to show.
+pub(crate) struct PickedRows {
+    /// Rows that tell something of their own, best first; a number may occur more than once.
+    pub(crate) telling: Vec<u64>,
+    /// Further examples.
+    pub(crate) examples: Vec<u64>,
+}
+
+/// Picks the rows to show.
+pub(crate) fn pick_rows(table: &Table<'_>, arguments: &[String]) -> io::Result<PickedRows> {
     let mut fields: Vec<&Field> = table.fields.iter().collect();
     fields.sort_by(|one, two| two.score.total_cmp(&one.score));
     let (mut severe, mut rare, mut largest, mut smallest) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -58,8 +96,7 @@ pub(crate) fn pick_rows(table: &Table<'_>, arguments: &[String]) -> io::Result<V
                 let few = node.counts.entries().len() <= MAX_GROUPS_FOR_RARE_VALUES;
                 for entry in node.counts.ranked().iter().rev() {
                     let offsets = entry.offsets().unwrap_or_else(|| vec![entry.first]);
-                    let text = entry.text().to_lowercase();
-                    if SEVERE_WORDS.iter().any(|word| text.contains(word)) {
+                    if few && is_severe(field, &entry.text()) {
                         severe.extend(offsets);
                     } else if few && entry.offsets().is_some() && rare.len() < 24 {
                         rare.extend(offsets);
@@ -71,21 +108,33 @@ pub(crate) fn pick_rows(table: &Table<'_>, arguments: &[String]) -> io::Result<V
         }
     }
     let last = table.count - 1;
-    let mut order = vec![0, last];
+    let mut telling = vec![0, last];
     severe.truncate(12);
     for offset in asked.into_iter().chain(severe).chain(largest).chain(rare).chain(smallest) {
         if let Some(record) = table.records.holding(offset)? {
-            order.push(record.number);
+            telling.push(record.number);
         }
     }
-    if axis(table).is_some() {
-        order.extend((1..AXIS_SAMPLES).map(|index| index * last / AXIS_SAMPLES));
+    let along_axis = (1..AXIS_SAMPLES).map(|index| index * last / AXIS_SAMPLES);
+    let mut examples: Vec<u64> = along_axis.filter(|_| axis(table).is_some()).collect();
+    examples.extend((1..5).filter(|number| *number < last));
+    examples.extend(spread(table.count));
+    examples.extend(0..table.count.min(MAX_SPREAD_ROWS));
+    Ok(PickedRows { telling, examples })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn spread_rows_do_not_fall_into_step_with_a_period() {
+        for period in [2, 3, 4, 5, 7, 12, 24, 30, 60] {
+            let seen: BTreeSet<u64> = spread(3600).take(40).map(|number| number % period).collect();
+            assert!(seen.len() as u64 * 2 >= period.min(40), "{period}: {seen:?}");
+        }
+        assert!(spread(7).all(|number| number < 7));
     }
-    order.extend((1..5).filter(|number| *number < last));
-    let spread = MAX_SPREAD_ROWS.min(table.count);
-    // Coarse steps come first, so that the rows that fit are spread evenly.
-    for step in [32, 16, 8, 4, 2, 1] {
-        order.extend((0..spread).step_by(step).map(|index| index * last / (spread - 1).max(1)));
-    }
-    Ok(order)
 }

@@ -17,6 +17,7 @@ use crate::text::Text;
 const TEXT_KINDS: &[&TextKind] = &[
     &document::EMPTY,
     &data_kinds::JSON,
+    &data_kinds::JSON_STRING,
     &diff::KIND,
     &html::KIND,
     &snapshot::KIND,
@@ -62,6 +63,11 @@ impl<'t> RecognisedText<'t> {
     /// Returns what the text was recognised as.
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
+    }
+
+    /// Returns an upper bound of the bytes of the text.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.text.max_len()
     }
 
     /// Returns the data, if the text is data.

@@ -1,17 +1,21 @@
 //! The strategy for records: an overview shows the statistics of every field over all records, then rows.
 //!
-//! All records are shown with few fields if that fits; otherwise the most useful ones ([`pick_rows`](super::pick_rows)).
+//! All records are shown where they fit with the fields that matter; otherwise the most useful ones
+//! ([`pick_rows`](super::pick_rows)), and the names of all if those fit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use super::example::write_example;
 use super::field::{Field, FieldKind};
+use super::field_lines::write_field_lines;
+pub(crate) use super::field_lines::write_fields;
 use super::grid::Grid;
 use super::layout::{NAME_CELL_WIDTHS, RowLayout};
 use super::pick_rows::pick_rows;
 use super::section_writer::SectionWriter;
 use super::series::course;
-use super::statistics::FieldStatistics;
+use super::statistics::Members;
 use super::table::{Table, shown_path};
 use crate::records::Record;
 
@@ -29,26 +33,44 @@ pub(crate) struct ShownCounts {
 
 /// The share of the budget that statistics may take before the rows.
 const STATISTICS_SHARE: f64 = 0.62;
+/// The share of the budget that all rows, with every field that belongs in a row, may take before the statistics.
+const ALL_ROWS_SHARE: f64 = 0.74;
 
-/// Writes an overview of a table into `section` and the two after it; returns what it shows.
+/// Writes an overview of a table into `section` and the three after it; returns what it shows.
 pub(crate) fn compose(
     table: &Table<'_>,
     arguments: &[String],
     writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<ShownCounts> {
-    let share = (writer.left() as f64 * STATISTICS_SHARE) as u64;
-    writer.within(share, |writer| write_fields(table, writer, section))?;
+    let sample = sample(table)?;
+    let left = writer.left() as f64;
+    let widest = RowLayout::widest(table, &sample);
+    let rows = rows_cost(&widest, table.count, &sample, writer);
+    // Where all rows fit whole, they answer more than any statistic of them.
+    let whole = (rows as f64) <= left * ALL_ROWS_SHARE && table.count > 0;
+    if !whole {
+        write_labels(table, &sample, writer, section + 1)?;
+    }
+    let share = if whole { left - rows as f64 } else { writer.left() as f64 * STATISTICS_SHARE };
+    let members = if whole { Members::Counted } else { Members::Named };
+    writer.within(share as u64, |writer| write_field_lines(table, members, writer, section))?;
     let grid = Grid::of(table);
     match (&grid, axis(table)) {
         (Some(grid), _) => {
             let share = writer.left() / 2;
-            writer.within(share, |writer| grid.write(table, writer, section + 1))?;
+            writer.within(share, |writer| grid.write(table, writer, section + 2))?;
         }
-        (None, Some(axis)) => write_courses(table, axis, writer, section + 1),
+        (None, Some(axis)) => write_courses(table, axis, writer, section + 2),
         (None, None) => {}
     }
-    write_rows(table, arguments, writer, section + 2)
+    write_rows(table, arguments, &widest, &sample, writer, section + 3)
+}
+
+/// Returns about what the rows and their header cost.
+fn rows_cost(layout: &RowLayout, rows: u64, sample: &[Record], writer: &SectionWriter<'_>) -> u64 {
+    let cost: u64 = sample.iter().map(|record| writer.cost(&layout.row(record).0)).sum();
+    (cost / sample.len().max(1) as u64 + 1) * rows + writer.cost(&layout.header()) + 24
 }
 
 /// Returns the field along which records are ordered: points in time that only rise or only fall.
@@ -86,141 +108,39 @@ fn write_courses(table: &Table<'_>, axis: &Field, writer: &mut SectionWriter<'_>
     });
 }
 
-/// The maximum number of fields whose statistics are tried.
-const MAX_TRIED_FIELDS: usize = 600;
-
-/// Writes the statistics of the fields, the most useful first, and the names of the rest.
-pub(crate) fn write_fields(
-    table: &Table<'_>,
-    writer: &mut SectionWriter<'_>,
-    section: usize,
-) -> io::Result<()> {
-    let path = if table.path.is_empty() { String::new() } else { format!("{}: ", table.path) };
-    let over = match (table.data.regular_records(), table.path.is_empty()) {
-        (regular, true) if regular < table.count => {
-            format!("over {regular} of {} {}", table.count, table.nouns())
-        }
-        _ => format!("over all {} {}", table.count, table.nouns()),
-    };
-    let at_least = if table.data.profile.capped { "at least " } else { "" };
-    let blank = if table.data.others.blank > 0 { ", blank lines aside" } else { "" };
-    writer.push(section, format!("{path}{at_least}{} fields, {over}{blank}:", table.fields.len()));
-    let mut order: Vec<&Field> = table.fields.iter().collect();
-    order.sort_by(|one, two| two.score.total_cmp(&one.score));
-    // Space is reserved for the names of the fields whose statistics do not fit.
-    let mut names: u64 = order.iter().map(|field| name_cost(writer, field)).sum();
-    let max_for_names = writer.left() * 3 / 10;
-    let mut shown: Vec<&Field> = Vec::new();
-    for field in order.into_iter().take(MAX_TRIED_FIELDS) {
-        let available = writer.left().saturating_sub(names.min(max_for_names));
-        if available < 8 {
-            break;
-        }
-        // The first few fields may list more of their values.
-        let part = if shown.len() < 3 { 3 } else { 4 };
-        for cap in [(available / part).max(24), 12] {
-            let text = FieldStatistics { table, writer, cap }.of(field)?;
-            let line = match shown_path(&field.path) {
-                path if path.is_empty() => text,
-                path => format!("{path}: {text}"),
-            };
-            if writer.cost(&line) <= available && writer.push(section, line) {
-                names -= name_cost(writer, field).min(names);
-                shown.push(field);
-                break;
-            }
-        }
-    }
-    let is_missing = |field: &&Field| !shown.iter().any(|known| known.path == field.path);
-    let rest: Vec<&Field> = table.fields.iter().filter(is_missing).collect();
-    write_names(&rest, writer, section);
-    Ok(())
-}
-
-fn name_cost(writer: &SectionWriter<'_>, field: &Field) -> u64 {
-    let path = shown_path(&field.path);
-    writer.cost(path.rsplit('.').next().unwrap_or(&path))
-}
-
-/// Writes the names of fields whose statistics do not fit: those near the top first, all of them if they fit.
-fn write_names(fields: &[&Field], writer: &mut SectionWriter<'_>, section: usize) {
-    if fields.is_empty() {
-        return;
-    }
-    let depth = |field: &&Field| field.path.matches(['.', '[']).count();
-    let mut depths: Vec<usize> = fields.iter().map(depth).collect();
-    depths.sort_unstable();
-    depths.dedup();
-    for deepest in depths.into_iter().rev() {
-        let shown: Vec<&Field> = fields.iter().copied().filter(|field| depth(field) <= deepest).collect();
-        let more = fields.len() - shown.len();
-        let mark = if more == 0 { String::new() } else { format!(" +{more} more fields") };
-        let names = grouped_names(&shown);
-        // Counting the tokens of thousands of names takes longer than seeing that their bytes do not fit.
-        if names.len() as u64 <= writer.bytes() && writer.push(section, format!("also: {names}{mark}")) {
-            return;
-        }
-    }
-    let top: Vec<&Field> = fields.iter().copied().filter(|field| depth(field) == 0).collect();
-    let mut count = top.len();
-    while count > 0 {
-        let (names, more) = (grouped_names(&top[..count]), fields.len() - count);
-        if names.len() as u64 <= writer.bytes()
-            && writer.push(section, format!("also: {names} +{more} more fields"))
-        {
-            return;
-        }
-        count = count * 3 / 4;
-    }
-    writer.push(section, format!("+{} more fields", fields.len()));
-}
-
-/// Writes names with common parents written once: `actor{login,id}`.
-fn grouped_names(fields: &[&Field]) -> String {
-    let mut out = String::new();
-    let mut open: Vec<&str> = Vec::new();
-    for field in fields {
-        let (parents, name) = match field.path.rfind('.') {
-            Some(at) if !field.path.contains('"') => {
-                (field.path[..at].split('.').collect(), shown_path(&field.path[at + 1..]))
-            }
-            _ => (Vec::new(), shown_path(&field.path)),
-        };
-        let common = open.iter().zip(&parents).take_while(|(one, two)| one == two).count();
-        out.extend((common..open.len()).map(|_| '}'));
-        open.truncate(common);
-        if !out.is_empty() && !out.ends_with('{') {
-            out.push(',');
-        }
-        for parent in &parents[common..] {
-            out.push_str(parent);
-            out.push('{');
-            open.push(parent);
-        }
-        out.push_str(&name);
-    }
-    out.extend(open.iter().map(|_| '}'));
-    out
-}
-
-/// A layout in which this many rows fit is wide enough, where not all rows fit in any.
-const MIN_PARTIAL_ROWS: u64 = 8;
+/// How many rows of how many fields are tried, where not all rows fit: a few rows that tell something rather than many
+/// names.
+const PARTIAL_ROWS: [(u64, usize); 4] = [(8, 5), (5, 4), (3, 3), (5, 1)];
+/// The number of fields without which a table of all rows tells less than some rows with more fields.
+const MIN_FIELDS_OF_ALL_ROWS: usize = 4;
+/// The minimum and the maximum number of rows where the budget is not filled and not all rows fit.
+const DENSE_ROWS: (usize, usize) = (4, 7);
 
 fn write_rows(
     table: &Table<'_>,
     arguments: &[String],
+    widest: &RowLayout,
+    sample: &[Record],
     writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<ShownCounts> {
-    if table.count == 0 || writer.left() < 24 {
+    if table.count == 0 || writer.left() < 24 || !writer.fills() && widest.shows_objects_only(sample) {
         return Ok(ShownCounts::default());
     }
-    let sample = sample(table)?;
-    let (layout, all) = choose_layout(table, &sample, writer);
+    let (layout, all) = choose_layout(table, widest, sample, writer);
+    if !all {
+        write_example(table, layout.width(), sample.first(), writer, section - 1);
+    }
     if !writer.push(section, "rows:") || !writer.push(section, layout.header()) {
         return Ok(ShownCounts::default());
     }
-    let order = if all { (0..table.count).collect() } else { pick_rows(table, arguments)? };
+    // Names alone tell nothing of the records between the first and the last.
+    let names_only = layout.width() == 1 && table.fields.len() > 1 && !writer.fills();
+    let order = match all {
+        true => (0..table.count).collect(),
+        false if names_only => Vec::new(),
+        false => row_order(table, arguments, writer)?,
+    };
     let mut rows: BTreeMap<u64, String> = BTreeMap::new();
     let mut cut = 0;
     // The first and the last record come first, so that they always have a place.
@@ -247,32 +167,76 @@ fn write_rows(
     Ok(ShownCounts { records, fields: width, whole: values - cut, values })
 }
 
+/// Returns the numbers of the rows to show, best first: those that tell something of their own, and examples if the
+/// budget is to be filled.
+fn row_order(table: &Table<'_>, arguments: &[String], writer: &SectionWriter<'_>) -> io::Result<Vec<u64>> {
+    let picked = pick_rows(table, arguments)?;
+    let (min, max) = if writer.fills() { (usize::MAX, usize::MAX) } else { DENSE_ROWS };
+    let mut seen = BTreeSet::new();
+    let telling = picked.telling.into_iter().filter(|number| seen.insert(*number)).take(max);
+    let mut order: Vec<u64> = telling.collect();
+    let examples = picked.examples.into_iter().filter(|number| seen.insert(*number));
+    order.extend(examples.take(min.saturating_sub(order.len())));
+    Ok(order)
+}
+
+/// Writes the names of all records in one line, where they fit into a third of the budget.
+fn write_labels(
+    table: &Table<'_>,
+    sample: &[Record],
+    writer: &mut SectionWriter<'_>,
+    section: usize,
+) -> io::Result<()> {
+    let names: u64 =
+        sample.iter().filter_map(|record| table.label_of(record)).map(|name| writer.cost(&name)).sum();
+    let mean = names / sample.len().max(1) as u64;
+    let share = writer.left() / 3;
+    let distinct = table.label.map(|label| &table.data.profile.node(table.fields[label].node).counts);
+    let named = table.keyed() || distinct.is_some_and(|counts| counts.is_nearly_unique());
+    if mean == 0 || mean * table.count > share || !named {
+        return Ok(());
+    }
+    let mut labels = Vec::new();
+    for number in 0..table.count {
+        let record = table.records.nth(number)?;
+        labels.push(record.and_then(|record| table.label_of(&record)).unwrap_or_default());
+    }
+    let name = match table.label {
+        Some(label) if !table.keyed() => shown_path(&table.fields[label].path).into_owned(),
+        _ => "key".to_owned(),
+    };
+    writer.within(share, |writer| writer.push(section, format!("{name} of all: {}", labels.join(", "))));
+    Ok(())
+}
+
 /// Chooses the widest layout in which all records are expected to fit, or else one in which some do; returns whether
 /// all are expected to fit.
-fn choose_layout(table: &Table<'_>, sample: &[Record], writer: &SectionWriter<'_>) -> (RowLayout, bool) {
-    let widest = RowLayout::widest(table, sample);
-    let left = writer.left().saturating_sub(24);
-    let fits = |layout: &RowLayout, rows: u64| {
-        let cost: u64 = sample.iter().map(|record| writer.cost(&layout.row(record).0)).sum();
-        (cost / sample.len().max(1) as u64 + 1) * rows <= left
-    };
+fn choose_layout(
+    table: &Table<'_>,
+    widest: &RowLayout,
+    sample: &[Record],
+    writer: &SectionWriter<'_>,
+) -> (RowLayout, bool) {
+    let fits = |layout: &RowLayout, rows: u64| rows_cost(layout, rows, sample, writer) <= writer.left();
     let widths = |least: usize| (least.min(widest.width())..=widest.width()).rev();
-    for least in [2, 1] {
-        for name_cell in NAME_CELL_WIDTHS {
-            let layouts = widths(least).map(|width| widest.narrowed(width, name_cell));
-            if let Some(layout) = layouts.into_iter().find(|layout| fits(layout, table.count)) {
-                return (layout, true);
-            }
+    for name_cell in NAME_CELL_WIDTHS {
+        let layouts = widths(MIN_FIELDS_OF_ALL_ROWS).map(|width| widest.narrowed(width, name_cell));
+        if let Some(layout) = layouts.into_iter().find(|layout| fits(layout, table.count)) {
+            return (layout, true);
         }
     }
-    let mut some = widths(1).map(|width| widest.narrowed(width, NAME_CELL_WIDTHS[0]));
-    let layout = some.find(|layout| fits(layout, MIN_PARTIAL_ROWS));
-    (layout.unwrap_or_else(|| widest.narrowed(1, NAME_CELL_WIDTHS[2])), false)
+    for (rows, least) in PARTIAL_ROWS {
+        let mut some = widths(least).map(|width| widest.narrowed(width, NAME_CELL_WIDTHS[0]));
+        if let Some(layout) = some.find(|layout| fits(layout, rows.min(table.count))) {
+            return (layout, false);
+        }
+    }
+    (widest.narrowed(1, NAME_CELL_WIDTHS[2]), false)
 }
 
 /// Returns a few records spread over the table, to see how long their rows are.
 fn sample(table: &Table<'_>) -> io::Result<Vec<Record>> {
-    let last = table.count - 1;
+    let last = table.count.saturating_sub(1);
     let mut numbers = vec![0, last / 4, last / 2, last * 3 / 4, last];
     numbers.dedup();
     let mut records = Vec::new();

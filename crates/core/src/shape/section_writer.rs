@@ -4,6 +4,7 @@
 //! sections put the lines back into reading order. A line is accepted only if it fits what is left of the budget, and
 //! hidden characters in it are escaped here, whoever wrote it.
 
+use super::Fill;
 use crate::json::string;
 use crate::measure::Meter;
 use crate::visible;
@@ -13,13 +14,24 @@ pub(crate) struct SectionWriter<'m> {
     meter: &'m Meter,
     tokens: u64,
     bytes: u64,
+    fill: Fill,
     sections: Vec<Vec<String>>,
 }
 
 impl<'m> SectionWriter<'m> {
     /// Returns an empty writer with a budget.
     pub(crate) fn new(meter: &'m Meter, tokens: u64, bytes: u64) -> Self {
-        Self { meter, tokens, bytes, sections: Vec::new() }
+        Self { meter, tokens, bytes, fill: Fill::Whole, sections: Vec::new() }
+    }
+
+    /// Returns the writer with another answer to how much of the budget is used.
+    pub(crate) fn filling(self, fill: Fill) -> Self {
+        Self { fill, ..self }
+    }
+
+    /// Returns whether the whole budget is used, by lines that tell little, too.
+    pub(crate) fn fills(&self) -> bool {
+        self.fill == Fill::Whole
     }
 
     /// Returns how many tokens are left.
@@ -145,14 +157,16 @@ impl<'m> SectionWriter<'m> {
     /// Returns an empty writer with everything that is left of the budget; this one then has nothing left.
     pub(crate) fn split_off(&mut self) -> Self {
         let (tokens, bytes) = (std::mem::take(&mut self.tokens), std::mem::take(&mut self.bytes));
-        Self { meter: self.meter, tokens, bytes, sections: Vec::new() }
+        Self { meter: self.meter, tokens, bytes, fill: self.fill, sections: Vec::new() }
     }
 
-    /// Takes back a writer that was split off: its text goes to section 0, what it has left returns to the budget.
-    pub(crate) fn take_back(&mut self, writer: Self) {
+    /// Takes back a writer that was split off: its text goes to a section, what it has left returns to the budget.
+    pub(crate) fn take_back(&mut self, section: usize, writer: Self) {
         (self.tokens, self.bytes) = (writer.tokens, writer.bytes);
         let text = writer.into_text();
-        self.place(0, text);
+        if !text.is_empty() {
+            self.place(section, text);
+        }
     }
 
     /// Returns everything written, in reading order.

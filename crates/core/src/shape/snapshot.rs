@@ -7,7 +7,7 @@ mod element;
 
 use std::io;
 
-use super::draft::Draft;
+use super::draft::{Draft, share_of_rest};
 use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
 use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
@@ -274,7 +274,8 @@ impl SnapshotText {
         if draft.within(all / 2, |draft| self.headings.write(draft, section + 1, "headings")) {
             below.insert(0, "headings");
         }
-        if self.texts.write(draft, section + 3) {
+        let share = share_of_rest(draft);
+        if draft.within(share, |draft| self.texts.write(draft, section + 3)) {
             below.push("longest texts");
         }
         Ok(below)

@@ -21,12 +21,29 @@ use crate::{visible, write};
 /// The maximum number of characters shown of a record's label.
 const MAX_LABEL_CHARACTERS: usize = 60;
 
+/// The maximum number of distinct values of a field whose rare values are followed by the names of their records.
+const MAX_VALUES_OF_NAMED_GROUPS: u64 = 24;
+/// The maximum number of tokens of the names of records after the values of a severity.
+const MAX_SEVERE_NOTES_TOKENS: u64 = 90;
+/// The maximum number of records named after the rare values of one field.
+const MAX_NAMED_RECORDS: u64 = 10;
+
 /// Writes the statistics of fields, each within a limit.
 pub(crate) struct FieldStatistics<'a, 'd> {
     pub(crate) table: &'a Table<'d>,
     pub(crate) writer: &'a SectionWriter<'a>,
     /// About how many tokens a list of values may take.
     pub(crate) cap: u64,
+    pub(crate) members: Members,
+}
+
+/// What is said of the records with a rare value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Members {
+    /// Which they are.
+    Named,
+    /// How many they are, since all rows are shown.
+    Counted,
 }
 
 impl FieldStatistics<'_, '_> {
@@ -76,13 +93,11 @@ impl FieldStatistics<'_, '_> {
 
     /// Writes counts of values, most frequent first; a rare value is followed by the labels of its records.
     fn groups(&self, field: &Field, node: &PathNode) -> io::Result<String> {
-        let entries = node.counts.entries();
-        let rare = entries.iter().filter(|entry| entry.count <= 3).count();
-        let named = field.single && rare <= 6 && entries.len() > 1;
-        let list = self.list(&node.counts, |entry| {
-            let Some(places) =
-                entry.offsets().filter(|places| named && (places.len() == 1 || entries.len() <= 6))
-            else {
+        let named = self.named_values(field, node);
+        // Who is in the worst group is asked for more often than who is in any other.
+        let notes_cap = if field.is_severity() { MAX_SEVERE_NOTES_TOKENS } else { self.cap / 2 };
+        group_counts(&node.counts, self.writer, (self.cap, notes_cap), |entry| {
+            let Some(places) = entry.offsets().filter(|_| named.contains(&entry.first)) else {
                 return Ok(None);
             };
             let mut labels: Vec<String> = Vec::new();
@@ -90,17 +105,43 @@ impl FieldStatistics<'_, '_> {
                 let label = self.label(place)?;
                 labels.extend(label.filter(|label| *label != shown(entry) && !labels.contains(label)));
             }
-            Ok((labels.len() == places.len()).then(|| labels.join(", ")))
-        })?;
-        Ok(list)
+            Ok((!labels.is_empty()).then(|| labels.join(", ")))
+        })
     }
 
-    fn list(
-        &self,
-        counts: &ValueCounts,
-        note: impl FnMut(&ValueCount) -> io::Result<Option<String>>,
-    ) -> io::Result<String> {
-        group_counts(counts, self.writer, self.cap, note)
+    /// Returns the first offsets of the rare values whose records are named: the rarest, until enough are named.
+    fn named_values(&self, field: &Field, node: &PathNode) -> Vec<u64> {
+        let entries = node.counts.entries();
+        let (distinct, exact) = node.counts.distinct();
+        let named = |label: &Field| label.node != field.node && label.kind != FieldKind::Number;
+        let labelled =
+            self.table.keyed() || self.table.label.is_some_and(|label| named(&self.table.fields[label]));
+        if self.members == Members::Counted
+            || !field.single
+            || !labelled
+            || !exact
+            || !(2..=MAX_VALUES_OF_NAMED_GROUPS).contains(&distinct)
+        {
+            return Vec::new();
+        }
+        // Among values that are all about as frequent none is rare.
+        let most = entries.iter().map(|entry| entry.count).max().unwrap_or(0);
+        let is_rare = |entry: &&ValueCount| {
+            entry.count * 4 <= most && entry.count * 8 <= node.counts.total() && entry.offsets().is_some()
+        };
+        let mut rare: Vec<&ValueCount> = entries.iter().filter(is_rare).collect();
+        rare.sort_by_key(|entry| entry.count);
+        let mut left = MAX_NAMED_RECORDS;
+        let fits = |entry: &&&ValueCount| {
+            let fits = entry.count <= left;
+            left -= if fits { entry.count } else { 0 };
+            fits
+        };
+        rare.iter().filter(fits).map(|entry| entry.first).collect()
+    }
+
+    fn list(&self, counts: &ValueCounts) -> io::Result<String> {
+        group_counts(counts, self.writer, (self.cap, 0), |_| Ok(None))
     }
 
     fn numbers(&self, field: &Field, node: &PathNode) -> io::Result<(String, Covered)> {
@@ -153,7 +194,7 @@ impl FieldStatistics<'_, '_> {
     fn measures(&self, field: &Field, numbers: &NumberStats) -> String {
         let (mean, exact) = numbers.mean();
         let mut out = format!(", mean {}{mean}", write::estimate_mark(exact));
-        if let Some((median, exact)) = numbers.median().filter(|_| self.cap >= 80) {
+        if let Some((median, exact)) = numbers.median().filter(|_| self.cap >= 80 && self.writer.fills()) {
             out.push_str(&format!(", median {}{median}", write::estimate_mark(exact)));
         }
         if is_additive(&field.name()) {
@@ -187,7 +228,7 @@ impl FieldStatistics<'_, '_> {
         };
         let mut out = String::new();
         if let Some((folder, parts)) = names.below_common_folder() {
-            if let Ok(list) = self.list(&parts, |_| Ok(None)) {
+            if let Ok(list) = self.list(&parts) {
                 let folder = visible::line(&folder);
                 out.push_str(&format!("; in {folder}: {list}{}", without(&names.folders)));
             }
@@ -201,7 +242,7 @@ impl FieldStatistics<'_, '_> {
                 && distinct * 4 <= names.total
                 && counts.total() * 2 >= names.total
                 && (distinct > 1 || word == "ending")
-                && let Ok(list) = self.list(counts, |_| Ok(None))
+                && let Ok(list) = self.list(counts)
             {
                 out.push_str(&format!("; {word} {list}{}", without(counts)));
             }

@@ -41,14 +41,15 @@ pub(crate) fn tables<'d>(data: &'d Data<'d>) -> Vec<Table<'d>> {
     while let Some(id) = pending.pop() {
         let node = profile.node(id);
         let records = if node.types.objects == 0 { node.items } else { node.values };
+        let records = records.filter(|record| profile.node(*record).parent == Some(id));
         let alone = node.index.as_ref().is_some_and(|index| index.count >= 2);
         match records.filter(|_| alone && node.types.containers() == 1) {
             Some(record) if node.bytes as f64 >= total * MIN_TABLE_SHARE || data.hints.rows.is_some() => {
                 found.push((node.bytes, id, record));
             }
             _ => {
-                let members =
-                    profile.children(id).filter(|(_, child)| matches!(child.step, PathStep::Key(_)));
+                let is_member = |step: &PathStep| matches!(step, PathStep::Key(_) | PathStep::Rows);
+                let members = profile.children(id).filter(|(_, child)| is_member(&child.step));
                 pending.extend(
                     members.filter(|(_, child)| child.types.containers() == 1).map(|(child, _)| child),
                 );

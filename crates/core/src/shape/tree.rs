@@ -10,6 +10,7 @@ use super::section_writer::SectionWriter;
 use super::table::scalar_text;
 use crate::data::Data;
 use crate::json::value::Value;
+use crate::profile::node::Child;
 use crate::profile::{NodeId, PathNode, PathStep};
 use crate::{visible, write};
 
@@ -20,6 +21,16 @@ const MAX_SCALAR_CHARACTERS: usize = 80;
 
 /// Writes one line per object that occurs once, from the root down; returns how many scalars are shown in full.
 pub(crate) fn compose(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usize) -> io::Result<u64> {
+    compose_around(data, None, writer, section)
+}
+
+/// Does the same as [`compose`] without the string that begins at an offset.
+pub(crate) fn compose_around(
+    data: &Data<'_>,
+    without: Option<u64>,
+    writer: &mut SectionWriter<'_>,
+    section: usize,
+) -> io::Result<u64> {
     let profile = &data.profile;
     write_hinted(data, writer, section)?;
     let mut level = vec![profile.root()];
@@ -29,7 +40,7 @@ pub(crate) fn compose(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: 
         for id in level {
             let node = profile.node(id);
             if node.types.objects == 1 && node.values.is_none() && !node.children.is_empty() {
-                match write_object(data, id, writer, section)? {
+                match write_object(data, id, without, writer, section)? {
                     Some(scalars) => shown += scalars,
                     None => continue,
                 }
@@ -85,19 +96,24 @@ fn occurs_once(node: &PathNode) -> bool {
 fn write_object(
     data: &Data<'_>,
     id: NodeId,
+    without: Option<u64>,
     writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<Option<u64>> {
     let profile = &data.profile;
     let node = profile.node(id);
+    let is_shown = |child: &&Child| without.is_none_or(|at| profile.node(child.node).first_at != at);
+    let children: Vec<&Child> = node.children.iter().filter(is_shown).collect();
+    if children.is_empty() {
+        return Ok(Some(0));
+    }
     let path = profile.path(profile.root(), id);
     let title = if path.is_empty() { "top level".to_owned() } else { path };
-    let members: Vec<String> = node
-        .children
+    let members: Vec<String> = children
         .iter()
         .map(|child| member(data, child.node, name(profile.node(child.node))))
         .collect::<io::Result<_>>()?;
-    let scalar = |at: &usize| profile.node(node.children[*at].node).types.containers() == 0;
+    let scalar = |at: &usize| profile.node(children[*at].node).types.containers() == 0;
     for limit in [10_000, 60, 30] {
         let cut: Vec<String> = members.iter().map(|member| visible::cut(member, limit)).collect();
         if writer.push(section, format!("{title}: {}", cut.join("; "))) {
@@ -106,7 +122,7 @@ fn write_object(
         }
     }
     // Names alone, as many as fit.
-    let names: Vec<String> = node.children.iter().map(|child| name(profile.node(child.node))).collect();
+    let names: Vec<String> = children.iter().map(|child| name(profile.node(child.node))).collect();
     let mut shown = names.len();
     while shown > 2 {
         let more =

@@ -31,11 +31,12 @@ pub(crate) fn of_values(node: &PathNode, writer: &SectionWriter<'_>, cap: u64) -
             (format!("{min} to {max}, mean {}{mean}", write::estimate_mark(exact)), Covered::Numbers)
         }
         _ => {
-            let mut out = group_counts(&node.counts, writer, cap, |_| Ok(None)).unwrap_or_default();
+            let mut out = group_counts(&node.counts, writer, (cap, 0), |_| Ok(None)).unwrap_or_default();
             if let Some(names) = NameParts::of(node.counts.entries())
                 .filter(|names| names.endings.is_complete() && names.endings.total() * 2 >= names.total)
             {
-                let list = group_counts(&names.endings, writer, cap / 2, |_| Ok(None)).unwrap_or_default();
+                let list =
+                    group_counts(&names.endings, writer, (cap / 2, 0), |_| Ok(None)).unwrap_or_default();
                 out.push_str(&format!("; ending {list}"));
             }
             (out, Covered::Values)
@@ -93,19 +94,20 @@ pub(crate) fn fit(writer: &SectionWriter<'_>, cap: u64, texts: Vec<String>) -> (
 
 /// Writes `value=count` for each value, most frequent first, as many as fit into `cap` tokens.
 ///
-/// `note` may add a remark to a value, which is written in parentheses.
+/// `note` may add a remark to a value, which is written in parentheses; remarks may take `notes_cap` tokens.
 pub(crate) fn group_counts(
     counts: &ValueCounts,
     writer: &SectionWriter<'_>,
-    cap: u64,
+    (cap, notes_cap): (u64, u64),
     mut note: impl FnMut(&ValueCount) -> io::Result<Option<String>>,
 ) -> io::Result<String> {
     let mut ranked = counts.ranked();
     let (distinct, exact) = counts.distinct();
     let about = write::estimate_mark(exact);
-    // Where most values occur once, only those that repeat are worth showing.
+    // Where most values occur once, only those that repeat are worth showing, if those are more than a few.
     if distinct > 12 && distinct * 2 > counts.total() {
-        ranked.retain(|entry| entry.count > 1);
+        let rare = distinct * 10 > counts.total() * 9;
+        ranked.retain(|entry| entry.count > 1 && (!rare || entry.count * 20 > counts.total()));
     }
     if ranked.is_empty() {
         return Ok(if distinct == 0 { String::new() } else { format!("{about}{distinct} distinct") });
@@ -115,22 +117,30 @@ pub(crate) fn group_counts(
     let cap = if even { cap.min(16) } else { cap };
     let prefix = common_prefix(&ranked);
     let has_numbers = counts.entries().iter().any(|entry| entry.is_number);
-    let mut texts = Vec::new();
-    let mut spent = 0;
-    for entry in &ranked {
-        // A text that looks like a number is quoted among numbers.
-        let quoted = has_numbers && !entry.is_number && Number::parse(&entry.raw).is_some();
-        let value = shown_text(&entry.text()[prefix.len()..], entry.is_cut, quoted);
-        let note = if spent <= cap { note(entry)? } else { None };
-        let text = match note {
-            Some(note) => format!("{value}={} ({note})", entry.count),
-            None => format!("{value}={}", entry.count),
-        };
-        spent += writer.cost(&text);
-        if spent > cap && !texts.is_empty() {
-            break;
+    let texts: Vec<String> = ranked
+        .iter()
+        .take(cap as usize + 1)
+        .map(|entry| {
+            // A text that looks like a number is quoted among numbers.
+            let quoted = has_numbers && !entry.is_number && Number::parse(&entry.raw).is_some();
+            let value = shown_text(&entry.text()[prefix.len()..], entry.is_cut, quoted);
+            format!("{value}={}", entry.count)
+        })
+        .collect();
+    // A list that is complete answers more than one that is not, so it may cost somewhat more.
+    let whole: u64 = texts.iter().map(|text| writer.cost(text)).sum();
+    let all = texts.len() as u64 == distinct && whole <= cap + cap / 2 + 8;
+    let (mut texts, _) = fit(writer, if all { whole } else { cap }, texts);
+    let mut left = notes_cap;
+    for (text, entry) in texts.iter_mut().zip(&ranked).rev() {
+        if let Some(note) = note(entry)? {
+            let noted = format!("{text} ({note})");
+            let more = writer.cost(&noted) - writer.cost(text);
+            if more <= left {
+                left -= more;
+                *text = noted;
+            }
         }
-        texts.push(text);
     }
     let spaced = texts.iter().any(|text| text.contains(' '));
     // A value that is not held may occur more often than the last one shown.

@@ -10,7 +10,7 @@ use super::cursor;
 use super::dataset::Dataset;
 use super::engine::{EngineOutput, Engines, ResultWindow, Total};
 use super::error::ViewError;
-use super::{Query, View, path, records, texts};
+use super::{Query, View, path, picture, records, texts, within};
 use crate::budget::Budget;
 use crate::envelope::{self, Handle};
 use crate::hints::Hints;
@@ -18,11 +18,12 @@ use crate::measure::{Cost, Meter};
 use crate::outline::Outline;
 use crate::payload::Payload;
 use crate::quantity::{Bytes, Tokens};
-use crate::shape::{Prepared, Request, SectionWriter};
+use crate::shape::{Fill, Prepared, Request, SectionWriter};
 use crate::source::Source;
-use crate::write;
+use crate::{plain_name, write};
 
 /// A query to a kept result, with everything its answer depends on.
+#[derive(Clone, Copy)]
 pub struct ViewRequest<'r> {
     /// The result.
     pub source: &'r dyn Source,
@@ -59,8 +60,10 @@ pub struct Answer {
     pub of: Option<u64>,
     /// The query for the next part.
     pub next: Option<Query>,
-    /// What the text costs.
+    /// What the text costs, and the picture with it.
     pub cost: Cost,
+    /// The image block, as JSON, where a picture was asked for.
+    pub picture: Option<String>,
 }
 
 /// The part that a view wrote.
@@ -78,16 +81,32 @@ const FRAME_TOKENS: u64 = 90;
 /// The bytes first set aside for the frame.
 const FRAME_BYTES: u64 = 400;
 
-/// Answers a query.
+/// Answers a query. A budget below the least that an answer needs is raised to it, and the answer says so.
 ///
 /// # Errors
 ///
 /// A query that makes no sense for this result, or a result that cannot be read.
 pub fn answer(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
+    let least = Budget::MIN_TOKENS;
+    let is_least = asked.budget.tokens <= least;
+    let budget = Budget { tokens: asked.budget.tokens.max(least), ..asked.budget };
+    let asked = &ViewRequest { budget, ..*asked };
     if asked.query.view == View::Summary {
         return summary(asked);
     }
     let dataset = Dataset::new(asked.source, asked.outline);
+    if let View::Within { path, view } = &asked.query.view {
+        let opened = within::open(&dataset, path)?;
+        let query = Query { view: (**view).clone(), ..asked.query.clone() };
+        let source = &opened.bytes;
+        return answer(&ViewRequest { source, outline: &opened.outline, query: &query, ..*asked });
+    }
+    if let Some(picture) = picture::answer(&dataset, asked)? {
+        return Ok(picture);
+    }
+    if let Some(query) = within::route(&dataset, asked)? {
+        return answer(&ViewRequest { query: &query, ..*asked });
+    }
     let found = asked.run_engine(&dataset)?;
     let (mut tokens, mut bytes) = (
         asked.budget.tokens.0.saturating_sub(FRAME_TOKENS),
@@ -95,10 +114,13 @@ pub fn answer(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
     );
     loop {
         let mut writer = SectionWriter::new(&asked.meter, tokens, bytes);
-        let part = match &found {
+        let mut part = match &found {
             Some(found) => asked.found(found, &mut writer)?,
             None => asked.part(&dataset, &mut writer)?,
         };
+        if is_least {
+            part.notes.push(format!("max_tokens counts as {least}, the least for an answer."));
+        }
         let answer = asked.finish(part, writer.into_text());
         let over = |cost: &Cost| (cost.tokens - asked.budget.tokens, cost.bytes - asked.budget.bytes);
         let (Tokens(more_tokens), Bytes(more_bytes)) = over(&answer.cost);
@@ -121,16 +143,21 @@ pub(super) fn no_room() -> ViewError {
 }
 
 fn summary(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
-    let payload =
-        Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?;
+    let payload = match asked.outline.scope.is_empty() {
+        true => {
+            Payload::read_result(asked.source).map_err(|error| ViewError::Source(io::Error::other(error)))?
+        }
+        false => Payload::plain(asked.source),
+    };
     let text = payload.joined_text();
-    let prepared = Prepared::with_hints(&payload, text.as_ref(), asked.hints)?;
+    let prepared = Prepared::with_hints(&payload, text.as_ref(), asked.hints)?.within(&asked.outline.scope);
     let request = Request {
         tool: asked.tool,
         arguments: None,
         handle: asked.handle,
         budget: asked.budget,
         meter: asked.meter,
+        fill: Fill::Useful,
     };
     let shaped = prepared.overview(&request)?;
     Ok(Answer {
@@ -140,6 +167,7 @@ fn summary(asked: &ViewRequest<'_>) -> Result<Answer, ViewError> {
         of: None,
         next: None,
         cost: shaped.shaped,
+        picture: None,
     })
 }
 
@@ -154,6 +182,7 @@ impl ViewRequest<'_> {
             View::Jq(program) => self.engines.jq(dataset, program, window)?,
             View::Sql(query) => self.engines.sql(dataset, query, window)?,
             View::Grep { pattern, context } => self.engines.grep(dataset, pattern, *context, window)?,
+            View::Count(pattern) => self.engines.grep_count(dataset, pattern, window)?,
             _ => return Ok(None),
         };
         Ok(Some(found))
@@ -171,9 +200,12 @@ impl ViewRequest<'_> {
             }
             View::Range { from, to } => texts::range(dataset, self.query, *from, *to, writer),
             View::Full => with_beside(dataset, self.full(dataset, writer)),
-            View::Summary | View::Jq(_) | View::Sql(_) | View::Grep { .. } => {
-                Err(ViewError::bad("this view is not written from the records"))
-            }
+            View::Summary
+            | View::Jq(_)
+            | View::Sql(_)
+            | View::Grep { .. }
+            | View::Count(_)
+            | View::Within { .. } => Err(ViewError::bad("this view is not written from the records")),
         }
     }
 
@@ -246,7 +278,11 @@ impl ViewRequest<'_> {
         Ok(part)
     }
 
-    fn finish(&self, part: Part, body: String) -> Answer {
+    fn finish(&self, mut part: Part, body: String) -> Answer {
+        part.next = part.next.map(|next| self.outline.from_whole(next));
+        if let Some(note) = self.outline.scope_note() {
+            part.notes.insert(0, note);
+        }
         let next = part.next.as_ref().map(|next| self.next_arguments(next));
         let text = envelope::part_text(self.handle, &part.what, &part.notes, &body, next.as_deref());
         let result = crate::json::string::written_len(&text) as u64 + RESULT_BYTES;
@@ -255,7 +291,7 @@ impl ViewRequest<'_> {
             estimated: self.meter.is_estimate(),
             bytes: Bytes(result),
         };
-        Answer { text, body, shown: part.shown, of: part.of, next: part.next, cost }
+        Answer { text, body, shown: part.shown, of: part.of, next: part.next, cost, picture: None }
     }
 
     /// Returns the arguments for the next part: a page number where that is enough, else a cursor.
@@ -270,8 +306,23 @@ impl ViewRequest<'_> {
             Query { view: View::Lines { from, to: Some(to) }, position: 0, .. } => {
                 format!("\"lines\":\"{from}-{to}\"")
             }
-            _ => format!("\"cursor\":\"{}\"", cursor::encode(next, |bytes| (self.seal)(bytes))),
+            Query { view: View::Within { path, view }, fields, position: 0 }
+                if fields.is_empty() && plain_name::is_plain_path(path) =>
+            {
+                match **view {
+                    View::Lines { from, to: Some(to) } => {
+                        format!("\"path\":\"{path}\",\"lines\":\"{from}-{to}\"")
+                    }
+                    View::Page { number, size: None } => format!("\"path\":\"{path}\",\"page\":{number}"),
+                    _ => self.cursor(next),
+                }
+            }
+            _ => self.cursor(next),
         }
+    }
+
+    fn cursor(&self, next: &Query) -> String {
+        format!("\"cursor\":\"{}\"", cursor::encode(next, |bytes| (self.seal)(bytes)))
     }
 }
 
@@ -283,4 +334,4 @@ fn with_beside(dataset: &Dataset<'_>, part: Result<Part, ViewError>) -> Result<P
 }
 
 /// Bytes of the JSON around the text of an answer.
-const RESULT_BYTES: u64 = 64;
+pub(super) const RESULT_BYTES: u64 = 64;

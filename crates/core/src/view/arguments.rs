@@ -22,6 +22,8 @@ pub struct Arguments {
     pub grep: Option<String>,
     /// Lines around a match.
     pub context: Option<u64>,
+    /// Only how often an expression matches, by place.
+    pub count: Option<bool>,
     /// Lines such as `10-20`.
     pub lines: Option<String>,
     /// Bytes such as `0-999`.
@@ -45,7 +47,6 @@ impl Arguments {
     /// What is wrong, and what is accepted.
     pub fn into_query(self) -> Result<Query, ViewError> {
         let named: Vec<&str> = [
-            ("path", self.path.is_some()),
             ("jq", self.jq.is_some()),
             ("sql", self.sql.is_some()),
             ("grep", self.grep.is_some()),
@@ -63,6 +64,14 @@ impl Arguments {
                 "{one} and {two} are two views; ask for one of them at a time"
             )));
         }
+        if self.count == Some(true) && self.grep.is_none() {
+            return Err(ViewError::bad("count goes with grep; name an expression to look for"));
+        }
+        if self.range.is_some() && self.path.is_some() {
+            return Err(ViewError::bad(
+                "range counts the bytes of the whole result; give path with lines instead",
+            ));
+        }
         if self.context.is_some() && self.grep.is_none() {
             return Err(ViewError::bad("context goes with grep; name an expression to look for"));
         }
@@ -72,13 +81,19 @@ impl Arguments {
                 "fields is empty; name at least one, such as [\"id\"], or leave it out",
             ));
         }
-        Ok(Query { view: self.view()?, fields, position: 0 })
+        Ok(Query { view: self.view(!named.is_empty())?, fields, position: 0 })
     }
 
-    fn view(self) -> Result<View, ViewError> {
-        if let Some(path) = self.path {
-            return Ok(View::Path(checked("path", path)?));
+    /// Returns the view; a path with another view makes that a view of the value at the path.
+    fn view(mut self, has_other: bool) -> Result<View, ViewError> {
+        match self.path.take().map(|path| checked("path", path)).transpose()? {
+            Some(path) if has_other => Ok(View::Within { path, view: Box::new(self.of_whole()?) }),
+            Some(path) => Ok(View::Path(path)),
+            None => self.of_whole(),
         }
+    }
+
+    fn of_whole(self) -> Result<View, ViewError> {
         if let Some(program) = self.jq {
             return Ok(View::Jq(checked("jq", program)?));
         }
@@ -95,7 +110,11 @@ impl Arguments {
             if pattern.is_empty() {
                 return Err(ViewError::bad("grep is empty; give a word or a regular expression to look for"));
             }
-            return Ok(View::Grep { pattern: checked("grep", pattern)?, context });
+            let pattern = checked("grep", pattern)?;
+            return Ok(match self.count {
+                Some(true) => View::Count(pattern),
+                _ => View::Grep { pattern, context },
+            });
         }
         if let Some(lines) = self.lines {
             let (from, to) = span("lines", &lines, "10-20")?;
@@ -183,6 +202,9 @@ mod tests {
         );
         assert_eq!(query(|a| a.lines = Some("7".into())).unwrap(), View::Lines { from: 7, to: Some(7) });
         assert_eq!(query(|a| a.range = Some("100-".into())).unwrap(), View::Range { from: 100, to: None });
+        let inside = |a: &mut Arguments| (a.path, a.lines) = (Some("/diff".into()), Some("1-9".into()));
+        let lines = Box::new(View::Lines { from: 1, to: Some(9) });
+        assert_eq!(query(inside).unwrap(), View::Within { path: "/diff".into(), view: lines });
         let two = |a: &mut Arguments| (a.jq, a.sql) = (Some(".".into()), Some("select 1".into()));
         assert_eq!(query(two).unwrap_err(), "jq and sql are two views; ask for one of them at a time");
     }

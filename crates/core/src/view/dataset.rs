@@ -86,7 +86,7 @@ impl<'a> Dataset<'a> {
 
     /// Returns how many records the main list has.
     pub fn record_count(&self) -> u64 {
-        self.main().map_or(0, |records| records.index.count)
+        self.main().map_or(0, RecordsOutline::count)
     }
 
     /// Returns whether the records are members of an object rather than elements of a list.
@@ -194,10 +194,19 @@ impl<'a> Dataset<'a> {
         }
     }
 
-    /// Returns the JSON Pointer of a record, by its key or its number.
+    /// Returns the JSON Pointer of a record, by its key or its position in the list; that of the table where the record
+    /// consists of elements of several lists.
     pub fn pointer(&self, record: &RecordText<'_>) -> String {
-        let number = record.number.to_string();
-        super::segment::pointer(self.records_path(), record.key.unwrap_or(&number))
+        self.record_pointer(record.number, record.key)
+    }
+
+    pub(crate) fn record_pointer(&self, number: u64, key: Option<&str>) -> String {
+        let main = self.main();
+        if main.is_some_and(RecordsOutline::is_joined) {
+            return super::segment::pointer_of(self.records_path());
+        }
+        let position = (number + main.map_or(0, RecordsOutline::header_rows)).to_string();
+        super::segment::pointer(self.records_path(), key.unwrap_or(&position))
     }
 
     pub(crate) fn main(&self) -> Option<&RecordsOutline> {
@@ -208,8 +217,13 @@ impl<'a> Dataset<'a> {
     pub(crate) fn main_records(&self) -> io::Result<Option<Records<'_>>> {
         let Some(data) = &self.outline.data else { return Ok(None) };
         let Some(main) = &data.records else { return Ok(None) };
-        let text = self.data_text()?;
-        Ok(Some(Records { text, notation: &data.notation, index: &main.index, keyed: main.keyed }))
+        Ok(Some(Records {
+            text: self.data_text()?,
+            notation: &data.notation,
+            index: &main.index,
+            keyed: main.keyed,
+            form: main.form.as_ref(),
+        }))
     }
 
     /// Reads the records as JSON from number `from` on, until `visit` breaks; of one record at most about `most`
@@ -301,9 +315,17 @@ impl<'a> Dataset<'a> {
         Ok(compact.ok().filter(|compact| compact.whole).map(|compact| compact.text.into_bytes()))
     }
 
+    /// Reads the records as they are written: lists stay lists, and a header row is one of them.
+    pub(crate) fn written_records(&self, visit: impl FnMut(JsonRecord) -> ControlFlow<()>) -> io::Result<()> {
+        match self.main_records()? {
+            Some(records) => Records { form: None, ..records }.each_json(0, usize::MAX, visit),
+            None => Ok(()),
+        }
+    }
+
     fn records_to_json(&self) -> io::Result<Vec<u8>> {
         let mut out = b"[".to_vec();
-        self.json_records(0, usize::MAX, |record| {
+        self.written_records(|record| {
             if out.len() > 1 {
                 out.push(b',');
             }

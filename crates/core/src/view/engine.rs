@@ -69,6 +69,20 @@ pub trait Engines {
         context: u64,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError>;
+
+    /// Counts what a regular expression matches, by place.
+    ///
+    /// # Errors
+    ///
+    /// An expression that is wrong or too large.
+    fn grep_count(
+        &self,
+        _data: &Dataset<'_>,
+        _pattern: &str,
+        _window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
+        Err(NoEngines::refuse())
+    }
 }
 
 /// An absence of engines: the views that need one are refused.

@@ -27,11 +27,40 @@ pub(crate) fn view(
     path: &str,
     writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
+    with_walker(dataset, path, |walker, segments, start| walker.view(query, path, segments, start, writer))
+}
+
+/// Where a path leads.
+pub(super) enum Target {
+    /// To a string, with this text.
+    String(Vec<u8>),
+    /// To any other value, at this position.
+    Other(u64),
+    /// Into a string: the text of the string, its path, and the path inside it.
+    Inside { string: Vec<u8>, path: String, rest: String },
+}
+
+/// Returns where a path leads.
+pub(super) fn target(dataset: &Dataset<'_>, path: &str) -> Result<Target, ViewError> {
+    with_walker(dataset, path, |walker, segments, start| walker.target(path, segments, start))
+}
+
+/// Returns the JSON of the value at a position that [`target`] found.
+pub(super) fn json_at(dataset: &Dataset<'_>, path: &str, at: u64) -> Result<Vec<u8>, ViewError> {
+    with_walker(dataset, path, |walker, _, _| walker.json_at(at))
+}
+
+/// Runs `look` with a walker over the data or the result that a path begins in, its segments and where it begins.
+fn with_walker<T>(
+    dataset: &Dataset<'_>,
+    path: &str,
+    look: impl FnOnce(&Walker<'_>, &[Segment], u64) -> Result<T, ViewError>,
+) -> Result<T, ViewError> {
     if let Some(in_result) = path.trim_start().strip_prefix("//") {
         let segments = parse(&format!("/{in_result}"))?;
         let text = Text::plain(dataset.source, Span::whole(dataset.source));
-        let walker = Walker { text: &text, dialect: Dialect::Json, dataset, jump: false };
-        return walker.view(query, path, &segments, 0, writer);
+        let walker = Walker { text: &text, dialect: Dialect::Json, dataset, jump: false, root: "/" };
+        return look(&walker, &segments, 0);
     }
     let segments = parse(path)?;
     let Some(data) = dataset.outline.data.as_ref() else {
@@ -41,20 +70,16 @@ pub(crate) fn view(
         )));
     };
     // Records in another notation are read as the list of their JSON.
-    let (dialect, start) = match data.notation {
-        Notation::Json(dialect) => (dialect, data.start),
-        _ => {
-            let json = dataset.to_json(MAX_JSON_BYTES)?;
-            let json = json
-                .ok_or_else(|| ViewError::bad("the result is too large for path; use page, grep or lines"))?;
-            let source = json.as_slice();
-            let text = Text::plain(&source, Span::whole(&source));
-            return Walker { text: &text, dialect: Dialect::Json, dataset, jump: false }
-                .view(query, path, &segments, 0, writer);
-        }
-    };
-    Walker { text: dataset.data_text()?, dialect, dataset, jump: true }
-        .view(query, path, &segments, start, writer)
+    if let Notation::Json(dialect) = data.notation {
+        let walker = Walker { text: dataset.data_text()?, dialect, dataset, jump: true, root: "" };
+        return look(&walker, &segments, data.start);
+    }
+    let json = dataset.to_json(MAX_JSON_BYTES)?;
+    let json =
+        json.ok_or_else(|| ViewError::bad("the result is too large for path; use page, grep or lines"))?;
+    let source = json.as_slice();
+    let text = Text::plain(&source, Span::whole(&source));
+    look(&Walker { text: &text, dialect: Dialect::Json, dataset, jump: false, root: "" }, &segments, 0)
 }
 
 /// The most bytes of text that are turned into JSON for a path.
@@ -72,6 +97,8 @@ struct Walker<'w> {
     dataset: &'w Dataset<'w>,
     /// Whether the index of the main list may be used.
     jump: bool,
+    /// What a path of a value begins with: nothing in the data, `/` in the whole result.
+    root: &'static str,
 }
 
 impl Walker<'_> {
@@ -98,7 +125,8 @@ impl Walker<'_> {
             let what = format!("the value at {}", plain_name::asked_path(path));
             return Ok(Part { what, shown: 1, of: Some(1), next: None, notes: Vec::new() });
         }
-        if query.position == 0 && self.jump && object {
+        // The overview of the whole is what the caller has read already.
+        if query.position == 0 && self.jump && object && !segments.is_empty() {
             // The first answer for a large object is its overview; its members follow when the caller reads on.
             overview_of(self.text, at, self.dialect, writer)?;
             let what =
@@ -110,6 +138,52 @@ impl Walker<'_> {
 
     fn scanner(&self, at: u64) -> Result<Scanner<'_>, ViewError> {
         Ok(Scanner::at(self.text, at, self.dialect)?)
+    }
+
+    /// Returns where a path leads: to a value, or into a string.
+    fn target(&self, path: &str, segments: &[Segment], start: u64) -> Result<Target, ViewError> {
+        if segments.contains(&Segment::Any) {
+            return Err(ViewError::bad("a path with `*` leads to several values; name one of them"));
+        }
+        let mut at = start;
+        for (depth, segment) in segments.iter().enumerate() {
+            let Segment::Key(key) = segment else { continue };
+            at = match self.jump_to(&segments[..depth], key)? {
+                Some(at) => at,
+                None => match self.string_at(at)? {
+                    Some(string) => {
+                        let path = format!("{}{}", self.root, to_pointer(&segments[..depth]));
+                        return Ok(Target::Inside { string, path, rest: to_pointer(&segments[depth..]) });
+                    }
+                    None => self.step(path, at, key)?,
+                },
+            };
+        }
+        Ok(self.string_at(at)?.map_or(Target::Other(at), Target::String))
+    }
+
+    /// Returns the JSON of the value at a position.
+    fn json_at(&self, at: u64) -> Result<Vec<u8>, ViewError> {
+        let json = compact::value(&mut self.scanner(at)?, self.dialect, MAX_JSON_BYTES).map_err(broken)?;
+        match json.whole {
+            true => Ok(json.text.into_bytes()),
+            false => {
+                Err(ViewError::bad("the value is too large to be read by itself; name a path inside it"))
+            }
+        }
+    }
+
+    /// Returns the text of the string at a position; `None` if another value is there.
+    fn string_at(&self, at: u64) -> Result<Option<Vec<u8>>, ViewError> {
+        let mut scanner = self.scanner(at)?;
+        scanner.keep_strings(MAX_JSON_BYTES);
+        match scanner.next().map_err(broken)? {
+            Event::String(token) if token.is_cut() => Err(ViewError::bad(
+                "the string is too long to be read by itself; use range to read its bytes",
+            )),
+            Event::String(token) => Ok(Some(string::decode(token.raw))),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the position of the value at a path.
@@ -127,9 +201,14 @@ impl Walker<'_> {
 
     /// Returns the position of a member of the main list, by its index.
     fn jump_to(&self, before: &[Segment], key: &str) -> Result<Option<u64>, ViewError> {
-        let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed) else { return Ok(None) };
-        let Ok(number) = key.parse::<u64>() else { return Ok(None) };
-        if number >= main.index.count || parse_dotted(&main.path).as_deref() != Some(before) {
+        let Some(main) = self.dataset.main().filter(|main| self.jump && !main.keyed && !main.is_joined())
+        else {
+            return Ok(None);
+        };
+        // A header row is an element, but no record.
+        let number = key.parse::<u64>().ok().and_then(|number| number.checked_sub(main.header_rows()));
+        let Some(number) = number else { return Ok(None) };
+        if number >= main.count() || parse_dotted(&main.path).as_deref() != Some(before) {
             return Ok(None);
         }
         let mut place = None;
@@ -220,7 +299,7 @@ impl Walker<'_> {
                 return Err(ViewError::bad("the value is too long to be shown; use range to read its bytes"));
             }
         };
-        // Positions of members of an object begin at 1, since 0 is its overview.
+        // Positions of members of an object begin at 1, since 0 is its overview or its beginning.
         let before = u64::from(object && self.jump);
         let first = query.position.saturating_sub(before);
         let (mut number, mut shown, mut full) = (0, 0, false);

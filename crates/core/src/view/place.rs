@@ -46,8 +46,9 @@ impl Open {
 /// Where a value is in a result.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'p> {
-    /// What a path begins with: nothing for the data, `/` for the whole result.
-    pub(crate) root: &'static str,
+    /// What a path begins with: the path of the value that is searched, nothing for the data of a result, `/` for the
+    /// whole result.
+    pub(crate) root: &'p str,
     pub(crate) opens: &'p [Open],
 }
 
@@ -82,6 +83,30 @@ impl Place<'_> {
         self.opens.len() <= 1
     }
 
+    /// Returns the JSONPath of all values like this one: any element of a list instead of this one.
+    pub fn pattern(&self) -> String {
+        let is_plain = |open: &Open| !matches!(&open.step, Step::Key { repeated: true, .. });
+        if !self.root.is_empty() || !self.opens.iter().all(is_plain) {
+            return self.pointer();
+        }
+        let steps = self.opens.iter().map(|open| match &open.step {
+            Step::Index(_) => "[*]".to_owned(),
+            Step::Key { name, .. } => format!(".{}", visible::key(name)),
+        });
+        format!("${}", steps.collect::<String>())
+    }
+
+    /// Returns the pointer of a value whose place below this one is known.
+    pub fn below(&self, place: &Place<'_>) -> String {
+        let pointer = self.pointer();
+        match place.pointer().as_str() {
+            // Below a value that no path leads to, no path leads anywhere.
+            _ if !self.is_exact() => pointer,
+            "/" => pointer,
+            below => format!("{}{below}", pointer.trim_end_matches('/')),
+        }
+    }
+
     fn steps(&self, count: usize) -> String {
         let mut pointer = self.root.to_owned();
         for open in &self.opens[..count] {
@@ -96,7 +121,7 @@ impl Place<'_> {
             }
             pointer.push_str(&step);
         }
-        if pointer == self.root {
+        if pointer.is_empty() || pointer == "/" {
             pointer.push('/');
         }
         pointer

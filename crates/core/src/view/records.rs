@@ -30,7 +30,7 @@ const RECORD_LIMITS: ReadLimits =
 
 /// Returns the default page size: as many records of average size as a page should hold.
 pub(crate) fn default_size(records: &RecordsOutline) -> u64 {
-    let mean = (records.bytes / records.index.count.max(1)).max(1);
+    let mean = (records.bytes / records.count().max(1)).max(1);
     PAGE_SIZES.iter().copied().rfind(|size| size * mean <= TARGET_PAGE_BYTES).unwrap_or(1)
 }
 
@@ -43,8 +43,13 @@ pub(crate) fn page(
     writer: &mut SectionWriter<'_>,
 ) -> Result<Part, ViewError> {
     let Some(main) = dataset.main() else { return super::texts::page(dataset, query, number, size, writer) };
-    let count = main.index.count;
-    let length = size.unwrap_or_else(|| default_size(main));
+    let count = main.count();
+    let fields = expand(dataset, &query.fields);
+    let length = match size {
+        Some(size) => size,
+        None if fields.is_empty() => default_size(main),
+        None => projected_size(dataset, &fields)?,
+    };
     let start = if query.position > 0 { query.position } else { (number - 1).saturating_mul(length) };
     let noun = write::plural(2, &main.noun).replace("2 ", "");
     if start >= count {
@@ -54,9 +59,8 @@ pub(crate) fn page(
             write::grouped(count)
         )));
     }
-    let records = collect(dataset, start, length.min(count - start), writer)?;
-    let lines =
-        if query.fields.is_empty() { whole(&records) } else { projected(dataset, &records, &query.fields)? };
+    let records = collect(dataset, start, length.min(count - start), &fields, 2 * writer.bytes() as usize)?;
+    let lines = if fields.is_empty() { whole(&records) } else { projected(dataset, &records, &fields)? };
     let shown = lines.push(writer);
     if shown == 0 {
         return oversized(dataset, query, &records, start, count, writer);
@@ -91,15 +95,21 @@ fn next_page(
     })
 }
 
+/// The maximum number of bytes read of a record of which some fields are shown.
+const MAX_PROJECTED_BYTES: usize = 8 << 20;
+
+/// Reads records from number `start` on, at most `most` bytes of what is shown of them.
 fn collect(
     dataset: &Dataset<'_>,
     start: u64,
     length: u64,
-    writer: &SectionWriter<'_>,
+    fields: &[String],
+    most: usize,
 ) -> Result<Vec<JsonRecord>, ViewError> {
-    let most = 2 * writer.bytes() as usize;
     let (mut records, mut bytes) = (Vec::new(), 0);
-    dataset.json_records(start, most, |record| {
+    let most_of_one = if fields.is_empty() { most } else { most.max(MAX_PROJECTED_BYTES) };
+    dataset.json_records(start, most_of_one, |record| {
+        let record = if fields.is_empty() { record } else { narrowed(record, fields) };
         bytes += record.json.len();
         records.push(record);
         if records.len() as u64 >= length || bytes > most {
@@ -109,6 +119,28 @@ fn collect(
         }
     })?;
     Ok(records)
+}
+
+/// Returns a record with some fields only, each under its path, so that a page is sized by what is shown of it.
+fn narrowed(record: JsonRecord, fields: &[String]) -> JsonRecord {
+    let Some(value) = parse(&record.json).filter(|_| record.whole) else { return record };
+    let members = fields.iter().filter_map(|field| {
+        Some(format!("{}:{}", json_string(field), field_value(&value, field)?.to_json()))
+    });
+    JsonRecord { json: format!("{{{}}}", members.collect::<Vec<_>>().join(",")), ..record }
+}
+
+/// The number of records that show how long the chosen fields are.
+const SIZE_SAMPLE: u64 = 20;
+
+/// Returns the page size for some fields of the records: as many as a page should hold.
+fn projected_size(dataset: &Dataset<'_>, fields: &[String]) -> Result<u64, ViewError> {
+    let sample = collect(dataset, 0, SIZE_SAMPLE, fields, usize::MAX)?;
+    // In a table the names are written once.
+    let names: usize = fields.iter().map(|field| field.len() + 3).sum();
+    let bytes: usize = sample.iter().map(|record| record.json.len().saturating_sub(names).max(1)).sum();
+    let mean = (bytes / sample.len().max(1)).max(1) as u64;
+    Ok(PAGE_SIZES.iter().copied().rfind(|size| size * mean <= TARGET_PAGE_BYTES).unwrap_or(1))
 }
 
 /// Records written as lines.
@@ -201,7 +233,6 @@ fn projected(
     records: &[JsonRecord],
     fields: &[String],
 ) -> Result<RecordLines, ViewError> {
-    let fields: Vec<String> = expand(dataset, fields);
     let mut rows: Vec<Vec<Option<Value>>> = Vec::new();
     for record in records {
         let value = parse(&record.json).unwrap_or(Value::Null);
@@ -296,9 +327,7 @@ fn oversized(
     let Some(record) = records.first() else {
         return Err(ViewError::bad("the result breaks off here; use range to read the rest of its bytes"));
     };
-    let main = dataset.main().map_or("", |main| main.path.as_str());
-    let name = record.key.clone().unwrap_or_else(|| record.number.to_string());
-    let pointer = segment::pointer(main, &name);
+    let pointer = dataset.record_pointer(record.number, record.key.as_deref());
     let deeper = if plain_name::is_plain_path(&pointer) {
         format!("go deeper with \"path\":\"{pointer}\"")
     } else if writer.push(0, format!("path: {}", json_string(&pointer))) {

@@ -84,11 +84,28 @@ pub fn read_key(path: &str) -> Option<(String, &str)> {
     Some((string::decode_text(&inside.as_bytes()[..end]), &inside[end + 1..]))
 }
 
+/// Returns the keys of a path; `None` if it cannot be read or stands for several values.
+pub(super) fn keys(path: &str) -> Option<Vec<String>> {
+    let key = |segment: Segment| match segment {
+        Segment::Key(key) => Some(key),
+        Segment::Any => None,
+    };
+    parse(path).ok()?.into_iter().map(key).collect()
+}
+
 /// Returns the pointer of a member of the main list, whose path is dotted.
 pub(crate) fn pointer(list: &str, member: &str) -> String {
     let mut segments = parse_dotted(list).unwrap_or_default();
     segments.push(Segment::Key(member.to_owned()));
     to_pointer(&segments)
+}
+
+/// Returns the pointer of the main list, whose path is dotted.
+pub(crate) fn pointer_of(list: &str) -> String {
+    match to_pointer(&parse_dotted(list).unwrap_or_default()) {
+        pointer if pointer.is_empty() => "/".into(),
+        pointer => pointer,
+    }
 }
 
 /// Returns a path as a JSON Pointer, without the segments that stand for all members.

@@ -12,8 +12,8 @@ use std::ops::{ControlFlow, Range};
 
 use super::dataset::{Dataset, RecordText};
 use super::place::{Open, Place, Step};
-use crate::json::{Dialect, Event, ScanError, Scanner, compact, string};
-use crate::payload::{Block, Form, Payload};
+use crate::json::{Dialect, Event, ScanError, Scanner, compact, strict, string};
+use crate::payload::{Block, BlockKind, Form, Payload};
 use crate::records::{JsonRecord, Notation};
 use crate::source::Span;
 use crate::text::Text;
@@ -53,30 +53,91 @@ impl Dataset<'_> {
     ///
     /// Where the source cannot be read.
     pub fn units(&self, text: &[u8], visit: &mut VisitUnit<'_>) -> io::Result<()> {
-        let Some(data) = &self.outline.data else { return Ok(()) };
+        let blocks = self.json_blocks(text)?;
+        let start = self.outline.data.as_ref().map_or(u64::MAX, |data| data.start);
+        let (before, others) = blocks.split_at(blocks.partition_point(|block| block.range.start < start));
+        before.iter().try_for_each(|block| block.units(text, visit))?;
+        let others = self.units_of_data(text, others, visit)?;
+        others.iter().try_for_each(|block| block.units(text, visit))
+    }
+
+    /// Returns the blocks beside the data that are JSON as a whole, where the text is made of several blocks.
+    fn json_blocks(&self, text: &[u8]) -> io::Result<Vec<JsonBlock>> {
+        if self.outline.parts.len() < 2 {
+            return Ok(Vec::new());
+        }
+        // Where records are lines or cells, a block of JSON only looks like some.
+        let data = match &self.outline.data {
+            Some(data) if is_json(&data.notation) => data.start..data.end,
+            _ => 0..0,
+        };
+        let payload = Payload::read_result(self.source).map_err(io::Error::other)?;
+        let (mut blocks, mut start) = (Vec::new(), 0);
+        for (number, block) in payload.blocks.iter().enumerate() {
+            let is_told = !payload.repeated_blocks().contains(&number);
+            let Some(own) = payload.text_of(block).filter(|_| is_told) else { continue };
+            let range = start..start + own.length()?;
+            // A line feed follows each block.
+            start = range.end + 1;
+            let is_data = range.start < data.end && data.start < range.end;
+            let inside = text.get(range.start as usize..range.end as usize).unwrap_or_default();
+            let is_json = || std::str::from_utf8(inside).is_ok_and(strict::is_container);
+            if !is_data && is_json() {
+                let member =
+                    if matches!(block.kind, BlockKind::Resource { .. }) { "resource/text" } else { "text" };
+                blocks.push(JsonBlock { root: format!("//content/{number}/{member}"), range });
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Visits the units of the data, and among them the blocks that it takes for records; returns the other blocks.
+    fn units_of_data<'b>(
+        &self,
+        text: &[u8],
+        mut blocks: &'b [JsonBlock],
+        visit: &mut VisitUnit<'_>,
+    ) -> io::Result<&'b [JsonBlock]> {
+        let Some(data) = &self.outline.data else { return Ok(blocks) };
+        let mut block_end = 0;
         let plain = Text::plain(&text, Span::whole(&text));
         match &data.notation {
             // A translated text is searched by its lines.
-            _ if data.translation.is_some() => Ok(()),
+            _ if data.translation.is_some() => {}
             Notation::Json(dialect) => {
                 let first_record = data.records.as_ref().and_then(|records| records.index.before(0));
                 let scanner = Scanner::at(&plain, data.start, *dialect)?;
                 let walk = UnitWalk {
                     first_record: first_record.map(|(_, at)| at),
-                    ..UnitWalk::new("", scanner, *dialect)
+                    ..UnitWalk::new(self.outline.path_prefix(), scanner, *dialect)
                 };
-                walk.run(&|_, _| Look::ALL, visit)
+                walk.run(&|_, _| Look::ALL, visit)?;
             }
             // The records of these are the lines, which are searched anyway.
-            Notation::Pattern(pattern) if pattern.is_searched_by_line() => Ok(()),
-            _ => self.json_records(0, usize::MAX, |record| {
+            Notation::Pattern(pattern) if pattern.is_searched_by_line() => {}
+            _ => self.written_records(|record| {
                 let JsonRecord { number, key, json, whole, range, .. } = &record;
+                while let Some((block, rest)) =
+                    blocks.split_first().filter(|(block, _)| block.range.start <= range.start)
+                {
+                    // The text is in memory, so it can be read.
+                    block.units(text, visit).unwrap_or_default();
+                    (block_end, blocks) = (block.range.end, rest);
+                }
+                if range.start < block_end {
+                    return ControlFlow::Continue(());
+                }
                 let opens = [Open::at_index(*number)];
                 let record = RecordText { number: *number, key: key.as_deref(), json, whole: *whole };
                 let content = UnitContent::Record(record);
-                visit(&Unit { place: Place { root: "", opens: &opens }, range: range.clone(), content })
-            }),
+                visit(&Unit {
+                    place: Place { root: self.outline.path_prefix(), opens: &opens },
+                    range: range.clone(),
+                    content,
+                })
+            })?,
         }
+        Ok(blocks)
     }
 
     /// Returns the range of the decoded text whose strings [`units`](Self::units) decodes; empty if there is none.
@@ -98,10 +159,15 @@ impl Dataset<'_> {
     /// Where the source cannot be read.
     pub fn units_beside(&self, visit: &mut VisitUnit<'_>) -> io::Result<u64> {
         let payload = Payload::read_result(self.source).map_err(io::Error::other)?;
-        if payload.form == Form::Plain {
+        if payload.form == Form::Plain || !self.outline.scope.is_empty() {
             return Ok(0);
         }
-        let in_text: BTreeSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
+        let mut in_text: BTreeSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
+        if !payload.is_structured() {
+            // What an earlier block says is searched there.
+            let repeated = payload.repeated_blocks().iter().map(|number| &payload.blocks[*number]);
+            in_text.extend(repeated.filter_map(Block::text_span).map(|span| span.start));
+        }
         let is_in_text = |start: u64| in_text.contains(&start);
         let base64: Vec<Span> = payload.blocks.iter().filter_map(Block::data_span).collect();
         let base64_starts: BTreeSet<u64> = base64.iter().map(|span| span.start).collect();
@@ -124,7 +190,7 @@ impl Dataset<'_> {
         };
         let text = Text::plain(self.source, payload.span);
         let scanner = Scanner::new(&text, Dialect::Json);
-        UnitWalk::new("/", scanner, Dialect::Json).run(&look, visit)?;
+        UnitWalk { is_beside: true, ..UnitWalk::new("/", scanner, Dialect::Json) }.run(&look, visit)?;
         Ok(base64.into_iter().map(Span::len).sum())
     }
 }
@@ -155,6 +221,31 @@ pub fn decoded(inside: &[u8]) -> String {
     string::decode_text(inside)
 }
 
+/// Returns whether records are JSON as it was written.
+fn is_json(notation: &Notation) -> bool {
+    match notation {
+        Notation::Json(_) | Notation::JsonLines(_) => true,
+        Notation::Table(_) => false,
+        Notation::Pattern(pattern) => !pattern.is_searched_by_line() && !pattern.is_textual(),
+    }
+}
+
+/// A block that is JSON as a whole, beside the data.
+struct JsonBlock {
+    /// The path of its text.
+    root: String,
+    /// Its range in the decoded text.
+    range: Range<u64>,
+}
+
+impl JsonBlock {
+    fn units(&self, text: &[u8], visit: &mut VisitUnit<'_>) -> io::Result<()> {
+        let plain = Text::plain(&text, Span::whole(&text));
+        let scanner = Scanner::at(&plain, self.range.start, Dialect::Json)?;
+        UnitWalk::new(&self.root, scanner, Dialect::Json).run(&|_, _| Look::ALL, visit)
+    }
+}
+
 /// What of a member is looked at.
 #[derive(Debug, Clone, Copy)]
 struct Look {
@@ -176,7 +267,9 @@ fn is_prescribed(below: &[Open]) -> bool {
 
 /// A walk over a JSON text that visits its units.
 struct UnitWalk<'w> {
-    root: &'static str,
+    root: &'w str,
+    /// Whether this is a walk over what stands beside the text.
+    is_beside: bool,
     scanner: Scanner<'w>,
     dialect: Dialect,
     /// The offset of the first record of the main list, or of its key.
@@ -187,9 +280,17 @@ struct UnitWalk<'w> {
 }
 
 impl<'w> UnitWalk<'w> {
-    fn new(root: &'static str, mut scanner: Scanner<'w>, dialect: Dialect) -> Self {
+    fn new(root: &'w str, mut scanner: Scanner<'w>, dialect: Dialect) -> Self {
         scanner.keep_strings(usize::MAX);
-        Self { root, scanner, dialect, first_record: None, opens: Vec::new(), keys: Vec::new() }
+        Self {
+            root,
+            is_beside: false,
+            scanner,
+            dialect,
+            first_record: None,
+            opens: Vec::new(),
+            keys: Vec::new(),
+        }
     }
 
     fn run(mut self, look: &dyn Fn(&[Open], u64) -> Look, visit: &mut VisitUnit<'_>) -> io::Result<()> {
@@ -308,7 +409,7 @@ impl<'w> UnitWalk<'w> {
     fn visit(&self, begin: u64, content: UnitContent<'_>, visit: &mut VisitUnit<'_>) -> ControlFlow<()> {
         let place = Place { root: self.root, opens: &self.opens };
         // What stands beside the text has no range in it.
-        let range = if self.root.is_empty() { begin..self.scanner.position() } else { 0..0 };
+        let range = if self.is_beside { 0..0 } else { begin..self.scanner.position() };
         visit(&Unit { place, range, content })
     }
 }

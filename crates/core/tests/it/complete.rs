@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidegate_core::shape::Step;
 use tidegate_testkit::make;
 
-use crate::exact::{body, read_csv};
+use crate::exact::{body, read_back};
 use crate::shaped;
 
 /// Returns a result with these text blocks and this structured content.
@@ -33,7 +33,7 @@ fn assert_complete(blocks: &[String], structured: Option<&Value>, tokens: u64) {
         assert_eq!(serde_json::from_str::<Value>(body).unwrap(), parsed.as_ref().unwrap().clone());
     } else if shaped.text.contains(": all of it as CSV") {
         assert_eq!(blocks.len(), 1);
-        assert_eq!(read_csv(body), parsed.as_ref().unwrap().clone());
+        assert_eq!(read_back(&shaped.text), parsed.as_ref().unwrap().clone());
     } else {
         assert_eq!(body, blocks.join("\n"), "{}", shaped.text);
     }
@@ -164,5 +164,19 @@ fn hidden_characters_are_not_shown_raw_in_separated_values() {
     for tokens in (300..2000).step_by(100) {
         let text = shaped(&result.as_slice(), tokens).text;
         assert!(!text.contains(['\u{202e}', '\0']), "{text}");
+    }
+}
+
+/// What stands in the place of the blocks is no part of `structuredContent`, and no client shows it.
+#[test]
+fn content_that_is_no_list_is_left_out_aloud() {
+    let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, "name": format!("thing {n}")})).collect();
+    for content in [json!("all is well"), json!({"text": "all is well"}), json!(["all is well"])] {
+        let result = json!({"content": content, "structuredContent": {"rows": rows}}).to_string();
+        let shaped = shaped(&result.as_bytes(), 1000);
+        let bytes = content.to_string().len();
+        assert!(shaped.text.contains(&format!("{bytes} of {bytes} bytes of content")), "{}", shaped.text);
+        let answer = String::from_utf8(shaped.result.unwrap()).unwrap();
+        assert_eq!(answer.matches("\"content\":").count(), 1, "{answer}");
     }
 }

@@ -148,7 +148,7 @@ fn csv_value(cells: &[(String, bool)], names: &[&str]) -> Value {
 const NAMES: [&str; 3] = ["id", "item", "note"];
 
 proptest! {
-    #![proptest_config(tidegate_testkit::cases(2000))]
+    #![proptest_config(tidegate_testkit::cases(10_000))]
 
     /// The records of well-formed separated values are those that RFC 4180 defines.
     #[test]

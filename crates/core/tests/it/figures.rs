@@ -6,16 +6,18 @@ mod logs;
 mod oracle;
 
 use proptest::prelude::*;
-use tidegate_core::shape::Step;
+use tidegate_core::shape::{Fill, Step};
 use tidegate_testkit::make;
 
 use self::columns::{Column, Random};
-use crate::shaped;
+use crate::shaped_to;
 
 /// Returns the overview of a text within a budget; `None` if the text is shown whole.
 fn overview(text: &str, tokens: u64) -> Option<String> {
     let result = make::text_result(text);
-    let shaped = shaped(&result.as_slice(), tokens);
+    // Both ways to compose are checked.
+    let fill = if tokens.is_multiple_of(2) { Fill::Whole } else { Fill::Useful };
+    let shaped = shaped_to(&result.as_slice(), tokens, fill);
     (shaped.step == Step::Overview).then_some(shaped.text)
 }
 
@@ -28,7 +30,8 @@ fn statistics<'t>(overview: &'t str, field: &str) -> Option<&'t str> {
 fn line_of(field: &str, count: usize, record: impl Fn(usize) -> String) -> String {
     let records: Vec<String> = (0..count).map(record).collect();
     let overview = overview(&format!("[{}]", records.join(",")), 1000).expect("an overview");
-    statistics(&overview, field).unwrap_or_else(|| panic!("{field} in\n{overview}")).to_owned()
+    let unique = shared_item(&overview, "unique", field).map(|_| "unique");
+    statistics(&overview, field).or(unique).unwrap_or_else(|| panic!("{field} in\n{overview}")).to_owned()
 }
 
 fn check(columns: &[Column], tokens: u64) {
@@ -37,7 +40,23 @@ fn check(columns: &[Column], tokens: u64) {
         if let Some(line) = statistics(&overview, &column.name) {
             line::check(line, column);
         }
+        for title in line::SHARED_TITLES {
+            if let Some(item) = shared_item(&overview, title, &column.name) {
+                line::check_shared(title, item, column);
+            }
+        }
     }
+}
+
+/// Returns what a line that several fields share says of one of them: `open` of `in all: state=open`.
+fn shared_item<'t>(overview: &'t str, title: &str, field: &str) -> Option<&'t str> {
+    let line = overview.lines().find_map(|line| line.strip_prefix(title)?.strip_prefix(": "))?;
+    let starts = [0].into_iter().chain(line.match_indices("; ").map(|(at, _)| at + 2));
+    starts.map(|at| &line[at..]).find_map(|rest| {
+        let rest = rest.strip_prefix(field)?;
+        let item = rest.strip_prefix('=').unwrap_or(rest);
+        (rest.is_empty() || rest.starts_with(['=', ';'])).then(|| item.split("; ").next().unwrap_or(item))
+    })
 }
 
 proptest! {

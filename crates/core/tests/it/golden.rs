@@ -32,6 +32,7 @@ fn the_call_s_own_arguments_come_first() {
         handle: tidegate_core::envelope::Handle::kept(crate::HANDLE, "kept 24 h"),
         budget: tidegate_core::budget::Budget::of_tokens(tidegate_core::Tokens(700)),
         meter: tidegate_core::measure::Meter::default(),
+        fill: tidegate_core::shape::Fill::Useful,
     };
     let text = |arguments| tidegate_core::shape::shape(&payload, &request(arguments)).unwrap().text;
     assert!(!text(None).contains("\n78,"), "row 78 is nothing special");

@@ -76,7 +76,7 @@ fn tool_names_cannot_break_the_frame() {
     use tidegate_core::budget::Budget;
     use tidegate_core::envelope::{Handle, handle_name};
     use tidegate_core::measure::Meter;
-    use tidegate_core::shape::{Request, shape};
+    use tidegate_core::shape::{Fill, Request, shape};
 
     let result = make::text_result(&"word ".repeat(20_000));
     let source = result.as_slice();
@@ -90,6 +90,7 @@ fn tool_names_cannot_break_the_frame() {
             handle: Handle::kept(&name, "kept 24 h"),
             budget: Budget::of_tokens(Tokens(300)),
             meter: Meter::default(),
+            fill: Fill::Useful,
         };
         let shaped = shape(&payload, &request).unwrap();
         assert!(shaped.shaped.tokens.0 <= 300);

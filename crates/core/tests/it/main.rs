@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod choice;
 mod complete;
 mod coverage;
+mod dense;
 mod exact;
 mod figures;
 mod frame;
@@ -12,6 +14,7 @@ mod hostile;
 mod laws;
 mod notations;
 mod text_kinds;
+mod texts;
 mod views;
 
 use tidegate_core::Tokens;
@@ -19,7 +22,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
 use tidegate_core::measure::Meter;
 use tidegate_core::payload::Payload;
-use tidegate_core::shape::{Request, Shaped, shape};
+use tidegate_core::shape::{Fill, Request, Shaped, shape};
 use tidegate_core::source::Source;
 
 /// The handle that all tests use.
@@ -27,6 +30,11 @@ pub(crate) const HANDLE: &str = "list_things-3f9c2kq7m0xw";
 
 /// Shapes a result with a budget in tokens.
 pub(crate) fn shaped(source: &dyn Source, tokens: u64) -> Shaped {
+    shaped_to(source, tokens, Fill::Useful)
+}
+
+/// Shapes a result with a budget in tokens that is used wholly, or as far as that is useful.
+pub(crate) fn shaped_to(source: &dyn Source, tokens: u64, fill: Fill) -> Shaped {
     let payload = Payload::read(source).expect("a result");
     let request = Request {
         tool: "list_things",
@@ -34,6 +42,7 @@ pub(crate) fn shaped(source: &dyn Source, tokens: u64) -> Shaped {
         handle: Handle::kept(HANDLE, "kept 24 h"),
         budget: Budget::of_tokens(Tokens(tokens)),
         meter: Meter::default(),
+        fill,
     };
     shape(&payload, &request).expect("memory can be read")
 }

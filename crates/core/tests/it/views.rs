@@ -64,7 +64,7 @@ impl Kept {
         };
         let answer = answer(&asked)?;
         assert!(
-            answer.cost.tokens <= Tokens(tokens),
+            answer.cost.tokens <= Tokens(tokens).max(Budget::MIN_TOKENS),
             "{} of {tokens} tokens\n{}",
             answer.cost.tokens,
             answer.text
@@ -300,7 +300,7 @@ fn a_long_line_is_read_whole_though_it_is_not_valid() {
 fn steps(unit: &[u8]) -> usize {
     let bytes = unit.repeat((64 << 10) / unit.len());
     let kept = Kept::new([b"{\"content\":[{\"type\":\"text\",\"text\":\"", &bytes[..], b"\"}]}"].concat());
-    kept.walk(Query::new(View::Range { from: 0, to: None }), Budget::DEFAULT_TOKENS.0).len()
+    kept.walk(Query::new(View::Range { from: 0, to: None }), Budget::FOLLOW_UP_TOKENS.0).len()
 }
 
 #[test]

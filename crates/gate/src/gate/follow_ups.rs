@@ -46,7 +46,7 @@ impl Gate {
             }
             Ok(part) => {
                 self.note_view(caller, &part, started);
-                reply::text_result(caller, &part.answer.text, false)
+                reply::part_result(caller, &part.answer)
             }
         };
         self.count_sent(result.len() as u64);

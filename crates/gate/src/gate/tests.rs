@@ -78,7 +78,7 @@ fn name_in(answer: &str) -> String {
 #[test]
 fn follow_ups_follow_what_the_tool_declares() {
     let fixture = Fixture::new(Rules::default());
-    let rules = Rules { page_size: Some(3), budget_tokens: Some(700), ..Rules::default() };
+    let rules = Rules { page_size: Some(3), follow_up_tokens: Some(700), ..Rules::default() };
     fixture.gate.mark("list", &rules);
     let name = name_in(&fixture.overflow());
     let page = fixture.query(&json!({"id": name, "page": 2}));
@@ -87,6 +87,26 @@ fn follow_ups_follow_what_the_tool_declares() {
     assert!(Meter::default().count(&summary).0 <= 700, "{summary}");
     let resource = fixture.gate.read_resource(&fixture.caller, &format!("ax://list/{name}?page=2")).unwrap();
     assert!(String::from_utf8_lossy(&resource).contains("rows 4-6 of 200"));
+}
+
+/// A picture costs more than other follow-ups may, and is returned as a block.
+#[test]
+fn a_picture_is_returned_by_its_path() {
+    let fixture = Fixture::new(Rules { budget_tokens: Some(500), ..Rules::default() });
+    // The header of a picture of 1905 x 2053 pixels.
+    let picture = "iVBORw0KGgoAAAANSUhEUgAAB3EAAAgFCAIAAAAAAAAA";
+    let result = json!({"content": [
+        {"type": "text", "text": "Took a screenshot."},
+        {"type": "image", "data": picture, "mimeType": "image/png"},
+    ]});
+    let first = text(&fixture.decide(result.to_string().as_bytes()).answer.unwrap());
+    assert!(first.ends_with("\"path\":\"/content/1\"}"), "{first}");
+    let asked = json!({"id": name_in(&first), "path": "/content/1"}).to_string();
+    let answer: Value =
+        serde_json::from_slice(&fixture.gate.query(&fixture.caller, Some(asked.as_bytes()))).unwrap();
+    assert_eq!(answer["content"][1], json!({"type": "image", "mimeType": "image/png", "data": picture}));
+    let full = fixture.query(&json!({"id": name_in(&first), "mode": "full"}));
+    assert!(full.contains("all of its text") && !full.contains("all of it,"), "{full}");
 }
 
 #[test]

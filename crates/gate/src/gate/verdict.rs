@@ -1,7 +1,7 @@
 //! `measure -> fits?`: whether a result passes as it came. This file is the only place that decides it.
 //!
 //! A verdict is reached by the cheapest sufficient look: by length alone, then by reading the result and counting up to
-//! the budget. The quick look, made where messages are read, never reads more than [`MAX_QUICK_BYTES`]; it applies the
+//! the line. The quick look, made where messages are read, never reads more than [`MAX_QUICK_BYTES`]; it applies the
 //! same rule and leaves the rest undecided.
 
 use tidegate_core::Bytes;
@@ -11,7 +11,7 @@ use tidegate_core::payload::{Form, Payload, PayloadError};
 use tidegate_core::source::Source;
 
 use crate::negotiation;
-use crate::policy::Policy;
+use crate::policy::{Compact, Policy};
 use crate::profile::Profile;
 use crate::raw::skim;
 use crate::style::Style;
@@ -50,6 +50,8 @@ pub(super) enum Look {
 pub(super) enum Verdict<'v> {
     /// It passes as it came; its cost, where it was counted.
     Pass(Option<Cost>),
+    /// It passes, but the policy wants it in less space; its cost, where it was counted.
+    Compact(Payload<'v>, Option<Cost>),
     /// It is stored, and answered in a style within a budget.
     Shape { payload: Payload<'v>, style: Style, budget: Budget },
     /// It cannot be read.
@@ -58,11 +60,19 @@ pub(super) enum Verdict<'v> {
     Undecided,
 }
 
+/// The smallest result worth writing in less space: the frame of a shorter form has about this many bytes.
+const MIN_COMPACT_BYTES: u64 = 300;
+
 /// What the answer to one call may cost, and why.
 pub(super) struct Terms<'t> {
     pub(super) policy: &'t Policy,
     profile: &'t Profile,
+    /// What an answer of ours may cost.
     budget: Budget,
+    /// What a result may cost that passes as it came.
+    pub(super) line: Budget,
+    /// What the line is counted with.
+    line_meter: Meter,
     /// The ceiling of the session, where it has been reached.
     pub(super) ceiling: Option<u64>,
     /// Whether the call asks for all of the result.
@@ -75,26 +85,42 @@ impl<'t> Terms<'t> {
     pub(super) fn new(policy: &'t Policy, profile: &'t Profile, sent_bytes: u64, full: bool) -> Self {
         let usual = policy.budget(profile);
         let ceiling = policy.session_max_bytes.filter(|ceiling| sent_bytes >= *ceiling);
-        let budget = match (ceiling, full) {
-            (Some(_), _) => usual.with_bytes(CEILING_BYTES.min(usual.bytes)),
-            (None, true) => policy.full(profile),
-            (None, false) => usual,
+        let smallest = usual.with_bytes(CEILING_BYTES.min(usual.bytes));
+        let (meter, exact) = (profile.meter, profile.meter.without_margin());
+        let (budget, line, line_meter) = match (ceiling, full, policy.style) {
+            (Some(_), ..) => (smallest, smallest, meter),
+            // A full output above its cap is attached, beside an answer of the usual size.
+            (None, true, _) => (usual, policy.full(profile), meter),
+            (None, false, Style::Overview) => (usual, policy.line(profile), exact),
+            (None, false, _) => (usual, usual, meter),
         };
-        Self { policy, profile, budget, ceiling, full: full && ceiling.is_none() }
+        Self { policy, profile, budget, line, line_meter, ceiling, full: full && ceiling.is_none() }
+    }
+
+    /// Returns whether a result that passes may be written in less space instead.
+    fn compacts(&self, bytes: u64, outcome: Outcome) -> bool {
+        self.policy.compact == Compact::Lossless
+            && self.policy.style == Style::Overview
+            && !self.full
+            && self.ceiling.is_none()
+            && outcome == Outcome::Result
+            && bytes >= MIN_COMPACT_BYTES
     }
 
     /// Decides what becomes of a result.
     pub(super) fn verdict<'v>(&self, result: &'v dyn Source, outcome: Outcome, look: Look) -> Verdict<'v> {
-        let (budget, meter) = (&self.budget, &self.profile.meter);
+        let (line, meter) = (&self.line, &self.line_meter);
         let probe = |bytes: u64| self.policy.probes(bytes) && !self.full && outcome == Outcome::Result;
         let may_probe = probe(result.len());
+        let may_compact = self.compacts(result.len(), outcome);
         if !may_probe
+            && !may_compact
             && let Some(bytes) = result.as_slice()
-            && measure::fits_by_length(bytes, budget, meter).is_some()
+            && measure::fits_by_length(bytes, line, meter).is_some()
         {
             return Verdict::Pass(None);
         }
-        if look == Look::Quick && result.len() > budget.bytes.0.min(MAX_QUICK_BYTES) {
+        if look == Look::Quick && (may_compact || result.len() > line.bytes.0.min(MAX_QUICK_BYTES)) {
             return Verdict::Undecided;
         }
         let payload = match Payload::read_result(result) {
@@ -102,16 +128,21 @@ impl<'t> Terms<'t> {
             Err(error) => return Verdict::Unreadable(error),
         };
         let is_error = payload.is_error == Some(true);
-        let budget = match is_error {
+        let bounded = |budget: Budget| match is_error {
             true => budget.with_bytes(budget.bytes.min(MAX_ERROR_BYTES)),
-            false => *budget,
+            false => budget,
         };
         // Pictures cost by their size, not by their bytes.
         let probes = may_probe && !is_error && probe(measure::bytes(&payload).0);
         if (!probes || negotiation::is_envelope(&payload))
-            && let Some(cost) = fitting_cost(&payload, &budget, meter)
+            && let Some(cost) = fitting_cost(&payload, &bounded(*line), meter)
         {
-            return Verdict::Pass(cost);
+            // A count without the client's margin is not what the ledger wants.
+            let cost = cost.filter(|_| *meter == self.profile.meter);
+            return match may_compact && !is_error && is_final(&payload) {
+                true => Verdict::Compact(payload, cost),
+                false => Verdict::Pass(cost),
+            };
         }
         if !is_final(&payload) {
             return Verdict::Pass(None);
@@ -124,9 +155,7 @@ impl<'t> Terms<'t> {
             Style::Probe | Style::Error if is_error => Style::Overview,
             style => style,
         };
-        // A full output above its cap is attached, beside an answer of the usual size.
-        let budget = if self.full { self.policy.budget(self.profile) } else { budget };
-        Verdict::Shape { payload, style, budget }
+        Verdict::Shape { payload, style, budget: bounded(self.budget) }
     }
 }
 
@@ -177,6 +206,7 @@ mod tests {
         let terms = Terms::new(&policy, &profile, 5000, full);
         match terms.verdict(&result, outcome, look) {
             Verdict::Pass(_) => "pass".into(),
+            Verdict::Compact(..) => "compact".into(),
             Verdict::Shape { style, budget, .. } => format!("{} {}", style.name(), budget.bytes.0),
             Verdict::Unreadable(error) => error.to_string(),
             Verdict::Undecided => "undecided".into(),
@@ -219,6 +249,8 @@ mod tests {
             Rules { auto_negotiate_bytes: Some(100), ..Rules::default() },
             Rules { session_max_bytes: Some(10), ..Rules::default() },
             Rules { budget_tokens: Some(300), ..Rules::default() },
+            Rules { line_tokens: Some(1000), ..Rules::default() },
+            Rules { compact: Some(Compact::Lossless), ..Rules::default() },
         ];
         for (number, result) in samples.iter().enumerate() {
             for rules in &rules {
@@ -243,6 +275,51 @@ mod tests {
             assert_eq!(said, format!("{} 10240", style.name()));
             assert_eq!(full_look(of_style(style), &make::text_result("small")), "pass");
         }
+    }
+
+    /// A result of this many tokens: one a word, and one for the last space.
+    fn of_tokens(tokens: usize) -> Vec<u8> {
+        make::text_result(&" tide".repeat(tokens))
+    }
+
+    #[test]
+    fn a_result_within_the_line_passes_in_the_style_overview_alone() {
+        assert_eq!(full_look(Rules::default(), &of_tokens(2000)), "pass");
+        assert_eq!(full_look(of_style(Style::Contract), &of_tokens(1000)), "pass");
+        assert_eq!(full_look(of_style(Style::Contract), &of_tokens(1001)), "contract 10240");
+        let line = |tokens| Rules { line_tokens: Some(tokens), ..Rules::default() };
+        assert_eq!(full_look(line(1500), &of_tokens(1500)), "pass");
+        assert_eq!(full_look(line(1500), &of_tokens(1501)), "overview 10240");
+        let budget = Rules { budget_tokens: Some(2000), ..line(1500) };
+        assert_eq!(full_look(budget, &of_tokens(2000)), "pass", "a larger budget raises the line");
+        let bytes = Rules { max_bytes: Some(5000), ..Rules::default() };
+        assert_eq!(full_look(bytes, &of_tokens(1000)), "overview 5000", "5,000 bytes of text");
+    }
+
+    #[test]
+    fn the_line_is_counted_without_the_margin_of_the_client() {
+        let policy = Policies::default().of_tool("list");
+        let profile = Profile::of_client("claude-code");
+        let terms = Terms::new(&policy, &profile, 0, false);
+        let passes = |tokens| {
+            let result = of_tokens(tokens);
+            matches!(terms.verdict(&result.as_slice(), Outcome::Result, Look::Full), Verdict::Pass(None))
+        };
+        assert!(passes(2450), "12,292 bytes, within 5 a token");
+        assert!(!passes(2501));
+    }
+
+    #[test]
+    fn what_passes_is_compacted_where_that_is_set() {
+        let rules = Rules { compact: Some(Compact::Lossless), ..Rules::default() };
+        assert_eq!(full_look(rules.clone(), &of_tokens(900)), "compact");
+        assert_eq!(full_look(rules.clone(), &make::text_result("small")), "pass");
+        assert_eq!(full_look(rules.clone(), &failed(&"it failed ".repeat(90))), "pass");
+        assert_eq!(full_look(rules.clone(), &large()), "overview 10240");
+        let rpc = verdict(rules.clone(), false, &of_tokens(900), Outcome::RpcError, Look::Full);
+        assert_eq!(rpc, "pass");
+        let probe = Rules { style: Some(Style::Probe), ..rules };
+        assert_eq!(full_look(probe, &of_tokens(900)), "pass");
     }
 
     #[test]

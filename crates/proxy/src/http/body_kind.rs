@@ -19,6 +19,13 @@ const HOP_HEADERS: [&str; 9] = [
     "transfer-encoding",
     "upgrade",
 ];
+/// The statuses of a server that has another address, and has not processed the request.
+const MOVED: [StatusCode; 4] = [
+    StatusCode::MOVED_PERMANENTLY,
+    StatusCode::FOUND,
+    StatusCode::TEMPORARY_REDIRECT,
+    StatusCode::PERMANENT_REDIRECT,
+];
 /// How many characters of a content type or encoding are shown.
 const MAX_SHOWN_CHARS: usize = 60;
 
@@ -36,13 +43,17 @@ pub(super) fn body_kind(
     status: StatusCode,
     headers: &HeaderMap,
 ) -> Result<BodyKind, Failure> {
-    if status.is_redirection() {
+    if MOVED.contains(&status) {
         // The new address is not shown: it may hold a secret, as the configured one may.
         return Err(Failure::Refused(format!(
-            "the server at {} redirects to another address (status {}), which tidegate does not follow; find it with curl -I and use that one",
+            "the server at {} redirects to another address (status {}), which tidegate does not follow; find the new address with `curl -I` and configure it",
             remote.host(),
             status.as_u16()
         )));
+    }
+    if status.is_redirection() {
+        // 303 (See Other) is the answer to a request that was processed.
+        return Err(Failure::Answered(format!("with a redirect (status {})", status.as_u16())));
     }
     if status.is_informational() {
         return Err(Failure::Answered(format!("with status {status}")));
@@ -63,8 +74,24 @@ pub(super) fn body_kind(
     })
 }
 
-/// Returns the failure of a request whose response was a success but no answer.
+/// Returns the failure of a request whose response was an error of HTTP; `said` is what the server said about it.
+pub(super) fn error_status(status: StatusCode, said: Option<&str>) -> Failure {
+    let said = said.map_or_else(String::new, |said| format!(": {said}"));
+    match status.as_u16() {
+        // The server has not looked at the call, or refused it. After any other error the tool may have run: 408 and 409,
+        // for example, may come late.
+        400..=407 | 411..=415 | 417 | 421 | 422 | 426 | 428 | 429 | 431 => {
+            Failure::Refused(format!("the server answered with status {status}{said}"))
+        }
+        _ => Failure::Answered(format!("with status {status}{said}")),
+    }
+}
+
+/// Returns the failure of a request whose response was no answer.
 pub(super) fn no_answer(parts: &Parts) -> Failure {
+    if !parts.status.is_success() {
+        return error_status(parts.status, None);
+    }
     let kind: String = content_type(&parts.headers).chars().take(MAX_SHOWN_CHARS).collect();
     Failure::Answered(match kind.as_str() {
         _ if parts.status != StatusCode::OK => format!("with status {} and no message", parts.status),
@@ -127,6 +154,25 @@ mod tests {
             panic!()
         };
         assert!(reason.contains("http://server.example") && !reason.contains("secret"), "{reason}");
+        assert_eq!(kind(303, &[]), Err(Failure::Answered("with a redirect (status 303)".into())));
+    }
+
+    #[test]
+    fn only_some_errors_prove_that_no_tool_ran() {
+        for (status, is_refusal) in [
+            (400, true),
+            (401, true),
+            (404, true),
+            (429, true),
+            (408, false),
+            (409, false),
+            (410, false),
+            (500, false),
+        ] {
+            let failure = error_status(StatusCode::from_u16(status).unwrap(), Some("words"));
+            assert_eq!(matches!(failure, Failure::Refused(_)), is_refusal, "{status}");
+            assert!(failure.reason().ends_with(": words"));
+        }
     }
 
     #[test]

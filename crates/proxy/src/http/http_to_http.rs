@@ -1,14 +1,14 @@
 //! The proxy between HTTP clients and an HTTP server: requests and responses are forwarded with their headers, status
 //! and events, and nothing changes except what the gate edits.
 //!
-//! A request of the client has an answer when its deadline has passed, whether the server sends no headers, half a body or
-//! events without end. A response that is an error of HTTP is an answer too, and is forwarded as it is.
+//! Every request is answered by its deadline, even if the server sends no headers, half a body or endless events. A response
+//! that is an error of HTTP is an answer too, and is forwarded as it is.
 
 mod events;
+mod sessions;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::pin::pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -22,24 +22,21 @@ use hyper::{Method, Response, StatusCode};
 
 use super::body::{Body, full, stream, whole};
 use super::body_kind::{BodyKind, body_kind, no_answer, without_hop_headers};
-use super::exchange::{self, answer, failure, from_server, json_answers};
+use super::exchange::{self, answer, from_server, json_answers};
 use super::modern::{SESSION_HEADER, is_modern};
 use super::remote::Remote;
+use super::respond::accepted;
 use crate::link::{Failure, Link, LocalRequest, Overdue};
 use crate::message::ParsedLine;
-use crate::spool::{Message, Received};
-
-/// The maximum number of sessions remembered; when one is forgotten, only its client's name is lost.
-const MAX_SESSIONS: usize = 10_000;
-/// How long the server may take to accept a cancellation.
-const MAX_CANCEL_TIME: Duration = Duration::from_secs(10);
+use crate::spool::{Message, Received, TooLarge};
+use sessions::Sessions;
 
 /// The proxy in front of an HTTP server.
 pub struct HttpToHttp {
     remote: Arc<Remote>,
     /// Creates the link for a new client.
     link: Box<dyn Fn() -> Link + Send + Sync>,
-    sessions: Mutex<HashMap<String, Arc<Link>>>,
+    sessions: Sessions,
     /// Whether the `Authorization` header of clients is forwarded.
     forward_auth: bool,
 }
@@ -62,7 +59,7 @@ struct Forwarded {
 impl HttpToHttp {
     /// Returns the proxy for a server; `link` creates the link for a new client.
     pub fn new(remote: Remote, forward_auth: bool, link: impl Fn() -> Link + Send + Sync + 'static) -> Self {
-        Self { remote: Arc::new(remote), link: Box::new(link), sessions: Mutex::default(), forward_auth }
+        Self { remote: Arc::new(remote), link: Box::new(link), sessions: Sessions::default(), forward_auth }
     }
 
     /// Answers a request.
@@ -85,14 +82,16 @@ impl HttpToHttp {
                 false => Ok(()),
             };
             let (message, local) = exchange.parsed_from_client(message);
-            if !local.is_empty() && message.is_none() {
+            let Some(message) = message else {
                 return match checked {
                     Err(refusal) => *refusal,
+                    // A cancellation of a request that never reached the server.
+                    Ok(()) if local.is_empty() => accepted(),
                     Ok(()) => answer(&exchange, local, is_batch, is_modern).await,
                 };
-            }
+            };
             local_answers = answer_locally(&exchange, local).await;
-            forward = message.map_or_else(Bytes::new, |message| message.bytes.into());
+            forward = message.bytes.into();
         }
         let headers = self.request_headers(parts.headers);
         let forwarded = Forwarded {
@@ -116,9 +115,7 @@ impl HttpToHttp {
 
     /// Returns the conversation of a session, or a new one.
     fn link_of(&self, session: Option<&str>) -> Arc<Link> {
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = session.and_then(|id| sessions.get(id)).cloned();
-        known.unwrap_or_else(|| Arc::new((self.link)()))
+        session.and_then(|id| self.sessions.get(id)).unwrap_or_else(|| Arc::new((self.link)()))
     }
 
     fn request_headers(&self, headers: HeaderMap) -> HeaderMap {
@@ -136,9 +133,8 @@ impl HttpToHttp {
         let (mut parts, body) = response.into_parts();
         parts.headers = without_hop_headers(std::mem::take(&mut parts.headers));
         self.remember(&parts, &forwarded);
-        let is_answer_due = parts.status.is_success() && forwarded.exchange.is_open();
         match body_kind(&self.remote, parts.status, &parts.headers) {
-            Err(failure) => forwarded.replace(parts, &failure),
+            Err(failure) => forwarded.replace(parts, Vec::new(), &failure),
             Ok(BodyKind::Events) => {
                 parts.headers.remove(CONTENT_LENGTH);
                 let (sender, out) = stream();
@@ -146,8 +142,8 @@ impl HttpToHttp {
                 Response::from_parts(parts, out)
             }
             Ok(BodyKind::Json) => forwarded.relay_json(parts, body).await,
-            Ok(BodyKind::Other) if is_answer_due && forwarded.method == Method::POST => {
-                forwarded.fail(&no_answer(&parts))
+            Ok(BodyKind::Other) if forwarded.method == Method::POST => {
+                forwarded.relay_page(parts, body).await
             }
             Ok(BodyKind::Other) => {
                 let out = body.map_err(std::io::Error::other).boxed_unsync();
@@ -156,17 +152,15 @@ impl HttpToHttp {
         }
     }
 
+    /// Remembers the conversation of the session that the server has begun, or accepts: it may be older than this process.
     fn remember(&self, parts: &response::Parts, forwarded: &Forwarded) {
         let has_ended = forwarded.method == Method::DELETE && parts.status.is_success();
         let given = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if has_ended {
-            forwarded.session.as_ref().map(|id| sessions.remove(id));
-        } else if let Some(id) = given.filter(|id| !sessions.contains_key(*id)) {
-            if sessions.len() >= MAX_SESSIONS {
-                sessions.clear();
-            }
-            sessions.insert(id.to_owned(), Arc::clone(&forwarded.link));
+        let sent = forwarded.session.as_deref();
+        match given.or(sent.filter(|_| parts.status.is_success())) {
+            _ if has_ended => sent.into_iter().for_each(|id| self.sessions.remove(id)),
+            Some(id) => self.sessions.add(id, &forwarded.link),
+            None => {}
         }
     }
 }
@@ -193,17 +187,10 @@ impl Forwarded {
 
     /// Returns the response in place of one that is late.
     fn late(&self, overdue: Vec<Overdue>) -> Response<Body> {
-        let mut answers = self.local_answers.clone();
-        answers.extend(overdue.iter().map(|overdue| overdue.answer.clone()));
-        // Requests of one batch have the same deadline, but it may pass between two of them.
-        let seconds = self.exchange.timeout().unwrap_or_default().as_secs_f64();
-        let reason = Failure::Ended(format!("the server was silent for {seconds} s (--timeout)"));
-        answers.extend(self.exchange.fail(&reason));
+        let answers = overdue.iter().map(|overdue| overdue.answer.clone()).collect();
         self.cancel(overdue);
-        match answers.as_slice() {
-            [] => failure(StatusCode::GATEWAY_TIMEOUT, -32001, &reason.reason()),
-            answers => json_answers(StatusCode::GATEWAY_TIMEOUT, answers, self.is_batch),
-        }
+        // Requests of one batch have the same deadline, but it may pass between two of them.
+        self.fail_after(answers, &Failure::Overdue(self.exchange.timeout().unwrap_or_default()))
     }
 
     /// Tells the server that nobody waits for some responses. Without a session, closing the connection tells it.
@@ -212,28 +199,45 @@ impl Forwarded {
             return;
         }
         for cancel in overdue.into_iter().filter_map(|overdue| overdue.cancel) {
-            let (remote, headers) = (Arc::clone(&self.remote), self.headers.clone());
-            tokio::spawn(async move {
-                let sent = remote.send(Method::POST, headers, cancel.into());
-                let _ = tokio::time::timeout(MAX_CANCEL_TIME, sent).await;
-            });
+            self.remote.send_cancel(self.headers.clone(), cancel);
         }
     }
 
-    /// Returns the response to a request that the server did not answer.
+    /// Returns the response to requests that the server did not answer, with tidegate's own answers.
     fn fail(&self, failure: &Failure) -> Response<Body> {
-        let mut answers = self.local_answers.clone();
-        answers.extend(self.exchange.fail(failure));
-        match answers.as_slice() {
-            [] => exchange::failure(StatusCode::BAD_GATEWAY, -32000, &failure.reason()),
-            answers => json_answers(StatusCode::BAD_GATEWAY, answers, self.is_batch),
+        self.fail_after(Vec::new(), failure)
+    }
+
+    /// Returns the response where some requests of a batch have got an error already and the others get this one.
+    fn fail_after(&self, mut failed: Vec<Vec<u8>>, failure: &Failure) -> Response<Body> {
+        failed.extend(self.exchange.fail(failure));
+        let (status, code) = match failure {
+            // The server was sent notifications only, and every request is answered.
+            _ if failed.is_empty() && !self.local_answers.is_empty() => (StatusCode::OK, 0),
+            Failure::Overdue(_) => (StatusCode::GATEWAY_TIMEOUT, -32001),
+            _ => (StatusCode::BAD_GATEWAY, -32000),
+        };
+        match [self.local_answers.as_slice(), &failed].concat().as_slice() {
+            [] => exchange::failure(status, code, &failure.reason()),
+            answers => json_answers(status, answers, self.is_batch),
         }
     }
 
-    /// Returns a response whose body is replaced. If it is an error of HTTP, its status and headers stay.
-    fn replace(&self, mut parts: response::Parts, failure: &Failure) -> Response<Body> {
-        let instead = self.fail(failure);
-        if !parts.status.is_client_error() && !parts.status.is_server_error() {
+    /// Returns the response in place of one that is too large.
+    fn refuse(&self, too_large: &TooLarge) -> Response<Body> {
+        let refused = self.exchange.refuse(too_large).forward.and_then(|answer| answer.into_bytes().ok());
+        self.fail_after(
+            refused.into_iter().collect(),
+            &Failure::Answered(format!("with a message that {}", too_large.reason)),
+        )
+    }
+
+    /// Returns a response whose body is replaced. If it is an error of HTTP, its status and headers stay, unless every
+    /// request has its answer.
+    fn replace(&self, mut parts: response::Parts, failed: Vec<Vec<u8>>, failure: &Failure) -> Response<Body> {
+        let instead = self.fail_after(failed, failure);
+        let is_error = parts.status.is_client_error() || parts.status.is_server_error();
+        if !is_error || instead.status().is_success() {
             return instead;
         }
         for name in [CONTENT_ENCODING, CONTENT_LENGTH] {
@@ -243,49 +247,81 @@ impl Forwarded {
         Response::from_parts(parts, instead.into_body())
     }
 
+    /// Reads a body in time; returns the response to send instead if that fails.
+    async fn read(&self, body: Incoming) -> Result<Message, Response<Body>> {
+        match self.in_time(exchange::read_response(body, self.exchange.limits())).await? {
+            Ok(Received::Message(message)) => Ok(message),
+            Ok(Received::TooLarge(too_large)) => Err(self.refuse(&too_large)),
+            Err(_) => Err(self.fail(&Failure::Ended("the server's response broke off".into()))),
+        }
+    }
+
+    /// Forwards a body that is no message, such as an error page, unless a request still needs its answer.
+    async fn relay_page(&self, mut parts: response::Parts, body: Incoming) -> Response<Body> {
+        let is_answer_due = parts.status.is_success() && self.exchange.is_open();
+        if is_answer_due || !self.local_answers.is_empty() {
+            let failure = no_answer(&parts);
+            return self.replace(parts, Vec::new(), &failure);
+        }
+        match self.read(body).await {
+            Err(response) => response,
+            Ok(page) => {
+                parts.headers.remove(CONTENT_LENGTH);
+                Response::from_parts(parts, body_of(page))
+            }
+        }
+    }
+
     /// Forwards a body that is one message or a batch, with what the gate edits changed.
     async fn relay_json(&self, mut parts: response::Parts, body: Incoming) -> Response<Body> {
         parts.headers.remove(CONTENT_LENGTH);
-        let received = async {
-            let received = exchange::read_response(body, self.exchange.limits()).await;
-            let message = match received {
-                Ok(Received::Message(message)) => message,
-                Ok(Received::TooLarge(too_large)) => {
-                    let refused = self.exchange.refuse(&too_large).forward;
-                    let refused = refused.and_then(|answer| answer.into_bytes().ok());
-                    return Err(match refused {
-                        Some(answer) => exchange::json(StatusCode::BAD_GATEWAY, answer),
-                        None => {
-                            self.fail(&Failure::Answered(format!("with a message that {}", too_large.reason)))
-                        }
-                    });
-                }
-                Err(_) => {
-                    return Err(self.fail(&Failure::Ended("the server's response broke off".into())));
-                }
-            };
-            let unchanged = copy_of(&message);
-            Ok((from_server(&self.exchange, message.into()).await.forward, unchanged))
+        let message = match self.read(body).await {
+            Ok(message) => message,
+            Err(response) => return response,
         };
-        let (forward, unchanged) = match self.in_time(received).await {
-            Ok(Ok(received)) => received,
-            Ok(Err(response)) | Err(response) => return response,
+        let unchanged = copy_of(&message);
+        let (forward, mut failed) = match self.edit(message).await {
+            Ok(edited) => edited,
+            Err(response) => return response,
         };
-        if self.local_answers.is_empty() && !(parts.status.is_success() && self.exchange.is_open()) {
+        let is_answered = failed.is_empty() && !(parts.status.is_success() && self.exchange.is_open());
+        if self.local_answers.is_empty() && is_answered {
             // A body that is not forwarded, such as an error page that is no message, is sent unchanged.
             return Response::from_parts(parts, body_of(forward.unwrap_or(unchanged)));
         }
-        let mut answers = self.local_answers.clone();
-        answers.extend(self.exchange.fail(&no_answer(&parts)));
-        let theirs = forward.filter(|_| self.is_batch).and_then(|forward| forward.into_bytes().ok());
-        let Some(theirs) = theirs else {
-            return json_answers(StatusCode::BAD_GATEWAY, &answers, self.is_batch);
+        let (theirs, failure) = (forward.filter(|_| self.is_batch), no_answer(&parts));
+        let Some(theirs) = theirs.and_then(|theirs| theirs.into_bytes().ok()) else {
+            return self.replace(parts, failed, &failure);
         };
+        failed.extend(self.exchange.fail(&failure));
+        if parts.status.is_success() || failed.is_empty() {
+            // A client reads the answers of no other status.
+            parts.status = StatusCode::OK;
+        }
         let theirs = theirs.trim_ascii();
         let elements = theirs.strip_prefix(b"[").and_then(|theirs| theirs.strip_suffix(b"]"));
-        answers.push(elements.unwrap_or(theirs).to_vec());
-        let answers: Vec<_> = answers.into_iter().filter(|answer| !answer.trim_ascii().is_empty()).collect();
+        let theirs = elements.unwrap_or(theirs).to_vec();
+        let mut answers = [self.local_answers.as_slice(), &failed, &[theirs]].concat();
+        answers.retain(|answer| !answer.trim_ascii().is_empty());
         Response::from_parts(parts, json_answers(StatusCode::OK, &answers, true).into_body())
+    }
+
+    /// Stores and shapes a message; returns what to forward, and the answers to requests of a batch whose deadline passed
+    /// meanwhile: the message may hold the answers to others, so it is waited for.
+    async fn edit(&self, message: Message) -> Result<(Option<Message>, Vec<Vec<u8>>), Response<Body>> {
+        let mut edited = pin!(from_server(&self.exchange, message.into()));
+        let mut answers = Vec::new();
+        loop {
+            let overdue = tokio::select! {
+                edited = &mut edited => return Ok((edited.forward, answers)),
+                overdue = self.exchange.wait_for_overdue() => overdue,
+            };
+            if !self.is_batch {
+                return Err(self.late(overdue));
+            }
+            answers.extend(overdue.iter().map(|overdue| overdue.answer.clone()));
+            self.cancel(overdue);
+        }
     }
 }
 

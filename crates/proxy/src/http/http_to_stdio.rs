@@ -18,7 +18,7 @@ use super::exchange::{self, Refusal, answer, failure, refuse};
 use super::headers::HeaderArguments;
 use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
 use super::respond;
-use super::session::{LISTENING, Session, parse_event_id};
+use super::session::{LISTENING, NotConnected, Session, parse_event_id};
 use super::stdio_server::{DeliverySender, Log, ServerCommand, StdioServer, deliver, deliveries, response};
 use crate::link::{Link, LocalRequest, ServerMessage};
 use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
@@ -314,10 +314,16 @@ impl HttpToStdio {
             Some(None) => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid"),
         };
         let (sender, body) = stream();
-        if !session.connect(number, after, &sender) {
-            return refuse(StatusCode::CONFLICT, "another client listens on this stream already");
+        match session.connect(number, after, &sender) {
+            Ok(()) => Ok(respond::events(&session.id, body)),
+            Err(NotConnected::Taken) => {
+                refuse(StatusCode::CONFLICT, "another client listens on this stream already")
+            }
+            Err(NotConnected::Forgotten) => refuse(
+                StatusCode::NOT_FOUND,
+                "the events of this stream are no longer kept; send the request again if it is safe",
+            ),
         }
-        Ok(respond::events(&session.id, body))
     }
 
     fn delete(&self, headers: &HeaderMap) -> Answer {

@@ -1,6 +1,7 @@
 //! A server over HTTP: connecting to it and sending requests.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -70,6 +71,8 @@ pub struct Remote {
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the server may take to accept a cancellation.
+const MAX_CANCEL_TIME: Duration = Duration::from_secs(10);
 
 impl Remote {
     /// Returns a server at an address; `headers` are sent with every request.
@@ -127,6 +130,15 @@ impl Remote {
             true => RemoteError::Unreachable { host: self.host(), source: Box::new(error) },
             false => RemoteError::Broken { host: self.host(), source: Box::new(error) },
         })
+    }
+
+    /// Sends a cancellation, without waiting for the server to accept it.
+    pub(super) fn send_cancel(self: &Arc<Self>, headers: HeaderMap, cancel: Vec<u8>) {
+        let remote = Arc::clone(self);
+        tokio::spawn(async move {
+            let sent = remote.send(Method::POST, headers, cancel.into());
+            let _ = tokio::time::timeout(MAX_CANCEL_TIME, sent).await;
+        });
     }
 }
 

@@ -73,7 +73,8 @@ pub(super) async fn legacy(
 ) -> Response<Body> {
     // Messages that belong to no request may be put on the stream meanwhile, so it has to exist.
     let (sender, body) = stream();
-    session.connect(number, None, &sender);
+    // The stream was begun a moment ago, and nobody else knows of it.
+    let _ = session.connect(number, None, &sender);
     let woken = session.woken(number);
     let first = tokio::select! {
         first = deliveries.recv() => match first {

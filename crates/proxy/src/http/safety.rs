@@ -34,8 +34,10 @@ const HOST_REFUSED: Denied = Denied {
 };
 const ORIGIN_REFUSED: Denied =
     Denied { status: StatusCode::FORBIDDEN, message: "this Origin is not allowed; see --allow-origin" };
-const TOKEN_REFUSED: Denied =
-    Denied { status: StatusCode::UNAUTHORIZED, message: "the bearer token is missing or wrong" };
+const TOKEN_REFUSED: Denied = Denied {
+    status: StatusCode::UNAUTHORIZED,
+    message: "the bearer token is missing or wrong; send Authorization: Bearer TOKEN",
+};
 
 /// The checks of every request.
 #[derive(Debug, Clone)]

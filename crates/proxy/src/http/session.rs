@@ -15,6 +15,7 @@ use super::exchange;
 use super::sse;
 use super::stdio_server::{Log, StdioServer};
 use crate::link::{Link, ServerMessage};
+use crate::message::MessageKind;
 use crate::spool::Message;
 
 /// How many events of one stream are kept for a client that resumes it.
@@ -51,6 +52,15 @@ impl Stream {
         };
         self.kept.iter().map(|(_, piece)| bytes(piece)).sum()
     }
+}
+
+/// Why a client cannot be connected to a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotConnected {
+    /// Another connection listens there.
+    Taken,
+    /// There never was such a stream, or it is no longer kept.
+    Forgotten,
 }
 
 /// One legacy session.
@@ -107,12 +117,17 @@ impl Session {
         number
     }
 
-    /// Connects a client to a stream, after an event; returns false if another connection listens there already.
-    pub(super) fn connect(&self, number: u64, after: Option<u64>, connection: &mpsc::Sender<Piece>) -> bool {
+    /// Connects a client to a stream, after an event.
+    pub(super) fn connect(
+        &self,
+        number: u64,
+        after: Option<u64>,
+        connection: &mpsc::Sender<Piece>,
+    ) -> Result<(), NotConnected> {
         let mut streams = self.streams();
-        let Some(stream) = streams.get_mut(&number) else { return false };
+        let Some(stream) = streams.get_mut(&number) else { return Err(NotConnected::Forgotten) };
         if stream.is_connected() && after.is_none() {
-            return false;
+            return Err(NotConnected::Taken);
         }
         let missed = stream.kept.iter().filter(|(event, _)| after.is_none_or(|after| *event > after));
         for (_, event) in missed {
@@ -120,7 +135,7 @@ impl Session {
             let _ = connection.try_send(event.clone());
         }
         stream.connection = (!stream.over).then(|| connection.clone());
-        true
+        Ok(())
     }
 
     /// Returns what is notified when something is put on a stream.
@@ -133,10 +148,11 @@ impl Session {
         self.streams().get(&number).is_none_or(|stream| stream.next == 0)
     }
 
-    /// Puts a message on a stream. An empty one gives the client an event id to resume from.
-    pub(super) fn put(&self, number: u64, message: Message, last: bool) {
+    /// Puts a message on a stream, and returns whether a client reads it now. An empty message gives the client an event id
+    /// to resume from.
+    pub(super) fn put(&self, number: u64, message: Message, last: bool) -> bool {
         let mut streams = self.streams();
-        let Some(stream) = streams.get_mut(&number) else { return };
+        let Some(stream) = streams.get_mut(&number) else { return false };
         let event = stream.next;
         stream.next += 1;
         stream.woken.notify_one();
@@ -154,11 +170,12 @@ impl Session {
             // A client that is gone or too slow can resume the stream.
             stream.connection = None;
         }
+        sent
     }
 
     /// Puts a message that belongs to no request on the stream of the newest open request or, without one, on the stream
-    /// where the client listens.
-    fn put_unrouted(&self, message: Message) {
+    /// where the client listens. Returns whether a client reads it now.
+    fn put_unrouted(&self, message: Message) -> bool {
         let number = {
             let streams = self.streams();
             let open = streams
@@ -166,7 +183,7 @@ impl Session {
                 .filter(|(number, stream)| **number != LISTENING && stream.connection.is_some());
             open.map(|(number, _)| *number).max().unwrap_or(LISTENING)
         };
-        self.put(number, message, false);
+        self.put(number, message, false)
     }
 
     /// Forwards the messages of the server that belong to no request, until the server is gone.
@@ -176,10 +193,16 @@ impl Session {
         log: Log,
     ) {
         while let Some(message) = messages.recv().await {
+            let request = message.first().filter(|head| head.kind() == MessageKind::Request);
+            let request = request.map(|head| head.id_bytes().to_vec());
             let outcome = exchange::from_server(&self.link, message).await;
             outcome.dropped.iter().for_each(|reason| log(reason));
-            if let Some(message) = outcome.forward {
-                self.put_unrouted(message);
+            if let Some(message) = outcome.forward
+                && !self.put_unrouted(message)
+                && let Some(id) = request
+            {
+                // Many clients never listen, so calls must not wait for the answer.
+                self.link.note_undelivered(&id);
             }
         }
     }

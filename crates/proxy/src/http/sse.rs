@@ -56,6 +56,25 @@ impl Event {
         Self { data: Some(Received::TooLarge(too_large)), ..Self::read(event(None, b"-")) }
     }
 
+    /// Returns the event without the fields that say where to resume: in an event that broke off they may be cut short.
+    fn without_position(mut self) -> Self {
+        (self.id, self.retry) = (None, None);
+        let (raw, position) = (std::mem::take(&mut self.raw), self.data_position);
+        let (mut at, mut removed) = (0, 0);
+        while at < raw.len() {
+            let text_end = memchr::memchr2(b'\n', b'\r', &raw[at..]).map_or(raw.len(), |found| at + found);
+            let end = (text_end + line_end(&raw[text_end..])).min(raw.len());
+            match field(&raw[at..text_end]).0 {
+                b"id" | b"retry" if position.is_some_and(|position| position > at) => removed += end - at,
+                b"id" | b"retry" => {}
+                _ => self.raw.extend_from_slice(&raw[at..end]),
+            }
+            at = end;
+        }
+        self.data_position = position.map(|position| position - removed);
+        self
+    }
+
     /// Returns the event with its own data.
     pub(super) fn unchanged(self, data: Message) -> Piece {
         if self.data_position.is_some() { self.with_data(data) } else { self.raw.into() }
@@ -177,13 +196,14 @@ impl EventSplitter {
         Some(Event::read(raw))
     }
 
-    /// Ends the stream; returns the event that only lacks the empty line at its end, or a part of an event.
+    /// Ends the stream; returns the data of the event that only lacks the empty line at its end, or a part of that data.
     pub(super) fn last(&mut self) -> Option<Event> {
         if self.buffer.is_empty() && self.large.is_none() {
             return None;
         }
         self.push(b"\n\n");
-        self.next()
+        let event = self.next()?;
+        event.data.is_some().then(|| event.without_position())
     }
 
     /// Returns what came after the last event, unless it is large.
@@ -465,6 +485,25 @@ mod tests {
         let long: Vec<bool> =
             events.iter().map(|event| matches!(event.data, Some(Received::TooLarge(_)))).collect();
         assert_eq!(long, [true, false, false]);
+    }
+
+    #[test]
+    fn an_event_that_breaks_off_says_nothing_about_its_position() {
+        let last = |stream: &[u8], spool_above| {
+            let limits = Limits { spool_above, max_message_bytes: 1000, folder: None };
+            let mut events = EventSplitter::new(Arc::new(limits));
+            events.push(stream);
+            assert!(events.next().is_none());
+            let mut event = events.last()?;
+            assert_eq!((event.id.as_deref(), event.retry), (None, None));
+            let Some(Received::Message(data)) = event.data.take() else { panic!() };
+            Some(bytes(event.unchanged(data)))
+        };
+        for spool_above in [1000, 10] {
+            let found = last(b"id: 1\nretry: 5\nevent: message\ndata: {\"a\":1}\nid: 12", spool_above);
+            assert_eq!(found.unwrap().trim_ascii_end(), b"event: message\ndata: {\"a\":1}");
+            assert_eq!(last(b": hello\nid: 12", spool_above), None);
+        }
     }
 
     #[test]

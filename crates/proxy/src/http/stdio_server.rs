@@ -23,7 +23,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 
 use crate::guard;
-use crate::link::{Link, Overdue, ServerMessage};
+use crate::link::{Failure, Link, Overdue, ServerMessage};
 use crate::message::{MessageHead, MessageKind, ParsedLine};
 use crate::spool::{Limits, Line, LineSplitter, Message};
 
@@ -33,6 +33,8 @@ const MAX_WAITING_MESSAGES: usize = 1024;
 const PLACES_FOR_RESPONSES: usize = 256;
 /// How many bytes may wait for a server that does not read.
 const MAX_WAITING_INPUT_BYTES: usize = 8 << 20;
+/// How often tidegate checks whether a server that takes no more requests has answered all others.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Writes a line to the log.
 pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
@@ -175,8 +177,8 @@ impl StdioServer {
         line: Option<ParsedLine>,
         deliveries: &DeliverySender,
     ) -> Vec<u64> {
+        let Some(line) = line else { return Vec::new() };
         let (mut numbers, mut edits) = (Vec::new(), Edits::new());
-        let line = line.unwrap_or(ParsedLine { bytes: Vec::new(), heads: None });
         for head in line.heads() {
             match head.kind() {
                 MessageKind::Request => {
@@ -196,7 +198,7 @@ impl StdioServer {
         link.restart_clocks();
         if self.has_ended() {
             let reason = self.exit.borrow().clone();
-            self.fail(&numbers, reason.as_deref().unwrap_or("the server has ended"));
+            self.fail(&numbers, &Failure::Unsent(reason.unwrap_or_else(|| "the server has ended".into())));
         } else {
             self.write(line, numbers.clone());
         }
@@ -261,7 +263,7 @@ impl StdioServer {
         let length = bytes.len();
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) > MAX_WAITING_INPUT_BYTES {
             self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
-            return self.fail(&numbers, "the server does not read its input; nothing more was sent to it");
+            return self.fail(&numbers, &Failure::Unsent("the server does not read its input".into()));
         }
         // The task that writes lives as long as the server.
         let _ = self.input.send(InputLine { bytes, numbers });
@@ -281,9 +283,22 @@ impl StdioServer {
             let Some(server) = server.upgrade() else { return };
             server.waiting_bytes.fetch_sub(line.bytes.len(), Ordering::Relaxed);
             if written.is_err() {
-                server.gone.store(true, Ordering::SeqCst);
-                server.fail(&line.numbers, "the server closed its input");
+                if !server.gone.swap(true, Ordering::SeqCst) {
+                    tokio::spawn(Self::end_when_idle(Arc::downgrade(&server)));
+                }
+                server.fail(&line.numbers, &Failure::Ended("the server closed its input".into()));
             }
+        }
+    }
+
+    /// Ends a server that takes no more requests, once those that it took are answered.
+    async fn end_when_idle(server: Weak<Self>) {
+        while let Some(server) = server.upgrade() {
+            if server.sent().is_empty() {
+                return server.end();
+            }
+            drop(server);
+            tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
         }
     }
 
@@ -325,7 +340,7 @@ impl StdioServer {
     }
 
     /// Answers requests with an error, because the server will not.
-    fn fail(&self, numbers: &[u64], reason: &str) {
+    fn fail(&self, numbers: &[u64], failure: &Failure) {
         for number in numbers {
             let request = {
                 let mut sent = self.sent();
@@ -335,7 +350,7 @@ impl StdioServer {
                 }
             };
             let Some(request) = request else { continue };
-            for answer in request.link.end(reason) {
+            for answer in request.link.fail(failure) {
                 deliver(&request.deliveries, response(answer.into(), None));
             }
         }
@@ -348,7 +363,8 @@ impl StdioServer {
 
     /// Ends the server.
     pub(super) fn end(&self) {
-        if let Some(guard) = self.guard {
+        // Another process may have the number of a guard that is gone.
+        if let Some(guard) = self.guard.filter(|_| self.exit.borrow().is_none()) {
             let _ = kill_process(guard, Signal::TERM);
         }
     }
@@ -367,10 +383,10 @@ impl StdioServer {
             }
         };
         let code = ended.map_or(1, guard::exit_code);
-        let reason = format!("the server ended with exit code {code}");
+        let reason = format!("the server {}", guard::exit_text(code));
         self.exit.send_replace(Some(reason.clone()));
         let open: Vec<u64> = self.sent().keys().copied().collect();
-        self.fail(&open, &reason);
+        self.fail(&open, &Failure::Ended(reason));
     }
 
     async fn read_output(&self, mut stdout: impl AsyncRead + Unpin, limits: Arc<Limits>) {

@@ -4,16 +4,16 @@
 //! are waited for. If the server has dropped the session, tidegate initializes a new one and sends the message again, which
 //! the server has refused without looking at it.
 
+mod client;
 mod events;
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, Write};
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Response, StatusCode};
@@ -22,27 +22,26 @@ use tidegate_gate::{causes, raw};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::body_kind::{BodyKind, body_kind, no_answer};
+use super::body_kind::{BodyKind, body_kind, error_status, no_answer};
 use super::exchange::{self, from_server};
 use super::headers::HeaderArguments;
 use super::modern::{self, SESSION_HEADER, VERSION_HEADER};
 use super::remote::Remote;
-use super::serve::end_signal;
 use super::stdio_server::Log;
 use crate::link::{Failure, Link, Overdue, ServerMessage, ServerOutcome};
-use crate::message::{MessageKind, ParsedLine};
+use crate::message::{MessageKind, ParsedLine, same_id};
 use crate::spool::{Message, Received};
 
-/// How long open requests may still take once the client has closed its side.
-const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
+#[cfg(test)]
+pub(super) use client::run_between;
+pub use client::stdio_to_http;
+
 /// How long the server may take to end the session.
 const MAX_GOODBYE_TIME: Duration = Duration::from_secs(2);
-/// How many messages may wait for a client that does not read; then the server waits too.
-const MAX_WAITING_MESSAGES: usize = 64;
 /// How long the messages after a notification or `initialize` wait until the server has accepted it.
 const MAX_ORDER_WAIT: Duration = Duration::from_secs(10);
-/// How long the server may take to accept a cancellation.
-const MAX_CANCEL_TIME: Duration = Duration::from_secs(10);
+/// How long the server may take to answer the `initialize` with which tidegate begins a new session.
+const MAX_INITIALIZE_TIME: Duration = Duration::from_secs(30);
 /// How many characters of an error of the server are repeated.
 const MAX_SAID_CHARS: usize = 300;
 
@@ -65,7 +64,25 @@ pub(super) struct StdioToHttp {
     link: Link,
     out: mpsc::Sender<Message>,
     session: Mutex<RemoteSession>,
+    /// How many messages are on their way to the client.
+    deliveries: AtomicUsize,
     log: Log,
+}
+
+/// Counts a message that is on its way to the client, until it is dropped.
+struct DeliveryGuard<'c>(&'c AtomicUsize);
+
+impl<'c> DeliveryGuard<'c> {
+    fn begin(count: &'c AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for DeliveryGuard<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// A message of the client that is sent to the server.
@@ -79,9 +96,17 @@ struct Outgoing {
     method: String,
     /// The id that a cancellation names.
     cancels: Option<Vec<u8>>,
+    /// How many messages of the server are on their way to the client.
+    deliveries: AtomicUsize,
 }
 
 impl Outgoing {
+    /// Returns whether a message, or one of a batch, answers one of the requests.
+    fn is_answered_by(&self, message: &ParsedLine) -> bool {
+        let is_ours = |id: &[u8]| self.requests.iter().any(|own| own == id || same_id(own, id));
+        message.heads().iter().any(|head| head.is_answer() && is_ours(head.id_bytes()))
+    }
+
     /// Waits until requests are overdue and takes them; without requests, until the server has taken too long.
     async fn wait_for_overdue(&self) -> Vec<Overdue> {
         match self.exchange.timeout() {
@@ -94,74 +119,10 @@ impl Outgoing {
     }
 }
 
-/// Forwards between a client on stdin and stdout and a server over HTTP until the client closes its side.
-pub async fn stdio_to_http(link: Link, remote: Remote, log: impl Fn(&str) + Send + Sync + 'static) {
-    let (out, lines) = mpsc::channel(MAX_WAITING_MESSAGES);
-    let writer = std::thread::spawn(move || write_all(lines));
-    let proxy = Arc::new(StdioToHttp::new(link, remote, out, Arc::new(log)));
-    let mut input = read_lines();
-    let mut tasks = JoinSet::new();
-    let mut end = pin!(end_signal());
-    loop {
-        let line = tokio::select! {
-            line = input.recv() => line,
-            () = &mut end => None,
-        };
-        let Some(line) = line else { break };
-        Arc::clone(&proxy).take(line, &mut tasks).await;
-        while tasks.try_join_next().is_some() {}
-    }
-    let until = Instant::now() + MAX_DRAIN_TIME;
-    while proxy.is_busy() && Instant::now() < until {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    for answer in proxy.fail_open(&Failure::Ended("tidegate was told to end".into())) {
-        let _ = proxy.out.try_send(answer.into());
-    }
-    proxy.end_session().await;
-    tasks.shutdown().await;
-    drop(proxy);
-    let _ = tokio::task::spawn_blocking(move || writer.join()).await;
-}
-
-fn read_lines() -> mpsc::Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel(64);
-    std::thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        loop {
-            let mut line = Vec::new();
-            match input.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) if line.trim_ascii().is_empty() => {}
-                Ok(_) if sender.blocking_send(line).is_err() => return,
-                Ok(_) => {}
-            }
-        }
-    });
-    receiver
-}
-
-fn write_all(mut messages: mpsc::Receiver<Message>) {
-    let mut output = io::stdout().lock();
-    while let Some(message) = messages.blocking_recv() {
-        // A body over HTTP may have several lines; on stdio a message is one line.
-        let written = match message {
-            Message::Memory(mut line) => {
-                line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
-                line.push(b'\n');
-                output.write_all(&line)
-            }
-            Message::Disk(spooled) => spooled.on_one_line().between(b"", b"\n").write_to(&mut output),
-        };
-        if written.and_then(|()| output.flush()).is_err() {
-            return;
-        }
-    }
-}
-
 impl StdioToHttp {
     pub(super) fn new(link: Link, remote: Remote, out: mpsc::Sender<Message>, log: Log) -> Self {
-        Self { remote: Arc::new(remote), link, out, session: Mutex::default(), log }
+        let deliveries = AtomicUsize::new(0);
+        Self { remote: Arc::new(remote), link, out, session: Mutex::default(), deliveries, log }
     }
 
     fn session(&self) -> MutexGuard<'_, RemoteSession> {
@@ -202,7 +163,7 @@ impl StdioToHttp {
             }
         }
         if keeps_order {
-            // Of a server that accepts nothing, not even the next messages have to wait.
+            // If the server accepts nothing, the next messages are sent anyway.
             let _ = tokio::time::timeout(MAX_ORDER_WAIT, is_done).await;
         }
         if begins_listening {
@@ -251,7 +212,8 @@ impl StdioToHttp {
             session.initialize = Some(body.clone());
         }
         drop(session);
-        Outgoing { body, headers, exchange, is_modern, requests, method, cancels }
+        let deliveries = AtomicUsize::new(0);
+        Outgoing { body, headers, exchange, is_modern, requests, method, cancels, deliveries }
     }
 
     /// Cancels a request of a revision without sessions, by closing its connection.
@@ -270,10 +232,15 @@ impl StdioToHttp {
                 outcome = &mut sending => break outcome,
                 overdue = outgoing.wait_for_overdue() => {
                     self.give_up(overdue, &outgoing).await;
-                    if !outgoing.exchange.is_open() {
-                        // Dropping the exchange closes its connection.
-                        break Err(Failure::Ended("the server was silent for too long".into()));
+                    if outgoing.exchange.is_open() {
+                        continue;
                     }
+                    if outgoing.deliveries.load(Ordering::SeqCst) > 0 {
+                        // It may be the answer to another request of a batch, and after it nothing else is waited for.
+                        break sending.await;
+                    }
+                    // Dropping the exchange closes its connection.
+                    break Err(Failure::Overdue(outgoing.exchange.timeout().unwrap_or_default()));
                 }
             }
         };
@@ -283,7 +250,7 @@ impl StdioToHttp {
             (self.log)(&format!("{} was not accepted: {}", outgoing.method, failure.reason()));
         }
         for answer in outgoing.exchange.fail(failure.unwrap_or(&ended)) {
-            let _ = self.out.send(answer.into()).await;
+            self.deliver(answer.into()).await;
         }
         let mut session = self.session();
         for id in &outgoing.requests {
@@ -294,33 +261,28 @@ impl StdioToHttp {
     /// Answers requests in place of the server, and tells the server of a session that nobody waits for them.
     async fn give_up(&self, overdue: Vec<Overdue>, outgoing: &Outgoing) {
         for late in overdue {
-            let _ = self.out.send(late.answer.into()).await;
-            let Some(cancel) = late.cancel.filter(|_| !outgoing.is_modern) else { continue };
-            let (remote, headers) = (Arc::clone(&self.remote), outgoing.headers.clone());
-            tokio::spawn(async move {
-                let sent = remote.send(Method::POST, headers, cancel.into());
-                let _ = tokio::time::timeout(MAX_CANCEL_TIME, sent).await;
-            });
+            self.deliver(late.answer.into()).await;
+            if let Some(cancel) = late.cancel.filter(|_| !outgoing.is_modern) {
+                self.remote.send_cancel(outgoing.headers.clone(), cancel);
+            }
         }
     }
 
     async fn try_post(&self, outgoing: &Outgoing) -> Result<(), Failure> {
         let mut headers = outgoing.headers.clone();
-        let mut initialized = false;
-        loop {
-            let sent = self.remote.send(Method::POST, headers.clone(), outgoing.body.clone()).await;
-            let response = sent.map_err(|error| error.failure())?;
-            let session_is_gone =
-                response.status() == StatusCode::NOT_FOUND && headers.contains_key(SESSION_HEADER);
-            if session_is_gone && !initialized {
-                // The server has refused the message without looking at it, so it may be sent again.
-                initialized = true;
-                self.initialize_again().await.map_err(Failure::Refused)?;
-                put(&mut headers, SESSION_HEADER, self.session().id.as_ref());
-                continue;
-            }
-            return self.take_response(response, outgoing).await;
+        let post = |headers| self.remote.send(Method::POST, headers, outgoing.body.clone());
+        let response = post(headers.clone()).await.map_err(|error| error.failure())?;
+        let may_be_forgotten =
+            response.status() == StatusCode::NOT_FOUND && headers.contains_key(SESSION_HEADER);
+        let taken = self.take_response(response, outgoing).await;
+        if !may_be_forgotten || !matches!(taken, Err(Failure::Refused(_))) {
+            return taken;
         }
+        // The server has refused the message without looking at it, so it may be sent again.
+        self.initialize_again().await.map_err(Failure::Refused)?;
+        put(&mut headers, SESSION_HEADER, self.session().id.as_ref());
+        let response = post(headers).await.map_err(|error| error.failure())?;
+        self.take_response(response, outgoing).await
     }
 
     async fn take_response(&self, response: Response<Incoming>, outgoing: &Outgoing) -> Result<(), Failure> {
@@ -338,29 +300,25 @@ impl StdioToHttp {
             return Ok(());
         }
         // Whatever the content type and the status say: a response to the request is one.
+        let not_it = || Err(Failure::Answered("with a message that does not answer it".into()));
         let message = match received {
             Received::Message(Message::Memory(body)) => ParsedLine::parse(body),
             large => {
                 self.take_received(outgoing, large).await;
-                return Err(no_answer(&parts));
+                return not_it();
             }
         };
-        if is_answer(&message) && !outgoing.requests.is_empty() {
+        if outgoing.is_answered_by(&message) {
+            self.forward(outgoing, message.into()).await;
+            return not_it();
+        }
+        if parts.status.is_success() {
             self.forward(outgoing, message.into()).await;
             return Err(no_answer(&parts));
         }
-        if parts.status.is_success() {
-            return Err(no_answer(&parts));
-        }
-        let said = error_message(&message).map_or_else(String::new, |said| {
-            format!(": {}", visible_text(&said.chars().take(MAX_SAID_CHARS).collect::<String>()))
-        });
-        let answered = format!("with status {}{said}", parts.status);
-        Err(match parts.status.is_client_error() {
-            // The server has not looked at the call, or refused it.
-            true => Failure::Refused(format!("the server answered {answered}")),
-            false => Failure::Answered(answered),
-        })
+        let said = error_message(&message);
+        let said = said.map(|said| visible_text(&said.chars().take(MAX_SAID_CHARS).collect::<String>()));
+        Err(error_status(parts.status, said.as_deref()))
     }
 
     async fn take_received(&self, outgoing: &Outgoing, received: Received) {
@@ -377,6 +335,8 @@ impl StdioToHttp {
     /// Forwards a message of the server.
     async fn forward(&self, outgoing: &Outgoing, message: ServerMessage) {
         self.learn(outgoing, &message);
+        let _of_all = DeliveryGuard::begin(&self.deliveries);
+        let _of_message = DeliveryGuard::begin(&outgoing.deliveries);
         self.send(from_server(&outgoing.exchange, message).await).await;
     }
 
@@ -384,8 +344,15 @@ impl StdioToHttp {
     async fn send(&self, outcome: ServerOutcome) {
         outcome.dropped.iter().for_each(|reason| (self.log)(reason));
         if let Some(message) = outcome.forward {
-            let _ = self.out.send(message).await;
+            self.deliver(message).await;
         }
+    }
+
+    /// Gives a message to whoever writes to the client.
+    async fn deliver(&self, message: Message) {
+        let _delivery = DeliveryGuard::begin(&self.deliveries);
+        // A client that is gone needs no message.
+        let _ = self.out.send(message).await;
     }
 
     /// Remembers what later requests need of a response.
@@ -415,7 +382,10 @@ impl StdioToHttp {
         if !response.status().is_success() || session.is_none() {
             return Err("the server dropped the session and did not begin a new one".into());
         }
-        let _ = response.into_body().collect().await;
+        let answered = self.read_answer(response);
+        if tokio::time::timeout(MAX_INITIALIZE_TIME, answered).await.is_err() {
+            return Err("the server dropped the session and did not answer a new initialize".into());
+        }
         self.session().id.clone_from(&session);
         put(&mut headers, SESSION_HEADER, session.as_ref());
         put(&mut headers, VERSION_HEADER, self.session().version.as_ref());
@@ -433,12 +403,6 @@ impl StdioToHttp {
             let _ = tokio::time::timeout(MAX_GOODBYE_TIME, ended).await;
         }
     }
-}
-
-/// Returns whether a body is a response to a request, or a batch of them.
-fn is_answer(message: &ParsedLine) -> bool {
-    let is_batch = message.is_batch() && message.heads.is_some();
-    is_batch || message.first().is_some_and(|head| head.id_bytes() != b"null")
 }
 
 /// Returns the message of the error that a body is.

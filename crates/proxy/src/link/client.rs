@@ -154,10 +154,11 @@ impl Link {
     }
 
     /// Notes a cancellation; returns whether it concerns a local request.
-    fn cancel(&self, conversation: &Conversation, line: &[u8], params: &ByteRange) -> bool {
+    fn cancel(&self, conversation: &mut Conversation, line: &[u8], params: &ByteRange) -> bool {
         let Some(id) = raw::member(line, params, "requestId") else { return false };
         let id = &line[id];
         self.pending().cancel(id);
+        conversation.questions.drop_all();
         conversation.local_ids.iter().any(|local| local == id)
     }
 
@@ -273,7 +274,8 @@ impl Conversation {
         let first_page = || params.get("cursor").is_none_or(|cursor| cursor == b"null");
         let task = || self.tasks.call_of(Content::Memory(params.line), Some(&params.whole));
         match method {
-            "initialize" | "server/discover" => RequestKind::Capabilities,
+            "initialize" => RequestKind::Capabilities("initialize"),
+            "server/discover" => RequestKind::Capabilities("server/discover"),
             "tools/list" => RequestKind::Tools { first_page: first_page() },
             "resources/list" => RequestKind::Resources { first_page: first_page() },
             "resources/templates/list" => RequestKind::Templates { first_page: first_page() },

@@ -2,7 +2,7 @@
 //!
 //! The clock of a request starts when it is forwarded, and again with each progress notification for it. While the server
 //! waits for the client (a question to its user or model, or for its roots), the clocks of the conversation stand still;
-//! they start again when the last such request is answered. All requests have the same timeout, so whoever watches the
+//! they start again when the last such request is answered, or when nobody has answered it for an hour. All requests have the same timeout, so whoever watches the
 //! clocks sleeps until the next deadline or, without one, for one timeout: no request that comes meanwhile is due earlier.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tidegate_gate::raw::ByteRange;
 use tidegate_gate::{RpcError, error_response};
 
-use super::{Link, line_of};
+use super::{Failure, Link, line_of};
 use crate::content::Content;
 use crate::message::{MessageHead, same_id};
 use crate::pending::{PendingRequest, RequestKind};
@@ -20,31 +20,64 @@ use crate::pending::{PendingRequest, RequestKind};
 const QUESTION_METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 /// How many unanswered requests of a server are remembered; the oldest is forgotten first.
 const MAX_QUESTIONS: usize = 256;
+/// How long a request of the server stops the clocks. Some clients never answer: one that dropped the dialog with its user,
+/// for example.
+const MAX_QUESTION_TIME: Duration = Duration::from_secs(3600);
 
 /// The requests of the server that wait for an answer of the client.
 #[derive(Debug, Default)]
 pub(super) struct ClientQuestions {
-    ids: VecDeque<Vec<u8>>,
+    /// The id of each, and when the server sent it; the oldest comes first.
+    asked: VecDeque<(Vec<u8>, Instant)>,
     /// When the clocks started again.
     resumed: Option<Instant>,
 }
 
 impl ClientQuestions {
-    fn ask(&mut self, id: &[u8]) {
-        if self.ids.len() >= MAX_QUESTIONS {
-            self.ids.pop_front();
+    fn ask(&mut self, id: &[u8], now: Instant) {
+        if self.asked.len() >= MAX_QUESTIONS {
+            self.asked.pop_front();
         }
-        self.ids.push_back(id.to_vec());
+        self.asked.push_back((id.to_vec(), now));
+    }
+
+    /// Removes a request of the server; returns whether it was the last one.
+    fn remove(&mut self, id: &[u8]) -> bool {
+        let position = self.asked.iter().position(|(asked, _)| asked == id || same_id(asked, id));
+        position.and_then(|position| self.asked.remove(position)).is_some() && self.asked.is_empty()
     }
 
     /// Notes that a request of the server needs no answer any more.
     pub(super) fn settle(&mut self, id: &[u8]) {
-        let position = self.ids.iter().position(|asked| asked == id || same_id(asked, id));
-        if position.and_then(|position| self.ids.remove(position)).is_some() && self.ids.is_empty() {
+        if self.remove(id) {
             self.resumed = Some(Instant::now());
         }
     }
+
+    /// Forgets all requests of the server: the client has cancelled a call, and drops the dialog that belongs to it without
+    /// an answer. Which one that is, no message says.
+    pub(super) fn drop_all(&mut self) {
+        if !self.asked.is_empty() {
+            self.asked.clear();
+            self.resumed = Some(Instant::now());
+        }
+    }
+
+    /// Returns when the clocks started again, if they ever stood still; `Err` while they stand still.
+    fn resumed(&mut self, now: Instant) -> Result<Option<Instant>, ClocksStandStill> {
+        while let Some(end) = self.asked.front().map(|(_, asked)| *asked + MAX_QUESTION_TIME)
+            && end <= now
+        {
+            self.asked.pop_front();
+            self.resumed = self.resumed.max(Some(end));
+        }
+        if self.asked.is_empty() { Ok(self.resumed) } else { Err(ClocksStandStill) }
+    }
 }
+
+/// The server waits for the client.
+#[derive(Debug, PartialEq, Eq)]
+struct ClocksStandStill;
 
 /// A request that the server has not answered in time, with what to send instead.
 #[derive(Debug)]
@@ -74,13 +107,7 @@ impl Link {
     pub(crate) fn next_wake(&self) -> Option<Duration> {
         let timeout = self.timeout?;
         let now = Instant::now();
-        let resumed = {
-            let conversation = self.conversation();
-            if !conversation.questions.ids.is_empty() {
-                return Some(timeout);
-            }
-            conversation.questions.resumed
-        };
+        let Ok(resumed) = self.conversation().questions.resumed(now) else { return Some(timeout) };
         let deadline = self.pending().next_deadline();
         let deadline = deadline.max(resumed.map(|resumed| resumed + timeout).filter(|_| deadline.is_some()));
         Some(deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(now).min(timeout)))
@@ -114,10 +141,9 @@ impl Link {
 
     /// Returns until when deadlines count as passed; `None` while the clocks stand still.
     fn silent_since(&self, now: Instant, timeout: Duration) -> Option<Instant> {
-        let conversation = self.conversation();
-        let questions = &conversation.questions;
-        let resumed_lately = questions.resumed.is_some_and(|resumed| now < resumed + timeout);
-        (questions.ids.is_empty() && !resumed_lately).then_some(now)
+        let resumed = self.conversation().questions.resumed(now).ok()?;
+        let resumed_lately = resumed.is_some_and(|resumed| now < resumed + timeout);
+        (!resumed_lately).then_some(now)
     }
 
     /// Notes a request of the server to the client.
@@ -127,10 +153,15 @@ impl Link {
         }
         let mut conversation = self.conversation();
         match self.hears_answers {
-            true => conversation.questions.ask(head.id_bytes()),
+            true => conversation.questions.ask(head.id_bytes(), Instant::now()),
             // Nobody will say when it is answered, so the server gets its time once more.
             false => conversation.questions.resumed = Some(Instant::now()),
         }
+    }
+
+    /// Notes that a request of the server did not reach the client, so that nobody will answer it.
+    pub(crate) fn note_undelivered(&self, id: &[u8]) {
+        self.conversation().questions.remove(id);
     }
 
     /// Notes a notification of the server that concerns deadlines: progress, or the end of a request of its own.
@@ -153,21 +184,43 @@ impl Link {
 }
 
 fn overdue(request: PendingRequest, timeout: Duration) -> Overdue {
-    let (what, seconds) = (request.kind.describe(), timeout.as_secs_f64());
-    let message = if request.shaping {
-        format!(
-            "the server answered {what}, but tidegate could not process the answer within {seconds} s (--timeout). The tool did run, so do not assume that nothing happened"
-        )
+    let error = if request.shaping {
+        let (what, seconds) = (request.kind.describe(), timeout.as_secs_f64());
+        RpcError::timeout(format!(
+            "the server answered {what}, but tidegate could not process the answer within {seconds} s (--timeout); the tool did run, so check its effect before you call it again"
+        ))
     } else {
-        format!("no answer to {what} within {seconds} s (--timeout){}", request.kind.may_have_run())
+        Failure::Overdue(timeout).error(&request.kind)
     };
     let cancel = format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"timeout"}}}}"#,
         String::from_utf8_lossy(&request.id)
     );
-    let can_be_cancelled = !request.shaping && request.kind != RequestKind::Capabilities;
-    let error = RpcError::timeout(message);
+    let can_be_cancelled = !request.shaping && request.kind != RequestKind::Capabilities("initialize");
     let answer = line_of(error_response(&request.id, &error));
     let cancel = can_be_cancelled.then(|| line_of(cancel.into_bytes()));
     Overdue { id: request.id, answer, code: error.code, cancel }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_that_nobody_answers_stops_the_clocks_for_a_limited_time() {
+        let (mut questions, asked) = (ClientQuestions::default(), Instant::now());
+        assert_eq!(questions.resumed(asked), Ok(None));
+        questions.ask(b"1", asked);
+        let second = asked + Duration::from_secs(60);
+        questions.ask(b"2", second);
+        assert_eq!(questions.resumed(asked + MAX_QUESTION_TIME), Err(ClocksStandStill));
+        let end = second + MAX_QUESTION_TIME;
+        assert_eq!(questions.resumed(end), Ok(Some(end)), "requests get their time from here");
+        questions.settle(b"1");
+        assert_eq!(questions.resumed(end), Ok(Some(end)), "an answer that comes later changes nothing");
+        questions.ask(b"3", end);
+        assert_eq!(questions.resumed(end), Err(ClocksStandStill));
+        questions.remove(b"3");
+        assert_eq!(questions.resumed(end), Ok(Some(end)), "it never reached the client");
+    }
 }

@@ -290,7 +290,7 @@ impl Link {
         let Some(result) = content.whole(range, MAX_EDITED_LIST_BYTES) else { return };
         let result = &*result;
         let replacement = match kind {
-            RequestKind::Capabilities => self.gate.announce(result).and_then(|(found, announced)| {
+            RequestKind::Capabilities(_) => self.gate.announce(result).and_then(|(found, announced)| {
                 self.conversation().capabilities = Some(found);
                 announced
             }),

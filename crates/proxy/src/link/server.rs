@@ -172,7 +172,7 @@ impl Link {
         if shaped.is_err() {
             let tool = &target.called.tool;
             let error = RpcError::internal(format!(
-                "{tool} did run, but tidegate failed on its result, which was not kept. Call {tool} again only if it is safe to repeat"
+                "{tool} did run, but tidegate failed on its result. Call {tool} again only if it is safe to repeat"
             ));
             outcome.error_code = Some(error.code);
             outcome.forward = Some(line_of(error_response(&target.id, &error)).into());
@@ -197,7 +197,9 @@ impl Link {
             Some(request) if !request.cancelled => {
                 let what = request.kind.describe();
                 let ran = match request.kind {
-                    RequestKind::Call(_) => ". The tool did run, so do not assume that nothing happened",
+                    RequestKind::Call(_) => {
+                        "; the tool did run, so check its effect before you call it again"
+                    }
                     _ => "",
                 };
                 let error = RpcError::upstream(format!("the answer to {what} {reason}{ran}"));

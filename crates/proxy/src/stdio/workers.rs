@@ -23,6 +23,8 @@ const MAX_SHAPE_JOBS: usize = 4;
 struct OpenJobs {
     answers: usize,
     shaping: usize,
+    /// Lines that are not written yet.
+    lines: usize,
 }
 
 /// The worker threads.
@@ -56,11 +58,12 @@ impl Workers {
             workers.open().shaping -= 1;
             workers.open.1.notify_all();
         });
-        let proxy = Arc::clone(proxy);
+        let (proxy, open) = (Arc::clone(proxy), workers.clone());
         thread::spawn(move || {
             for line in late_lines {
                 // A client that does not read holds up this thread alone.
                 let _ = proxy.write_message(&line.into());
+                open.open().lines -= 1;
             }
         });
         workers
@@ -90,13 +93,14 @@ impl Workers {
 
     /// Writes a line to the client, whenever it reads.
     pub(super) fn send(&self, line: Vec<u8>) {
+        self.open().lines += 1;
         let _ = self.lines.send(line);
     }
 
-    /// Returns whether all jobs are done.
+    /// Returns whether all jobs are done and all lines are written.
     pub(super) fn are_done(&self) -> bool {
         let open = self.open();
-        open.answers == 0 && open.shaping == 0
+        open.answers == 0 && open.shaping == 0 && open.lines == 0
     }
 }
 

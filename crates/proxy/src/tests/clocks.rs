@@ -91,6 +91,18 @@ fn the_clock_stands_still_while_the_server_waits_for_the_client() {
     time_until_overdue(&link);
 }
 
+/// A client that cancels a call drops the dialog of that call without an answer.
+#[test]
+fn a_cancelled_call_starts_the_clocks_again() {
+    let link = link(Some(TIMEOUT));
+    from_client(&link, CALL);
+    from_server(&link, r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create"}"#).unwrap();
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    from_client(&link.exchange(), cancel);
+    from_client(&link, &CALL.replace('7', "8"));
+    time_until_overdue(&link);
+}
+
 #[test]
 fn other_requests_of_a_server_do_not_stop_the_clock() {
     let link = link(Some(TIMEOUT));
@@ -108,6 +120,19 @@ fn a_question_without_a_session_only_starts_the_clock_again() {
     sleep(TIMEOUT.mul_f32(0.5));
     assert!(overdue(&link).is_empty());
     time_until_overdue(&link);
+}
+
+#[test]
+fn an_error_names_the_method_that_got_no_answer() {
+    for method in ["initialize", "server/discover", "tools/list"] {
+        let link = link(Some(Duration::ZERO));
+        from_client(&link, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#));
+        let overdue = link.overdue().remove(0);
+        assert!(
+            String::from_utf8(overdue.answer).unwrap().contains(&format!("no answer to {method} within"))
+        );
+        assert_eq!(overdue.cancel.is_none(), method == "initialize", "{method}");
+    }
 }
 
 #[test]

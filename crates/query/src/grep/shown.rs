@@ -9,7 +9,7 @@ use tidegate_core::view::{
 use super::expression::Expression;
 
 /// The most bytes of a record that is shown whole.
-const MAX_WHOLE_RECORD_BYTES: usize = 700;
+pub(super) const MAX_WHOLE_RECORD_BYTES: usize = 700;
 /// The most bytes of an object inside a record that is shown whole.
 const MAX_WHOLE_PART_BYTES: usize = 350;
 /// Bytes shown before a match in a long text; twice as many are shown after it.
@@ -42,6 +42,8 @@ pub(super) fn shown_record(
     let mut matching = 0;
     record_values(record.json, &mut |unit| {
         let UnitContent::Value { key, text } = &unit.content else { return ControlFlow::Continue(()) };
+        // Each line of a text of several lines is a match of its own.
+        let text = text.filter(|text| !text.contains('\n'));
         let found = text.and_then(|text| expression.find(text));
         if found.is_none() && !key.is_some_and(|key| expression.is_match(key)) {
             return ControlFlow::Continue(());
@@ -75,6 +77,16 @@ pub(super) fn shown_record(
     lines.join("\n")
 }
 
+/// The most bytes of a record that is shown whole around a match.
+const MAX_AROUND_BYTES: usize = 240;
+
+/// Returns a record around a match, on one line: whole if it is small, else what identifies it.
+pub(super) fn one_line_record(place: &Place<'_>, record: &RecordText<'_>) -> String {
+    let text =
+        if record.json.len() <= MAX_AROUND_BYTES { record.json.to_owned() } else { identity(record, 0) };
+    format!("{}- {text}", shown_pointer(&place.pointer()))
+}
+
 /// Returns the first short values of a record, which identify it.
 fn identity(record: &RecordText<'_>, values: u64) -> String {
     let mut names: Vec<String> = record.key.map(|key| format!("key={}", one_line(key))).into_iter().collect();
@@ -87,7 +99,8 @@ fn identity(record: &RecordText<'_>, values: u64) -> String {
         }
         if names.len() < MAX_IDENTITY_VALUES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    format!("({} bytes, {values} matching values) {}", record.json.len(), names.join(" | "))
+    let matching = if values == 0 { String::new() } else { format!(", {values} matching values") };
+    format!("({} bytes{matching}) {}", record.json.len(), names.join(" | "))
 }
 
 fn one_line(text: &str) -> String {

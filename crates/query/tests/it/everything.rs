@@ -72,7 +72,7 @@ fn text_around_data_and_other_blocks_are_searched() {
     for (pattern, place) in [
         ("NEEDLE1", "1: Before"),
         ("NEEDLE2", "3: after"),
-        ("^a \"quoted\" NEEDLE3$", "4: {"),
+        ("^a \"quoted\" NEEDLE3$", "//content/1/text/note a"),
         ("NEEDLE4", "//structuredContent/other NEEDLE4"),
         ("NEEDLE5", "//content/2/uri file"),
         ("n49", "/49 {"),

@@ -5,10 +5,12 @@
 mod bombs;
 mod everything;
 mod exact;
+mod frame;
 mod limits;
 mod messages;
 mod notations;
 mod table;
+mod texts;
 
 use std::time::Duration;
 
@@ -55,7 +57,7 @@ impl Kept {
         Self::of_result(result, Queries::new(limits, Worker::new("/nonexistent".into())))
     }
 
-    fn of_result(result: Vec<u8>, engines: Queries) -> Self {
+    pub(crate) fn of_result(result: Vec<u8>, engines: Queries) -> Self {
         let outline = Outline::read(&Payload::read_result(&result.as_slice()).unwrap()).unwrap();
         Self { result, outline, engines }
     }

@@ -12,7 +12,7 @@ fn error(arguments: Value) -> String {
 
 #[test]
 fn absent_arguments_mean_the_defaults() {
-    let expected = PageRequest { limit: 20, cursor: None, fields: None, max_tokens: Tokens(2000) };
+    let expected = PageRequest { limit: 20, cursor: None, fields: None, max_tokens: Tokens(1000) };
     for arguments in [json!(null), json!({}), json!({"limit": null, "fields": [], "site": "harbour"})] {
         assert_eq!(rules().read(&arguments), Ok(expected.clone()));
     }

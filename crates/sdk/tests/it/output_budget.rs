@@ -99,8 +99,8 @@ async fn an_answer_over_budget_is_an_error_and_is_stored() {
         ] {
             let error = client.json(tool, arguments).await;
             assert_eq!((&error["error"], &error["tool"]), (&json!("OUTPUT_BUDGET_EXCEEDED"), &json!(tool)));
-            assert_eq!(error["budget"], 2000);
-            assert!(error["tokens"].as_u64().unwrap() > 2000);
+            assert_eq!(error["budget"], 1000);
+            assert!(error["tokens"].as_u64().unwrap() > 1000);
             let hint = error["hint"].as_str().unwrap();
             assert!(hint.starts_with("Lower limit or narrow fields and call again"), "{hint}");
             let id = hint.split('"').nth(1).unwrap();

@@ -49,17 +49,17 @@ async fn a_contract_uses_the_domain_of_the_tool() {
 async fn totals_are_counted_and_the_session_limit_applies() {
     for era in ERAS {
         let server =
-            Tidegate::wrap(Shop::new()).store_in(StoreLocation::Memory).session_max_bytes(4000).quiet();
+            Tidegate::wrap(Shop::new()).store_in(StoreLocation::Memory).session_max_bytes(2000).quiet();
         let totals = server.totals();
         let client = Client::connect(server, era).await;
         let first = client.text("plain", json!({})).await;
-        assert!(totals.sent_bytes() > 4000 && totals.bytes() > 50_000, "{totals}");
+        assert!(totals.sent_bytes() > 2000 && totals.bytes() > 50_000, "{totals}");
         assert_eq!((totals.calls(), totals.artifacts()), (1, 1));
         let later = client.call("plain", json!({"items": 200})).await;
         let text = serde_json::to_value(&later).unwrap();
         let small = text["content"][0]["text"].as_str().unwrap();
         assert!(small.len() < 1700 && small.len() < first.len(), "{small}");
-        assert!(text["content"][1]["text"].as_str().unwrap().contains("more than 4000 bytes"), "{text}");
+        assert!(text["content"][1]["text"].as_str().unwrap().contains("more than 2000 bytes"), "{text}");
     }
 }
 

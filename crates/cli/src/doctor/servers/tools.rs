@@ -179,6 +179,8 @@ impl RunOptions<'_> {
         let number = |flag, variable| self.value(flag, variable)?.replace('_', "").parse().ok();
         Rules {
             budget_tokens: number("--budget", "TIDEGATE_BUDGET"),
+            follow_up_tokens: number("--follow-up", "TIDEGATE_FOLLOW_UP"),
+            line_tokens: number("--line", "TIDEGATE_LINE"),
             max_bytes: number("--max-bytes", "TIDEGATE_MAX_BYTES"),
             style: self.value("--style", "TIDEGATE_STYLE").as_deref().and_then(Style::named),
             ..Rules::default()

@@ -60,8 +60,8 @@ fn started_as_the_client_does() {
     home.write("project/.codex/config.toml", &codex);
     assert_eq!(
         home.about("claude-code", &[]),
-        "✓ claude-code  ~/.claude.json: 2 servers, 2 wrapped; answers of at most 2,000 tokens and 10,240 bytes, below its \
-         limit of 50,000 bytes\n· claude-code env (/nonexistent/shop)  wrapped; not started: its folder /nonexistent/shop \
+        "✓ claude-code  ~/.claude.json: 2 servers, 2 wrapped; answers of at most 1,000 tokens and 10,240 bytes, \
+         follow-ups of 2,000 tokens and 10,240 bytes, below its limit of 50,000 bytes\n· claude-code env (/nonexistent/shop)  wrapped; not started: its folder /nonexistent/shop \
          does not exist\n✗ claude-code env (.)  does not start: the server (python3) ended with exit code \
          1 before it answered initialize\n    | outer+else passed kept back here project\n    | tidegate: the server \
          (python3) ended with exit code 1 before it answered anything; run the command alone to see why\n    fix: correct \
@@ -132,8 +132,8 @@ fn what_only_the_client_knows() {
     home.write("project/.vscode/mcp.json", &json!({"servers": {"asks": asks, "unset": unset}}).to_string());
     assert_eq!(
         home.about("vscode", &[]),
-        "✓ vscode  .vscode/mcp.json: 2 servers, 2 wrapped; answers of at most 2,000 tokens and 10,240 bytes\n· vscode \
-         asks  wrapped; not started: its entry refers to ${input:token}, which only the client knows\n! vscode unset  \
+        "✓ vscode  .vscode/mcp.json: 2 servers, 2 wrapped; answers of at most 1,000 tokens and 10,240 bytes, \
+         follow-ups of 2,000 tokens and 10,240 bytes\n· vscode asks  wrapped; not started: its entry refers to ${input:token}, which only the client knows\n! vscode unset  \
          wrapped; not started: its entry refers to the variable NOT_SET, which is not set here\n    fix: set NOT_SET where \
          VS Code is started, and here to check the server\n"
     );

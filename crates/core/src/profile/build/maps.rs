@@ -17,7 +17,7 @@ impl ProfileBuilder {
     pub(super) fn should_become_map(&self, id: NodeId) -> bool {
         let node = &self.nodes[id.0 as usize];
         let children = node.children.len();
-        if children < MAP_MIN_CONTAINERS {
+        if children < MAP_MIN_CONTAINERS || self.column_length(id).is_some() {
             return false;
         }
         let child = |child: &Child| &self.nodes[child.node.0 as usize];
@@ -48,10 +48,12 @@ impl ProfileBuilder {
     }
 
     /// Merges a node and everything below it into another.
-    fn merge(&mut self, from: NodeId, into: NodeId, depth: usize) {
+    pub(super) fn merge(&mut self, from: NodeId, into: NodeId, depth: usize) {
         if from == into || depth > 2 * MAX_PATH_DEPTH {
             return;
         }
+        self.feed_held(from);
+        self.feed_held(into);
         let source = std::mem::replace(&mut self.nodes[from.0 as usize], PathNode::new(None, PathStep::Root));
         self.nodes[from.0 as usize].gone = true;
         self.free.push(from);
@@ -73,6 +75,11 @@ impl ProfileBuilder {
                 }
             }
         }
+        if source.items.is_some() && self.node(into).by_position {
+            // Elements that share one node cannot be told apart any more.
+            self.pool(into);
+        }
+        self.merge_columns(source.columns, into, depth);
         for (theirs, is_items) in [(source.items, true), (source.values, false)] {
             let Some(theirs) = theirs.filter(|id| self.nodes[id.0 as usize].parent == Some(from)) else {
                 continue;
@@ -97,7 +104,7 @@ impl ProfileBuilder {
     pub(super) fn is_map_in_hindsight(&self, id: NodeId) -> bool {
         let node = &self.nodes[id.0 as usize];
         let children = node.children.len();
-        if node.gone || node.values.is_some() {
+        if node.gone || node.values.is_some() || self.column_length(id).is_some() {
             return false;
         }
         if self.has_uniform_children(node) {

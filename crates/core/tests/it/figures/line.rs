@@ -17,6 +17,39 @@ fn figure<'t>(line: &'t str, word: &str) -> Option<Figure<'t>> {
     Some((&rest[..end], estimate))
 }
 
+/// The beginnings of lines that name several fields of which the same holds.
+pub(super) const SHARED_TITLES: [&str; 5] =
+    ["in all", "true in (else false)", "unique", "null in all", "empty lists in all"];
+
+/// Checks what a line that several fields share says of one of them.
+pub(super) fn check_shared(title: &str, item: &str, column: &Column) {
+    let context = || format!("{title}: {} {item}", column.name);
+    let every = |is: &dyn Fn(&Cell) -> bool| assert!(column.cells.iter().all(is), "{}", context());
+    match title {
+        "null in all" => every(&|cell| *cell == Cell::Null),
+        "empty lists in all" => every(&|cell| *cell == Cell::List(0)),
+        "unique" => {
+            let counts = oracle::counts(column);
+            assert_eq!(counts.len(), column.cells.len(), "{}", context());
+        }
+        "in all" if matches!(item, "true" | "false") && matches!(column.cells[0], Cell::Bool(_)) => {
+            every(&|cell| *cell == Cell::Bool(item == "true"));
+        }
+        "in all" => {
+            let counts = oracle::counts(column);
+            assert_eq!(counts.len(), 1, "{}", context());
+            if !item.contains('…') {
+                assert_eq!(check_key(item, &counts, &context()), column.cells.len() as u64, "{}", context());
+            }
+        }
+        _ => {
+            every(&|cell| matches!(cell, Cell::Bool(_)));
+            let count = column.cells.iter().filter(|cell| **cell == Cell::Bool(true)).count();
+            assert_eq!(item, count.to_string(), "{}", context());
+        }
+    }
+}
+
 /// Checks every figure of a line.
 pub(super) fn check(line: &str, column: &Column) {
     let cells = &column.cells;

@@ -29,6 +29,10 @@ impl Forwarded {
         for answer in &self.local_answers {
             let _ = sender.send(sse::event(None, answer).into()).await;
         }
+        if !self.local_answers.is_empty() && !self.exchange.is_open() {
+            // The server was sent notifications only, and every request is answered.
+            return self.leave();
+        }
         let mut events = EventSplitter::new(self.exchange.limits());
         let mut can_be_resumed = false;
         loop {
@@ -74,19 +78,17 @@ impl Forwarded {
     /// Forwards one event, unless its deadline passes before it is stored and shaped.
     async fn relay_event(&self, event: Event, sender: &mpsc::Sender<Piece>) -> Next {
         let mut edited = pin!(edited(event, &self.exchange));
+        let mut next = Next::GoesOn;
         let piece = loop {
             tokio::select! {
                 piece = &mut edited => break piece,
-                overdue = self.exchange.wait_for_overdue() => {
-                    if self.answer_overdue(overdue, sender).await == Next::Over {
-                        return Next::Over;
-                    }
-                }
+                // The event may hold the answers to other requests of a batch, so it is waited for.
+                overdue = self.exchange.wait_for_overdue() => next = self.answer_overdue(overdue, sender).await,
             }
         };
-        let Some(piece) = piece else { return Next::GoesOn };
+        let Some(piece) = piece else { return next };
         match sender.send(piece).await {
-            Ok(()) => Next::GoesOn,
+            Ok(()) => next,
             Err(_) => Next::Over,
         }
     }

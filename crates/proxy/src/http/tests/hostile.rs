@@ -4,8 +4,11 @@
 //! Whatever a server does, a call is answered once. A fault that only shows by silence is answered when the time is over;
 //! everything else at once, so those rows have a timeout that would fail them.
 
+mod batches;
 mod http_server;
 mod pairings;
+mod sequences;
+mod slow_clients;
 mod stdio_server;
 
 use std::sync::Mutex;
@@ -14,14 +17,14 @@ use std::time::Duration;
 
 use pairings::{Answers, Pairing};
 
-/// Returns a program that starts the command it is given, in place of the guard.
-pub(super) fn guard() -> std::path::PathBuf {
-    pairings::GUARD.clone()
+/// Returns the command of a server on stdio that runs these lines of shell when it is called.
+pub(super) fn command(does: &str) -> Vec<std::ffi::OsString> {
+    pairings::command(does)
 }
 
 /// Returns the command of a server on stdio without faults.
 pub(super) fn healthy_stdio() -> Vec<std::ffi::OsString> {
-    pairings::command(stdio_server::FAULTS[0].does)
+    command(stdio_server::FAULTS[0].does)
 }
 
 /// Starts a server over HTTP without faults; returns its address.

@@ -3,18 +3,23 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use hyper::header::HeaderMap;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::hostile::{guard, healthy_http, healthy_stdio};
+use super::hostile::{healthy_http, healthy_stdio};
+use super::{GUARD, MODERN_CALL, MODERN_HEADERS};
 use crate::http::{Backend, HttpToHttp, HttpToStdio, Options, Remote, Safety, serve};
 use crate::tests::link;
 
-const MODERN_CALL: &str = r#"{"jsonrpc":"2.0","id":101,"method":"tools/call","params":{"name":"list","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-const HEADERS: &str = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: list\r\n";
+/// The headers of a call of a revision without sessions.
+static HEADERS: LazyLock<String> = LazyLock::new(|| {
+    let common = [("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
+    let headers = common.iter().chain(&MODERN_HEADERS);
+    headers.map(|(name, value)| format!("{name}: {value}\r\n")).collect()
+});
 
 /// The kind of server behind a listener.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +39,8 @@ fn listen(behind: Behind, address: &str) -> SocketAddr {
         runtime.block_on(async {
             let backend = match behind {
                 Behind::Stdio => {
-                    let front = HttpToStdio::new(guard(), healthy_stdio(), move || make.fresh(), |_| {});
+                    let front =
+                        HttpToStdio::new(GUARD.clone(), healthy_stdio(), move || make.fresh(), |_| {});
                     Backend::Stdio(Arc::new(front))
                 }
                 Behind::Http => {
@@ -64,9 +70,9 @@ fn status(stream: &mut TcpStream) -> Option<u16> {
 }
 
 fn request(address: SocketAddr, target: &str, headers: &str, body: &str) -> String {
-    let length = body.len();
+    let (common, length) = (&*HEADERS, body.len());
     format!(
-        "POST {target} HTTP/1.1\r\nHost: {address}\r\n{HEADERS}{headers}Content-Length: {length}\r\n\r\n{body}"
+        "POST {target} HTTP/1.1\r\nHost: {address}\r\n{common}{headers}Content-Length: {length}\r\n\r\n{body}"
     )
 }
 
@@ -76,8 +82,9 @@ fn rows(address: SocketAddr) -> Vec<(&'static str, String, Option<u16>)> {
     let other_host = |host: &str| call("/mcp", "").replace(&format!("Host: {address}\r\n"), host);
     let method = |method: &str| call("/mcp", "").replacen("POST", method, 1);
     let long = "x".repeat(70 * 1024);
+    let common = &*HEADERS;
     let without_length =
-        |headers: &str| format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\n{HEADERS}{headers}\r\n");
+        |headers: &str| format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\n{common}{headers}\r\n");
     vec![
         ("a call", call("/mcp", ""), Some(200)),
         ("our own address as a target", call(&format!("http://{address}/mcp"), ""), Some(200)),
@@ -151,11 +158,14 @@ fn half_sent_bodies_keep_nobody_out() {
     const HALF_SENT: usize = 1100;
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-    if getrlimit(Resource::Nofile).current.is_some_and(|files| files < 4 * HALF_SENT as u64) {
+    let needed = 4 * HALF_SENT as u64;
+    if let Some(files) = getrlimit(Resource::Nofile).current.filter(|files| *files < needed) {
+        let _ = writeln!(std::io::stderr(), "skipped: {files} open files are allowed, {needed} are needed");
         return;
     }
     let address = listen(Behind::Http, "127.0.0.1:0");
-    let half = format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\n{HEADERS}Content-Length: 900\r\n\r\n{{");
+    let common = &*HEADERS;
+    let half = format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\n{common}Content-Length: 900\r\n\r\n{{");
     let mut open: Vec<TcpStream> = Vec::new();
     for _ in 0..HALF_SENT {
         let mut stream = TcpStream::connect(address).unwrap();

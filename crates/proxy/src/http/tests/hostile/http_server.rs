@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use Step::{Hang, Repeat, Send};
@@ -30,18 +32,18 @@ pub(super) struct Fault {
     pub(super) over_http: Promise,
 }
 
-const OK: &str = r#"{"jsonrpc":"2.0","id":101,"result":{"content":[]}}"#;
+pub(super) const OK: &str = r#"{"jsonrpc":"2.0","id":101,"result":{"content":[]}}"#;
 const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 
-fn response(head: &str, body: &str) -> Step {
-    Send(format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
+pub(super) fn response(head: &str, body: &str) -> Step {
+    Send(format!("HTTP/1.1 {head}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
 }
 
-fn json(body: &str) -> Step {
+pub(super) fn json(body: &str) -> Step {
     response("200 OK\r\ncontent-type: application/json", body)
 }
 
-fn events(events: &str) -> Step {
+pub(super) fn events(events: &str) -> Step {
     Send(format!("{EVENTS}{events}"))
 }
 
@@ -162,6 +164,18 @@ fn statuses() -> Vec<Fault> {
             "status 500 Internal Server Error; the tool may have run",
             500,
         ),
+        status(
+            "a request that took too long",
+            response(&format!("408 Request Timeout\r\n{html}"), page),
+            "status 408 Request Timeout; the tool may have run",
+            408,
+        ),
+        status(
+            "a conflict",
+            response(&format!("409 Conflict\r\n{html}"), page),
+            "status 409 Conflict; the tool may have run",
+            409,
+        ),
         status("gone away", response(&format!("503 Service Unavailable\r\n{html}"), page), "status 503", 503),
         status(
             "a compressed error",
@@ -199,6 +213,11 @@ fn redirects() -> Vec<Fault> {
             Error("redirects to another address"),
         ),
         fault(
+            "an answer at another address",
+            vec![response("303 See Other\r\nlocation: /answers/7", "")],
+            Error("with a redirect (status 303); the tool may have run"),
+        ),
+        fault(
             "redirected for good",
             vec![response("308 Permanent Redirect\r\nlocation: http://evil.example/", "")],
             Error("redirects to another address"),
@@ -212,6 +231,8 @@ fn broken() -> Vec<Fault> {
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{}",
         &OK[..30]
     );
+    let half_a_page =
+        half.replace("200 OK", "500 Internal Server Error").replace("application/json", "text/html");
     let chunk = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n20\r\n{\"jsonrpc\":";
     vec![
         fault("a closed connection", vec![], may_have_run),
@@ -227,6 +248,7 @@ fn broken() -> Vec<Fault> {
         fault("a head without end", vec![Repeat("HTTP/1.1 200 OK\r\nx: y\r\n")], may_have_run),
         fault("half a body", vec![text(&half)], may_have_run),
         fault("half a body, then silence", vec![text(&half), Hang], Overdue),
+        fault("half an error page, then silence", vec![text(&half_a_page), Hang], Overdue),
         fault("half a chunk", vec![text(chunk)], may_have_run),
         fault("half a chunk, then silence", vec![text(chunk), Hang], Overdue),
         fault(
@@ -296,20 +318,33 @@ fn streams() -> Vec<Fault> {
 
 /// Starts a server that takes these steps with every request; returns its address.
 pub(super) fn start(steps: &[Step]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let steps = steps.to_vec();
-    std::thread::spawn(move || {
-        for connection in listener.incoming() {
-            let steps = steps.clone();
-            // A client that closes its connection ends the fault.
-            std::thread::spawn(move || connection.map(|connection| serve(connection, &steps)));
-        }
-    });
-    format!("http://{address}/mcp")
+    start_sequence(vec![steps.to_vec()]).address
 }
 
-fn serve(connection: TcpStream, steps: &[Step]) -> std::io::Result<()> {
+/// A server that counts its requests.
+pub(super) struct CountingServer {
+    pub(super) address: String,
+    pub(super) requests: Arc<AtomicUsize>,
+}
+
+/// Starts a server that takes the first steps with the first request, the second with the second, and the last with all that
+/// follow.
+pub(super) fn start_sequence(steps: Vec<Vec<Step>>) -> CountingServer {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let requests = Arc::new(AtomicUsize::new(0));
+    let (steps, count) = (Arc::new(steps), Arc::clone(&requests));
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let (steps, count) = (Arc::clone(&steps), Arc::clone(&count));
+            // A client that closes its connection ends the fault.
+            std::thread::spawn(move || connection.map(|connection| serve(connection, &steps, &count)));
+        }
+    });
+    CountingServer { address, requests }
+}
+
+fn serve(connection: TcpStream, steps: &[Vec<Step>], requests: &AtomicUsize) -> std::io::Result<()> {
     connection.set_read_timeout(Some(FOREVER))?;
     let mut input = BufReader::new(connection.try_clone()?);
     let mut output = connection;
@@ -324,7 +359,8 @@ fn serve(connection: TcpStream, steps: &[Step]) -> std::io::Result<()> {
         }
     }
     input.read_exact(&mut vec![0; length])?;
-    for step in steps {
+    let number = requests.fetch_add(1, Ordering::SeqCst);
+    for step in &steps[number.min(steps.len() - 1)] {
         match step {
             Send(bytes) => output.write_all(bytes.as_bytes())?,
             Repeat(bytes) => {

@@ -3,16 +3,13 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
-use hyper::http::request::Parts;
-use hyper::{Request, Response};
+use hyper::Response;
+use hyper::header::HeaderMap;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -20,6 +17,7 @@ use tokio::task::JoinSet;
 use super::{Row, Server, http_server, stdio_server};
 use crate::http::body::Body;
 use crate::http::stdio_to_http::StdioToHttp;
+use crate::http::tests::{CALL, GUARD, INITIALIZE, MODERN_CALL, MODERN_HEADERS, post, run as on_one_thread};
 use crate::http::{HttpToHttp, HttpToStdio, Remote};
 use crate::stdio::{self, ClientStreams};
 use crate::tests::link;
@@ -37,7 +35,7 @@ pub(super) enum Pairing {
 pub(super) struct Answers {
     /// The status, if the client uses HTTP.
     pub(super) status: Option<u16>,
-    /// The responses with the id of the call.
+    /// The responses with an id.
     pub(super) messages: Vec<Value>,
 }
 
@@ -45,40 +43,20 @@ pub(super) struct Answers {
 const PATIENCE: Duration = Duration::from_secs(50);
 /// How long a second answer is waited for.
 const PATIENCE_FOR_MORE: Duration = Duration::from_millis(100);
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":100,"method":"initialize","params":{}}"#;
-const CALL: &str = r#"{"jsonrpc":"2.0","id":101,"method":"tools/call","params":{"name":"list"}}"#;
-const MODERN_CALL: &str = r#"{"jsonrpc":"2.0","id":101,"method":"tools/call","params":{"name":"list","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-const MODERN_HEADERS: [(&str, &str); 3] =
-    [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "list")];
-
-/// A program that starts the command it is given, in place of the guard.
-pub(super) static GUARD: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap().keep();
-    write_guard(&folder)
-});
-
-fn write_guard(folder: &Path) -> PathBuf {
-    let program = folder.join("guard");
-    std::fs::write(&program, "#!/bin/sh\nshift 2\nexec \"$@\"\n").unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    program
-}
-
 /// Makes the call of a row.
 pub(super) fn run(row: &Row, timeout: Duration) -> Answers {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let answers = match (&row.server, row.pairing) {
+    let mut answers = match (&row.server, row.pairing) {
         (Server::Stdio(does), Pairing::StdioToStdio) => stdio_to_stdio(does, row.is_modern, timeout),
-        (Server::Stdio(does), _) => runtime.block_on(http_to_stdio(does, row.is_modern, timeout)),
+        (Server::Stdio(does), _) => on_one_thread(http_to_stdio(does, row.is_modern, timeout)),
         (Server::Http(steps), pairing) => {
             let remote = Remote::new(&http_server::start(steps), HeaderMap::new()).unwrap();
             match pairing {
-                Pairing::HttpToHttp => runtime.block_on(http_to_http(remote, row.is_modern, timeout)),
-                _ => runtime.block_on(stdio_to_http(remote, row.is_modern, timeout)),
+                Pairing::HttpToHttp => on_one_thread(http_to_http(remote, row.is_modern, timeout)),
+                _ => on_one_thread(stdio_to_http(remote, &[call(row.is_modern)], timeout)),
             }
         }
     };
-    runtime.shutdown_background();
+    answers.messages.retain(|message| message["id"] == 101);
     answers
 }
 
@@ -86,14 +64,14 @@ fn call(is_modern: bool) -> &'static str {
     if is_modern { MODERN_CALL } else { CALL }
 }
 
-/// Returns a message, or those of a batch, if they are responses to the call.
-fn responses(message: &[u8]) -> Vec<Value> {
+/// Returns a message, or those of a batch, if they are responses.
+pub(super) fn responses(message: &[u8]) -> Vec<Value> {
     let messages = match serde_json::from_str(&String::from_utf8_lossy(message)) {
         Ok(Value::Array(messages)) => messages,
         Ok(message) => vec![message],
         Err(_) => Vec::new(),
     };
-    messages.into_iter().filter(|message| message["id"] == 101 && message["method"].is_null()).collect()
+    messages.into_iter().filter(|message| !message["id"].is_null() && message["method"].is_null()).collect()
 }
 
 pub(super) fn command(does: &str) -> Vec<std::ffi::OsString> {
@@ -118,8 +96,8 @@ fn stdio_to_stdio(does: &str, is_modern: bool, timeout: Duration) -> Answers {
     });
     let mut to_proxy = file(OwnedFd::from(to_proxy));
     to_proxy.write_all(format!("{}\n", call(is_modern)).as_bytes()).unwrap();
-    let (mut messages, until) = (Vec::new(), Instant::now() + PATIENCE);
-    while messages.is_empty()
+    let (mut messages, until) = (Vec::<Value>::new(), Instant::now() + PATIENCE);
+    while !messages.iter().any(|message| message["id"] == 101)
         && let Ok(line) = received.recv_timeout(until.saturating_duration_since(Instant::now()))
     {
         messages.extend(responses(&line));
@@ -136,17 +114,19 @@ fn stdio_to_stdio(does: &str, is_modern: bool, timeout: Duration) -> Answers {
     Answers { status: None, messages }
 }
 
-async fn stdio_to_http(remote: Remote, is_modern: bool, timeout: Duration) -> Answers {
+/// Sends lines to a server over HTTP, and waits for the answer to the last one.
+pub(super) async fn stdio_to_http(remote: Remote, lines: &[&str], timeout: Duration) -> Answers {
     let (out, mut received) = mpsc::channel(64);
     let proxy = Arc::new(StdioToHttp::new(link(Some(timeout)), remote, out, Arc::new(|_: &str| {})));
     let mut tasks = JoinSet::new();
-    proxy.take(format!("{}\n", call(is_modern)).into_bytes(), &mut tasks).await;
-    let (mut messages, until) = (Vec::new(), Instant::now() + PATIENCE);
+    for line in lines {
+        Arc::clone(&proxy).take(format!("{line}\n").into_bytes(), &mut tasks).await;
+    }
+    let (mut messages, until) = (Vec::<Value>::new(), Instant::now() + PATIENCE);
     loop {
-        let wait = if messages.is_empty() {
-            until.saturating_duration_since(Instant::now())
-        } else {
-            PATIENCE_FOR_MORE
+        let wait = match messages.iter().any(|message| message["id"] == 101) {
+            false => until.saturating_duration_since(Instant::now()),
+            true => PATIENCE_FOR_MORE,
         };
         let Ok(Some(message)) = tokio::time::timeout(wait, received.recv()).await else { break };
         messages.extend(responses(&message.into_bytes().unwrap()));
@@ -154,18 +134,8 @@ async fn stdio_to_http(remote: Remote, is_modern: bool, timeout: Duration) -> An
     Answers { status: None, messages }
 }
 
-fn request(headers: &[(&str, &str)]) -> Parts {
-    let mut request = Request::post("/mcp")
-        .header(ACCEPT, "application/json, text/event-stream")
-        .header(CONTENT_TYPE, "application/json");
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    request.body(()).unwrap().into_parts().0
-}
-
 /// Reads a response: one message, or events.
-async fn read(response: Response<Body>) -> Answers {
+pub(super) async fn read(response: Response<Body>) -> Answers {
     let status = Some(response.status().as_u16());
     let (mut body, mut bytes) = (response.into_body(), Vec::new());
     let until = tokio::time::Instant::now() + PATIENCE;
@@ -189,12 +159,12 @@ async fn http_to_stdio(does: &str, is_modern: bool, timeout: Duration) -> Answer
     let mut headers = MODERN_HEADERS.to_vec();
     let session;
     if !is_modern {
-        let begun = Arc::clone(&front).answer(request(&[]), INITIALIZE.into()).await;
+        let begun = Arc::clone(&front).answer(post(&[]), INITIALIZE.into()).await;
         session = begun.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         headers = vec![("mcp-session-id", session.as_str())];
         let _ = read(begun).await;
     }
-    let response = Arc::clone(&front).answer(request(&headers), call(is_modern).into()).await;
+    let response = Arc::clone(&front).answer(post(&headers), call(is_modern).into()).await;
     let answers = read(response).await;
     front.end().await;
     answers
@@ -204,5 +174,5 @@ async fn http_to_http(remote: Remote, is_modern: bool, timeout: Duration) -> Ans
     let make = link(Some(timeout));
     let front = Arc::new(HttpToHttp::new(remote, false, move || make.fresh()));
     let headers = if is_modern { &MODERN_HEADERS[..] } else { &[] };
-    read(front.answer(request(headers), call(is_modern).into()).await).await
+    read(front.answer(post(headers), call(is_modern).into()).await).await
 }

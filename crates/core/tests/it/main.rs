@@ -13,6 +13,7 @@ mod golden;
 mod hostile;
 mod laws;
 mod notations;
+mod text_kinds;
 mod texts;
 mod views;
 

@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use super::cell_grid::CellGrid;
 use super::field::{Field, FieldKind};
 use super::grid::Grid;
 use super::layout::{NAME_CELL_WIDTHS, RowLayout};
 use super::pick_rows::pick_rows;
+use super::row_series::RowSeries;
 use super::section_writer::SectionWriter;
 use super::series::course;
 use super::statistics::FieldStatistics;
@@ -29,6 +31,8 @@ pub(crate) struct ShownCounts {
 
 /// The share of the budget that statistics may take before the rows.
 const STATISTICS_SHARE: f64 = 0.62;
+/// The same for a list of cells, whose rows and columns need none.
+const CELL_STATISTICS_SHARE: f64 = 0.25;
 
 /// Writes an overview of a table into `section` and the two after it; returns what it shows.
 pub(crate) fn compose(
@@ -37,8 +41,13 @@ pub(crate) fn compose(
     writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<ShownCounts> {
-    let share = (writer.left() as f64 * STATISTICS_SHARE) as u64;
+    let cells = CellGrid::of(table);
+    let share = if cells.is_some() { CELL_STATISTICS_SHARE } else { STATISTICS_SHARE };
+    let share = (writer.left() as f64 * share) as u64;
     writer.within(share, |writer| write_fields(table, writer, section))?;
+    if let Some(shown) = cells.map(|cells| cells.write(table, writer, section + 1)).transpose()?.flatten() {
+        return Ok(shown);
+    }
     let grid = Grid::of(table);
     match (&grid, axis(table)) {
         (Some(grid), _) => {
@@ -215,9 +224,16 @@ fn write_rows(
     if table.count == 0 || writer.left() < 24 {
         return Ok(ShownCounts::default());
     }
-    let sample = sample(table)?;
-    let (layout, all) = choose_layout(table, &sample, writer);
-    if !writer.push(section, "rows:") || !writer.push(section, layout.header()) {
+    let series = RowSeries::of(table);
+    let sample = sample(table, &series)?;
+    let choose = |series: RowSeries| {
+        let (layout, all) = choose_layout(table, &series, &sample, writer);
+        (series, layout, all)
+    };
+    // Less of the series is better than not all rows.
+    let all_rows = series.choices().map(&choose).find(|(_, _, all)| *all);
+    let (series, layout, all) = all_rows.unwrap_or_else(|| choose(series));
+    if !writer.push(section, "rows:") || !writer.push(section, layout.header() + &series.header()) {
         return Ok(ShownCounts::default());
     }
     let order = if all { (0..table.count).collect() } else { pick_rows(table, arguments)? };
@@ -228,8 +244,9 @@ fn write_rows(
         if rows.contains_key(&number) {
             continue;
         }
-        let Some(record) = table.records.nth(number)? else { continue };
+        let Some(record) = series.record(table, number)? else { continue };
         let (row, cut_cells) = layout.row(&record);
+        let row = row + &series.cells(&record);
         if !writer.reserve(&row) {
             break;
         }
@@ -249,11 +266,17 @@ fn write_rows(
 
 /// Chooses the widest layout in which all records are expected to fit, or else one in which some do; returns whether
 /// all are expected to fit.
-fn choose_layout(table: &Table<'_>, sample: &[Record], writer: &SectionWriter<'_>) -> (RowLayout, bool) {
+fn choose_layout(
+    table: &Table<'_>,
+    series: &RowSeries,
+    sample: &[Record],
+    writer: &SectionWriter<'_>,
+) -> (RowLayout, bool) {
     let widest = RowLayout::widest(table, sample);
     let left = writer.left().saturating_sub(24);
     let fits = |layout: &RowLayout, rows: u64| {
-        let cost: u64 = sample.iter().map(|record| writer.cost(&layout.row(record).0)).sum();
+        let row = |record: &Record| layout.row(record).0 + &series.cells(record);
+        let cost: u64 = sample.iter().map(|record| writer.cost(&row(record))).sum();
         (cost / sample.len().max(1) as u64 + 1) * rows <= left
     };
     let widths = |least: usize| (least.min(widest.width())..=widest.width()).rev();
@@ -271,13 +294,13 @@ fn choose_layout(table: &Table<'_>, sample: &[Record], writer: &SectionWriter<'_
 }
 
 /// Returns a few records spread over the table, to see how long their rows are.
-fn sample(table: &Table<'_>) -> io::Result<Vec<Record>> {
+fn sample(table: &Table<'_>, series: &RowSeries) -> io::Result<Vec<Record>> {
     let last = table.count - 1;
     let mut numbers = vec![0, last / 4, last / 2, last * 3 / 4, last];
     numbers.dedup();
     let mut records = Vec::new();
     for number in numbers {
-        records.extend(table.records.nth(number)?);
+        records.extend(series.record(table, number)?);
     }
     Ok(records)
 }

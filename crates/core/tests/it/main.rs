@@ -10,6 +10,7 @@ mod frame;
 mod golden;
 mod hostile;
 mod laws;
+mod lists;
 mod views;
 
 use tidegate_core::Tokens;

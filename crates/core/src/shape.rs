@@ -9,6 +9,7 @@
 
 mod additive;
 mod blob;
+mod cell_grid;
 mod compact;
 mod data;
 mod data_kinds;
@@ -32,6 +33,7 @@ mod next_steps;
 mod parts;
 mod pick_rows;
 mod recognised;
+mod row_series;
 mod rows;
 mod section_writer;
 mod series;

@@ -12,6 +12,7 @@ mod frame;
 mod golden;
 mod hostile;
 mod laws;
+mod lists;
 mod notations;
 mod text_kinds;
 mod texts;

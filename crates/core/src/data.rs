@@ -9,11 +9,11 @@ use std::ops::Range;
 use crate::csv::{self, CellFeed};
 use crate::hints::Hints;
 use crate::json::scan::CUT_OFF;
-use crate::json::value::Value;
+use crate::json::value::{ReadLimits, Value};
 use crate::json::{Dialect, ScanError, Scanner};
 use crate::pattern::{OtherLines, Pattern};
 use crate::profile::{DataProfile, NodeId, ProfileBuilder};
-use crate::records::{Notation, Records, scalar_at};
+use crate::records::{Notation, Records, read_value_at, scalar_at};
 use crate::text::Text;
 use crate::translation::Translation;
 
@@ -238,6 +238,16 @@ impl<'t> Data<'t> {
     pub(crate) fn scalar(&self, offset: u64) -> io::Result<Option<Value>> {
         match self.notation {
             Notation::Json(dialect) | Notation::JsonLines(dialect) => scalar_at(self.text, offset, dialect),
+            Notation::Table(_) | Notation::Pattern(_) => Ok(None),
+        }
+    }
+
+    /// Reads the value at an offset up to limits; `None` in notations whose values have no offset of their own.
+    pub(crate) fn value_at(&self, offset: u64, limits: ReadLimits) -> io::Result<Option<Value>> {
+        match self.notation {
+            Notation::Json(dialect) | Notation::JsonLines(dialect) => {
+                read_value_at(self.text, offset, dialect, limits)
+            }
             Notation::Table(_) | Notation::Pattern(_) => Ok(None),
         }
     }

@@ -84,9 +84,14 @@ impl Records<'_> {
 
     /// Reads record `number`.
     pub(crate) fn nth(&self, number: u64) -> io::Result<Option<Record>> {
+        self.nth_within(number, ReadLimits::RECORD)
+    }
+
+    /// Reads record `number` up to other limits than usual.
+    pub(crate) fn nth_within(&self, number: u64, limits: ReadLimits) -> io::Result<Option<Record>> {
         match self.walk_from(number)? {
             Some(mut walk) => {
-                walk.unread_before = number;
+                (walk.unread_before, walk.limits) = (number, limits);
                 walk.find(|record, _| record.number == number)
             }
             None => Ok(None),
@@ -171,7 +176,7 @@ impl Records<'_> {
             Some(form) => Some(RowReader::new(form, self.text, self.notation, element)?),
             None => None,
         };
-        Ok(RecordWalk { element, unread_before: 0, reader, rows })
+        Ok(RecordWalk { element, unread_before: 0, limits: ReadLimits::RECORD, reader, rows })
     }
 }
 
@@ -184,6 +189,7 @@ struct RecordWalk<'t> {
     element: u64,
     /// Records before this one are skipped without reading their values.
     unread_before: u64,
+    limits: ReadLimits,
     reader: RecordReader<'t>,
     /// Turns records that are written as lists into objects.
     rows: Option<RowReader<'t>>,
@@ -292,7 +298,7 @@ impl RecordWalk<'_> {
     fn next(&mut self) -> Result<Option<(Record, u64)>, ScanError> {
         let number = self.begin_record()?;
         let mut key = None;
-        let limits = if number < self.unread_before { ReadLimits::NOTHING } else { ReadLimits::RECORD };
+        let limits = if number < self.unread_before { ReadLimits::NOTHING } else { self.limits };
         let (value, end) = match &mut self.reader {
             RecordReader::Elements { scanner, keyed, .. } => {
                 match begin_element(scanner, *keyed, MAX_VALUE_KEY_BYTES)? {
@@ -345,8 +351,19 @@ fn begin_element(
 
 /// Reads the scalar at an offset of a JSON text.
 pub(crate) fn scalar_at(text: &Text<'_>, offset: u64, dialect: Dialect) -> io::Result<Option<Value>> {
+    let limits = ReadLimits { depth: 0, elements: 0, string_bytes: 4096, values: 1 };
+    read_value_at(text, offset, dialect, limits)
+}
+
+/// Reads the value at an offset of a JSON text up to limits.
+pub(crate) fn read_value_at(
+    text: &Text<'_>,
+    offset: u64,
+    dialect: Dialect,
+    limits: ReadLimits,
+) -> io::Result<Option<Value>> {
     let mut scanner = Scanner::at(text, offset, dialect)?;
-    match Value::read(&mut scanner, ReadLimits { depth: 0, elements: 0, string_bytes: 4096, values: 1 }) {
+    match Value::read(&mut scanner, limits) {
         Ok(value) => Ok(Some(value)),
         Err(ScanError::Source(error)) => Err(error),
         Err(ScanError::Syntax { .. }) => Ok(None),

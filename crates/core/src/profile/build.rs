@@ -58,6 +58,21 @@ pub(crate) struct ProfileBuilder {
     held: Option<HeldRow>,
 }
 
+/// Returns whether a key is a number as JSON writes it.
+fn is_numeral(key: &[u8], number: u64) -> bool {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = number;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return digits[at..] == *key;
+        }
+    }
+}
+
 impl ProfileBuilder {
     /// Returns a builder of an empty profile.
     pub(crate) fn new() -> Self {
@@ -200,6 +215,7 @@ impl ProfileBuilder {
             index.push(at);
         }
         if let Some(values) = node.values {
+            node.numbered = node.numbered && is_numeral(key, frame.count - 1);
             node.keys.add(key, at, &mut self.capacity);
             self.target = values;
             return;
@@ -227,8 +243,10 @@ impl ProfileBuilder {
     }
 
     fn new_child(&mut self, parent: NodeId, key: &[u8], at: u64, instance: u64) -> NodeId {
-        if self.should_become_map(parent) {
+        let numbered = key == b"1" && matches!(&*self.node(parent).children, [only] if *only.key == *b"0");
+        if numbered || self.should_become_map(parent) {
             let values = self.collapse(parent);
+            self.node(parent).numbered = numbered;
             let capacity = &mut self.capacity;
             self.nodes[parent.0 as usize].keys.add(key, at, capacity);
             return values;

@@ -23,12 +23,16 @@ pub(crate) struct RowForm {
     pub(crate) header_rows: u64,
     /// The lists whose elements belong to the records, one by one.
     pub(crate) columns: Vec<ListColumn>,
+    /// Whether all values are texts though some are numbers, so that texts which look like numbers are meant as such.
+    pub(crate) untyped: bool,
 }
 
 /// A list whose elements belong to the records of a table, one by one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ListColumn {
     pub(crate) name: String,
+    /// Whether it is written as an object with the keys `0`, `1`, `2` and so on.
+    pub(crate) keyed: bool,
     pub(crate) index: SparseIndex,
     /// The offset of the list and that after it.
     pub(crate) start: u64,

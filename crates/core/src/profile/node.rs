@@ -68,6 +68,8 @@ pub(crate) struct PathNode {
     pub(crate) values: Option<NodeId>,
     /// The keys of a map.
     pub(crate) keys: ValueCounts,
+    /// Whether the keys of the map are `0`, `1`, `2` and so on, so that it is a list.
+    pub(super) numbered: bool,
     pub(crate) numbers: Option<Box<NumberStats>>,
     pub(crate) lengths: Option<Box<LengthStats>>,
     pub(crate) members: Option<Box<LengthStats>>,
@@ -107,6 +109,7 @@ impl PathNode {
             rows: None,
             values: None,
             keys: ValueCounts::default(),
+            numbered: false,
             numbers: None,
             lengths: None,
             members: None,
@@ -126,6 +129,11 @@ impl PathNode {
     /// Returns how many values there are at this path.
     pub(crate) fn seen(&self) -> u64 {
         self.types.scalars() + self.types.containers()
+    }
+
+    /// Returns the node of the elements of a list, or of the values of a map.
+    pub(super) fn elements(&self) -> Option<NodeId> {
+        if self.types.arrays > 0 { self.items } else { self.values }
     }
 
     #[inline]

@@ -1,7 +1,8 @@
 //! Points in time as tools write them, parsed exactly, so that they can be ordered.
 //!
-//! Supported: ISO 8601 with or without time and zone, web server logs (`15/Nov/2026:01:30:10 +0000`), and mail and
-//! HTTP headers (`Sun, 15 Nov 2026 01:49:15 GMT`). A time without a zone counts as UTC.
+//! Supported: ISO 8601 with or without time and zone, the same with slashes (`2026/11/15 01:30`), web server logs
+//! (`15/Nov/2026:01:30:10 +0000`), and mail and HTTP headers (`Sun, 15 Nov 2026 01:49:15 GMT`). A time without a zone
+//! counts as UTC.
 
 /// The number of decimal places of a second that are told apart; a text with more of them is not a time.
 const FRACTION_DIGITS: usize = 18;
@@ -14,7 +15,7 @@ pub(crate) fn parse(raw: &[u8]) -> Option<i128> {
     if raw.len() < 10 || raw.len() > 40 {
         return None;
     }
-    if raw[4] == b'-' && raw[7] == b'-' {
+    if matches!((raw[4], raw[7]), (b'-', b'-') | (b'/', b'/')) {
         return iso(raw);
     }
     if raw[2] == b'/' && raw.get(6) == Some(&b'/') {
@@ -122,6 +123,7 @@ mod tests {
             ("2019-08-23T10:53:23-07:00", 1_566_582_803),
             ("2006-06-25T19:00:00Z", 1_151_262_000),
             ("2025-09-14 08:53:12+02:00", 1_757_832_792),
+            ("2026/11/15 01:30", 1_794_706_200),
             ("15/Nov/2026:01:30:10 +0000", 1_794_706_210),
             ("Sun, 15 Nov 2026 01:49:15 GMT", 1_794_707_355),
         ] {

@@ -25,9 +25,9 @@ fn column_scanner<'t>(
     number: u64,
 ) -> io::Result<Option<Scanner<'t>>> {
     let Some((start, offset)) = column.index.before(number) else { return Ok(None) };
-    let mut scanner = Scanner::inside(text, offset, false, dialect)?;
+    let mut scanner = Scanner::inside(text, offset, column.keyed, dialect)?;
     for _ in start..number {
-        match skip_element(&mut scanner) {
+        match skip_element(&mut scanner, column.keyed) {
             Ok(true) => {}
             Ok(false) | Err(ScanError::Syntax { .. }) => break,
             Err(ScanError::Source(error)) => return Err(error),
@@ -36,9 +36,17 @@ fn column_scanner<'t>(
     Ok(Some(scanner))
 }
 
-/// Skips an element of the innermost list; returns false after the last.
-fn skip_element(scanner: &mut Scanner<'_>) -> Result<bool, ScanError> {
-    let more = scanner.has_element()? == Some(true);
+/// Begins the next element of a column; returns false after the last.
+fn begin_element(scanner: &mut Scanner<'_>, keyed: bool) -> Result<bool, ScanError> {
+    if keyed {
+        return Ok(matches!(scanner.next()?, Event::Key(_)));
+    }
+    Ok(scanner.has_element()? == Some(true))
+}
+
+/// Skips an element of a column; returns false after the last.
+fn skip_element(scanner: &mut Scanner<'_>, keyed: bool) -> Result<bool, ScanError> {
+    let more = begin_element(scanner, keyed)?;
     if more {
         Value::read(scanner, ReadLimits::NOTHING)?;
     }
@@ -63,9 +71,9 @@ pub(super) fn position_in_columns(
         return Ok(None);
     };
     let Some((mut number, from)) = column.index.at_or_before(offset) else { return Ok(None) };
-    let mut scanner = Scanner::inside(text, from, false, dialect_of(notation))?;
+    let mut scanner = Scanner::inside(text, from, column.keyed, dialect_of(notation))?;
     loop {
-        match skip_element(&mut scanner) {
+        match skip_element(&mut scanner, column.keyed) {
             Ok(true) if scanner.position() <= offset => number += 1,
             Ok(true) => return Ok(Some(number)),
             Ok(false) | Err(ScanError::Syntax { .. }) => return Ok(None),
@@ -99,14 +107,14 @@ impl<'t> RowReader<'t> {
         max_bytes: usize,
     ) -> Result<CompactJson, ScanError> {
         if !scanner.begins_list()? {
-            for (_, column) in &mut self.columns {
-                skip_element(column)?;
+            for (column, scanner) in &mut self.columns {
+                skip_element(scanner, column.keyed)?;
             }
             return compact::value(scanner, dialect, max_bytes);
         }
         let mut object = ObjectWriter::new(max_bytes);
         for (column, scanner) in &mut self.columns {
-            if scanner.has_element()? == Some(true) {
+            if begin_element(scanner, column.keyed)? {
                 object.member(&column.name, scanner, dialect)?;
             }
         }
@@ -136,7 +144,7 @@ impl<'t> RowReader<'t> {
         let mut object = ObjectWriter::new(max_bytes);
         let mut range = None;
         for (column, scanner) in &mut self.columns {
-            if scanner.has_element()? != Some(true) {
+            if !begin_element(scanner, column.keyed)? {
                 return Ok(None);
             }
             let start = scanner.value_start()?;
@@ -150,7 +158,7 @@ impl<'t> RowReader<'t> {
     pub(super) fn object(&mut self, value: Value, limits: ReadLimits) -> Result<Option<Value>, ScanError> {
         let mut members = Vec::new();
         for (column, scanner) in &mut self.columns {
-            if scanner.has_element()? != Some(true) {
+            if !begin_element(scanner, column.keyed)? {
                 return Ok(None);
             }
             members.push((column.name.as_str().into(), Value::read(scanner, limits)?));

@@ -5,9 +5,11 @@
 
 use std::io;
 
-use super::draft::{Draft, LeftOut};
+use super::draft::{Draft, LeftOut, share_of_rest};
+use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
 use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
+use super::symbols;
 use crate::sample::Sample;
 use crate::text::Text;
 use crate::visible;
@@ -43,6 +45,8 @@ pub(crate) struct DiffText {
     file_count: u64,
     added: u64,
     removed: u64,
+    /// Functions, classes and the like that begin in changed lines.
+    definitions: KeyLines,
 }
 
 /// The maximum number of files described.
@@ -54,8 +58,8 @@ impl Strategy for DiffText {
     }
 
     fn compose(&self, text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
-        self.write(text, draft)?;
-        self.facts.describe(draft, "diff", "files, changed lines");
+        let below = self.write(text, draft)?;
+        self.facts.describe(draft, "diff", &below);
         draft.frame.what = self.what();
         Ok(())
     }
@@ -77,7 +81,7 @@ impl DiffReader {
     fn add(&mut self, number: u64, line: &str) {
         if let Some(hunk) = &mut self.hunk {
             match hunk.change(line) {
-                Some(change) => return self.count(change),
+                Some(change) => return self.count(number, line, change),
                 None => self.hunk = None,
             }
         }
@@ -130,7 +134,14 @@ impl DiffReader {
         }
     }
 
-    fn count(&mut self, (added, removed): (bool, bool)) {
+    fn count(&mut self, number: u64, line: &str, (added, removed): (bool, bool)) {
+        let mark = if added { '+' } else { '-' };
+        if added != removed
+            && let Some((keyword, definition)) = symbols::definition(line.trim_start_matches(['+', '-']))
+        {
+            let level = if symbols::is_type(keyword) { 1 } else { 2 };
+            self.diff.definitions.push(number, level, &format!("{mark} {definition}"));
+        }
         let (added, removed) = (u64::from(added), u64::from(removed));
         self.diff.added += added;
         self.diff.removed += removed;
@@ -258,16 +269,19 @@ impl DiffText {
         )
     }
 
-    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
+    /// Writes the files and what changed; returns what was written.
+    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<Vec<&'static str>> {
         let section = STRATEGY_SECTION;
         let writer = &mut draft.writer;
-        writer.push(
+        let mut below = Vec::new();
+        let announced = writer.push(
             section,
             format!(
                 "{} files changed, {} lines added, {} lines removed:",
                 self.file_count, self.added, self.removed
             ),
         );
+        below.extend(announced.then_some("files"));
         let mut listed = 0;
         let share = writer.left() * 3 / 5;
         writer.within(share, |writer| {
@@ -284,7 +298,15 @@ impl DiffText {
             writer.push(section, format!("+{} more files", self.file_count - listed));
         }
         draft.leave_out(LeftOut::new("", "files", listed, self.file_count));
-        self.write_changes(text, draft, section + 1)
+        let share = draft.writer.left() / 3;
+        let defined =
+            draft.within(share, |draft| self.definitions.write(draft, section + 1, "definitions changed"));
+        below.extend(defined.then_some("definitions changed"));
+        let shown = draft.lines.len();
+        let share = share_of_rest(draft);
+        draft.within(share, |draft| self.write_changes(text, draft, section + 2))?;
+        below.extend((draft.lines.len() > shown).then_some("changed lines"));
+        Ok(below)
     }
 
     /// Writes changed lines file by file, files with the fewest first, so that as many files as possible are covered.

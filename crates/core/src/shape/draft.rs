@@ -72,3 +72,10 @@ impl<'m> Draft<'m> {
         out
     }
 }
+
+/// Returns how much of what is left may go to samples, which tell less than what came before: all of it only where the
+/// whole budget is to be used.
+pub(super) fn share_of_rest(draft: &Draft<'_>) -> u64 {
+    let left = draft.writer.left();
+    if draft.writer.fills() { left } else { left / 2 }
+}

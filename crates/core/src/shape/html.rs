@@ -72,8 +72,8 @@ impl Strategy for HtmlText {
     }
 
     fn compose(&self, _text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
-        self.write(&mut draft.writer);
-        self.facts.describe(draft, "HTML", "headings, elements, beginning and end of the words");
+        let below = self.write(&mut draft.writer);
+        self.facts.describe(draft, "HTML", &below);
         draft.frame.what = "an HTML page".into();
         Ok(())
     }
@@ -100,10 +100,11 @@ impl HtmlText {
         Ok(Self { facts: LineFacts::gather(text, |_, _| {})?, ..reader.page })
     }
 
-    /// Describes the page in a few words.
-    fn write(&self, writer: &mut SectionWriter<'_>) {
+    /// Describes the page in a few words; returns what is written.
+    fn write(&self, writer: &mut SectionWriter<'_>) -> Vec<&'static str> {
         let section = STRATEGY_SECTION;
         let all = writer.left();
+        let mut below = Vec::new();
         if !self.title.is_empty() {
             writer.push(section, format!("title: {}", visible::cut(&self.title, 200)));
         }
@@ -122,27 +123,44 @@ impl HtmlText {
             .map(|entry| format!("{}={}", entry.text(), entry.count))
             .take(40)
             .collect();
-        writer.within(all / 5, |writer| writer.push_list(section, "elements", &elements));
-        writer.within(all / 2, |writer| self.headings.write_to(writer, section + 1, "headings"));
+        let mut announce = |written: bool, what| below.extend(written.then_some(what));
+        announce(
+            writer.within(all / 5, |writer| writer.push_list(section, "elements", &elements)),
+            "elements",
+        );
+        let headings =
+            writer.within(all / 2, |writer| self.headings.write_to(writer, section + 1, "headings"));
+        announce(!headings.is_empty(), "headings");
         let left = writer.left();
-        writer
-            .within(left / 3, |writer| write_words(writer, section + 3, "end of the text", &self.tail, true));
-        write_words(writer, section + 2, "beginning of the text", &self.head, false);
+        let end = |writer: &mut SectionWriter<'_>| {
+            write_words(writer, section + 3, "end of the text", &self.tail, true)
+        };
+        announce(writer.within(left / 3, end), "end of the text");
+        let beginning = write_words(writer, section + 2, "beginning of the text", &self.head, false);
+        announce(beginning, "beginning of the text");
+        below
     }
 }
 
-/// Writes as many words as fit, from the beginning or from the end.
-fn write_words(writer: &mut SectionWriter<'_>, section: usize, title: &str, words: &str, from_end: bool) {
+/// Writes as many words as fit, from the beginning or from the end; returns whether any were written.
+fn write_words(
+    writer: &mut SectionWriter<'_>,
+    section: usize,
+    title: &str,
+    words: &str,
+    from_end: bool,
+) -> bool {
     let words: Vec<&str> = words.split_whitespace().collect();
     let mut count = words.len();
     while count > 3 {
         let part = if from_end { words[words.len() - count..].join(" ") } else { words[..count].join(" ") };
         let mark = if from_end { ("… ", "") } else { ("", " …") };
         if writer.push(section, format!("{title}: {}{}{}", mark.0, visible::text(&part), mark.1)) {
-            return;
+            return true;
         }
         count = count * 4 / 5;
     }
+    false
 }
 
 impl HtmlReader {

@@ -70,10 +70,12 @@ impl KeyLines {
     /// Writes as many key lines as fit.
     ///
     /// Higher levels come before lower ones: a level is added only if all lines above it fit. The lines of the lowest
-    /// level shown are evenly spaced.
-    pub(crate) fn write(&self, draft: &mut Draft<'_>, section: usize, title: &str) {
+    /// level shown are evenly spaced. Returns whether any line was written.
+    pub(crate) fn write(&self, draft: &mut Draft<'_>, section: usize, title: &str) -> bool {
         let lines = self.write_to(&mut draft.writer, section, title);
+        let written = !lines.is_empty();
         draft.lines.extend(lines.into_iter().filter(|line| *line > 0));
+        written
     }
 
     /// Writes like [`write`](Self::write), and returns the numbers of the lines shown.
@@ -101,6 +103,10 @@ impl KeyLines {
             }
         }
         let count = shown.len() as u64;
+        if count == 0 {
+            writer.pop(section);
+            return shown;
+        }
         let what =
             if count == self.total { format!("all {count}") } else { format!("{count} of {}", self.total) };
         writer.replace_first(section, format!("{title}: {what}"));

@@ -20,8 +20,10 @@ pub(crate) struct LineFacts {
     pub(crate) longest: u64,
     /// The number of the longest line, from 1.
     pub(crate) longest_line: u64,
-    /// How many lines are too long to be read whole.
+    /// How many lines were too long to be searched whole.
     cut_lines: u64,
+    /// The characters of the last line.
+    last_characters: u64,
     pub(crate) colours: bool,
     index: SparseIndex,
 }
@@ -35,6 +37,7 @@ impl LineFacts {
             facts.lines += 1;
             facts.characters += line.characters;
             facts.cut_lines += u64::from(line.length > line.bytes.len() as u64);
+            facts.last_characters = line.characters;
             let end = line.at + line.length;
             facts.index.push(line.at);
             if line.characters > facts.longest {
@@ -58,10 +61,33 @@ impl LineFacts {
             let Some(line) = lines.next()? else { break };
             number += 1;
             if number >= first {
-                out.push((number, shown(&line, MAX_LINE_CHARACTERS)));
+                out.push((number, shown(&line, self.max_shown_characters())));
             }
         }
         Ok(out)
+    }
+
+    /// Returns whether some line was too long to be searched whole.
+    pub(super) fn has_cut_lines(&self) -> bool {
+        self.cut_lines > 0
+    }
+
+    /// Notes that long lines were searched whole, too.
+    pub(super) fn all_was_searched(&mut self) {
+        self.cut_lines = 0;
+    }
+
+    /// Returns the end of the last line, if the line is too long to be shown.
+    pub(super) fn end_of_long_line(&self, text: &Text<'_>) -> io::Result<Option<String>> {
+        if self.last_characters <= MAX_LINE_CHARACTERS as u64 {
+            return Ok(None);
+        }
+        let length = text.length()?;
+        let bytes = text.read(length.saturating_sub(4 * MAX_LINE_CHARACTERS as u64)..length)?;
+        let end = visible::text(&String::from_utf8_lossy(&bytes));
+        let end = end.trim_end();
+        let start = end.char_indices().rev().nth(MAX_LINE_CHARACTERS - 1).map_or(0, |(at, _)| at);
+        Ok(Some(format!("…{}", end[start..].trim_start_matches('\u{fffd}'))))
     }
 
     /// Returns `17,209 lines`.
@@ -87,10 +113,11 @@ impl LineFacts {
         LineWriter { facts: self, text }
     }
 
-    /// Fills the frame of a text that is shown by lines; `below` says what the overview shows of it.
-    pub(crate) fn describe(&self, draft: &mut Draft<'_>, kind: &str, below: &str) {
+    /// Fills the frame of a text that is shown by lines; `below` lists what the overview shows of it, each by the title
+    /// under which it stands.
+    pub(crate) fn describe(&self, draft: &mut Draft<'_>, kind: &str, below: &[&str]) {
         draft.frame.what = format!("{} of {kind}", self.count());
-        draft.frame.below = below.to_owned();
+        draft.frame.below = below.join(", ");
         if self.colours {
             draft.frame.notes.push("Colour codes are not shown.".into());
         }
@@ -106,6 +133,11 @@ impl LineFacts {
         let first = self.first_not_shown(draft).unwrap_or(1);
         let last = (first + 49).min(self.lines);
         draft.frame.next = vec![format!("\"lines\":\"{first}-{last}\""), "\"grep\":\"text\"".into()];
+    }
+
+    /// Returns how much of a line is shown: more where there are few lines.
+    fn max_shown_characters(&self) -> usize {
+        if self.lines <= 3 { 3 * MAX_LINE_CHARACTERS } else { MAX_LINE_CHARACTERS }
     }
 
     /// Returns the number of the first line that the draft does not show.

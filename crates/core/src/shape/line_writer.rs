@@ -29,10 +29,15 @@ impl LineWriter<'_> {
         Ok(fits)
     }
 
-    /// Writes the first lines, at most `max_lines`, as far as they fit.
-    pub(crate) fn write_head(&self, draft: &mut Draft<'_>, section: usize, max_lines: u64) -> io::Result<()> {
+    /// Writes the first lines, at most `max_lines`, as far as they fit; returns whether any was written.
+    pub(crate) fn write_head(
+        &self,
+        draft: &mut Draft<'_>,
+        section: usize,
+        max_lines: u64,
+    ) -> io::Result<bool> {
         if !draft.writer.push(section, "head:") {
-            return Ok(());
+            return Ok(false);
         }
         let mut last = 0;
         for (number, line) in self.facts.read(self.text, 1, max_lines.min(self.facts.lines))? {
@@ -43,11 +48,11 @@ impl LineWriter<'_> {
         }
         if last == 0 {
             draft.writer.pop(section);
-            return Ok(());
+            return Ok(false);
         }
         draft.lines.extend(1..=last);
         draft.writer.replace_first(section, format!("head, lines 1-{last} of {}:", self.facts.lines));
-        Ok(())
+        Ok(true)
     }
 
     /// Writes the first lines that are not shown yet, as far as they fit.
@@ -66,17 +71,24 @@ impl LineWriter<'_> {
         Ok(())
     }
 
-    /// Writes the last lines, at most `max_lines`, as far as they fit.
-    pub(crate) fn write_tail(&self, draft: &mut Draft<'_>, section: usize, max_lines: u64) -> io::Result<()> {
+    /// Writes the last lines, at most `max_lines`, as far as they fit; returns whether any was written.
+    pub(crate) fn write_tail(
+        &self,
+        draft: &mut Draft<'_>,
+        section: usize,
+        max_lines: u64,
+    ) -> io::Result<bool> {
         let first = (self.facts.lines + 1).saturating_sub(max_lines).max(1);
         if self.facts.lines == 0 || !draft.writer.push(section, "tail, last lines:") {
-            return Ok(());
+            return Ok(false);
         }
         let mut kept: Vec<String> = Vec::new();
         let mut from = self.facts.lines + 1;
+        let mut end = self.facts.end_of_long_line(self.text)?;
         for (number, line) in
             self.facts.read(self.text, first, self.facts.lines + 1 - first)?.into_iter().rev()
         {
+            let line = end.take().unwrap_or(line);
             let blank = line.trim().is_empty();
             if !blank && !draft.writer.reserve(&line) {
                 break;
@@ -86,11 +98,11 @@ impl LineWriter<'_> {
         }
         if kept.is_empty() {
             draft.writer.pop(section);
-            return Ok(());
+            return Ok(false);
         }
         kept.into_iter().rev().for_each(|line| draft.writer.place(section, line));
         draft.lines.extend(from..=self.facts.lines);
         draft.writer.replace_first(section, format!("tail, lines {from}-{}:", self.facts.lines));
-        Ok(())
+        Ok(true)
     }
 }

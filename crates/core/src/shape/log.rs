@@ -1,27 +1,41 @@
-//! The strategy for logs, test reports and listings: lines that repeat a few patterns.
+//! The strategy for logs, output of test runners and compilers, and listings: lines that repeat a few patterns.
 //!
-//! An overview shows the words in capitals that occur, the severe lines with their numbers, each repeated line once
-//! with its count, and the beginning and the end. Where most lines have the same fields, it shows their statistics, too.
+//! Several readers look at each line: one for tests, one for messages of compilers, one for stack traces, one for times
+//! and levels. An overview shows what they found, then severe lines with their numbers, each repeated line once with
+//! its count, and the beginning and the end. Where most lines have the same fields, it shows their statistics, too.
+
+mod diagnostics;
+mod levels;
+mod outcome;
+mod place;
+mod stack_traces;
+mod templates;
+mod test_report;
 
 use std::io;
 
 use super::draft::Draft;
 use super::line_facts::{LineFacts, shown};
-use super::section_writer::SectionWriter;
-use super::severity::{SEVERITY_LEVELS, severity};
+use super::severity::{is_loud, severity};
 use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
 use super::word_counts::WordCounts;
 use super::{main_table, rows};
 use crate::data::Data;
-use crate::hash;
 use crate::pattern::{LineFields, Pattern};
 use crate::sample::Sample;
 use crate::text::Text;
-use crate::{visible, write};
+use crate::visible;
+use diagnostics::Diagnostics;
+use levels::{Level, LogLevels};
+use stack_traces::StackTraces;
+use templates::{LineTemplates, LogLine, ShownBy};
+use test_report::TestReport;
 
-/// Lines of a log, a test run or a compiler.
-pub(crate) const KIND: TextKind =
-    TextKind { name: "log", recognise: |sample| sample.share(is_log_line) > 0.3, read };
+/// Output of a test runner or a compiler, or a stack trace.
+pub(crate) const REPORT: TextKind = TextKind { name: "log", recognise: is_report, read };
+
+/// Lines of a log.
+pub(crate) const KIND: TextKind = TextKind { name: "log", recognise: is_log, read };
 
 /// Lines with the same fields, or with the same number of words, as in a listing.
 pub(crate) const LISTING: TextKind =
@@ -33,7 +47,7 @@ fn read<'t>(text: &'t Text<'t>, sample: &Sample<'_>) -> io::Result<Option<Conten
     let columns = fields.map(|pattern| Data::pattern(text, pattern)).transpose()?;
     let log = LogText::read(text)?;
     Ok(match columns {
-        Some(data) if data.regular_records() * 100 >= log.facts.lines * 97 && log.severe_lines == 0 => {
+        Some(data) if data.regular_records() * 100 >= log.facts.lines * 97 && !log.reports_failures() => {
             Content::data(data)
         }
         columns => Content::text(LogText { columns, ..log }),
@@ -45,6 +59,25 @@ const LOG_WORDS: &[&str] = &[
     "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "FATAL", "error:", "error[", "warning:", "PASSED", "FAILED",
     "SKIPPED", "note: ", "[error]", "[warn]", "[info]",
 ];
+
+/// Returns whether a line is one of a test runner, a compiler or a stack trace.
+fn is_report_line(line: &str) -> bool {
+    let line = visible::strip_colours(line);
+    TestReport::is_test_line(&line) || Diagnostics::is_message(&line) || StackTraces::is_frame(&line)
+}
+
+/// Returns whether enough lines are those of a test runner, a compiler or a stack trace, which have marks of their own.
+fn is_report(sample: &Sample<'_>) -> bool {
+    sample.lines.len() >= 3 && sample.share(is_report_line) > 0.3
+        || TestReport::is_failure(sample.lines.iter().copied())
+}
+
+/// Returns whether enough lines are those of a log.
+fn is_log(sample: &Sample<'_>) -> bool {
+    sample.share(is_log_line) > 0.3
+        || sample.share(|line| is_log_line(line) || is_report_line(line)) > 0.3
+        || sample.share(|line| TestReport::is_test_line(&visible::strip_colours(line))) > 0.1
+}
 
 fn is_log_line(line: &str) -> bool {
     let line = visible::strip_colours(line);
@@ -90,66 +123,27 @@ fn is_even(sample: &Sample<'_>) -> bool {
     sample.share(|line| fields(line) == usual) > 0.7
 }
 
-/// Lines that differ only in numbers, quoted parts and identifiers.
-#[derive(Debug)]
-struct LineTemplate {
-    hash: u64,
-    count: u64,
-    line: u64,
-    severity: u8,
-    example: String,
-    /// The first lines of the pattern that differ in more than digits, with their hash and number.
-    variants: Vec<(u64, u64, String)>,
-}
-
-/// The maximum number of further variants kept of one pattern.
-const MAX_VARIANTS: usize = 3;
-
 /// A log that has been read.
 #[derive(Default)]
 pub(crate) struct LogText<'t> {
-    pub(crate) facts: LineFacts,
+    facts: LineFacts,
     words: WordCounts,
-    templates: Vec<LineTemplate>,
-    /// How many patterns of each severity there are.
-    held: [usize; SEVERITY_LEVELS],
-    /// How many lines report a failure, also those without a pattern.
-    severe_lines: u64,
-    /// Whether some line that reports no failure has no pattern, because there are too many.
-    plain_capped: bool,
-    /// An open-addressing hash table: index + 1 into the templates, 0 where a slot is empty.
-    slots: Vec<u32>,
+    templates: LineTemplates,
+    tests: TestReport,
+    diagnostics: Diagnostics,
+    traces: StackTraces,
+    levels: LogLevels,
     /// The lines that share one form, as records.
     columns: Option<Data<'t>>,
 }
 
 /// The section of the statistics of columns, before those of the log itself.
 const COLUMNS_SECTION: usize = 5;
-/// The maximum number of patterns of lines that report no failure.
-const MAX_PLAIN_PATTERNS: usize = 4096;
-/// The maximum number of patterns of each severity: severe lines are found however many others there are.
-const MAX_SEVERE_PATTERNS: usize = 512;
-/// The slots of the hash table, at least twice the maximum number of patterns.
-const PATTERN_SLOTS: usize =
-    2 * (MAX_PLAIN_PATTERNS + SEVERITY_LEVELS * MAX_SEVERE_PATTERNS).next_power_of_two();
+/// The maximum number of lines shown from the beginning.
+const MAX_HEAD_LINES: u64 = 40;
 
-impl LineTemplate {
-    fn again(&mut self, line: u64, text: &str, example: impl FnOnce() -> String) {
-        self.count += 1;
-        if self.severity > 0 && self.variants.len() <= MAX_VARIANTS {
-            let exact = digitless_hash(text);
-            if !self.variants.iter().any(|(known, _, _)| *known == exact) {
-                self.variants.push((exact, line, example()));
-            }
-        }
-    }
-}
-
-/// Hashes a line without its digits.
-fn digitless_hash(line: &str) -> u64 {
-    let letters: Vec<u8> = line.bytes().filter(|byte| !byte.is_ascii_digit()).take(400).collect();
-    hash::bytes(&letters)
-}
+/// The maximum number of lines shown from the beginning where tests or messages say what the text is about.
+const MAX_HEAD_LINES_OF_REPORT: u64 = 8;
 
 impl Strategy for LogText<'_> {
     fn name(&self) -> &'static str {
@@ -157,156 +151,109 @@ impl Strategy for LogText<'_> {
     }
 
     fn compose(&self, text: &Text<'_>, _arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
-        if let Some(table) = self.columns.as_ref().and_then(main_table) {
+        let is_reported = self.tests.is_found() || self.diagnostics.is_found();
+        if let Some(table) = self.columns.as_ref().and_then(main_table).filter(|_| !is_reported) {
             let share = draft.writer.left() / 2;
             draft.writer.within(share, |writer| rows::write_fields(&table, writer, COLUMNS_SECTION))?;
         }
         let below = self.write(text, draft)?;
-        self.facts.describe(draft, "log", below);
+        self.facts.describe(draft, "log", &below);
         Ok(())
     }
 }
 
 impl LogText<'_> {
     fn read(text: &Text<'_>) -> io::Result<Self> {
-        let mut log = Self { slots: vec![0; PATTERN_SLOTS], ..Self::default() };
-        let mut words = WordCounts::default();
+        let mut log = Self::default();
         let facts = LineFacts::gather(text, |number, line| {
             let text = line.text();
             let text = visible::strip_colours(&text);
-            words.add(&text, number, false);
             log.add(number, &text, || elided(&shown(line, 4000)));
         })?;
+        log.traces.finish();
         log.facts = facts;
-        log.words = words;
         Ok(log)
     }
 
-    fn add(&mut self, line: u64, text: &str, example: impl FnOnce() -> String) {
-        let trimmed = text.trim();
-        if trimmed.is_empty() {
+    fn add(&mut self, number: u64, line: &str, example: impl FnOnce() -> String) {
+        let text = line.trim();
+        self.words.add(line, number, false);
+        if text.is_empty() {
             return;
         }
-        let severity = severity(trimmed);
-        self.severe_lines += u64::from(severity > 0);
-        // Lines of one pattern may differ in severity: what is masked may be the word that tells it.
-        let hash = hash::mix(pattern_hash(trimmed) ^ u64::from(severity));
-        let mask = self.slots.len() - 1;
-        let mut slot = hash as usize & mask;
-        loop {
-            match self.slots[slot] {
-                0 => break,
-                index if self.templates[index as usize - 1].hash == hash => {
-                    self.templates[index as usize - 1].again(line, trimmed, example);
-                    return;
-                }
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-        let max_patterns = if severity > 0 { MAX_SEVERE_PATTERNS } else { MAX_PLAIN_PATTERNS };
-        let held = &mut self.held[usize::from(severity)];
-        if *held == max_patterns {
-            self.plain_capped |= severity == 0;
-            return;
-        }
-        *held += 1;
-        let variants = vec![(digitless_hash(trimmed), line, String::new())];
-        self.templates.push(LineTemplate { hash, count: 1, line, severity, example: example(), variants });
-        self.slots[slot] = self.templates.len() as u32;
+        let level = self.levels.add(number, line);
+        // Each reader follows the lines by itself: what one shows, another may need to find its end.
+        let is_traced = self.traces.add(number, line);
+        let is_test = self.tests.add(number, line);
+        let is_message = self.diagnostics.add(number, line);
+        let shown_by = match (is_test, is_message, is_traced) {
+            (true, ..) => ShownBy::Tests,
+            (_, true, _) => ShownBy::Diagnostics,
+            (.., true) => ShownBy::StackTraces,
+            _ => ShownBy::Templates,
+        };
+        let is_plain = level == Some(Level::Plain) && !is_loud(text);
+        let severity = if is_plain { 0 } else { severity(text) };
+        self.templates.add(&LogLine { number, text, severity, shown_by }, example);
+    }
+
+    /// Returns whether some line reports a failure.
+    fn reports_failures(&self) -> bool {
+        self.templates.is_severe()
+            || self.tests.is_found()
+            || self.diagnostics.is_found()
+            || self.traces.is_found()
     }
 
     /// Writes what the log tells; returns what that is.
-    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<&'static str> {
+    fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<Vec<&'static str>> {
         let section = STRATEGY_SECTION;
         let all = draft.writer.left();
-        draft.writer.within(all / 8, |writer| {
-            WordCounts::write(&self.words.capitals, 1, 16, "lines with", writer, section)
-        });
-        draft.within(all / 5, |draft| self.facts.writer(text).write_tail(draft, section + 4, 12))?;
-        let severe = draft.writer.within(all / 2, |writer| self.write_severe(writer, section + 1));
-        let repeated = draft.writer.within(all / 6, |writer| self.write_repeated(writer, section + 2));
-        let below = match (severe.is_empty(), repeated.is_empty()) {
-            (false, false) => "errors, repeated lines",
-            (false, true) => "errors",
-            (true, false) => "repeated lines",
-            (true, true) => "beginning, end",
+        let mut below = Vec::new();
+        let mut elsewhere = Vec::new();
+        let is_report = self.tests.is_found() || self.diagnostics.is_found();
+        // Columns tell the time by themselves.
+        self.levels.write(draft, section, self.columns.is_none() || is_report);
+        if self.tests.is_found() {
+            elsewhere.push(ShownBy::Tests);
+            below.extend(draft.within(all * 3 / 5, |draft| self.tests.write(draft, section + 1)));
+        }
+        if self.diagnostics.is_found() {
+            elsewhere.push(ShownBy::Diagnostics);
+            below.extend(draft.within(all / 2, |draft| self.diagnostics.write(draft, section + 3)));
+        }
+        if draft.within(all / 3, |draft| self.traces.write(draft, section + 5)) {
+            elsewhere.push(ShownBy::StackTraces);
+            below.push("stack traces");
+        }
+        if !self.tests.is_found() && !self.levels.cover(&self.words.capitals) {
+            draft.writer.within(all / 12, |writer| {
+                WordCounts::write(&self.words.capitals, 1, 16, "lines with", writer, section)
+            });
+        }
+        draft.writer.within(all / 12, |writer| self.words.write_beginnings(writer, section));
+        let left = draft.writer.left();
+        let (head_lines, tail_lines) = match (is_report, draft.writer.fills()) {
+            (true, _) => (MAX_HEAD_LINES_OF_REPORT, 6),
+            (false, true) => (MAX_HEAD_LINES, 12),
+            (false, false) => (12, 6),
         };
+        let thrown = self.traces.lines();
+        draft.within(all / 5, |draft| self.facts.writer(text).write_tail(draft, section + 9, tail_lines))?;
+        let severe = draft
+            .writer
+            .within(left / 2, |writer| self.templates.write_severe(writer, section + 6, &elsewhere, &thrown));
+        let repeated = draft
+            .writer
+            .within(left / 6, |writer| self.templates.write_repeated(writer, section + 7, &elsewhere));
+        below.extend((!severe.is_empty()).then_some("errors"));
+        below.extend((!repeated.is_empty()).then_some("repeated lines"));
         draft.lines.extend(severe.into_iter().chain(repeated));
-        self.facts.writer(text).write_head(draft, section + 3, self.facts.lines)?;
+        if self.facts.writer(text).write_head(draft, section + 8, head_lines)? {
+            below.push("head");
+        }
         Ok(below)
     }
-
-    /// Writes severe lines, the most severe patterns first; returns their numbers.
-    fn write_severe(&self, writer: &mut SectionWriter<'_>, section: usize) -> Vec<u64> {
-        let mut severe: Vec<&LineTemplate> =
-            self.templates.iter().filter(|template| template.severity > 0).collect();
-        if severe.is_empty() || !writer.push(section, "errors and warnings:") {
-            return Vec::new();
-        }
-        severe.sort_by_key(|template| {
-            (std::cmp::Reverse(template.severity), std::cmp::Reverse(template.count.min(2)), template.line)
-        });
-        let total = self.severe_lines;
-        let mut kept: Vec<(u64, String)> = Vec::new();
-        let mut covered = 0;
-        for template in &severe {
-            let line = numbered(template);
-            if writer.reserve(&line) {
-                covered += template.count;
-                kept.push((template.line, line));
-            }
-        }
-        let count = kept.len();
-        for (_, number, text) in severe.iter().flat_map(|template| template.variants.iter().skip(1)) {
-            let line = format!("L{number} {}", text.trim());
-            if writer.reserve(&line) {
-                kept.push((*number, line));
-            }
-        }
-        kept.sort();
-        let lines = kept.iter().map(|(number, _)| *number).collect();
-        for (_, line) in kept {
-            writer.place(section, line);
-        }
-        let more = if covered < total {
-            let patterns = write::plural(count as u64, "pattern");
-            format!(" (the {patterns} below cover {covered} of them)")
-        } else {
-            String::new()
-        };
-        let total = write::plural(total, "line");
-        writer.replace_first(section, format!("errors and warnings, {total}{more}:"));
-        lines
-    }
-
-    /// Writes each repeated line once with its count; returns the numbers of the lines.
-    fn write_repeated(&self, writer: &mut SectionWriter<'_>, section: usize) -> Vec<u64> {
-        let mut repeated: Vec<&LineTemplate> =
-            self.templates.iter().filter(|template| template.count >= 3 && template.severity == 0).collect();
-        let title = match self.plain_capped {
-            true => format!("repeated lines (of the first {MAX_PLAIN_PATTERNS} patterns)"),
-            false => "repeated lines".to_owned(),
-        };
-        if repeated.is_empty() || !writer.push(section, format!("{title}:")) {
-            return Vec::new();
-        }
-        repeated.sort_by_key(|template| (std::cmp::Reverse(template.count), template.line));
-        let shown = repeated.iter().take(20).filter(|template| writer.push(section, numbered(template)));
-        let lines: Vec<u64> = shown.map(|template| template.line).collect();
-        match repeated.len() - lines.len() {
-            _ if lines.is_empty() => writer.pop(section),
-            0 => {}
-            more => {
-                writer.replace_first(section, format!("{title}, {} of {}:", lines.len(), lines.len() + more));
-            }
-        }
-        lines
-    }
-}
-
-fn numbered(template: &LineTemplate) -> String {
-    let times = if template.count > 1 { format!(" x{}", template.count) } else { String::new() };
-    format!("L{}{times} {}", template.line, template.example.trim())
 }
 
 /// Returns a long line without its middle, since its end often matters more.
@@ -321,111 +268,4 @@ fn elided(line: &str) -> String {
     let head: String = line.chars().take(HEAD_CHARACTERS).collect();
     let tail: String = line.chars().skip(count - TAIL_CHARACTERS).collect();
     format!("{head}…{tail}")
-}
-
-/// Hashes a line with its numbers and quoted parts masked, so that lines of one pattern have the same hash.
-fn pattern_hash(line: &str) -> u64 {
-    let bytes = line.as_bytes();
-    let mut masked = MaskedBytes::default();
-    let mut at = 0;
-    while at < bytes.len() {
-        let byte = bytes[at];
-        match byte {
-            b'0'..=b'9' => {
-                while at < bytes.len() && bytes[at].is_ascii_alphanumeric() {
-                    at += 1;
-                }
-                masked.push(b'#');
-                continue;
-            }
-            b'\'' | b'"' | b'`' => {
-                let end = bytes[at + 1..].iter().take(120).position(|&other| other == byte);
-                if let Some(length) = end {
-                    masked.push(byte);
-                    masked.push(byte);
-                    at += length + 2;
-                    continue;
-                }
-                masked.push(byte);
-            }
-            _ => masked.push(byte),
-        }
-        at += 1;
-    }
-    masked.finish()
-}
-
-/// Hashes bytes that come one by one.
-#[derive(Default)]
-struct MaskedBytes {
-    word: u64,
-    length: u64,
-    state: u64,
-}
-
-impl MaskedBytes {
-    #[inline]
-    fn push(&mut self, byte: u8) {
-        self.word = self.word << 8 | u64::from(byte);
-        self.length += 1;
-        if self.length.is_multiple_of(8) {
-            self.state = hash::mix(self.state ^ self.word);
-        }
-    }
-
-    fn finish(self) -> u64 {
-        hash::mix(hash::mix(self.state ^ self.word) ^ self.length)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::Span;
-
-    fn log(text: &str) -> LogText<'static> {
-        let source = text.as_bytes();
-        LogText::read(&Text::plain(&source, Span::whole(&source))).unwrap()
-    }
-
-    /// Returns a word of letters that no other number gives.
-    fn word(number: usize) -> String {
-        number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
-    }
-
-    #[test]
-    fn errors_after_many_patterns_are_found() {
-        let plain = |from: usize| (from..from + 6000).map(|number| format!("INFO {} done", word(number)));
-        let errors = (0..300).map(|number| format!("2024-01-01 error: database corrupted at block {number}"));
-        let lines: Vec<String> = plain(0).chain(errors).chain(plain(6000)).collect();
-        let log = log(&lines.join("\n"));
-        let severe: Vec<&LineTemplate> =
-            log.templates.iter().filter(|template| template.severity > 0).collect();
-        assert_eq!((log.severe_lines, severe.len(), severe[0].count, severe[0].line), (300, 1, 300, 6001));
-        assert!(log.plain_capped);
-    }
-
-    #[test]
-    fn the_most_severe_lines_are_found_after_many_others() {
-        let warnings = (0..2000).map(|number| format!("{} warning", word(number)));
-        let lines: Vec<String> = warnings.chain(["at last a panic".into()]).collect();
-        let log = log(&lines.join("\n"));
-        assert_eq!(log.severe_lines, 2001);
-        assert!(log.templates.iter().any(|template| template.severity == 6 && template.line == 2001));
-    }
-
-    #[test]
-    fn a_masked_word_may_tell_the_severity() {
-        let log = log("level=\"info\" a\nlevel=\"error\" a\nlevel=\"info\" a\n");
-        assert_eq!((log.severe_lines, log.templates.len()), (1, 2));
-        assert_eq!(log.templates[0].count, 2);
-    }
-
-    #[test]
-    fn lines_that_differ_at_their_end_are_two_patterns() {
-        let long = "x ".repeat(400);
-        assert_ne!(pattern_hash(&format!("{long}one")), pattern_hash(&format!("{long}two")));
-        assert_eq!(pattern_hash("took 12 ms for 'a b'"), pattern_hash("took 7 ms for 'c'"));
-        assert_ne!(pattern_hash("\0"), pattern_hash(""));
-    }
 }

@@ -7,7 +7,7 @@ use std::io;
 
 use super::draft::Draft;
 use super::strategy::{Content, TextKind};
-use super::{blob, data_kinds, diff, document, html, log, snapshot};
+use super::{blob, data_kinds, diff, document, drawn_tree, html, log, snapshot};
 use crate::data::Data;
 use crate::hints::Hints;
 use crate::sample::{SAMPLE_BYTES, Sample};
@@ -21,6 +21,8 @@ const TEXT_KINDS: &[&TextKind] = &[
     &diff::KIND,
     &html::KIND,
     &snapshot::KIND,
+    &drawn_tree::KIND,
+    &log::REPORT,
     &blob::BASE64,
     &data_kinds::TRANSLATED,
     &data_kinds::CSV,

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use super::cell_grid::CellGrid;
 use super::example::write_example;
 use super::field::{Field, FieldKind};
 use super::field_lines::write_field_lines;
@@ -13,6 +14,7 @@ pub(crate) use super::field_lines::write_fields;
 use super::grid::Grid;
 use super::layout::{NAME_CELL_WIDTHS, RowLayout};
 use super::pick_rows::pick_rows;
+use super::row_series::RowSeries;
 use super::section_writer::SectionWriter;
 use super::series::course;
 use super::statistics::Members;
@@ -36,6 +38,8 @@ pub(crate) struct ShownCounts {
 const STATISTICS_SHARE: f64 = 0.62;
 /// The share of the budget that all rows, with every field that belongs in a row, may take before the statistics.
 const ALL_ROWS_SHARE: f64 = 0.74;
+/// The share of statistics of a list of cells, whose rows and columns need none.
+const CELL_STATISTICS_SHARE: f64 = 0.25;
 
 /// Writes an overview of a table into `section` and the three after it; returns what it shows.
 pub(crate) fn compose(
@@ -44,10 +48,18 @@ pub(crate) fn compose(
     writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<ShownCounts> {
-    let sample = sample(table)?;
+    if let Some(cells) = CellGrid::of(table) {
+        let share = writer.left() as f64 * CELL_STATISTICS_SHARE;
+        writer.within(share as u64, |writer| write_fields(table, writer, section))?;
+        if let Some(shown) = cells.write(table, writer, section + 1)? {
+            return Ok(shown);
+        }
+    }
+    let series = RowSeries::of(table);
+    let sample = sample(table, &series)?;
     let left = writer.left() as f64;
     let widest = RowLayout::widest(table, &sample);
-    let rows = rows_cost(&widest, table.count, &sample, writer);
+    let rows = rows_cost(&widest, &series, table.count, &sample, writer);
     // Where all rows fit whole, they answer more than any statistic of them.
     let whole = (rows as f64) <= left * ALL_ROWS_SHARE && table.count > 0;
     if !whole {
@@ -65,13 +77,21 @@ pub(crate) fn compose(
         (None, Some(axis)) => write_courses(table, axis, writer, section + 2),
         (None, None) => {}
     }
-    write_rows(table, arguments, &widest, &sample, writer, section + 3)
+    write_rows(table, arguments, (&widest, series), &sample, writer, section + 3)
 }
 
 /// Returns about what the rows and their header cost.
-fn rows_cost(layout: &RowLayout, rows: u64, sample: &[Record], writer: &SectionWriter<'_>) -> u64 {
-    let cost: u64 = sample.iter().map(|record| writer.cost(&layout.row(record).0)).sum();
-    (cost / sample.len().max(1) as u64 + 1) * rows + writer.cost(&layout.header()) + 24
+fn rows_cost(
+    layout: &RowLayout,
+    series: &RowSeries,
+    rows: u64,
+    sample: &[Record],
+    writer: &SectionWriter<'_>,
+) -> u64 {
+    let row = |record: &Record| layout.row(record).0 + &series.cells(record);
+    let cost: u64 = sample.iter().map(|record| writer.cost(&row(record))).sum();
+    let header = layout.header() + &series.header();
+    (cost / sample.len().max(1) as u64 + 1) * rows + writer.cost(&header) + 24
 }
 
 /// Returns the field along which records are ordered: points in time that only rise or only fall.
@@ -120,7 +140,7 @@ const DENSE_ROWS: (usize, usize) = (4, 7);
 fn write_rows(
     table: &Table<'_>,
     arguments: &[String],
-    widest: &RowLayout,
+    (widest, series): (&RowLayout, RowSeries),
     sample: &[Record],
     writer: &mut SectionWriter<'_>,
     section: usize,
@@ -128,11 +148,17 @@ fn write_rows(
     if table.count == 0 || writer.left() < 24 || !writer.fills() && widest.shows_objects_only(sample) {
         return Ok(ShownCounts::default());
     }
-    let (layout, all) = choose_layout(table, widest, sample, writer);
+    let choose = |series: RowSeries| {
+        let (layout, all) = choose_layout(table, widest, &series, sample, writer);
+        (series, layout, all)
+    };
+    // Less of the series is better than not all rows.
+    let all_rows = series.choices().map(&choose).find(|(_, _, all)| *all);
+    let (series, layout, all) = all_rows.unwrap_or_else(|| choose(series));
     if !all {
         write_example(table, layout.width(), sample.first(), writer, section - 1);
     }
-    if !writer.push(section, "rows:") || !writer.push(section, layout.header()) {
+    if !writer.push(section, "rows:") || !writer.push(section, layout.header() + &series.header()) {
         return Ok(ShownCounts::default());
     }
     // Names alone tell nothing of the records between the first and the last.
@@ -149,8 +175,9 @@ fn write_rows(
         if rows.contains_key(&number) {
             continue;
         }
-        let Some(record) = table.records.nth(number)? else { continue };
+        let Some(record) = series.record(table, number)? else { continue };
         let (row, cut_cells) = layout.row(&record);
+        let row = row + &series.cells(&record);
         if !writer.reserve(&row) {
             break;
         }
@@ -215,10 +242,12 @@ fn write_labels(
 fn choose_layout(
     table: &Table<'_>,
     widest: &RowLayout,
+    series: &RowSeries,
     sample: &[Record],
     writer: &SectionWriter<'_>,
 ) -> (RowLayout, bool) {
-    let fits = |layout: &RowLayout, rows: u64| rows_cost(layout, rows, sample, writer) <= writer.left();
+    let fits =
+        |layout: &RowLayout, rows: u64| rows_cost(layout, series, rows, sample, writer) <= writer.left();
     let widths = |least: usize| (least.min(widest.width())..=widest.width()).rev();
     for name_cell in NAME_CELL_WIDTHS {
         let layouts = widths(MIN_FIELDS_OF_ALL_ROWS).map(|width| widest.narrowed(width, name_cell));
@@ -236,13 +265,13 @@ fn choose_layout(
 }
 
 /// Returns a few records spread over the table, to see how long their rows are.
-fn sample(table: &Table<'_>) -> io::Result<Vec<Record>> {
+fn sample(table: &Table<'_>, series: &RowSeries) -> io::Result<Vec<Record>> {
     let last = table.count.saturating_sub(1);
     let mut numbers = vec![0, last / 4, last / 2, last * 3 / 4, last];
     numbers.dedup();
     let mut records = Vec::new();
     for number in numbers {
-        records.extend(table.records.nth(number)?);
+        records.extend(series.record(table, number)?);
     }
     Ok(records)
 }

@@ -45,6 +45,7 @@ const SUCCESS_WORDS: &[&str] = &["PASSED", " ok", "... ok", "0 failed", "0 error
 pub(crate) fn severity(line: &str) -> u8 {
     // The margin of a compiler message is followed by source text.
     let margin = line.starts_with("--> ")
+        || line.starts_with("= ")
         || line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('|');
     if margin {
         return 0;
@@ -55,6 +56,19 @@ pub(crate) fn severity(line: &str) -> u8 {
         return 0;
     }
     severity
+}
+
+/// Words that report a failure even in a line whose level says that nothing is wrong.
+const LOUD_WORDS: &[&str] = &["FAILED", "FAILURE", "FATAL", "ERROR", "PANIC", "CRITICAL"];
+
+/// Returns whether a line has a word in capitals that reports a failure.
+pub(crate) fn is_loud(line: &str) -> bool {
+    LOUD_WORDS.iter().any(|word| {
+        line.match_indices(word).any(|(at, _)| {
+            let begins = at == 0 || !is_letter(line.as_bytes()[at - 1]);
+            begins && is_word_at(line.as_bytes(), at, word.as_bytes())
+        })
+    })
 }
 
 /// The first letters of [`SEVERITIES`], as bits.

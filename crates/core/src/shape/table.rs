@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::io;
 
 use super::field::{Field, FieldKind, fields};
+use super::row_series::RowSeries;
 use crate::data::Data;
 use crate::json::value::Value;
 use crate::profile::{NodeId, PathStep};
@@ -73,9 +74,12 @@ impl<'d> Table<'d> {
         let profile = &data.profile;
         let fields = fields(profile, record);
         let count = records.count();
-        let label = label(&fields, data);
         let path = profile.path(profile.root(), container);
-        Some(Self { data, container, record, path, records, count, fields, label })
+        let mut table = Self { data, container, record, path, records, count, fields, label: None };
+        let series = RowSeries::of(&table);
+        table.fields.retain(|field| !series.mixes(field));
+        table.label = label(&table.fields, data);
+        Some(table)
     }
 
     /// Returns the label of the record that contains an offset.
@@ -271,6 +275,11 @@ fn label(fields: &[Field], data: &Data<'_>) -> Option<usize> {
             None => 0.0,
         };
         let number = matches!(field.kind, FieldKind::Number);
+        // A measurement does not name a record, even if no two are equal.
+        let fractions = node.numbers.as_ref().is_some_and(|numbers| numbers.integers < numbers.count);
+        if number && fractions && hint == 0.0 {
+            return None;
+        }
         let textual = if number { -30.0 } else { 15.0 };
         (unique > 0.2 || hint > 40.0)
             .then_some(unique * 50.0 + hint + textual - field.depth as f64 * 12.0 - mean as f64 * 0.1)

@@ -9,12 +9,12 @@ use super::blob;
 use super::section_writer::SectionWriter;
 use super::table::scalar_text;
 use crate::data::Data;
-use crate::json::value::Value;
+use crate::json::value::{ReadLimits, Value};
 use crate::profile::node::Child;
 use crate::profile::{NodeId, PathNode, PathStep};
 use crate::{visible, write};
 
-/// Lists up to this many bytes are shown as they are.
+/// Lists and maps up to this many bytes are shown as they are.
 const MAX_INLINE_LIST_BYTES: u64 = 100;
 /// The maximum number of characters shown of a scalar.
 const MAX_SCALAR_CHARACTERS: usize = 80;
@@ -114,8 +114,11 @@ fn write_object(
         .map(|child| member(data, child.node, name(profile.node(child.node))))
         .collect::<io::Result<_>>()?;
     let scalar = |at: &usize| profile.node(children[*at].node).types.containers() == 0;
+    // What decides the entries of a map tells more than the rest.
+    let width = |at: usize, limit: usize| if decides(&members[at]) { limit * 5 } else { limit };
     for limit in [10_000, 60, 30] {
-        let cut: Vec<String> = members.iter().map(|member| visible::cut(member, limit)).collect();
+        let cut: Vec<String> =
+            (0..members.len()).map(|at| visible::cut(&members[at], width(at, limit))).collect();
         if writer.push(section, format!("{title}: {}", cut.join("; "))) {
             let whole = (0..members.len()).filter(scalar).filter(|&at| !cut[at].contains('…'));
             return Ok(Some(whole.count() as u64));
@@ -140,6 +143,82 @@ fn name(node: &PathNode) -> String {
         PathStep::Key(key) => visible::key(key),
         _ => String::new(),
     }
+}
+
+/// Returns whether a member is written by [`deciding_values`].
+fn decides(member: &str) -> bool {
+    member.split_once(" {").is_some_and(|(name, entries)| !name.contains('=') && entries.contains('='))
+}
+
+/// The maximum number of entries of a map that is shown by what decides each.
+const MAX_DECIDED_ENTRIES: u64 = 24;
+/// The maximum number of bytes of such a map.
+const MAX_DECIDED_BYTES: u64 = 256 * 1024;
+
+/// Writes the values that decide each entry of a small map of objects: `a score=0.9, b score=0.4`; `None` if they have no
+/// such values in common.
+fn deciding_values(data: &Data<'_>, node: &PathNode) -> io::Result<Option<String>> {
+    let count = node.members.as_ref().map_or(0, |members| members.max);
+    let objects = node.children.iter().all(|child| data.profile.node(child.node).types.objects > 0);
+    if !(2..=MAX_DECIDED_ENTRIES).contains(&count) || node.bytes > MAX_DECIDED_BYTES || !objects {
+        return Ok(None);
+    }
+    let limits = ReadLimits { depth: 2, elements: 40, string_bytes: 64, values: 1000 };
+    let Some(Value::Object(entries)) = data.value_at(node.first_at, limits)? else { return Ok(None) };
+    let names = deciding_names(&entries.read);
+    if names.is_empty() || entries.read.len() as u64 != entries.total {
+        return Ok(None);
+    }
+    let entry = |(key, value): &(Box<str>, Value)| {
+        let pairs = names.iter().filter_map(|name| Some((name, value.get(name)?)));
+        let pairs = pairs.map(|(name, value)| {
+            format!(" {}={}", visible::key(name), scalar_text(value, MAX_DECIDING_CHARACTERS))
+        });
+        format!("{}{}", visible::key(key), pairs.collect::<String>())
+    };
+    Ok(Some(entries.read.iter().map(entry).collect::<Vec<_>>().join(", ")))
+}
+
+/// The maximum number of characters of a value that decides an entry.
+const MAX_DECIDING_CHARACTERS: usize = 24;
+
+/// Returns the members that decide the entries of a map: at most two that nearly all entries have, that differ, and that
+/// are short; numbers come first.
+fn deciding_names(entries: &[(Box<str>, Value)]) -> Vec<String> {
+    let Some(Value::Object(members)) = entries.first().map(|(_, value)| value) else { return Vec::new() };
+    let mut ranked: Vec<(usize, String)> = Vec::new();
+    for (name, _) in &members.read {
+        let values: Vec<(&str, &Value)> =
+            entries.iter().filter_map(|(key, value)| Some((&**key, value.get(name)?))).collect();
+        let texts: Vec<String> = values.iter().map(|(_, value)| scalar_text(value, 200)).collect();
+        let short = texts.iter().all(|text| text.chars().count() <= MAX_DECIDING_CHARACTERS);
+        let repeats_key = values.iter().zip(&texts).all(|((key, _), text)| key.eq_ignore_ascii_case(text));
+        let differ = texts.iter().any(|text| *text != texts[0]);
+        if values.len() * 5 < entries.len() * 4 || !short || !differ || repeats_key {
+            continue;
+        }
+        let of_kind = |is_kind: fn(&Value) -> bool| values.iter().any(|(_, value)| is_kind(value));
+        if of_kind(|value| matches!(value, Value::Array(_) | Value::Object(_) | Value::Unread(_))) {
+            continue;
+        }
+        let rank = if of_kind(|value| matches!(value, Value::Number(_))) {
+            0
+        } else if of_kind(|value| matches!(value, Value::String(_))) {
+            1
+        } else {
+            2
+        };
+        ranked.push((rank, name.to_string()));
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let best = ranked.first().map(|(rank, _)| *rank);
+    ranked.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, name)| name).take(2).collect()
+}
+
+/// Writes a small member as it is.
+fn inline(data: &Data<'_>, node: &PathNode, name: &str) -> io::Result<String> {
+    let raw = data.text.read(node.first_at..node.first_at + node.bytes)?;
+    Ok(format!("{name}={}", visible::line(&String::from_utf8_lossy(&raw))))
 }
 
 /// Writes a member: `key=value` for a scalar, `key [12] 3.4 kB` for a list, `key {a,b,c} 3.4 kB` for an object.
@@ -170,12 +249,17 @@ fn member(data: &Data<'_>, id: NodeId, name: String) -> io::Result<String> {
     let size = write::size(node.bytes);
     if node.types.arrays > 0 {
         if node.bytes <= MAX_INLINE_LIST_BYTES {
-            let raw = data.text.read(node.first_at..node.first_at + node.bytes)?;
-            return Ok(format!("{name}={}", visible::line(&String::from_utf8_lossy(&raw))));
+            return inline(data, node, &name);
         }
         return Ok(format!("{name} [{count}] {size}"));
     }
+    if let Some(entries) = deciding_values(data, node)? {
+        return Ok(format!("{name} {{{entries}}} {size}"));
+    }
     if node.values.is_some() {
+        if node.bytes <= MAX_INLINE_LIST_BYTES {
+            return inline(data, node, &name);
+        }
         return Ok(format!("{name} {{{count} keys}} {size}"));
     }
     let keys: Vec<String> =

@@ -18,14 +18,34 @@ pub(crate) struct WordCounts {
     pub(crate) all: ValueCounts,
     /// Codes such as `CVE-2022-35737`, `E0282`, `RFC-2119`.
     pub(crate) codes: ValueCounts,
+    /// The first words of lines, without times and numbers of their own.
+    beginnings: ValueCounts,
+    /// How many words there are, split at white space.
+    pub(crate) total: u64,
+    lines: u64,
 }
 
+/// The maximum number of different first words of lines that are worth counting.
+const MAX_BEGINNINGS: u64 = 16;
 /// The maximum number of distinct words that one line adds; the counts bound their own total.
 const MAX_DISTINCT_WORDS: usize = 20_000;
 
 impl WordCounts {
     /// Counts the words of a line; `prose` counts all of them, not only those that stand out.
     pub(crate) fn add(&mut self, line: &str, at: u64, prose: bool) {
+        self.add_beginning(line, at);
+        self.add_words(line, at, prose);
+    }
+
+    /// Counts the words of a part of a line that is too long to be read whole; it has no first word, and words in
+    /// capitals are not counted, because a line counts once.
+    pub(crate) fn add_part(&mut self, part: &str) {
+        self.total += part.split_whitespace().count() as u64;
+        self.add_words(part, 0, true);
+        self.capitals = ValueCounts::default();
+    }
+
+    fn add_words(&mut self, line: &str, at: u64, prose: bool) {
         let mut on_line: BTreeSet<&str> = BTreeSet::new();
         let mut capacity = MAX_DISTINCT_WORDS;
         for word in line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-' || c == '\'')) {
@@ -42,14 +62,33 @@ impl WordCounts {
                     self.capitals.add(part.as_bytes(), at, &mut capacity);
                 }
             }
-            if prose && word.len() >= 4 {
-                let lower = word.to_lowercase();
-                let stem = lower.strip_suffix("'s").unwrap_or(&lower);
-                if !STOP_WORDS.contains(&stem) {
-                    self.all.add(stem.as_bytes(), at, &mut capacity);
+            for part in word.split(['-', '\'']).filter(|part| prose && part.len() >= 4) {
+                let lower = part.to_lowercase();
+                if !STOP_WORDS.contains(&lower.as_str()) {
+                    self.all.add(lower.as_bytes(), at, &mut capacity);
                 }
             }
         }
+    }
+
+    fn add_beginning(&mut self, line: &str, at: u64) {
+        self.total += line.split_whitespace().count() as u64;
+        let Some(word) = line.split_whitespace().next() else { return };
+        self.lines += 1;
+        let is_varied = word.len() > 3 && word.bytes().any(|byte| byte.is_ascii_digit());
+        let is_row = word.len() > 2 && !word.bytes().any(|byte| byte.is_ascii_alphanumeric() || byte >= 0x80);
+        if word.len() <= 24 && !is_varied && !is_row {
+            self.beginnings.add(word.as_bytes(), at, &mut { MAX_DISTINCT_WORDS });
+        }
+    }
+
+    /// Writes the words that many lines begin with, if they are few.
+    pub(crate) fn write_beginnings(&self, writer: &mut SectionWriter<'_>, section: usize) -> bool {
+        let (distinct, _) = self.beginnings.distinct();
+        distinct <= MAX_BEGINNINGS
+            && distinct * 3 < self.lines
+            && self.beginnings.total() * 2 > self.lines
+            && Self::write(&self.beginnings, 2, 10, "lines beginning with", writer, section)
     }
 
     /// Writes `title: word=count ...` for the most frequent words with at least `min_count`, as many as fit, and how

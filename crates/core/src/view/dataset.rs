@@ -190,7 +190,7 @@ impl<'a> Dataset<'a> {
         match self.outline.data.as_ref().map(|data| &data.notation) {
             Some(Notation::Table(_)) => true,
             Some(Notation::Pattern(pattern)) => pattern.is_textual(),
-            _ => false,
+            _ => self.main().and_then(|main| main.form.as_ref()).is_some_and(|form| form.untyped),
         }
     }
 

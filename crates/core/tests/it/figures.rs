@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tidegate_core::shape::{Fill, Step};
 use tidegate_testkit::make;
 
-use self::columns::{Column, Random};
+use self::columns::{Cell, Column, FORMS, Form, Random};
 use crate::shaped_to;
 
 /// Returns the overview of a text within a budget; `None` if the text is shown whole.
@@ -35,7 +35,31 @@ fn line_of(field: &str, count: usize, record: impl Fn(usize) -> String) -> Strin
 }
 
 fn check(columns: &[Column], tokens: u64) {
-    let Some(overview) = overview(&columns::json(columns), tokens) else { return };
+    check_text(&columns::json(columns), columns, tokens);
+}
+
+/// Checks the statistics of columns that are written as lists.
+fn check_lists(mut columns: Vec<Column>, form: Form, tokens: u64) {
+    // Numbers show that texts above them are names, and lists have a place for every value.
+    let numbers = (0..columns[0].cells.len()).map(|row| Cell::Number((row * 7 % 1000).to_string()));
+    columns.insert(0, Column { name: "id".into(), cells: numbers.collect() });
+    for cell in columns.iter_mut().flat_map(|column| &mut column.cells) {
+        let is_container = matches!(cell, Cell::List(_) | Cell::Object);
+        if *cell == Cell::Missing || is_container && matches!(form, Form::Columns) {
+            *cell = Cell::Null;
+        }
+    }
+    let text = columns::lists(&columns, form);
+    if let Form::Unnamed = form {
+        for (at, column) in columns.iter_mut().enumerate() {
+            column.name = format!("c{}", at + 1);
+        }
+    }
+    check_text(&text, &columns, tokens);
+}
+
+fn check_text(text: &str, columns: &[Column], tokens: u64) {
+    let Some(overview) = overview(text, tokens) else { return };
     for column in columns {
         if let Some(line) = statistics(&overview, &column.name) {
             line::check(line, column);
@@ -68,6 +92,16 @@ proptest! {
         let mut random = Random(seed);
         let columns: Vec<Column> = (0..1 + random.below(5)).map(|at| Column::any(&mut random, at, rows)).collect();
         check(&columns, tokens);
+    }
+
+    /// The same where the records are lists, or where each column is one.
+    #[test]
+    fn statistics_of_tables_written_as_lists_are_those_of_the_data(
+        seed in any::<u64>(), rows in 8usize..150, tokens in 300u64..2500, form in 0usize..FORMS.len()
+    ) {
+        let mut random = Random(seed);
+        let columns = (0..1 + random.below(5)).map(|at| Column::any(&mut random, at, rows)).collect();
+        check_lists(columns, FORMS[form], tokens);
     }
 
     /// The counts of a log: severe lines, patterns, words in capitals.

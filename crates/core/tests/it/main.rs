@@ -12,7 +12,9 @@ mod frame;
 mod golden;
 mod hostile;
 mod laws;
+mod lists;
 mod notations;
+mod text_kinds;
 mod texts;
 mod views;
 

@@ -7,6 +7,7 @@ mod everything;
 mod exact;
 mod frame;
 mod limits;
+mod lists;
 mod messages;
 mod notations;
 mod table;
@@ -32,6 +33,19 @@ pub(crate) struct Kept {
     result: Vec<u8>,
     outline: Outline,
     engines: Queries,
+}
+
+/// A page as a caller gets it.
+pub(crate) struct Page {
+    pub(crate) text: String,
+}
+
+impl Page {
+    /// Returns the rows between the fences.
+    pub(crate) fn rows(&self) -> String {
+        let lines = self.text.lines().skip_while(|line| !line.starts_with("~~")).skip(1);
+        lines.take_while(|line| !line.starts_with("~~")).collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// Which engine.
@@ -64,6 +78,10 @@ impl Kept {
 
     /// Answers a view as a caller gets it.
     pub(crate) fn view(&self, view: View) -> Result<Answer, ViewError> {
+        self.query(&Query::new(view))
+    }
+
+    fn query(&self, query: &Query) -> Result<Answer, ViewError> {
         let source = self.result.as_slice();
         answer(&ViewRequest {
             source: &source,
@@ -71,12 +89,21 @@ impl Kept {
             hints: &Hints::default(),
             tool: "list_things",
             handle: Handle::kept("list_things-3f9c2kq7m0xw", "kept 24 h"),
-            query: &Query::new(view),
+            query,
             budget: Budget::of_tokens(Tokens(20_000)),
             meter: Meter::default(),
             engines: &self.engines,
             seal: &|_| [7; 12],
         })
+    }
+
+    /// Answers the first page of some fields.
+    pub(crate) fn page(&self, fields: &[&str], size: u64) -> Page {
+        let view = View::Page { number: 1, size: Some(size) };
+        let fields = fields.iter().map(ToString::to_string).collect();
+        let query = Query { fields, ..Query::new(view) };
+        let text = self.query(&query).unwrap_or_else(|error| panic!("{error}")).text;
+        Page { text }
     }
 
     pub(crate) fn ask(&self, engine: Engine, query: &str) -> Result<EngineOutput, ViewError> {

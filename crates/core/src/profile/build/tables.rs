@@ -45,13 +45,13 @@ impl ProfileBuilder {
         let beside = first.as_ref().map_or(width, |first| first.len().max(width));
         let beside = self.names_beside(container, beside).filter(|_| is_alone);
         let header = first.filter(|first| match &beside {
-            Some(beside) => first == beside,
+            Some((_, beside)) => first == beside,
             None => is_alone && self.is_header(first, row),
         });
         if header.is_none() {
             self.feed_held(container);
         }
-        let given = header.as_ref().or(beside.as_ref());
+        let given = header.as_ref().or(beside.as_ref().map(|(_, names)| names));
         if !self.nodes[row.0 as usize].by_position {
             return;
         }
@@ -64,16 +64,73 @@ impl ProfileBuilder {
         }
         let width = self.nodes[row.0 as usize].columns.len();
         let names = column_names(given.map_or(&[], Vec::as_slice), width);
-        let columns = std::mem::take(&mut self.node(row).columns);
-        for (column, name) in columns.into_iter().zip(&names) {
-            self.add_column(row, column, name);
+        let cells = std::mem::take(&mut self.node(row).columns);
+        let node = |id: &NodeId| &self.nodes[id.0 as usize];
+        let untyped = cells.iter().all(|cell| node(cell).types.numbers + node(cell).types.bools() == 0)
+            && cells.iter().any(|cell| node(cell).numeric_strings > 0);
+        for (cell, name) in cells.into_iter().zip(&names) {
+            self.add_column(row, cell, name);
         }
         let node = self.node(row);
         node.by_position = false;
         node.types.objects += std::mem::take(&mut node.types.arrays);
         let header_rows = u64::from(header.is_some());
-        self.node(container).held = None;
-        self.node(container).rows = Some(Box::new(RowForm { names, header_rows, columns: Vec::new() }));
+        let naming = beside.map(|(list, _)| list);
+        let columns = self.columns_beside(container, row, naming, &names, header_rows);
+        let node = self.node(container);
+        node.held = None;
+        node.rows = Some(Box::new(RowForm { names, header_rows, columns, untyped }));
+    }
+
+    /// Adds the lists beside a table that have one element for each of its records, such as the labels of the rows.
+    fn columns_beside(
+        &mut self,
+        container: NodeId,
+        row: NodeId,
+        naming: Option<NodeId>,
+        names: &[String],
+        header_rows: u64,
+    ) -> Vec<ListColumn> {
+        let node = &self.nodes[container.0 as usize];
+        let count = node.index.as_ref().map_or(0, |index| index.count).saturating_sub(header_rows);
+        let Some(parent) = node.parent.filter(|_| matches!(node.step, PathStep::Key(_))) else {
+            return Vec::new();
+        };
+        let siblings = self.nodes[parent.0 as usize].children.clone();
+        let mut columns = Vec::new();
+        for child in siblings.iter().filter(|child| naming != Some(child.node)) {
+            let name = String::from_utf8_lossy(&child.key).into_owned();
+            let is_column = self.list_length(parent, child) == Some(count) && count >= MIN_COLUMN_LENGTH;
+            if is_column && !names.contains(&name) && !self.is_numbering(child.node) {
+                columns.push(self.take_column(row, child.node, name));
+            }
+        }
+        columns
+    }
+
+    /// Returns whether the elements of a list are only their positions.
+    fn is_numbering(&self, list: NodeId) -> bool {
+        let node = &self.nodes[list.0 as usize];
+        let count = node.index.as_ref().map_or(0, |index| index.count);
+        let numbers = node.elements().and_then(|items| self.nodes[items.0 as usize].numbers.as_deref());
+        numbers.is_some_and(|numbers| {
+            numbers.is_rising()
+                && numbers.integers == count
+                && numbers.max.value - numbers.min.value + 1.0 == count as f64
+                && numbers.min.value <= 1.0
+        })
+    }
+
+    /// Makes a list a column of a record.
+    fn take_column(&mut self, record: NodeId, list: NodeId, name: String) -> ListColumn {
+        let node = &self.nodes[list.0 as usize];
+        let keyed = node.types.objects > 0;
+        let (start, end) = (node.first_at, node.first_at + node.bytes);
+        let index = node.index.as_deref().cloned().unwrap_or_default();
+        if let Some(elements) = node.elements() {
+            self.add_column(record, elements, &name);
+        }
+        ListColumn { name, keyed, index, start, end }
     }
 
     fn add_column(&mut self, record: NodeId, column: NodeId, name: &str) {
@@ -151,11 +208,11 @@ impl ProfileBuilder {
 
     /// Returns the names that a list beside a table gives to `width` columns: a list of as many texts, or of as many
     /// objects with a text that names each. The nearest such list is taken.
-    fn names_beside(&self, container: NodeId, width: usize) -> Option<Vec<String>> {
+    fn names_beside(&self, container: NodeId, width: usize) -> Option<(NodeId, Vec<String>)> {
         if width < 2 {
             return None;
         }
-        let mut best: Option<(usize, Vec<String>)> = None;
+        let mut best: Option<(usize, NodeId, Vec<String>)> = None;
         for (index, node) in self.nodes.iter().enumerate() {
             let id = NodeId(index as u32);
             let length = node.index.as_ref().map_or(0, |index| index.count);
@@ -163,16 +220,16 @@ impl ProfileBuilder {
                 continue;
             }
             let Some(distance) = self.distance(container, id) else { continue };
-            if best.as_ref().is_some_and(|(known, _)| *known <= distance) {
+            if best.as_ref().is_some_and(|(known, ..)| *known <= distance) {
                 continue;
             }
             // A few texts far away are something else.
             let near = distance <= 3 || width > 3;
             if let Some(names) = self.names_in(node, width).filter(|_| near) {
-                best = Some((distance, names));
+                best = Some((distance, id, names));
             }
         }
-        best.map(|(_, names)| names)
+        best.map(|(_, list, names)| (list, names))
     }
 
     /// Returns how many steps lead from one container up and down again to another; `None` if one is inside the other.
@@ -222,7 +279,7 @@ impl ProfileBuilder {
             match self.list_length(object, child) {
                 Some(other) if other == length => {
                     columns += 1;
-                    let items = self.nodes[child.node.0 as usize].items;
+                    let items = self.nodes[child.node.0 as usize].elements();
                     texts += usize::from(items.is_some_and(|items| {
                         ValueKind::of(&self.nodes[items.0 as usize]) == ValueKind::Text
                     }));
@@ -236,12 +293,12 @@ impl ProfileBuilder {
         (columns >= 2 && columns * 2 >= node.children.len() && length >= least).then_some(length)
     }
 
-    /// Returns the length of a member that is a list of scalars.
+    /// Returns the length of a member that is a list of scalars, or an object that numbers them.
     fn list_length(&self, object: NodeId, child: &Child) -> Option<u64> {
         let node = &self.nodes[child.node.0 as usize];
-        let items = node.items.map(|items| &self.nodes[items.0 as usize])?;
+        let items = node.elements().map(|items| &self.nodes[items.0 as usize])?;
         let is_list = node.parent == Some(object)
-            && node.types.arrays == 1
+            && (node.types.arrays == 1 || node.types.objects == 1 && node.numbered)
             && node.seen() == 1
             && items.parent == Some(child.node)
             && items.types.containers() == 0
@@ -259,13 +316,9 @@ impl ProfileBuilder {
         let mut form = RowForm::default();
         for child in members {
             let name = String::from_utf8_lossy(&child.key).into_owned();
-            let list = &self.nodes[child.node.0 as usize];
-            let (start, bytes, items) = (list.first_at, list.bytes, list.items);
-            let index = list.index.as_deref().cloned().unwrap_or_default();
-            form.columns.push(ListColumn { name: name.clone(), index, start, end: start + bytes });
-            if let Some(items) = items {
-                self.add_column(record, items, &name);
-            }
+            let column = self.take_column(record, child.node, name);
+            let (start, bytes) = (column.start, column.end - column.start);
+            form.columns.push(column);
             for id in [table, record] {
                 self.node(id).note(start, bytes);
             }

@@ -157,23 +157,87 @@ fn time(random: &mut Random, spread: usize) -> String {
 
 /// Returns the columns as JSON records; the same text is escaped in different ways.
 pub(super) fn json(columns: &[Column]) -> String {
+    list(columns, |row| object(columns, row), ",\n")
+}
+
+/// A way to write a table without naming the columns in each record.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Form {
+    /// Lists under a list of the names.
+    HeaderRow,
+    /// Lists beside a list of the names.
+    NamesBeside,
+    /// Lists beside objects that name and describe the columns.
+    DescriptionsBeside,
+    /// Lists, one a line, under one of the names.
+    Lines,
+    /// Lists without names.
+    Unnamed,
+    /// A list for each column.
+    Columns,
+}
+
+pub(super) const FORMS: [Form; 6] =
+    [Form::HeaderRow, Form::NamesBeside, Form::DescriptionsBeside, Form::Lines, Form::Unnamed, Form::Columns];
+
+/// Returns the columns as lists; a value that is missing becomes null.
+pub(super) fn lists(columns: &[Column], form: Form) -> String {
+    let names: Vec<String> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
+    let header = format!("[{}]", names.join(","));
+    let cells = |row: usize| {
+        let cells = columns.iter().map(|column| value(&column.cells[row], row).unwrap_or("null".into()));
+        format!("[{}]", cells.collect::<Vec<_>>().join(","))
+    };
+    match form {
+        Form::HeaderRow => list(columns, cells, ",").replacen('[', &format!("[{header},"), 1),
+        Form::NamesBeside => {
+            format!("{{\"ok\":true,\"cols\":{header},\"data\":{}}}", list(columns, cells, ","))
+        }
+        Form::DescriptionsBeside => {
+            let described = names.iter().map(|name| format!("{{\"type\":\"any\",\"name\":{name}}}"));
+            let described = described.collect::<Vec<_>>().join(",");
+            let rows = list(columns, cells, ",");
+            format!("{{\"meta\":{{\"fields\":[{described}]}},\"rows\":{rows}}}")
+        }
+        Form::Lines => {
+            let rows = list(columns, cells, "\n");
+            format!("{header}\n{}\n", &rows[1..rows.len() - 1])
+        }
+        Form::Unnamed => list(columns, cells, ","),
+        Form::Columns => {
+            let lists = columns.iter().zip(&names).map(|(column, name)| {
+                let cells = (0..column.cells.len()).map(|row| value(&column.cells[row], row));
+                let cells = cells.map(|cell| cell.unwrap_or("null".into()));
+                format!("{name}:[{}]", cells.collect::<Vec<_>>().join(","))
+            });
+            format!("{{{}}}", lists.collect::<Vec<_>>().join(","))
+        }
+    }
+}
+
+fn list(columns: &[Column], record: impl Fn(usize) -> String, separator: &str) -> String {
     let rows = columns[0].cells.len();
-    let records = (0..rows).map(|row| {
-        let members = columns.iter().filter_map(|column| {
-            let value = match &column.cells[row] {
-                Cell::Missing => return None,
-                Cell::Null => "null".into(),
-                Cell::Bool(value) => value.to_string(),
-                Cell::Number(raw) => raw.clone(),
-                Cell::Text(text) => quoted(text, row),
-                Cell::List(length) => format!("[{}]", vec!["\"e\""; *length].join(",")),
-                Cell::Object => "{\"m\":1}".into(),
-            };
-            Some(format!("\"{}\":{value}", column.name))
-        });
-        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-    });
-    format!("[{}]", records.collect::<Vec<_>>().join(",\n"))
+    format!("[{}]", (0..rows).map(record).collect::<Vec<_>>().join(separator))
+}
+
+fn object(columns: &[Column], row: usize) -> String {
+    let members = columns
+        .iter()
+        .filter_map(|column| Some(format!("\"{}\":{}", column.name, value(&column.cells[row], row)?)));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}
+
+/// Returns a cell as JSON; `None` if it is missing.
+fn value(cell: &Cell, row: usize) -> Option<String> {
+    Some(match cell {
+        Cell::Missing => return None,
+        Cell::Null => "null".into(),
+        Cell::Bool(value) => value.to_string(),
+        Cell::Number(raw) => raw.clone(),
+        Cell::Text(text) => quoted(text, row),
+        Cell::List(length) => format!("[{}]", vec!["\"e\""; *length].join(",")),
+        Cell::Object => "{\"m\":1}".into(),
+    })
 }
 
 fn quoted(text: &str, row: usize) -> String {

@@ -22,7 +22,7 @@ pub(super) fn check(random: &mut Random, count: usize, tokens: u64) {
     let chosen: Vec<(String, String, bool)> = (0..count)
         .map(|_| {
             let (pattern, severe) = PATTERNS[random.below(used)];
-            // A quoted word may be the one that makes a line severe.
+            // A quoted word may make a line more severe.
             let word = random.pick(&["disk", "queue", "fatal", "net card"]);
             let mut line = format!("2024-03-01 10:00:{:02} ", random.below(60));
             for character in pattern.chars() {
@@ -32,8 +32,8 @@ pub(super) fn check(random: &mut Random, count: usize, tokens: u64) {
                     other => line.push(other),
                 }
             }
-            let severe = severe || pattern.contains('@') && word == "fatal";
-            let grade = format!("{pattern}{}", pattern.contains('@') && word == "fatal");
+            // It does not in a line whose level says that nothing is wrong.
+            let grade = format!("{pattern}{}", severe && pattern.contains('@') && word == "fatal");
             (line, grade, severe)
         })
         .collect();

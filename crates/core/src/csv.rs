@@ -57,7 +57,7 @@ pub(crate) fn recognise(sample: &Sample<'_>) -> Option<(Format, u64)> {
         if begin > 0 && even {
             let head = String::from_utf8_lossy(&sample.bytes[begin..]);
             let format = recognise_at_start(&head, sample.whole)
-                .filter(|format| rows_of(&head, sample.whole, format) >= MIN_ROWS_AFTER_LINES)
+                .filter(|format| has_rows_unlike(&head, sample.whole, format))
                 .filter(|format| longest < format.names.len());
             if let Some(format) = format {
                 return Some((format, begin as u64));
@@ -75,8 +75,17 @@ pub(crate) fn recognise(sample: &Sample<'_>) -> Option<(Format, u64)> {
 /// The delimiters that are tried.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
-fn rows_of(head: &str, whole: bool, format: &Format) -> usize {
-    sample(head, whole, format.delimiter).len().saturating_sub(1)
+/// Returns whether rows follow a header row that is none of them: no cell of it is that of a row but for its digits.
+fn has_rows_unlike(head: &str, whole: bool, format: &Format) -> bool {
+    let rows = sample(head, whole, format.delimiter);
+    let Some((header, rows)) = rows.split_first() else { return false };
+    let digitless = |cell: &str| cell.trim().replace(|c: char| c.is_ascii_digit(), "");
+    let is_of_rows = |at: usize| {
+        let name = digitless(&header[at]);
+        rows.iter().filter(|row| row.get(at).is_some_and(|cell| digitless(cell) == name)).count() * 4
+            > rows.len()
+    };
+    rows.len() >= MIN_ROWS_AFTER_LINES && !(0..header.len()).any(is_of_rows)
 }
 
 /// Recognises separated values whose header row is the first line.
@@ -260,6 +269,7 @@ mod tests {
         for text in [
             "Hello,\n\nthis is, as it were,\na letter, and so on,\nwith commas, like so,\nand more, of those,\nthan rows, of a table,\n",
             "a,b,c\nd,e\n",
+            "Trace:\n  in \"a\", line 1, of f\n  in \"b\", line 2, of g\n  in \"c\", line 3, of h\n  in \"d\", line 4, of i\n  in \"e\", line 5, of j\n  in \"e\", line 6, of j\n",
         ] {
             assert!(recognise(&Sample::of(text)).is_none(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Notations that are read by translating them to JSON: tables drawn in text, hits of a search, YAML and XML.
+//! Notations that are read by translating them to JSON: tables drawn in text, hits of a search, settings, YAML, XML.
 //!
 //! Their records cannot be read from any offset: the columns of a row are those of a header far above it, and a value
 //! belongs to what is around it. So the whole text is translated, in memory and therefore up to a limit, and everything
@@ -6,7 +6,10 @@
 
 mod aligned;
 mod bars;
+mod components;
 mod hits;
+mod metrics;
+mod settings;
 mod tables;
 mod typed;
 mod xml;
@@ -32,6 +35,12 @@ pub(crate) enum Translation {
     Tables,
     /// `path:line:text`, as searches and compilers print it.
     Hits,
+    /// `key = value` under sections.
+    Settings,
+    /// Metrics as exporters write them.
+    Metrics,
+    /// Calendars and address books.
+    Components,
     Xml,
     Yaml,
 }
@@ -45,13 +54,17 @@ pub(crate) struct TranslatedText {
 
 impl Translation {
     /// All of them, in the order in which they are asked.
-    pub(crate) const ALL: [Self; 4] = [Self::Xml, Self::Tables, Self::Hits, Self::Yaml];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Xml, Self::Components, Self::Metrics, Self::Tables, Self::Hits, Self::Settings, Self::Yaml];
 
     /// Returns the name that reports use.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tables => "table",
             Self::Hits => "hits",
+            Self::Settings => "settings",
+            Self::Metrics => "metrics",
+            Self::Components => "calendar",
             Self::Xml => "xml",
             Self::Yaml => "yaml",
         }
@@ -62,6 +75,9 @@ impl Translation {
         match self {
             Self::Tables => tables::recognise(sample),
             Self::Hits => hits::recognise(sample),
+            Self::Settings => settings::recognise(sample),
+            Self::Metrics => metrics::recognise(sample),
+            Self::Components => components::recognise(sample),
             Self::Xml => xml::recognise(sample),
             Self::Yaml => yaml::recognise(sample),
         }
@@ -73,6 +89,9 @@ impl Translation {
         let (json, others) = match self {
             Self::Tables => tables::translate(text)?,
             Self::Hits => hits::translate(text)?,
+            Self::Settings => (settings::translate(text)?, OtherLines::default()),
+            Self::Metrics => metrics::translate(text)?,
+            Self::Components => (components::translate(text)?, OtherLines::default()),
             Self::Xml => (xml::translate(text)?, OtherLines::default()),
             Self::Yaml => (yaml::translate(text)?, OtherLines::default()),
         };

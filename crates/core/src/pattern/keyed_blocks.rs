@@ -25,6 +25,8 @@ enum Mark {
     Colon,
     Equals,
     Bar,
+    /// A colon after a key to the right, between lines that number the rows.
+    Row,
 }
 
 /// Where blocks begin and end.
@@ -36,12 +38,16 @@ enum BlockForm {
     Begun(Vec<String>),
 }
 
+/// The member that holds an indented text after the keys of a block.
+const MESSAGE_KEY: &str = "message";
 /// The minimum number of blocks in the sample.
 const MIN_BLOCKS: usize = 3;
 
 impl LineNotation for KeyedBlocks {
     fn recognise(sample: &Sample<'_>) -> Option<Self> {
-        [Mark::Colon, Mark::Equals, Mark::Bar].into_iter().find_map(|mark| {
+        let is_numbered = sample.lines.iter().filter(|line| is_row_number(line)).count() >= MIN_BLOCKS;
+        let marks = if is_numbered { &[Mark::Bar, Mark::Row][..] } else { &[Mark::Colon, Mark::Equals] };
+        marks.iter().copied().find_map(|mark| {
             let separated = mark.is_separated(sample).then_some(BlockForm::Separated);
             let form = separated.or_else(|| mark.keys_of_begun(sample).map(BlockForm::Begun))?;
             Some(Self { mark, form })
@@ -61,7 +67,10 @@ impl LineNotation for KeyedBlocks {
             BlockForm::Begun(keys) => {
                 reader.next_block(|line| self.mark.split(line).is_some_and(|(key, _)| key == keys[0]))
             }
-            BlockForm::Separated => reader.next_stanza(is_separator, |line| self.mark.split(line).is_some()),
+            BlockForm::Separated => reader.next_stanza(is_separator, |line| {
+                // A title may end with a colon, too.
+                self.mark.split(line).is_some_and(|(_, value)| !value.is_empty())
+            }),
         }
     }
 
@@ -82,23 +91,30 @@ impl KeyedBlocks {
     /// Returns the members of a block; a line without a key continues the value before it.
     fn members<'r>(&'r self, record: &'r RecordLines) -> Vec<Member<'r>> {
         let mut members: Vec<Member<'r>> = Vec::new();
+        let mut after_blank = false;
         for line in &record.lines {
             let keyed = self.mark.split(line).filter(|(key, _)| match &self.form {
                 BlockForm::Begun(keys) => keys.iter().any(|known| known == key),
                 BlockForm::Separated => true,
             });
+            // An indented text after a blank line is the message of the block, as in a commit log.
+            let is_message = after_blank && line.starts_with([' ', '\t']);
+            after_blank = line.trim().is_empty();
             match keyed {
                 Some((key, value)) if !members.iter().any(|(known, _)| known == key) => {
                     members.push((key.into(), unquoted(value).into()));
                 }
+                _ if is_message && !members.iter().any(|(known, _)| known == MESSAGE_KEY) => {
+                    members.push((MESSAGE_KEY.into(), line.trim().into()));
+                }
                 _ => {
-                    if let Some((_, value)) = members.last_mut() {
-                        if !value.is_empty() {
-                            value.to_mut().push('\n');
-                        }
-                        let text = if value.is_empty() { line.trim() } else { line.trim_end() };
-                        value.to_mut().push_str(text);
+                    let Some((key, value)) = members.last_mut() else { continue };
+                    let text =
+                        if *key == MESSAGE_KEY || value.is_empty() { line.trim() } else { line.trim_end() };
+                    if !value.is_empty() {
+                        value.to_mut().push('\n');
                     }
+                    value.to_mut().push_str(text);
                 }
             }
         }
@@ -116,7 +132,7 @@ impl Mark {
     fn is_separated(self, sample: &Sample<'_>) -> bool {
         let (mut blocks, mut lines, mut keyed) = (Vec::new(), 0, 0);
         let mut open: Vec<&str> = Vec::new();
-        let end = if sample.whole { sample.head.len() } else { sample.head.rfind("\n\n").unwrap_or(0) };
+        let end = if sample.whole { sample.head.len() } else { sample.head.rfind('\n').unwrap_or(0) };
         for line in sample.head[..end].lines().chain([""]) {
             if is_separator(line) {
                 if !open.is_empty() {
@@ -161,7 +177,7 @@ impl Mark {
         let mut keys: Vec<String> = vec![(*first).to_owned()];
         for key in &keyed {
             let often = count(key);
-            if often * 10 >= blocks * 6 && often <= blocks * 2 && !keys.iter().any(|known| known == key) {
+            if often >= MIN_BLOCKS && often <= blocks * 2 && !keys.iter().any(|known| known == key) {
                 keys.push((*key).to_owned());
             }
         }
@@ -180,14 +196,14 @@ impl Mark {
                 return Some(("commit", commit.trim()));
             }
         }
-        // Rows below each other have their keys to the right: ` name | value`, `  id: 1`.
-        let line = if self == Self::Bar { line.trim_start() } else { line };
+        // Rows below each other have their keys to the right.
+        let line = if self == Self::Colon { line } else { line.trim_start() };
         let (key, value) = line.split_once(match self {
-            Self::Colon => ':',
+            Self::Colon | Self::Row => ':',
             Self::Equals => '=',
             Self::Bar => '|',
         })?;
-        let key = if self == Self::Colon { key } else { key.trim_end() };
+        let key = key.trim_end();
         let named = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && key.len() <= 40
             && key
@@ -199,16 +215,19 @@ impl Mark {
     }
 }
 
-/// Returns whether a line separates blocks: it is blank, or dashes or stars with perhaps a number between them.
+/// Returns whether a line separates blocks: it is blank, of dashes, or numbers a row.
 fn is_separator(line: &str) -> bool {
     let line = line.trim();
-    let drawn = line.bytes().filter(|byte| matches!(byte, b'-' | b'*' | b'=' | b'+')).count();
-    line.is_empty()
-        || drawn == line.len() && drawn >= 3
-        || (line.starts_with("-[") || line.starts_with("***")) && {
-            let words = line.trim_matches(['-', '*', '[', ']', ' ', '+']).to_lowercase();
-            words.contains("record") || words.contains("row")
-        }
+    let drawn = |byte: u8| matches!(byte, b'-' | b'*' | b'=' | b'+');
+    line.is_empty() || line.len() >= 3 && line.bytes().all(drawn) || is_row_number(line)
+}
+
+/// Returns whether a line numbers a row: `-[ RECORD 1 ]---` or `*** 1. row ***`.
+fn is_row_number(line: &str) -> bool {
+    let line = line.trim();
+    let words = line.trim_matches(['-', '*', '[', ']', ' ', '+']);
+    let of_record = line.starts_with("-[") && words.starts_with("RECORD ");
+    of_record || line.starts_with("***") && words.ends_with(". row")
 }
 
 fn unquoted(value: &str) -> &str {
@@ -245,6 +264,20 @@ mod tests {
     }
 
     #[test]
+    fn a_message_after_the_keys() {
+        let commit = |hash: &str, merge: &str| {
+            format!(
+                "commit {hash}\n{merge}Author: X <x@y>\nDate:   Mon Nov 16 10:51:49 2026\n\n    one: two\n\n    three\n\n"
+            )
+        };
+        let log = format!("{}{}{}", commit("aaaaaa1", ""), commit("bbbbbb2", ""), commit("cccccc3", ""));
+        assert_eq!(
+            records(&log).lines().next().unwrap(),
+            r#"{"commit":"aaaaaa1","Author":"X <x@y>","Date":"Mon Nov 16 10:51:49 2026","message":"one: two\n\nthree"}"#
+        );
+    }
+
+    #[test]
     fn separated_blocks() {
         let status = "Package: a\nStatus: ok\nDescription: first\n and more\n\nPackage: b\nVersion: 1.0\n\nPackage: c\nDepends:\n x,\n y\n";
         assert_eq!(
@@ -256,6 +289,8 @@ mod tests {
         for text in [
             "id = 1\nname = a\n\nid = 2\nname = b\n\nid = 3\nname = c\n",
             "id=1\nname=a\n---\nid=2\nname=b\n---\nid=3\nname=c\n",
+            "  id = 1\nname = a\n\n  id = 2\nname = b\n\n  id = 3\nname = c\n",
+            "*** 1. row ***\n  id: 1\nname: a\n*** 2. row ***\n  id: 2\nname: b\n*** 3. row ***\n  id: 3\nname: c\n",
             "-[ RECORD 1 ]\nid   | 1\nname | a\n-[ RECORD 2 ]\nid   | 2\nname | b\n-[ RECORD 3 ]\nid   | 3\nname | c\n",
         ] {
             assert_eq!(records(text), expected, "{text}");

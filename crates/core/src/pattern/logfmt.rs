@@ -64,7 +64,7 @@ fn members(line: &str) -> Option<Vec<Member<'_>>> {
         if let Some((key, value, after)) = pair(rest) {
             pairs += 1;
             let known = members.iter().filter(|(known, _)| *known == key).count();
-            let key = if known > 0 { Cow::Owned(format!("{key}_{}", pairs)) } else { Cow::Borrowed(key) };
+            let key = if known > 0 { Cow::Owned(format!("{key}_{pairs}")) } else { Cow::Borrowed(key) };
             members.push((key, value));
             rest = after.trim_start();
         } else {
@@ -77,7 +77,7 @@ fn members(line: &str) -> Option<Vec<Member<'_>>> {
             rest = rest[end..].trim_start();
         }
     }
-    if pairs < 2 || pairs > MAX_PAIRS || others > pairs {
+    if !(2..=MAX_PAIRS).contains(&pairs) || others > pairs {
         return None;
     }
     if !words.is_empty() {

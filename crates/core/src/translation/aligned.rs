@@ -18,7 +18,7 @@ const MANY_ROWS: usize = 300;
 const MAX_DRIFT: usize = 6;
 
 /// Returns whether a line is a ruler: at least two runs of dashes.
-pub(super) fn is_ruler(line: &str) -> bool {
+fn is_ruler(line: &str) -> bool {
     ruler_columns(line).is_some()
 }
 
@@ -101,7 +101,8 @@ pub(super) fn table_at<'t>(lines: &[&'t str], at: usize) -> Option<(Table<'t>, u
     if ruler_columns(lines[at]).is_some() {
         return None;
     }
-    let block = block_after(lines, at);
+    let first = at + 1 + usize::from(lines.get(at + 1).is_some_and(|line| is_line_of_dashes(line)));
+    let block = block_from(lines, first);
     under_names(lines[at], &block[..block.len().min(FEW_ROWS)])?;
     let (names, cut) = under_names(lines[at], &block[..block.len().min(MANY_ROWS)])?;
     // A title may stand above the header.
@@ -110,7 +111,7 @@ pub(super) fn table_at<'t>(lines: &[&'t str], at: usize) -> Option<(Table<'t>, u
         return None;
     }
     let header: Vec<&str> = names.iter().map(String::as_str).collect();
-    Some(collect(lines, at, at + 1, &header, &cut))
+    Some(collect(lines, at, first, &header, &cut))
 }
 
 /// Returns the header above a ruler at or after line `at`, where the columns begin, and the line after the ruler.
@@ -124,14 +125,21 @@ fn under_ruler(lines: &[&str], at: usize) -> Option<(usize, Vec<usize>, usize)> 
     (is_text(at + 1) && starts_at(at).is_some()).then(|| Some((at + 1, starts_at(at + 2)?, at + 3)))?
 }
 
-/// Returns the lines after line `at` up to a blank one.
-fn block_after<'b, 't>(lines: &'b [&'t str], at: usize) -> &'b [&'t str] {
-    let after = &lines[at + 1..];
-    let end = after.iter().take(MANY_ROWS).position(|line| line.trim().is_empty());
+/// Returns whether a line is one run of dashes, under a header or above totals.
+fn is_line_of_dashes(line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= 3 && line.chars().all(|c| matches!(c, '-' | '=' | '_' | '─' | '═'))
+}
+
+/// Returns the lines from line `first` on, up to a blank one or one of dashes.
+fn block_from<'b, 't>(lines: &'b [&'t str], first: usize) -> &'b [&'t str] {
+    let after = lines.get(first..).unwrap_or_default();
+    let ends = |line: &&str| line.trim().is_empty() || is_line_of_dashes(line);
+    let end = after.iter().take(MANY_ROWS).position(ends);
     &after[..end.unwrap_or(after.len().min(MANY_ROWS))]
 }
 
-/// Collects the rows of a table up to a blank line or a ruler.
+/// Collects the rows of a table up to a blank line, a ruler or a line of dashes, below which there are totals.
 fn collect<'t>(
     lines: &[&'t str],
     header_at: usize,
@@ -141,7 +149,7 @@ fn collect<'t>(
 ) -> (Table<'t>, usize) {
     let mut rows = Vec::new();
     let mut next = first;
-    while let Some(line) = lines.get(next).filter(|line| !line.trim().is_empty() && !is_ruler(line)) {
+    while let Some(line) = lines.get(next).filter(|line| !ends_table(line)) {
         // A table with another header may follow at once.
         if next > first && under_ruler(lines, next).is_some() {
             break;
@@ -153,6 +161,11 @@ fn collect<'t>(
     }
     let named = header.iter().map(|name| if name.chars().any(char::is_alphanumeric) { *name } else { "" });
     (Table { names: column_names(named), rows, line: header_at, escaped_bars: false }, next)
+}
+
+/// Returns whether a line says nothing itself: it is blank, a ruler or dashes.
+pub(super) fn ends_table(line: &str) -> bool {
+    line.trim().is_empty() || is_ruler(line) || is_line_of_dashes(line)
 }
 
 /// A word of a header and its place, in characters.
@@ -188,7 +201,8 @@ fn under_names(header: &str, rows: &[&str]) -> Option<(Vec<String>, Cut)> {
     let (starts, columns) = positions(&names, rows);
     let by_position = Cut::At(starts);
     let by_words = Cut::Words(names.len());
-    let (columns, cut) = if columns.len() < names.len() && words_stand_under(&names, rows) {
+    let wider = columns.len() < names.len() && !header.chars().any(char::is_lowercase);
+    let (columns, cut) = if wider && words_stand_under(&names, rows) {
         (names.iter().map(|name| name.text.to_owned()).collect(), by_words)
     } else {
         (columns, by_position)
@@ -201,7 +215,8 @@ fn can_be_names(header: &str, names: &[Word<'_>]) -> bool {
     let odd = |name: &Word<'_>| {
         name.text.len() > 40
             || name.text.contains([';', '{', '}', '=', '"', '\'', '`', '<', '>', '|', '\\'])
-            || name.text.ends_with([',', '.', '!', '?'])
+            || name.text.ends_with([',', '.', '!', '?', ':'])
+            || name.text.matches('(').count() != name.text.matches(')').count()
             || name.text.starts_with(['-', '/', '$', '['])
             || Number::parse(name.text.as_bytes()).is_some()
     };
@@ -282,8 +297,10 @@ fn is_table(header: &str, names: &[String], cut: &Cut, rows: &[&str]) -> bool {
         return false;
     }
     let filled: usize = fitting.iter().map(|row| row.iter().filter(|cell| !cell.is_empty()).count()).sum();
-    let repeats = |(at, name): (usize, &String)| fitting.iter().any(|row| row[at] == name.as_str());
-    if filled * 10 < fitting.len() * names.len() * 6 || names.iter().enumerate().any(repeats) {
+    // A row is no header: its words would stand in other rows, too.
+    let repeats = |(at, name): &(usize, &String)| fitting.iter().any(|row| row[*at] == name.as_str());
+    let repeated = names.iter().enumerate().filter(repeats).count();
+    if filled * 10 < fitting.len() * names.len() * 6 || repeated > usize::from(names.len() > 3) {
         return false;
     }
     let capitals = !header.chars().any(char::is_lowercase);
@@ -362,6 +379,16 @@ mod tests {
     }
 
     #[test]
+    fn totals_are_no_row() {
+        let (names, rows) = table(
+            "Name      Stmts   Miss  Cover   Missing\n---------------------------------------\nlib/a.py    114     69    39%   254-322, 341\nlib/b.py     30      0   100%\nlib/c.py      8      2    75%   35-38\n---------------------------------------\nTOTAL       152     71    53%\n",
+        )
+        .unwrap();
+        assert_eq!(names, ["Name", "Stmts", "Miss", "Cover", "Missing"]);
+        assert_eq!((rows.len(), rows[0][4].as_str(), rows[1][4].as_str()), (3, "254-322, 341", ""));
+    }
+
+    #[test]
     fn a_title_and_a_column_without_a_name() {
         let (names, rows) = table(
             "Active connections (servers and established)\nProto Recv-Q Send-Q Local Address   Foreign Address  State\ntcp        0      0 0.0.0.0:22      0.0.0.0:*        LISTEN\ntcp        0     36 10.0.0.4:22     10.0.0.9:51514   ESTABLISHED\nudp        0      0 127.0.0.1:323   0.0.0.0:*\n",
@@ -386,6 +413,7 @@ mod tests {
             "int    a = 1;   // first\nfloat  b = 2;   // second\nlong   c = 3;   // third\nchar   d = 4;   // fourth\n",
             "proc on /proc type proc (rw)\nsysfs on /sys type sysfs (rw)\nudev on /dev type devtmpfs (rw)\nrun on /run type tmpfs (rw)\n",
             "The first item  costs 12\nThe second item costs 13\nThe third item  costs 14\nThe fourth item costs 15\n",
+            "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n  File \"b.py\", line 2, in g\n  File \"c.py\", line 3, in h\n  File \"d.py\", line 4, in i\nValueError: no such thing\n",
             "Title\n-----\nSome text\nof two lines\n",
             "- one 1\n- two 2\n- three 3\n- four 4\n",
             "alpha 1\nbeta 2\ngamma 3\ndelta 4\nepsilon 5\n",

@@ -1,7 +1,8 @@
 //! Hits of a search and messages of a compiler: `path:line:text`, `path:line:column: text`, `path(line,column): text`,
 //! or lines of `line:text` under a line with the path.
 //!
-//! Each hit is a record with its file, its line, its column and its text; where the files are in several folders, it
+//! Each hit is a record with its file, its line, its column and its text; where most texts begin with a level such as
+//! `error`, the level and the code of the rule are members of their own; where the files are in several folders, it
 //! also names the folder, which is the first step in which the paths differ.
 
 use super::MAX_JSON_BYTES;
@@ -35,6 +36,7 @@ pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
     }
     let common = common_folder(&hits);
     let in_folders = hits.iter().any(|hit| folder(&hit.file, common) != folder(&hits[0].file, common));
+    let has_levels = hits.iter().filter(|hit| level(&hit.text).is_some()).count() * 2 > hits.len();
     let mut out = String::from("[");
     for hit in &hits {
         out.push_str(if out.len() > 1 { ",{\"file\":" } else { "{\"file\":" });
@@ -43,8 +45,14 @@ pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
         if let Some(column) = &hit.column {
             out.push_str(&format!(",\"column\":{column}"));
         }
-        out.push_str(",\"text\":");
-        string::write(&hit.text, &mut out);
+        let leveled = level(&hit.text).filter(|_| has_levels);
+        let (code, text) = leveled.map_or((None, hit.text.as_str()), |(_, rest)| code(rest));
+        let members = [("level", leveled.map(|(level, _)| level)), ("code", code), ("text", Some(text))];
+        for (name, value) in members {
+            let Some(value) = value else { continue };
+            out.push_str(&format!(",\"{name}\":"));
+            string::write(value, &mut out);
+        }
         if let Some(folder) = folder(&hit.file, common).filter(|_| in_folders) {
             out.push_str(",\"folder\":");
             string::write(folder, &mut out);
@@ -131,9 +139,53 @@ fn hit(line: &str) -> Option<Hit> {
 /// Reads `line:text` or `line:column:text` of a file.
 fn under_heading(file: &str, line: &str) -> Option<Hit> {
     let (number, rest) = line.trim_start().split_once(':')?;
-    match rest.split_once(':') {
+    // Linters put spaces after the column.
+    match rest.split_once([':', ' ']) {
         Some((column, text)) if is_count(column) => new_hit(file, number, Some(column), text.trim_start()),
         _ => new_hit(file, number, None, rest),
+    }
+}
+
+/// Words that begin a message and say how severe it is.
+const LEVELS: &[&str] =
+    &["fatal error", "error", "warning", "note", "info", "hint", "style", "convention", "refactor"];
+
+/// Splits a message into its level and the rest.
+fn level(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let level = LEVELS
+        .iter()
+        .find(|level| text.get(..level.len()).is_some_and(|word| word.eq_ignore_ascii_case(level)))?;
+    let rest = &text[level.len()..];
+    rest.starts_with([':', ' ', '[', '('])
+        .then(|| (&text[..level.len()], rest.trim_start_matches([':', ' '])))
+}
+
+/// Splits a message into the code of the rule that it is about, if it names one, and the rest.
+fn code(text: &str) -> (Option<&str>, &str) {
+    let is_code = |code: &str| !code.is_empty() && code.len() <= 60 && !code.contains(char::is_whitespace);
+    // `msg [code]`, `[code]: msg`, `msg  code`, `CODE12: msg`
+    if let Some((message, code)) = text.strip_suffix(']').and_then(|text| text.rsplit_once(" ["))
+        && is_code(code)
+    {
+        return (Some(code), message.trim_end());
+    }
+    if let Some((code, message)) = text.strip_prefix('[').and_then(|text| text.split_once("]:"))
+        && is_code(code)
+    {
+        return (Some(code), message.trim_start());
+    }
+    if let Some((message, code)) = text.rsplit_once("  ")
+        && is_code(code)
+    {
+        return (Some(code), message.trim_end());
+    }
+    let numbered = |code: &str| {
+        code.starts_with(|c: char| c.is_ascii_uppercase()) && code.ends_with(|c: char| c.is_ascii_digit())
+    };
+    match text.split_once(':').filter(|(code, _)| is_code(code) && numbered(code)) {
+        Some((code, message)) => (Some(code), message.trim_start()),
+        None => (None, text),
     }
 }
 
@@ -207,12 +259,18 @@ mod tests {
             r#"[{"file":"/p/src/a.rs","line":3,"text":"  let x: u8 = 1;","folder":"src"},{"file":"/p/src/b.rs","line":14,"text":"// TODO: y","folder":"src"},{"file":"/p/tests/c.rs","line":2,"text":"x","folder":"tests"}]"#
         );
         assert_eq!(
-            json("src/a.c:3:7: error: no x\nsrc/a.c:4:1: warning: no y\nsrc/b.c:4: note: z\n"),
-            r#"[{"file":"src/a.c","line":3,"column":7,"text":"error: no x"},{"file":"src/a.c","line":4,"column":1,"text":"warning: no y"},{"file":"src/b.c","line":4,"text":" note: z"}]"#
+            json("src/a.c:3:7: error: no x\nsrc/a.c:4:1: warning: no y [-Wy]\nsrc/b.c:4: note: z\n"),
+            r#"[{"file":"src/a.c","line":3,"column":7,"level":"error","text":"no x"},{"file":"src/a.c","line":4,"column":1,"level":"warning","code":"-Wy","text":"no y"},{"file":"src/b.c","line":4,"level":"note","text":"z"}]"#
         );
         assert_eq!(
             json("C:\\w\\a.ts(3,7): error TS1: x\nC:\\w\\a.ts(4): y\nC:\\w\\b.ts(5,1): z\n"),
             r#"[{"file":"C:\\w\\a.ts","line":3,"column":7,"text":"error TS1: x"},{"file":"C:\\w\\a.ts","line":4,"text":"y"},{"file":"C:\\w\\b.ts","line":5,"column":1,"text":"z"}]"#
+        );
+        assert_eq!(
+            json(
+                "\n/p/a.js\n  33:3  warning  Unexpected var  no-var\n  34:8  error  Is  not  ok\n\n/p/b.js\n  1:1  warning  x  y\n"
+            ),
+            r#"[{"file":"/p/a.js","line":33,"column":3,"level":"warning","code":"no-var","text":"Unexpected var"},{"file":"/p/a.js","line":34,"column":8,"level":"error","code":"ok","text":"Is  not"},{"file":"/p/b.js","line":1,"column":1,"level":"warning","code":"y","text":"x"}]"#
         );
         assert_eq!(
             json("src/a.rs\n3:one\n17:two\n\nMakefile.am\n4:three\n"),

@@ -67,11 +67,11 @@ impl<'t> Drawn<'t> {
             if let Some((table, next)) = bars::table_at(&lines, at).or_else(|| aligned::table_at(&lines, at))
             {
                 let mut rows = table.rows.iter().map(|(line, _)| *line).peekable();
-                for line in table.line + 1..next {
+                for (line, text) in lines.iter().enumerate().take(next).skip(table.line + 1) {
                     match rows.next_if_eq(&line) {
                         Some(_) => drawn.rows += 1,
-                        None if bars::is_rule(lines[line]) || aligned::is_ruler(lines[line]) => {}
-                        None => drawn.add_other(line, lines[line]),
+                        None if bars::is_rule(text) || aligned::ends_table(text) => {}
+                        None => drawn.add_other(line, text),
                     }
                 }
                 drop(rows);
@@ -79,7 +79,7 @@ impl<'t> Drawn<'t> {
                 at = next;
                 continue;
             }
-            if !lines[at].trim().is_empty() && !bars::is_rule(lines[at]) {
+            if !aligned::ends_table(lines[at]) && !bars::is_rule(lines[at]) {
                 drawn.add_other(at, lines[at]);
                 caption = Some(lines[at].trim().trim_matches(['#', '*', ' ', ':']));
             }

@@ -10,7 +10,7 @@
 //! of external entities.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::typed::Column;
 use super::{MAX_DEPTH, MAX_JSON_BYTES};
@@ -80,9 +80,11 @@ impl<'x> Reader<'x> {
             } else if let Some(rest) = self.rest.strip_prefix("<?") {
                 self.rest = rest.split_once("?>")?.1;
             } else if let Some(rest) = self.rest.strip_prefix("<!") {
-                // A document type without definitions of its own.
-                let (declaration, rest) = rest.split_once('>')?;
-                (!declaration.contains('[') && open.is_empty()).then_some(())?;
+                // A document type, which may define elements but no entities.
+                let simple = rest.split_once('>')?;
+                let (declaration, rest) =
+                    if simple.0.contains('[') { rest.split_once("]>")? } else { simple };
+                (!declaration.contains("<!ENTITY") && open.is_empty()).then_some(())?;
                 self.rest = rest;
             } else if let Some(rest) = self.rest.strip_prefix("</") {
                 let (name, rest) = rest.split_once('>')?;
@@ -209,18 +211,18 @@ fn character(name: &str) -> Option<char> {
 struct Writer<'e, 'x> {
     elements: &'e [Element<'x>],
     /// The elements that are lists, by the names of their parents and their own.
-    lists: HashSet<(&'x str, &'x str)>,
+    lists: BTreeSet<(&'x str, &'x str)>,
     /// How the values of an attribute or element are written, by the name of the element and that of the attribute.
-    columns: HashMap<(&'x str, &'x str), Column>,
+    columns: BTreeMap<(&'x str, &'x str), Column>,
     out: String,
 }
 
 impl<'e, 'x> Writer<'e, 'x> {
     fn new(elements: &'e [Element<'x>]) -> Self {
-        let mut lists = HashSet::new();
-        let mut columns: HashMap<(&'x str, &'x str), Column> = HashMap::new();
+        let mut lists = BTreeSet::new();
+        let mut columns: BTreeMap<(&'x str, &'x str), Column> = BTreeMap::new();
         for element in elements {
-            let mut seen = HashSet::new();
+            let mut seen = BTreeSet::new();
             for child in &element.children {
                 let name = elements[*child as usize].name;
                 if !seen.insert(name) {
@@ -268,7 +270,7 @@ impl<'e, 'x> Writer<'e, 'x> {
 
     /// Writes the child elements of an element as members.
     fn children(&mut self, element: &Element<'x>, names: &[&'x str], depth: usize) -> Option<()> {
-        let mut written: HashSet<&str> = HashSet::new();
+        let mut written: BTreeSet<&str> = BTreeSet::new();
         for (at, name) in names.iter().enumerate() {
             if !written.insert(name) {
                 continue;

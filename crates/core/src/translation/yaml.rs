@@ -8,7 +8,7 @@
 mod flow;
 mod scalar;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{MAX_DEPTH, MAX_JSON_BYTES};
@@ -127,7 +127,7 @@ pub(super) fn translate(text: &str) -> Option<String> {
         if out.len() > 1 {
             out.push(',');
         }
-        let mut reader = Reader { lines, at: 0, out, anchors: HashMap::new() };
+        let mut reader = Reader { lines, at: 0, out, anchors: BTreeMap::new() };
         reader.node(0, 0)?;
         reader.skip_blank();
         // All of the document must have been read, and it must be a mapping or a sequence.
@@ -149,7 +149,7 @@ struct Reader<'y> {
     at: usize,
     out: String,
     /// Where the values with anchors are in the output.
-    anchors: HashMap<&'y str, Range<usize>>,
+    anchors: BTreeMap<&'y str, Range<usize>>,
 }
 
 impl<'y> Reader<'y> {
@@ -322,7 +322,7 @@ impl<'y> Reader<'y> {
     fn merge(&mut self, range: Range<usize>, keys: &mut Vec<String>) -> Option<()> {
         let merged = self.out[range].to_owned();
         for (key, value) in flow::members(&merged)? {
-            let name = string::decode_text(key[1..key.len() - 1].as_bytes());
+            let name = string::decode_text(&key.as_bytes()[1..key.len() - 1]);
             if keys.contains(&name) {
                 continue;
             }

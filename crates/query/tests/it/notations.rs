@@ -6,6 +6,13 @@ use tidegate_testkit::tables::{RandomTable, TableNotation};
 use crate::Engine::Sql;
 use crate::Kept;
 
+/// Returns rows with their numbers in one spelling: a notation without types keeps `1.50` as it was written.
+fn spelled(rows: &[String]) -> Vec<String> {
+    let spelled =
+        |cell: &str| cell.parse::<f64>().map_or_else(|_| cell.to_owned(), |number| number.to_string());
+    rows.iter().map(|row| row.split(',').map(spelled).collect::<Vec<_>>().join(",")).collect()
+}
+
 proptest! {
     #![proptest_config(tidegate_testkit::cases(300))]
 
@@ -17,7 +24,7 @@ proptest! {
         let json = Kept::new(&table.write(TableNotation::Json));
         let kept = Kept::new(&table.write(TableNotation::ALL[at]));
         for query in queries {
-            prop_assert_eq!(kept.results(Sql, &query), json.results(Sql, &query), "{:?}", TableNotation::ALL[at]);
+            prop_assert_eq!(spelled(&kept.results(Sql, &query)), spelled(&json.results(Sql, &query)), "{:?}", TableNotation::ALL[at]);
         }
     }
 }

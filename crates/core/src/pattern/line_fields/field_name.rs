@@ -34,6 +34,12 @@ pub(super) fn of(values: &[&str]) -> &'static str {
     {
         return "path";
     }
+    let is_hex =
+        |value: &str| (7..=64).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let has = |is: fn(&u8) -> bool| values.iter().any(|value| value.as_bytes().iter().any(is));
+    if all(&is_hex) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) {
+        return "hash";
+    }
     if all(&|value| value.contains("::")) {
         return "test";
     }

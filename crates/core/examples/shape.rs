@@ -4,6 +4,8 @@
 //! and for each answer its budget, name, step, kind, strategy and tokens to standard output. With `--fill` overviews use
 //! the whole budget.
 
+#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "only the library is free of files")]
+
 use std::error::Error;
 use std::fs;
 use std::path::Path;

@@ -227,18 +227,19 @@ impl RecordWalk<'_> {
         let header_rows = self.rows.as_ref().map_or(0, |rows| rows.form.header_rows);
         while self.element < header_rows {
             self.element += 1;
-            match &mut self.reader {
+            let (scanner, is_next) = match &mut self.reader {
                 RecordReader::Elements { scanner, .. } => {
-                    if scanner.has_element()? == Some(true) {
-                        Value::read(scanner, ReadLimits::NOTHING)?;
-                    }
+                    let is_next = scanner.has_element()? == Some(true);
+                    (scanner, is_next)
                 }
                 RecordReader::Values(scanner, _) => {
-                    if scanner.begin_next()? {
-                        Value::read(scanner, ReadLimits::NOTHING)?;
-                    }
+                    let is_next = scanner.begin_next()?;
+                    (scanner, is_next)
                 }
-                _ => {}
+                _ => continue,
+            };
+            if is_next {
+                Value::read(scanner, ReadLimits::NOTHING)?;
             }
         }
         self.element += 1;

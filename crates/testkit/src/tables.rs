@@ -102,15 +102,7 @@ impl RandomTable {
         let dashes = |mark: &str, extra: usize, dash: &str| {
             widths.iter().map(|width| dash.repeat(width + extra)).collect::<Vec<_>>().join(mark)
         };
-        let members = |cells: &[String], write: &dyn Fn(&str, &str) -> String, mark: &str| {
-            let filled = self.names.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
-            filled.map(|(name, cell)| write(name, cell)).collect::<Vec<_>>().join(mark)
-        };
         match notation {
-            TableNotation::Json => {
-                let object = |cells: &[String]| format!("{{{}}}", members(cells, &json_member, ","));
-                format!("[{}]", self.rows.iter().map(|cells| object(cells)).collect::<Vec<_>>().join(","))
-            }
             TableNotation::Csv => separated(","),
             TableNotation::CsvAfterPreamble => format!("# written, by hand\nA title\n\n{}", separated(",")),
             TableNotation::Tsv => separated("\t"),
@@ -153,6 +145,19 @@ impl RandomTable {
                 let line = |cells: &[String]| format!("{}\n", padded(cells, "  "));
                 format!("{}{}", line(&self.names), rows(&line))
             }
+            _ => self.write_members(notation),
+        }
+    }
+
+    /// Returns the table in a notation that writes the name of a column beside each cell.
+    fn write_members(&self, notation: TableNotation) -> String {
+        let rows =
+            |row: &dyn Fn(&[String]) -> String| self.rows.iter().map(|cells| row(cells)).collect::<String>();
+        let members = |cells: &[String], write: &dyn Fn(&str, &str) -> String, mark: &str| {
+            let filled = self.names.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
+            filled.map(|(name, cell)| write(name, cell)).collect::<Vec<_>>().join(mark)
+        };
+        match notation {
             TableNotation::Yaml => {
                 let member = |name: &str, cell: &str| format!("{name}: {cell}");
                 rows(&|cells| format!("- {}\n", members(cells, &member, "\n  ")))
@@ -178,6 +183,11 @@ impl RandomTable {
             TableNotation::Blocks => {
                 let member = |name: &str, cell: &str| format!("{name}: {cell}");
                 rows(&|cells| format!("{}\n\n", members(cells, &member, "\n")))
+            }
+            // JSON is the only other one.
+            _ => {
+                let object = |cells: &[String]| format!("{{{}}}", members(cells, &json_member, ","));
+                format!("[{}]", self.rows.iter().map(|cells| object(cells)).collect::<Vec<_>>().join(","))
             }
         }
     }

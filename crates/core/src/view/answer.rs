@@ -279,7 +279,7 @@ impl ViewRequest<'_> {
     }
 
     fn finish(&self, mut part: Part, body: String) -> Answer {
-        part.next = part.next.map(|next| self.outline.from_whole(next));
+        part.next = part.next.map(|next| self.outline.about_whole(next));
         if let Some(note) = self.outline.scope_note() {
             part.notes.insert(0, note);
         }

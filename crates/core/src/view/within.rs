@@ -116,7 +116,7 @@ fn route_path(dataset: &Dataset<'_>, query: &Query, path: &str) -> Result<Option
 
 impl Outline {
     /// Returns a query about this value as a query about the whole result.
-    pub(super) fn from_whole(&self, query: Query) -> Query {
+    pub(super) fn about_whole(&self, query: Query) -> Query {
         match self.scope.is_empty() {
             true => query,
             false => {

@@ -20,7 +20,7 @@ proptest! {
     fn a_table_has_the_same_rows_in_every_notation(seed in any::<u64>(), rows in 6usize..60, at in 0usize..16) {
         let table = RandomTable::new(seed, rows);
         let list = table.names.join(", ");
-        let queries = [format!("select {list} from t"), format!("select COL_A, count(*), max(NAME) from t group by 1 order by 1")];
+        let queries = [format!("select {list} from t"), "select COL_A, count(*), max(NAME) from t group by 1 order by 1".to_owned()];
         let json = Kept::new(&table.write(TableNotation::Json));
         let kept = Kept::new(&table.write(TableNotation::ALL[at]));
         for query in queries {

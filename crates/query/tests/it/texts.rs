@@ -74,7 +74,7 @@ fn data_in_a_string_is_data() {
     let rows: Vec<Value> = (0..90).map(|n| json!({"id": n, "name": format!("name {n}")})).collect();
     for text in [json!(rows).to_string(), serde_json::to_string_pretty(&rows).unwrap()] {
         for wrapped in [json!({"result": text, "ok": true}).to_string(), json!(text).to_string()] {
-            let kept = kept(&[wrapped.clone()]);
+            let kept = kept(std::slice::from_ref(&wrapped));
             let count = body(kept.view(View::Sql("select count(*), max(id) from t".into())));
             assert!(count.ends_with("90,89"), "{wrapped:.60}: {count}");
             let page = kept.view(View::Page { number: 2, size: Some(10) }).unwrap();
@@ -177,7 +177,7 @@ fn line(kind: usize, number: usize, word: &str) -> String {
     match kind {
         0 => format!("2024-01-02 10:00:{:02} INFO [worker] {word} step {number}", number % 60),
         1 => format!("{}{word} line {number}", ["+", "-", " "][number % 3]),
-        2 => format!("{}{word} words {number}", if number % 9 == 0 { "## " } else { "" }),
+        2 => format!("{}{word} words {number}", if number.is_multiple_of(9) { "## " } else { "" }),
         3 => format!("{number},{word},{}", number % 5),
         4 => format!("    let {word} = call({number});"),
         _ => format!("{word} and so on for {number} times, as it was said before"),

@@ -3,8 +3,9 @@
 //! Their rows then look like objects: each column has a node under its name, so that statistics, fields and queries need
 //! not know how the table was written.
 
-use super::super::lists::{ListColumn, RowForm, column_names, is_name};
+use super::super::lists::{HeldRow, ListColumn, RowForm, column_names, is_name};
 use super::super::node::{Child, NodeId, PathNode, PathStep};
+use super::super::value_counts::ValueCount;
 use super::ProfileBuilder;
 
 /// The most columns of a table of nothing but numbers whose columns have no names; wider lists are vectors.
@@ -38,7 +39,7 @@ impl ProfileBuilder {
     /// Names the columns of the lists inside a list if they are rows of a table.
     fn name_columns(&mut self, container: NodeId, row: NodeId) {
         let held = self.nodes[container.0 as usize].held.as_deref();
-        let first = held.and_then(|held| held.names());
+        let first = held.and_then(HeldRow::names);
         let node = &self.nodes[container.0 as usize];
         let is_alone = node.types.containers() == 1 && node.index.is_some();
         let width = self.nodes[row.0 as usize].columns.len();
@@ -344,7 +345,7 @@ fn names_of(node: &PathNode, width: usize) -> Option<Vec<String>> {
     if !texts || entries.len() != width || entries.iter().any(|entry| entry.is_cut) {
         return None;
     }
-    let names: Vec<String> = entries.iter().map(|entry| entry.text()).collect();
+    let names: Vec<String> = entries.iter().map(ValueCount::text).collect();
     names.iter().any(|name| is_name(name)).then_some(names)
 }
 

@@ -348,7 +348,7 @@ mod tests {
                 diagnostics.add(number as u64 + 1, line);
             }
             let [message] = diagnostics.messages.as_slice() else { panic!("{text}: {diagnostics:?}") };
-            let codes: Vec<String> = diagnostics.codes.entries().iter().map(|entry| entry.text()).collect();
+            let codes: Vec<String> = diagnostics.codes.entries().iter().map(ValueCount::text).collect();
             assert_eq!((message.severity.name(), codes.join(" ").as_str()), (severity, code), "{text}");
             assert_eq!(message.places.join(" "), places, "{text}");
         }

@@ -325,7 +325,7 @@ mod tests {
         let found = (0..lines.len()).find_map(|at| table_at(&lines, at));
         let (table, _) = found?;
         let rows =
-            table.rows.iter().map(|(_, row)| row.iter().map(|cell| cell.to_string()).collect()).collect();
+            table.rows.iter().map(|(_, row)| row.iter().map(|cell| (*cell).to_owned()).collect()).collect();
         Some((table.names, rows))
     }
 

@@ -113,7 +113,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         let (table, next) = table_at(&lines, 0)?;
         let rows =
-            table.rows.iter().map(|(_, row)| row.iter().map(|cell| cell.to_string()).collect()).collect();
+            table.rows.iter().map(|(_, row)| row.iter().map(|cell| (*cell).to_owned()).collect()).collect();
         Some((table.names, rows, next))
     }
 

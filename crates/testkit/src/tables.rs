@@ -86,7 +86,6 @@ impl RandomTable {
     }
 
     /// Returns the table in a notation.
-    #[expect(clippy::too_many_lines, reason = "a flat list with one arm for each notation")]
     pub fn write(&self, notation: TableNotation) -> String {
         let rows =
             |row: &dyn Fn(&[String]) -> String| self.rows.iter().map(|cells| row(cells)).collect::<String>();

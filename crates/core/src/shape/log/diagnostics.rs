@@ -326,6 +326,7 @@ fn is_file_alone(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::value_counts::ValueCount;
 
     #[test]
     fn messages_of_many_tools() {

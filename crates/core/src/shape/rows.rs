@@ -155,7 +155,10 @@ fn write_rows(
     // Less of the series is better than not all rows.
     let all_rows = series.choices().map(&choose).find(|(_, _, all)| *all);
     let (series, layout, all) = all_rows.unwrap_or_else(|| choose(series));
-    if !all {
+    if all {
+        // The rows have the names.
+        writer.pop(section - 2);
+    } else {
         write_example(table, layout.width(), sample.first(), writer, section - 1);
     }
     if !writer.push(section, "rows:") || !writer.push(section, layout.header() + &series.header()) {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tidegate_core::Tokens;
 use tidegate_core::shape::{Fill, Shaped, Step};
 use tidegate_testkit::make;
 
@@ -22,13 +23,14 @@ fn records() -> impl Strategy<Value = Vec<Value>> {
 proptest! {
     #![proptest_config(tidegate_testkit::cases(500))]
 
-    /// Without `fill` an overview never costs more than with it, and neither exceeds the budget.
+    /// Without `fill` an overview costs no more than with it, what is left below one row aside, and neither exceeds the
+    /// budget.
     #[test]
     fn filling_costs_at_least_as_much(records in records(), tokens in 300u64..3000) {
         let result = make::text_result(&Value::from(records).to_string());
         let (dense, full) = (shaped(&result, tokens, Fill::Useful), shaped(&result, tokens, Fill::Whole));
         prop_assert_eq!(dense.step, full.step);
-        prop_assert!(dense.shaped.tokens <= full.shaped.tokens, "{}\n{}", dense.text, full.text);
+        prop_assert!(dense.shaped.tokens <= full.shaped.tokens + Tokens(60), "{}\n{}", dense.text, full.text);
         prop_assert!(full.shaped.tokens.0 <= tokens);
         prop_assert_eq!(dense.text, shaped(&result, tokens, Fill::Useful).text);
     }

@@ -46,7 +46,7 @@ pub(crate) struct Show {
 /// Write a stored result to stdout or a file, byte for byte
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate export list_issues-3f9c2kq7m0xw --output issues.json\n  \
-    tidegate export take_screenshot-3f9c2kq7m0xw --block 2 -o shot.png\n  \
+    tidegate export list_issues-3f9c2kq7m0xw --block 1 -o issues.json\n  \
     tidegate export list_issues-3f9c2kq7m0xw | wc -c")]
 pub(crate) struct Export {
     /// Id of the result

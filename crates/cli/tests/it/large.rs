@@ -116,7 +116,7 @@ fn one_above_the_cap_is_an_error_and_the_connection_lives() {
     let flags = ["--max-result-bytes", "9000000"];
     let mut session = Session::start(&place.home(), &flags).greeted("somebody");
     let answer = session.request("tools/call", json!({"name": "rows", "arguments": {"n": ROWS}}));
-    let words = "the answer to the call of rows is larger than the limit of 9000000 bytes; ask for less, or raise max_result_bytes. The tool did run";
+    let words = "the answer to the call of rows is larger than the limit of 9000000 bytes; ask for less, or raise max_result_bytes; the tool did run";
     assert!(answer["error"]["message"].as_str().unwrap().starts_with(words), "{answer}");
     assert_eq!(session.text("echo", json!({"value": "still here"})), "still here");
     let remote = Remote::start();

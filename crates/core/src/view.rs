@@ -34,7 +34,7 @@ pub use nearest::nearest;
 pub use picture::is_picture;
 pub use place::{Place, shown_pointer};
 pub use segment::read_key;
-pub use units::{Unit, UnitContent, VisitUnit, decoded, record_values, value_from};
+pub use units::{Unit, UnitContent, VisitUnit, decoded, is_inner_json, record_values, value_from};
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,8 @@
 //! beside the text, such as a `structuredContent` that differs from it. Strings are decoded, so an expression never has to
 //! know about JSON escapes. A match inside a record or a value is shown with its path, any other with its line; each is
 //! counted once, in the order of the text. A value of several lines is a text: each line that matches counts, and is shown
-//! with the path of the value and its number in it. Only records that are shown whole count once, whatever they hold.
+//! with the path of the value and its number in it. In a string that is JSON once more, each value that matches counts.
+//! Only records that are shown whole count once, whatever they hold.
 //! An expression without capitals also matches capitals.
 
 mod expression;
@@ -13,12 +14,12 @@ mod shown;
 mod tally;
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
 use tidegate_core::view::{
-    Dataset, EngineOutput, RecordText, ResultWindow, Total, Unit, UnitContent, ViewError, record_values,
-    shown_pointer,
+    Dataset, EngineOutput, RecordText, ResultWindow, Total, Unit, UnitContent, ViewError, is_inner_json,
+    record_values, shown_pointer,
 };
 
 use crate::Host;
@@ -219,7 +220,7 @@ impl<'s> Search<'s> {
         record_values(record.json, &mut |inner| {
             if let UnitContent::Value { key, text } = &inner.content {
                 values += u64::from(key.is_some_and(|key| self.expression.is_match(key)));
-                if let Some(text) = text.filter(|text| !is_whole && text.contains('\n')) {
+                if let Some(text) = text.filter(|text| !is_whole && is_text(text)) {
                     texts.push((unit.place.below(&inner.place), text.to_owned()));
                 } else if let Some((text, found)) =
                     text.and_then(|text| Some((text, self.expression.find(text)?)))
@@ -232,14 +233,14 @@ impl<'s> Search<'s> {
         });
         let by_key = record.key.and_then(|key| Some(self.expression.find(key)?.len() == key.len()));
         is_exact |= by_key == Some(true);
-        let in_texts = texts.iter().any(|(_, text)| self.expression.is_match(text));
+        let in_texts = texts.iter().any(|(_, text)| self.is_in_text(text));
         let as_written = || !in_texts && self.expression.is_match_as_written(record.json);
         let is_found = values > 0 || by_key.is_some() || as_written();
         if is_found {
             self.record_found(unit, record, values, is_exact);
         }
         for (pointer, text) in texts.iter().filter(|_| in_texts) {
-            self.lines_of_value(pointer, text);
+            self.text(pointer, text);
         }
         if !is_found && !in_texts {
             self.show_around(unit, record);
@@ -293,9 +294,8 @@ impl<'s> Search<'s> {
 
     fn value(&mut self, unit: &Unit<'_>, key: Option<&str>, text: Option<&str>) -> bool {
         self.seen.values += 1;
-        let is_text = text.is_some_and(|text| text.contains('\n'));
-        if let Some(text) = text.filter(|_| is_text)
-            && self.lines_of_value(&unit.place.pointer(), text)
+        if let Some(text) = text.filter(|text| is_text(text))
+            && self.text(&unit.place.pointer(), text)
         {
             return true;
         }
@@ -314,6 +314,70 @@ impl<'s> Search<'s> {
             format!("{}{mark}{}", shown_pointer(&unit.place.pointer()), text.unwrap_or_default())
         });
         true
+    }
+
+    /// Returns whether anything in a text matches, also in the strings of JSON in it.
+    fn is_in_text(&self, text: &str) -> bool {
+        let mut is_found = self.expression.is_match(text);
+        if !is_found && is_inner_json(text) {
+            record_values(text, &mut |inner| {
+                if let UnitContent::Value { text: Some(text), .. } = &inner.content {
+                    is_found |= self.is_in_text(text);
+                }
+                if is_found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+        }
+        is_found
+    }
+
+    /// Shows what matches in a text: the values of JSON, or else the lines, or else the text once.
+    fn text(&mut self, pointer: &str, text: &str) -> bool {
+        if is_inner_json(text) && self.values_of_text(pointer, text) {
+            return true;
+        }
+        if text.contains('\n') {
+            return self.lines_of_value(pointer, text);
+        }
+        let Some(found) = self.expression.find(text) else { return false };
+        self.value_found(pointer, "", Some(text), Some(found));
+        true
+    }
+
+    /// Shows the matching keys and values of a text that is JSON, each with its path through the text.
+    fn values_of_text(&mut self, pointer: &str, text: &str) -> bool {
+        let mut matching: Vec<(String, Option<String>, bool)> = Vec::new();
+        record_values(text, &mut |inner| {
+            let UnitContent::Value { key, text } = &inner.content else { return ControlFlow::Continue(()) };
+            let is_key = key.is_some_and(|key| self.expression.is_match(key));
+            if is_key || text.is_some_and(|text| self.is_in_text(text)) {
+                let below = inner.place.pointer();
+                let below = if below == "/" { "" } else { &below };
+                let path = format!("{}{below}", pointer.trim_end_matches('/'));
+                matching.push((path, text.map(str::to_owned), is_key));
+            }
+            ControlFlow::Continue(())
+        });
+        for (path, text, is_key) in &matching {
+            let text = text.as_deref();
+            if text.is_some_and(|text| is_text(text) && self.text(path, text)) {
+                continue;
+            }
+            let found = text.and_then(|text| self.expression.find(text));
+            self.value_found(path, if *is_key && found.is_none() { " (key)" } else { "" }, text, found);
+        }
+        !matching.is_empty()
+    }
+
+    /// Counts a value that matches, and shows it.
+    fn value_found(&mut self, pointer: &str, mark: &str, text: Option<&str>, found: Option<Range<usize>>) {
+        let before = self.others();
+        self.hits.values += 1;
+        self.matching_values += 1;
+        self.tally(|| pointer.to_owned());
+        self.keep(before, |_| {
+            let text = text.map(|text| format!(" {}", piece(text.as_bytes(), found.unwrap_or(0..0))));
+            format!("{}{mark}{}", shown_pointer(pointer), text.unwrap_or_default())
+        });
     }
 
     /// Shows the matching lines of a value that has several, each with the path and its number in the value.
@@ -395,6 +459,11 @@ impl<'s> Search<'s> {
         }
         notes
     }
+}
+
+/// Returns whether a value is a text of its own: of several lines, or JSON once more.
+fn is_text(text: &str) -> bool {
+    text.contains('\n') || is_inner_json(text)
 }
 
 fn counted(count: u64, noun: &str) -> String {

@@ -206,6 +206,14 @@ pub fn record_values(json: &str, visit: &mut VisitUnit<'_>) {
     walk.run(&|_, _| Look::ALL, visit).unwrap_or_default();
 }
 
+/// The minimum number of bytes of a string in which JSON is looked for.
+const MIN_INNER_JSON_BYTES: usize = 1024;
+
+/// Returns whether a string is JSON once more, long enough to be data rather than a word in quotes.
+pub fn is_inner_json(text: &str) -> bool {
+    text.len() >= MIN_INNER_JSON_BYTES && strict::is_container(text)
+}
+
 /// Returns the value that begins at an offset of a JSON text, without white space; `None` if it has more than
 /// `max_bytes` or is broken.
 pub fn value_from(json: &str, start: u64, max_bytes: usize) -> Option<String> {

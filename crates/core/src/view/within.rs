@@ -13,6 +13,7 @@ use crate::hints::Hints;
 use crate::outline::Outline;
 use crate::payload::Payload;
 use crate::plain_name;
+use crate::records::Notation;
 
 /// The minimum number of bytes of a string that is shown as a text rather than as a JSON string.
 const MIN_TEXT_BYTES: usize = 1024;
@@ -76,6 +77,12 @@ fn route_path(dataset: &Dataset<'_>, query: &Query, path: &str) -> Result<Option
     let within = |path: String, view: View| {
         Some(Query { view: View::Within { path, view: Box::new(view) }, ..query.clone() })
     };
+    // Cells and lines are no texts of their own.
+    let has_strings = |notation: &Notation| matches!(notation, Notation::Json(_) | Notation::JsonLines(_));
+    let data = dataset.outline.data.as_ref();
+    if !path.trim().starts_with("//") && data.is_some_and(|data| !has_strings(&data.notation)) {
+        return Ok(None);
+    }
     let target = match path::target(dataset, path) {
         Ok(target) => target,
         // A block of the result may be asked for as `/content/1`, since no data has that path.

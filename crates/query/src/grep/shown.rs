@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use tidegate_core::view::{
-    Place, RecordText, UnitContent, record_values, shown_pointer, value_from, visible_text,
+    Place, RecordText, UnitContent, is_inner_json, record_values, shown_pointer, value_from, visible_text,
 };
 
 use super::expression::Expression;
@@ -42,8 +42,8 @@ pub(super) fn shown_record(
     let mut matching = 0;
     record_values(record.json, &mut |unit| {
         let UnitContent::Value { key, text } = &unit.content else { return ControlFlow::Continue(()) };
-        // Each line of a text of several lines is a match of its own.
-        let text = text.filter(|text| !text.contains('\n'));
+        // What matches in a text of several lines, or in JSON in a string, is a match of its own.
+        let text = text.filter(|text| !text.contains('\n') && !is_inner_json(text));
         let found = text.and_then(|text| expression.find(text));
         if found.is_none() && !key.is_some_and(|key| expression.is_match(key)) {
             return ControlFlow::Continue(());

@@ -83,6 +83,9 @@ fn data_in_a_string_is_data() {
     }
     let kept = of_json(&json!({"result": json!(rows).to_string(), "ok": true}));
     assert_eq!(body(kept.view(View::Path("/result/3/name".into()))), "\"name 3\"");
+    assert_eq!(kept.results(Grep, "^name 7\\d?$").len(), 11);
+    assert_eq!(kept.results(Grep, "^name 7$"), ["/result/7/name name 7"]);
+    assert_eq!(kept.results(Grep, "\"id\":77,").len(), 1);
     let csv: String = (0..90).map(|n| format!("{n},name {n},{}\n", n % 7)).collect();
     let kept = of_json(&json!({"took": 3, "csv": format!("id,name,kind\n{csv}")}));
     assert!(body(kept.view(View::Sql("select count(*) from t where kind = 3".into()))).ends_with("13"));

@@ -23,7 +23,8 @@ const MAX_PAIRS: usize = 200;
 impl LineNotation for Logfmt {
     /// Recognises a text of which nearly all lines are mostly pairs.
     fn recognise(sample: &Sample<'_>) -> Option<Self> {
-        let fitting = sample.lines.iter().filter(|line| members(line).is_some()).count();
+        let fitting =
+            sample.lines.iter().filter(|line| members(line).is_some_and(|found| found.len() > 1)).count();
         (fitting >= MIN_LINES && fitting * 10 >= sample.lines.len() * 8).then_some(Self)
     }
 
@@ -49,7 +50,7 @@ impl LineNotation for Logfmt {
     }
 }
 
-/// Returns the pairs of a line; `None` unless at least two pairs are most of it.
+/// Returns the pairs of a line; `None` unless they are most of it: one pair alone must be all of it.
 fn members(line: &str) -> Option<Vec<Member<'_>>> {
     let line = line.trim();
     let mut members: Vec<Member<'_>> = Vec::new();
@@ -77,7 +78,7 @@ fn members(line: &str) -> Option<Vec<Member<'_>>> {
             rest = rest[end..].trim_start();
         }
     }
-    if !(2..=MAX_PAIRS).contains(&pairs) || others > pairs {
+    if !(1..=MAX_PAIRS).contains(&pairs) || others > pairs || pairs == 1 && others > 0 {
         return None;
     }
     if !words.is_empty() {

@@ -56,7 +56,9 @@ fn with_walker<T>(
     path: &str,
     look: impl FnOnce(&Walker<'_>, &[Segment], u64) -> Result<T, ViewError>,
 ) -> Result<T, ViewError> {
-    if let Some(in_result) = path.trim_start().strip_prefix("//") {
+    // Inside a value there is no result around it, and `//` begins with an empty key.
+    let in_result = path.trim_start().strip_prefix("//").filter(|_| dataset.outline.scope.is_empty());
+    if let Some(in_result) = in_result {
         let segments = parse(&format!("/{in_result}"))?;
         let text = Text::plain(dataset.source, Span::whole(dataset.source));
         let walker = Walker { text: &text, dialect: Dialect::Json, dataset, jump: false, root: "/" };

@@ -184,10 +184,10 @@ fn line(kind: usize, number: usize, word: &str) -> String {
     }
 }
 
-/// A text of many lines of one kind, in some of which the word to look for stands.
+/// A long text of lines of one kind, in some of which the word to look for stands; a short string is a value, not a text.
 fn text() -> impl Strategy<Value = String> {
     let words =
-        prop::collection::vec(prop::sample::select(vec!["needle", "thread", "cloth", "hay"]), 40..120);
+        prop::collection::vec(prop::sample::select(vec!["needle", "thread", "cloth", "hay"]), 150..260);
     (0..6usize, words, any::<bool>()).prop_map(|(kind, words, feed)| {
         let lines = words.iter().enumerate().map(|(number, word)| line(kind, number, word));
         let head = ["", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n", "# Title\n", "id,name,kind\n", "", ""][kind];

@@ -22,6 +22,8 @@ VOLATILE = [
     (r"ax://[\w.-]+/[\w-]+", "<address>"),
     (r"\b[\w.-]+-[0-9a-hjkmnp-tv-z]{12}\b", "<name>"),
     (r"~~[0-9a-z]{4}\b", "<frame>"),
+    # A random name costs more or fewer tokens, so that a line more or less of an overview fits.
+    (r"(?s)Below <frame>.*<frame>", "<overview>"),
     (r'(Cursor\\?": ?\\?")[^"\\]+', r"\1<cursor>"),
     (r"\b[A-Za-z0-9_-]{40,}={0,2}", "<token>"),
     (r"Wall time:? [\d.]+ seconds", "<time>"),

@@ -58,7 +58,7 @@ FOLLOWUPS = [
     FollowUp("one_line_60k_after", "{next:one_line_60k_next}", (r"\brow \d+\b",), (r"\brow 1\b",)),
     FollowUp("unknown_id", {"id": UNKNOWN_ID, "page": 1}, (UNKNOWN_ID,), refusal=True),
     FollowUp("two_views", {"id": "{handle:one_line_60k}", "jq": ".", "sql": "select 1"}, ("two views",), refusal=True),
-    FollowUp("ax_resource", {"uri": "ax://text_60k/{id:text_60k}"}, ("000001",), tool=READ_RESOURCE),
+    FollowUp("ax_resource", {"uri": "ax://text_60k/{id:text_60k}"}, ("000821",), tool=READ_RESOURCE),
     # A script gets the whole result, whatever its size.
     FollowUp("text_60k_in_script", {}, (r"(?m)^60000$",), tool="text_60k",
              script="text(result.content[0].text.length);"),

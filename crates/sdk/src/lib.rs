@@ -83,3 +83,8 @@ pub use tidegate_gate::style::{ProbeWhen, Style};
 pub use tidegate_macros::heavy;
 pub use tier::{Permission, Tier};
 pub use totals::Totals;
+
+/// The example of the README is compiled with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

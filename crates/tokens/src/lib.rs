@@ -88,3 +88,8 @@ fn count_pieces(
     }
     Some(count)
 }
+
+/// The example of the README runs with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

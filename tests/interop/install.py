@@ -21,6 +21,7 @@ NPM = [
     "node@22.23.3",
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/server@2.4.0",
     "@modelcontextprotocol/conformance@0.1.16",
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
@@ -32,6 +33,7 @@ NPM = [
 NPM_NEXT = ["@modelcontextprotocol/conformance@0.2.0-alpha.12"]
 PYPI = [
     "mcp==2.3.0",
+    "fastmcp==4.1.2",
     "mcp-server-git==2026.10.19",
     "tiktoken==0.14.0",
 ]

@@ -1,5 +1,6 @@
 //! `tidegate shape`: the answer that the proxy would give for a result on stdin.
 
+mod serve;
 mod stdin;
 
 use std::hash::Hasher;
@@ -73,6 +74,10 @@ pub(crate) struct Arguments {
     /// Store the result, so that `tidegate query` can read any part of it
     #[arg(long)]
     keep: bool,
+
+    /// Shape the results of a server in another language, as its child: JSON lines on stdin and stdout
+    #[arg(long, conflicts_with_all = ["tool", "server", "arguments", "budget", "max_bytes", "fill", "format", "stats", "keep"])]
+    serve: bool,
 }
 
 /// The output format.
@@ -89,6 +94,9 @@ enum Format {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let config = Config::load(arguments.config.as_deref())?;
+    if arguments.serve {
+        return serve::run(&config);
+    }
     let policy = arguments.policy(&config)?;
     let input = Stdin::open()?;
     let payload = read_payload(&input)?;

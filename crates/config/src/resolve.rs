@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
+use serde_json::{Map, Value};
 use tidegate_gate::StoreLocation;
 use tidegate_gate::policy::{Policies, Rules, matches, specificity};
 use tidegate_gate::profile::ProfileRules;
@@ -62,6 +63,21 @@ impl Config {
         let config = Self { files: vec![file] };
         mistakes.extend(line::below_budget(&config));
         config.unless(mistakes)
+    }
+
+    /// Reads the rules that a program sets for a tool, with the names and limits of the keys in `[defaults]`; `tool` is its
+    /// name in mistakes.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake in the rules.
+    pub fn rules(tool: &str, settings: &Map<String, Value>) -> Result<Rules, Mistakes> {
+        let set = settings.iter().filter(|(_, value)| !value.is_null());
+        // A JSON string, number or list of them is written the same way in TOML.
+        let lines: String =
+            set.map(|(key, value)| format!("{} = {value}\n", Value::from(key.as_str()))).collect();
+        let config = Self::parse(Path::new(tool), &format!("[defaults]\n{lines}"))?;
+        Ok(config.policies("", Rules::default()).defaults)
     }
 
     /// Merges files, the one with the highest precedence first.
@@ -191,6 +207,27 @@ mod tests {
         let text = format!("[defaults]\nrows = \"a.b.c\"\na{} = 1\n[store]\n", ".a".repeat(90));
         let message = config(&[&text]).unwrap_err();
         assert!(message.contains("t.toml:3:1: a name has too many parts"), "{message}");
+    }
+
+    #[test]
+    fn rules_of_a_program_are_read_like_those_of_a_file() {
+        let rules = |json: &str| {
+            let settings: Map<String, Value> = serde_json::from_str(json).unwrap();
+            Config::rules("list_all", &settings).map_err(|mistakes| mistakes.to_string())
+        };
+        let read = rules(r#"{"page_size":25,"style":"probe","fields":["id","na\"me"],"budget_tokens":null}"#)
+            .unwrap();
+        assert_eq!((read.page_size, read.style), (Some(25), Some(tidegate_gate::style::Style::Probe)));
+        assert_eq!(read.fields, Some(vec!["id".to_owned(), "na\"me".to_owned()]));
+        for (json, said) in [
+            (r#"{"page_sise":25}"#, "page_size"),
+            (r#"{"page_size":"many"}"#, "page_size"),
+            (r#"{"style":{"a":1}}"#, "style"),
+            (r#"{"a\n[store]\npath":"x"}"#, "list_all"),
+        ] {
+            let message = rules(json).unwrap_err();
+            assert!(message.contains(said), "{json}: {message}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! to a gate.
 //!
 //! A [`Link`] is one conversation without a transport: it takes the messages of both sides and returns what to forward.
-//! [`stdio`] connects it to the standard streams of this process and of a server; [`http`] to HTTP on either side.
+//! [`stdio`] connects it to the standard streams of this process and of a server; [`http`] to HTTP on either side;
+//! [`service`] to an adapter inside a server in another language.
 
 mod background;
 mod content;
@@ -11,10 +12,12 @@ mod content;
 pub mod fuzzing;
 pub mod guard;
 pub mod http;
+mod jobs;
 mod ledger_queue;
 mod link;
 mod message;
 mod pending;
+pub mod service;
 mod spool;
 pub mod stdio;
 mod sweeper;

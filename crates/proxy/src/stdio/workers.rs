@@ -4,11 +4,12 @@
 //! A query may take seconds, so local requests have threads and a queue of their own: they wait for each other, and no
 //! result of a tool waits for them.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::StdioProxy;
+use crate::jobs::serve;
 use crate::link::{LocalRequest, ShapeJob};
 
 /// How many results are shaped at once.
@@ -101,21 +102,5 @@ impl Workers {
     pub(super) fn are_done(&self) -> bool {
         let open = self.open();
         open.answers == 0 && open.shaping == 0 && open.lines == 0
-    }
-}
-
-/// Starts threads that take jobs from a queue.
-fn serve<J: Send + 'static>(threads: usize, waiting: Receiver<J>, work: impl Fn(J) + Send + Sync + 'static) {
-    let shared = Arc::new((Mutex::new(waiting), work));
-    for _ in 0..threads {
-        let shared = Arc::clone(&shared);
-        thread::spawn(move || {
-            let (waiting, work) = &*shared;
-            loop {
-                let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok(job) = next else { return };
-                work(job);
-            }
-        });
     }
 }

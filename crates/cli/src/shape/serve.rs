@@ -1,0 +1,111 @@
+//! `tidegate shape --serve`: the gate as a child of a server in another language.
+//!
+//! The first line names the server and the rules of its tools, `{"open":{"server":"shop","tools":{"list_all":{"style":
+//! "probe"}}}}`, and is answered with the version, or with what is wrong. The other lines are those of
+//! [`tidegate_proxy::service`].
+
+use std::io::{self, BufRead};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tidegate_config::Config;
+use tidegate_core::Tokens;
+use tidegate_core::measure::Meter;
+use tidegate_gate::policy::{Policies, Rules};
+use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
+use tidegate_proxy::service::{Service, Who};
+use tidegate_proxy::{Link, Mode};
+use tidegate_query::{Limits, Queries, Worker};
+
+use crate::error::CommandError;
+use crate::ui;
+
+/// Serves until stdin ends.
+pub(super) fn run(config: &Config) -> Result<(), CommandError> {
+    let mut first = String::new();
+    io::stdin().lock().read_line(&mut first).map_err(CommandError::failed)?;
+    let opening = match Opening::read(&first, config) {
+        Ok(opening) => opening,
+        Err(why) => {
+            ui::data(format!("{}\n", json!({ "failed": why })).as_bytes())?;
+            return Err(CommandError::bad_input(why));
+        }
+    };
+    let worker = Worker::current().map_err(CommandError::failed)?;
+    ui::data(format!("{}\n", json!({ "open": { "version": env!("CARGO_PKG_VERSION") } })).as_bytes())?;
+    let service = Service::new(move |who| opening.link(who, worker.clone()), Box::new(function));
+    service.run(io::stdin().lock(), io::stdout()).map_err(CommandError::failed)
+}
+
+/// What the first line says, and the user's settings.
+struct Opening {
+    server: String,
+    /// The rules that the tools declare themselves.
+    tools: Vec<(String, Rules)>,
+    policies: Policies,
+    clients: Vec<(String, tidegate_gate::profile::ProfileRules)>,
+    place: StoreLocation,
+}
+
+impl Opening {
+    fn read(line: &str, config: &Config) -> Result<Self, String> {
+        let line: Value =
+            serde_json::from_str(line).map_err(|error| format!("the first line is not JSON: {error}"))?;
+        let open = line.get("open").ok_or(r#"the first line must be {"open":{"server":"NAME"}}"#)?;
+        let server = open["server"].as_str().unwrap_or("server").to_owned();
+        let none = Map::new();
+        let rules = |tool: &str, settings: &Value| {
+            Config::rules(tool, settings.as_object().unwrap_or(&none))
+                .map_err(|mistakes| mistakes.to_string())
+        };
+        let tools = open["tools"].as_object().unwrap_or(&none);
+        let tools = tools.iter().map(|(tool, settings)| Ok((tool.clone(), rules(tool, settings)?)));
+        let tools = tools.collect::<Result<Vec<_>, String>>()?;
+        let mut policies = config.policies(&server, Rules::default());
+        policies.defaults = policies.defaults.over(&rules("defaults", &open["defaults"])?);
+        let place = match open["ephemeral"].as_bool() {
+            Some(true) => StoreLocation::Memory,
+            _ => config.place(),
+        };
+        Ok(Self { server, tools, policies, clients: config.clients(), place })
+    }
+
+    /// Returns the conversation with a caller, whose results no other can read.
+    fn link(&self, who: &Who, worker: Worker) -> Link {
+        let keep = match who {
+            Who::Everybody => UserStore::of_user(self.place.clone()),
+            Who::Named(name) => UserStore::of_caller(self.place.clone(), &format!("{}:{name}", self.server)),
+            Who::Unknown(session) => {
+                UserStore::of_caller(self.place.clone(), &format!("{}::{session}", self.server))
+            }
+        };
+        let gate = Gate::new(Setup {
+            keep: Arc::new(keep),
+            policies: self.policies.clone(),
+            engines: Queries::new(Limits::default(), worker),
+            server: self.server.clone(),
+        });
+        self.tools.iter().for_each(|(tool, rules)| gate.mark(tool, rules));
+        Link::new(Arc::new(gate), Caller::unknown(self.clients.clone()), Mode::Shape, None)
+    }
+}
+
+/// What an adapter can ask for besides requests and responses.
+fn function(name: &str, input: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    let input = || serde_json::from_slice::<Value>(input).map_err(|error| error.to_string());
+    let computed = match name {
+        "count_tokens" => input().and_then(|input| count_tokens(&input)),
+        _ => return None,
+    };
+    Some(computed.map(|value| value.to_string().into_bytes()))
+}
+
+/// Counts the tokens of a text; counting stops at `limit`.
+fn count_tokens(input: &Value) -> Result<Value, String> {
+    let text = input["text"].as_str().ok_or("count_tokens needs a `text`")?;
+    let meter = Meter::default();
+    // A meter takes a limit of a hundredth of what a number can be.
+    let limit = Tokens(input["limit"].as_u64().unwrap_or(u64::MAX).min(u64::MAX / 100));
+    let within = meter.count_up_to(text, limit).is_some();
+    Ok(json!({ "tokens": meter.count(text).0, "within": within }))
+}

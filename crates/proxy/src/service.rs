@@ -1,0 +1,281 @@
+//! The gate as a service for servers in other languages, as JSON lines.
+//!
+//! An adapter in the server's process sends each request before the server handles it, and each response before the client
+//! gets it:
+//!
+//! ```text
+//! adapter: {"id":1,"session":"a","request":{"method":"tools/call","params":{...}}}
+//! service: {"id":1,"request":{"params":{...}}}     the server handles the request, with these params
+//!      or: {"id":1,"request":null}                 the same, with the params as they were
+//!      or: {"id":1,"response":{"result":{...}}}    this is the response; the server does not see the request
+//! adapter: {"id":1,"response":{"result":{...}}}    or {"error":{...}}
+//! service: {"id":1,"response":{"result":{...}}}    what the client gets
+//!      or: {"id":1,"response":null}                the client gets the response as it was
+//! ```
+//!
+//! A request belongs to a `session`, whose client introduced itself in `initialize`; without one, the request introduces its
+//! client itself. `"caller":"ada"` names who may read what the request stores: another caller cannot. `"caller":null` is
+//! somebody unknown, who reads only what its own session stored. Without the member, everybody is one caller.
+//! `{"id":1,"cancel":true}` drops a request whose response will not come, and `{"end":"a"}` a session. A line that makes no
+//! sense is answered with `{"id":1,"failed":"why"}`.
+
+mod lines;
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use lines::{AdapterLine, Asked, failed, request_line, response_line};
+use tidegate_gate::raw;
+
+use crate::background::Background;
+use crate::jobs;
+use crate::link::{Link, LocalRequest, ShapeJob};
+
+/// How many results are shaped at once, and how many local requests are answered at once.
+const THREADS: usize = 2;
+/// How many sessions are remembered.
+const MAX_SESSIONS: usize = 10_000;
+/// How many callers are remembered.
+const MAX_CALLERS: usize = 1000;
+
+/// Who may read what a request stores.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Who {
+    /// The one caller of a server that does not tell callers apart.
+    Everybody,
+    /// The caller of this name.
+    Named(String),
+    /// Somebody unknown, in the session of this name.
+    Unknown(String),
+}
+
+/// What an adapter can ask for besides requests and responses: a name and its input give a JSON value, or the reason why
+/// there is none; `None` for a name that is not known.
+pub type Function = Box<dyn Fn(&str, &[u8]) -> Option<Result<Vec<u8>, String>> + Send + Sync>;
+
+/// The gate as a service.
+pub struct Service {
+    /// Makes the conversation with a caller.
+    link: Box<dyn Fn(&Who) -> Link + Send + Sync>,
+    function: Function,
+    callers: Mutex<HashMap<Who, Arc<CallerLink>>>,
+    sessions: Mutex<HashMap<String, Arc<Link>>>,
+    /// The requests that the server handles.
+    open: Mutex<HashMap<Vec<u8>, Arc<Link>>>,
+}
+
+/// What all sessions of a caller have in common.
+struct CallerLink {
+    link: Link,
+    background: Option<Background>,
+}
+
+impl Drop for CallerLink {
+    fn drop(&mut self) {
+        if let Some(background) = self.background.take() {
+            background.finish();
+        }
+    }
+}
+
+/// What a line asks for.
+enum Work {
+    /// This is the answer.
+    Answered(Vec<u8>),
+    /// The line needs none.
+    Nothing,
+    /// A request that tidegate answers itself.
+    Query(Arc<Link>, Vec<u8>, LocalRequest),
+    /// A response to store and shape.
+    Shape(Arc<Link>, Vec<u8>, Box<ShapeJob>),
+}
+
+impl Service {
+    /// Returns a service; `link` makes the conversation with a caller.
+    pub fn new(link: impl Fn(&Who) -> Link + Send + Sync + 'static, function: Function) -> Self {
+        Self {
+            link: Box::new(link),
+            function,
+            callers: Mutex::default(),
+            sessions: Mutex::default(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Answers lines until there are no more and everything is answered.
+    ///
+    /// # Errors
+    ///
+    /// The input cannot be read.
+    pub fn run(&self, input: impl Read, output: impl Write + Send + 'static) -> io::Result<()> {
+        let output =
+            Arc::new(Output { output: Mutex::new(output), waiting: Mutex::new(0), done: Condvar::new() });
+        let written = Arc::clone(&output);
+        // A query may take seconds, so results do not wait for queries.
+        let queries = jobs::start(THREADS, move |(link, id, request): (Arc<Link>, Vec<u8>, LocalRequest)| {
+            written.write(&response_line(&id, &link.answer_locally(&request)));
+            written.finish();
+        });
+        let written = Arc::clone(&output);
+        let shaping = jobs::start(THREADS, move |(link, id, job): (Arc<Link>, Vec<u8>, Box<ShapeJob>)| {
+            let shaped = link.finish(*job).forward.and_then(|message| message.into_bytes().ok());
+            written.write(&response_line(&id, &shaped.unwrap_or_default()));
+            written.finish();
+        });
+        for line in BufReader::with_capacity(64 * 1024, input).split(b'\n') {
+            match self.take(&line?) {
+                Work::Nothing => {}
+                Work::Answered(line) => output.write(&line),
+                Work::Query(link, id, request) => {
+                    output.begin();
+                    let _ = queries.send((link, id, request));
+                }
+                Work::Shape(link, id, job) => {
+                    output.begin();
+                    let _ = shaping.send((link, id, job));
+                }
+            }
+        }
+        output.wait();
+        Ok(())
+    }
+
+    /// Takes a line of the adapter.
+    fn take(&self, line: &[u8]) -> Work {
+        if line.trim_ascii().is_empty() {
+            return Work::Nothing;
+        }
+        match AdapterLine::read(line) {
+            Err((id, why)) => Work::Answered(failed(&id, &why)),
+            Ok(AdapterLine::End(session)) => {
+                locked(&self.sessions).remove(&session);
+                locked(&self.callers).remove(&Who::Unknown(session));
+                Work::Nothing
+            }
+            Ok(AdapterLine::Cancel(id)) => {
+                if let Some(link) = locked(&self.open).remove(&id) {
+                    link.end("the request was cancelled");
+                }
+                Work::Nothing
+            }
+            Ok(AdapterLine::Request(asked)) => self.request(asked),
+            Ok(AdapterLine::Response(id, response)) => self.response(id, response),
+            Ok(AdapterLine::Function(id, name, input)) => match (self.function)(&name, input) {
+                Some(Ok(value)) => {
+                    Work::Answered([b"{\"id\":", &id[..], b",\"value\":", &value, b"}"].concat())
+                }
+                Some(Err(why)) => Work::Answered(failed(&id, &why)),
+                None => Work::Answered(failed(&id, &format!("there is no {name:?}"))),
+            },
+        }
+    }
+
+    fn request(&self, asked: Asked) -> Work {
+        let link = self.session(&asked);
+        let Asked { id, message, .. } = asked;
+        let mut outcome = link.from_client(message.clone());
+        if let Some(local) = outcome.local.pop() {
+            return Work::Query(link, id, local);
+        }
+        locked(&self.open).insert(id.clone(), link);
+        let changed = outcome.forward.filter(|forward| *forward != message);
+        Work::Answered(request_line(&id, changed.as_deref()))
+    }
+
+    fn response(&self, id: Vec<u8>, response: Vec<u8>) -> Work {
+        let Some(link) = locked(&self.open).remove(&id) else {
+            return Work::Answered(failed(&id, "no request with this id waits for a response"));
+        };
+        let outcome = link.from_server(response.clone());
+        if let Some(job) = outcome.shape_job {
+            return Work::Shape(link, id, job);
+        }
+        let forward = outcome.forward.and_then(|message| message.into_bytes().ok());
+        let changed = forward.filter(|forward| forward.trim_ascii_end() != response);
+        Work::Answered(response_line(&id, &changed.unwrap_or_default()))
+    }
+
+    /// Returns the conversation that a request belongs to.
+    fn session(&self, asked: &Asked) -> Arc<Link> {
+        let who = asked.who();
+        let fresh = || Arc::new(self.caller(&who).link.fresh());
+        let Some(name) = &asked.session else { return fresh() };
+        let mut sessions = locked(&self.sessions);
+        if let Some(link) = sessions.get(name) {
+            return Arc::clone(link);
+        }
+        if sessions.len() >= MAX_SESSIONS {
+            forget_one(&mut sessions);
+        }
+        let link = fresh();
+        sessions.insert(name.clone(), Arc::clone(&link));
+        link
+    }
+
+    fn caller(&self, who: &Who) -> Arc<CallerLink> {
+        let mut callers = locked(&self.callers);
+        if let Some(known) = callers.get(who) {
+            return Arc::clone(known);
+        }
+        if callers.len() >= MAX_CALLERS {
+            forget_one(&mut callers);
+        }
+        let link = (self.link)(who);
+        let background = Some(link.start_background());
+        let made = Arc::new(CallerLink { link, background });
+        callers.insert(who.clone(), Arc::clone(&made));
+        made
+    }
+}
+
+/// Makes room in a map. What is forgotten is made again when it is needed.
+fn forget_one<K: Clone + Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>) {
+    if let Some(key) = map.keys().next().cloned() {
+        map.remove(&key);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the answers go, and how many are still being made.
+struct Output<W> {
+    output: Mutex<W>,
+    waiting: Mutex<usize>,
+    done: Condvar,
+}
+
+impl<W: Write> Output<W> {
+    fn write(&self, line: &[u8]) {
+        let mut output = locked(&self.output);
+        // An adapter that is gone needs no answer; the end of the input ends the service.
+        let _ = output.write_all(line).and_then(|()| output.write_all(b"\n")).and_then(|()| output.flush());
+    }
+
+    fn begin(&self) {
+        *locked(&self.waiting) += 1;
+    }
+
+    fn finish(&self) {
+        *locked(&self.waiting) -= 1;
+        self.done.notify_all();
+    }
+
+    fn wait(&self) {
+        let mut waiting = locked(&self.waiting);
+        while *waiting > 0 {
+            waiting = self.done.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Returns a member of a message, as written.
+fn member<'m>(message: &'m [u8], key: &str) -> Option<&'m [u8]> {
+    let whole = raw::whole(message)?;
+    Some(&message[raw::member(message, &whole, key)?])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! The lines between an adapter and the service.
+
+use serde_json::json;
+use tidegate_gate::raw::{self, Member};
+
+use super::{Who, member};
+
+/// A line of the adapter.
+pub(super) enum AdapterLine<'l> {
+    /// A request, before the server handles it.
+    Request(Asked),
+    /// The id of a request, and the response as a message.
+    Response(Vec<u8>, Vec<u8>),
+    /// A request whose response will not come.
+    Cancel(Vec<u8>),
+    /// A session that has ended.
+    End(String),
+    /// Something else to compute: the id, a name and an input.
+    Function(Vec<u8>, String, &'l [u8]),
+}
+
+/// A request, before the server handles it.
+pub(super) struct Asked {
+    pub(super) id: Vec<u8>,
+    pub(super) session: Option<String>,
+    /// The request as a message.
+    pub(super) message: Vec<u8>,
+    caller: Option<Option<String>>,
+}
+
+impl Asked {
+    /// Returns who may read what the request stores.
+    pub(super) fn who(&self) -> Who {
+        match &self.caller {
+            None => Who::Everybody,
+            Some(Some(name)) => Who::Named(name.clone()),
+            // Without a session nobody can ask again, so the name of the request is as good.
+            Some(None) => {
+                let request = || String::from_utf8_lossy(&self.id).into_owned();
+                Who::Unknown(self.session.clone().unwrap_or_else(request))
+            }
+        }
+    }
+}
+
+impl<'l> AdapterLine<'l> {
+    /// Reads a line; an error holds the id, as far as there is one, and what is wrong.
+    pub(super) fn read(line: &'l [u8]) -> Result<Self, (Vec<u8>, String)> {
+        let null = || b"null".to_vec();
+        if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
+            return Err((null(), "the line is not JSON".into()));
+        }
+        let members = raw::whole(line).and_then(|whole| raw::members(line, &whole));
+        let members = members.ok_or_else(|| (null(), "the line is not a JSON object".to_owned()))?;
+        let get = |key: &str| {
+            members.iter().rfind(|member| member.key == key).map(|member| &line[member.value.clone()])
+        };
+        if let Some(session) = get("end").and_then(text) {
+            return Ok(Self::End(session));
+        }
+        let id = get("id")
+            .filter(|id| is_id(id))
+            .ok_or_else(|| (null(), "the line has no `id`, a whole number".to_owned()))?;
+        let id = id.to_vec();
+        if get("cancel").is_some() {
+            return Ok(Self::Cancel(id));
+        }
+        if let Some(request) = get("request") {
+            let method = member(request, "method")
+                .ok_or_else(|| (id.clone(), "the request has no `method`".to_owned()))?;
+            let params =
+                member(request, "params").map_or_else(Vec::new, |params| [b",\"params\":", params].concat());
+            let message =
+                [b"{\"jsonrpc\":\"2.0\",\"id\":", &id[..], b",\"method\":", method, &params, b"}"].concat();
+            let caller = get("caller").map(text);
+            return Ok(Self::Request(Asked { id, session: get("session").and_then(text), message, caller }));
+        }
+        if let Some(response) = get("response") {
+            let outcome = ["result", "error"].into_iter().find_map(|key| Some((key, member(response, key)?)));
+            let (key, value) = outcome
+                .ok_or_else(|| (id.clone(), "the response has neither `result` nor `error`".to_owned()))?;
+            let message =
+                [b"{\"jsonrpc\":\"2.0\",\"id\":", &id[..], b",\"", key.as_bytes(), b"\":", value, b"}"]
+                    .concat();
+            return Ok(Self::Response(id, message));
+        }
+        let other = |member: &&Member<'_>| member.key != "id";
+        match members.iter().find(other) {
+            Some(member) => Ok(Self::Function(id, member.key.to_string(), &line[member.value.clone()])),
+            None => Err((id, "the line has neither `request` nor `response`".into())),
+        }
+    }
+}
+
+/// Returns the line that lets the server handle a request; `changed` is the message if it is not as it was.
+pub(super) fn request_line(id: &[u8], changed: Option<&[u8]>) -> Vec<u8> {
+    match changed.and_then(|message| member(message, "params")) {
+        Some(params) => [b"{\"id\":", id, b",\"request\":{\"params\":", params, b"}}"].concat(),
+        None => [b"{\"id\":", id, b",\"request\":null}"].concat(),
+    }
+}
+
+/// Returns the line with a response; an empty message stands for the response as it was.
+pub(super) fn response_line(id: &[u8], message: &[u8]) -> Vec<u8> {
+    let outcome = ["result", "error"].into_iter().find_map(|key| Some((key, member(message, key)?)));
+    match outcome {
+        Some((key, value)) => {
+            [b"{\"id\":", id, b",\"response\":{\"", key.as_bytes(), b"\":", value, b"}}"].concat()
+        }
+        None => [b"{\"id\":", id, b",\"response\":null}"].concat(),
+    }
+}
+
+/// Returns the answer to a line that makes no sense.
+pub(super) fn failed(id: &[u8], why: &str) -> Vec<u8> {
+    [b"{\"id\":", id, b",\"failed\":", json!(why).to_string().as_bytes(), b"}"].concat()
+}
+
+/// Returns whether a value is a whole number.
+fn is_id(value: &[u8]) -> bool {
+    !value.is_empty() && value.len() < 20 && value.iter().all(u8::is_ascii_digit)
+}
+
+/// Returns a string; `None` for any other value.
+fn text(value: &[u8]) -> Option<String> {
+    raw::text(value, &(0..value.len())).map(std::borrow::Cow::into_owned)
+}

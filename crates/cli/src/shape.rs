@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     keep: bool,
 
     /// Shape the results of a server in another language, as its child: JSON lines on stdin and stdout
-    #[arg(long, conflicts_with_all = ["tool", "server", "arguments", "budget", "max_bytes", "fill", "format", "stats", "keep"])]
+    #[arg(long, conflicts_with_all = ["tool", "arguments", "budget", "max_bytes", "fill", "format", "stats", "keep"])]
     serve: bool,
 }
 

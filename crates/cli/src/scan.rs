@@ -24,9 +24,13 @@ use table::{Scan, ToolResults};
 /// With --probe, starts a server instead, measures its tool list, and calls each tool that is marked read-only and
 /// whose schema has a value (const, default, example or enum) for every required argument. With --probe, --server sets
 /// the server's name in the table.
+///
+/// With --fail-above, exits with code 1 if a result, or all tools in the list together, have more tokens, so that CI can
+/// stop a server from growing. Measure what clients get behind tidegate with: --probe -- tidegate run -- COMMAND.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate scan\n  tidegate scan --server github --since 7d\n  \
-    tidegate scan --probe -- npx -y @modelcontextprotocol/server-memory")]
+    tidegate scan --probe -- npx -y @modelcontextprotocol/server-memory\n  \
+    tidegate scan --fail-above 20000 --probe -- npx -y @modelcontextprotocol/server-memory")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     filter: EntryFilter,
@@ -51,6 +55,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME=VARIABLE", requires = "probe", conflicts_with = "command")]
     header_env: Vec<String>,
 
+    /// Exit with code 1 if a result or the tool list has more tokens than this
+    #[arg(long, value_name = "TOKENS")]
+    fail_above: Option<u64>,
+
     /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Text)]
     format: TableFormat,
@@ -71,6 +79,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             Ok(())
         }
         TableFormat::Text => ui::data(scan.text().as_bytes()),
+    }?;
+    arguments.fail_above.map_or(Ok(()), |most| check(&scan, most))
+}
+
+/// Fails if something has more tokens than allowed, or if nothing was measured.
+fn check(scan: &Scan, most: u64) -> Result<(), CommandError> {
+    let limit = ui::grouped(most);
+    if !scan.has_results() {
+        let message = format!("no result was measured, so --fail-above {most} has nothing to check");
+        return Err(CommandError::failed(message)
+            .hint("mark tools as read-only and give their required arguments an example"));
+    }
+    match scan.above(most).as_slice() {
+        [] => Ok(()),
+        above => Err(CommandError::failed(format!("above {limit} tokens: {}", above.join(", ")))),
     }
 }
 

@@ -164,7 +164,8 @@ fn store_value<'c>(config: &'c Config, key: &'static Key) -> Option<EffectiveVal
 
 fn client_values<'c>(config: &'c Config, name: &str) -> Vec<EffectiveValue<'c>> {
     let sections = config.sections_for_client(name);
-    let (built_in, strictest) = (Profile::of_client(name), Profile::strictest());
+    let base = sections.iter().find_map(|(_, section)| section.get("profile")?.value.text());
+    let (built_in, strictest) = (Profile::of_client(base.unwrap_or(name)), Profile::strictest());
     let values = Key::in_group(KeyGroup::Client).map(|key| {
         let value = client_value(&built_in, key.name);
         let is_default = value == client_value(&strictest, key.name);
@@ -174,12 +175,12 @@ fn client_values<'c>(config: &'c Config, name: &str) -> Vec<EffectiveValue<'c>> 
     values.collect()
 }
 
-/// Returns what a file sets for the client, which applies where no rule sets the key. `max_bytes` is different: the
-/// smaller of the rule's and the client's value applies.
+/// Returns what is set for the client, by a file or built in, which applies where no rule sets the key. `max_bytes` is
+/// different: the smaller of the rule's and the client's value applies.
 fn client_setting<'c>(client: &[EffectiveValue<'c>], key: &'static Key) -> Option<EffectiveValue<'c>> {
     let is_same_key =
         |effective: &&EffectiveValue<'c>| effective.key.name == key.name && key.name != "max_bytes";
-    let set = client.iter().find(is_same_key).filter(|set| matches!(set.origin, Origin::File { .. }))?;
+    let set = client.iter().find(is_same_key).filter(|set| !matches!(set.origin, Origin::Default))?;
     Some(EffectiveValue { key, value: set.value.clone(), origin: set.origin })
 }
 

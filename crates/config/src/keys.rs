@@ -98,7 +98,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 34] = [
+pub const KEYS: [Key; 37] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides what is set for a client.")
@@ -195,6 +195,9 @@ pub const KEYS: [Key; 34] = [
     client("follow_up_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
         .example("3000")
         .doc("Maximum tokens of follow-ups, pages and queries, unless the rules of the tool set it."),
+    client("line_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
+        .example("3000")
+        .doc("Results up to this size pass unchanged, unless the rules of the tool set it."),
     client("max_bytes", BYTES, DefaultValue::Number(10_240))
         .example("40000")
         .doc("Maximum bytes of an answer; keep it below the client's own limit."),
@@ -214,6 +217,12 @@ pub const KEYS: [Key; 34] = [
     client("count_percent", ValueKind::Number { min: 100, max: 1000 }, DefaultValue::Number(100))
         .example("130")
         .doc("Token counts are scaled to this percentage, for models whose tokenizer is not public."),
+    client("program", ValueKind::Flag, DefaultValue::Flag(false))
+        .example("true")
+        .doc("Whether the client is a program: it gets all of a result in one read if it asks for that."),
+    client("profile", ValueKind::Text, DefaultValue::Described("the client's own"))
+        .example("\"small-model\"")
+        .doc("Start from the built-in values of this client; small-model has room for 8,000 tokens."),
     store("path", ValueKind::Text, DefaultValue::Described("the platform's data folder"))
         .example("\"~/.local/share/tidegate\"")
         .doc("Folder to keep results in; relative to this file, ~/ is the home folder.")
@@ -360,7 +369,8 @@ mod tests {
         );
         assert_eq!(
             of_projects(KeyGroup::Client),
-            "budget_tokens follow_up_tokens max_bytes cap_tokens output_schema resource_link count_percent"
+            "budget_tokens follow_up_tokens line_tokens max_bytes cap_tokens output_schema resource_link count_percent \
+             program profile"
         );
         assert_eq!(of_projects(KeyGroup::Store), "");
     }

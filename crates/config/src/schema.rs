@@ -71,50 +71,12 @@ fn property(key: &Key) -> Value {
 mod tests {
     use std::path::Path;
 
+    use tidegate_testkit::schema::accepts;
+
     use super::*;
     use crate::file::ConfigFile;
     use crate::keys::KEYS;
     use crate::locate::FileOwner;
-
-    /// Returns whether a schema accepts a value; knows only the keywords used here.
-    fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
-        schema.as_object().unwrap().iter().all(|(keyword, wanted)| match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "default" => true,
-            "$ref" => {
-                let name = wanted.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
-                accepts(&root["$defs"][name], root, value)
-            }
-            "type" => match wanted.as_str().unwrap() {
-                "object" => value.is_object(),
-                "integer" => value.is_i64() || value.is_u64(),
-                "boolean" => value.is_boolean(),
-                "string" => value.is_string(),
-                "array" => value.is_array(),
-                other => panic!("{other}"),
-            },
-            "minimum" => value.as_i64().is_none_or(|number| number >= wanted.as_i64().unwrap()),
-            "maximum" => value.as_i64().is_none_or(|number| number <= wanted.as_i64().unwrap()),
-            "minLength" => {
-                value.as_str().is_none_or(|text| text.chars().count() as u64 >= wanted.as_u64().unwrap())
-            }
-            "enum" => wanted.as_array().unwrap().contains(value),
-            "items" => {
-                value.as_array().is_none_or(|items| items.iter().all(|item| accepts(wanted, root, item)))
-            }
-            "properties" => wanted
-                .as_object()
-                .unwrap()
-                .iter()
-                .all(|(name, wanted)| value.get(name).is_none_or(|member| accepts(wanted, root, member))),
-            "additionalProperties" => value.as_object().is_none_or(|members| {
-                members
-                    .iter()
-                    .filter(|(name, _)| schema["properties"].get(name).is_none())
-                    .all(|(_, member)| wanted.as_bool().unwrap_or_else(|| accepts(wanted, root, member)))
-            }),
-            other => panic!("unknown keyword {other}"),
-        })
-    }
 
     /// Returns whether the schema and whether the reader accept a text.
     fn accepted(text: &str) -> (bool, bool) {

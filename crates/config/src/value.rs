@@ -128,9 +128,12 @@ pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
 pub(crate) fn set_client_rule(rules: &mut ProfileRules, name: &str, value: &Value) {
     match name {
         "budget_tokens" => rules.budget_tokens = value.number(),
+        "profile" => rules.profile = value.owned_text(),
         "follow_up_tokens" => rules.follow_up_tokens = value.number(),
+        "line_tokens" => rules.line_tokens = value.number(),
         "max_bytes" => rules.max_bytes = value.number(),
         "cap_tokens" => rules.cap_tokens = value.number(),
+        "program" => rules.program = value.flag(),
         "count_percent" => rules.count_percent = value.number().and_then(|number| u32::try_from(number).ok()),
         "resource_link" => rules.resource_link = value.flag(),
         "output_schema" => rules.output_schema = value.text().and_then(OutputSchema::named),
@@ -143,10 +146,12 @@ pub(crate) fn client_value(profile: &Profile, name: &str) -> Option<Value> {
     match name {
         "budget_tokens" => profile.budget_tokens.map(Value::Number),
         "follow_up_tokens" => profile.follow_up_tokens.map(Value::Number),
+        "line_tokens" => profile.line_tokens.map(Value::Number),
         "max_bytes" => Some(Value::Number(profile.max_bytes)),
         "cap_tokens" => Some(Value::Number(profile.cap_tokens)),
         "count_percent" => Some(Value::Number(u64::from(profile.meter.margin_percent()) + 100)),
         "resource_link" => Some(Value::Flag(profile.resource_link)),
+        "program" => Some(Value::Flag(profile.program)),
         "output_schema" => Some(Value::Text(profile.output_schema.name().to_owned())),
         _ => None,
     }

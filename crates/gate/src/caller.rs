@@ -58,8 +58,7 @@ impl Caller {
     /// Sets the name of the client, and the profile that goes with it.
     pub fn name(&mut self, client: &str) {
         let matching = self.rules.iter().filter(|(pattern, _)| matches(pattern, client));
-        self.profile =
-            matching.rev().fold(Profile::of_client(client), |profile, (_, rules)| rules.over(profile));
+        self.profile = Profile::under(client, matching.map(|(_, rules)| rules));
         self.client = client.chars().take(64).collect();
     }
 

@@ -35,15 +35,12 @@ pub use ledger::{LIST, MORE_OF_LIST, PassedResult};
 use crate::caller::Caller;
 use crate::negotiation::Offered;
 use crate::overflow::{Overflow, Shaped};
-use crate::policy::{Policies, Policy};
+use crate::policy::{MAX_WHOLE_BYTES, Policies, Policy};
 use crate::raw::skim;
 use crate::style::Style;
 use crate::user_store::UserStore;
 use crate::{output, tools};
 use verdict::{Look, Outcome, Terms, Verdict};
-
-/// The largest result that a program gets whole.
-const MAX_WHOLE_BYTES: u64 = 256 << 20;
 
 /// The most tools whose policy is cached: a server that makes up names must not fill the memory.
 const MAX_CACHED_POLICIES: usize = 1024;

@@ -10,6 +10,7 @@ mod choice;
 mod client_behavior;
 pub mod conflict;
 mod error;
+mod exact;
 mod follow_up;
 mod gate;
 mod kept_result;

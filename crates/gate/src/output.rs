@@ -24,7 +24,8 @@ pub(crate) fn schema() -> Value {
     json!({
         "type": "string",
         "enum": CHOICES,
-        "description": "summary if absent; full: all of the result, attached where it is too large",
+        "default": CHOICES[0],
+        "description": "full: all of the result, attached where it is too large",
     })
 }
 

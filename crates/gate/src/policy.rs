@@ -253,6 +253,12 @@ pub struct Policy {
     pub session_max_bytes: Option<u64>,
 }
 
+/// The largest result that a program gets whole.
+pub(crate) const MAX_WHOLE_BYTES: u64 = 256 << 20;
+
+/// What a program can ask for: all of a result.
+const WHOLE: Budget = Budget { tokens: Tokens(MAX_WHOLE_BYTES), bytes: Bytes(MAX_WHOLE_BYTES) };
+
 /// How long a result is kept by default.
 pub const TTL: Duration = Duration::from_secs(24 * 3600);
 
@@ -298,11 +304,12 @@ impl Policy {
         }
     }
 
-    /// Returns what a full output may cost: its own cap, for every client, or the most that the client can ask for.
+    /// Returns what a full output may cost: its own cap, for every client but a program, or the most that the client can
+    /// ask for.
     pub(crate) fn full(&self, profile: &Profile) -> Budget {
         match self.full_cap_tokens {
-            Some(tokens) => Budget::of_tokens(Tokens(tokens)),
-            None => self.cap(profile),
+            Some(tokens) if !profile.program => Budget::of_tokens(Tokens(tokens)),
+            _ => self.cap(profile),
         }
     }
 
@@ -334,12 +341,15 @@ impl Policy {
     /// Returns the line: what a result may cost to pass as it came. A larger budget raises it. Tokens are counted without
     /// the margin of the client. Only the style `overview` has a line; results of another overflow at the budget.
     pub fn line(&self, profile: &Profile) -> Budget {
-        let tokens = self.line_tokens.unwrap_or(Budget::LINE_TOKENS.0);
+        let tokens = self.line_tokens.or(profile.line_tokens).unwrap_or(Budget::LINE_TOKENS.0);
         self.of_tokens(tokens.max(self.budget(profile).tokens.0), profile)
     }
 
     /// Returns the most that a client can ask for.
     pub fn cap(&self, profile: &Profile) -> Budget {
+        if profile.program {
+            return WHOLE;
+        }
         let cap = self.of_tokens(self.cap_tokens.unwrap_or(profile.cap_tokens), profile);
         [self.budget(profile), self.follow_up(profile)].iter().fold(cap, |cap, usual| Budget {
             tokens: cap.tokens.max(usual.tokens),

@@ -42,6 +42,8 @@ pub struct Profile {
     pub budget_tokens: Option<u64>,
     /// The most tokens of an answer that was asked for unless the policy sets another number.
     pub follow_up_tokens: Option<u64>,
+    /// The most tokens of a result that passes as it came unless the policy sets another number.
+    pub line_tokens: Option<u64>,
     /// The most bytes of an answer, below the size at which the client truncates.
     pub max_bytes: u64,
     /// The most tokens that a caller can ask for.
@@ -54,15 +56,21 @@ pub struct Profile {
     pub meter: Meter,
     /// Whether it runs programs that call tools and read results themselves, and marks such calls.
     pub runs_programs: bool,
+    /// Whether it is a program itself, which gets all of a result where it asks for that.
+    pub program: bool,
 }
 
 /// Settings for a client; what is absent keeps its built-in value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileRules {
+    /// The client whose built-in values apply, instead of those of the client's own name.
+    pub profile: Option<String>,
     /// The most tokens of a first answer.
     pub budget_tokens: Option<u64>,
     /// The most tokens of an answer that was asked for.
     pub follow_up_tokens: Option<u64>,
+    /// The most tokens of a result that passes as it came.
+    pub line_tokens: Option<u64>,
     /// The most bytes of an answer.
     pub max_bytes: Option<u64>,
     /// The most tokens that a caller can ask for.
@@ -73,6 +81,8 @@ pub struct ProfileRules {
     pub resource_link: Option<bool>,
     /// By how much counts are raised, in percent.
     pub count_percent: Option<u32>,
+    /// Whether it is a program, which gets all of a result where it asks for that.
+    pub program: Option<bool>,
 }
 
 impl ProfileRules {
@@ -82,15 +92,20 @@ impl ProfileRules {
         Profile {
             budget_tokens: self.budget_tokens.or(profile.budget_tokens),
             follow_up_tokens: self.follow_up_tokens.or(profile.follow_up_tokens),
+            line_tokens: self.line_tokens.or(profile.line_tokens),
             max_bytes: self.max_bytes.unwrap_or(profile.max_bytes),
             cap_tokens: self.cap_tokens.unwrap_or(profile.cap_tokens),
             output_schema: self.output_schema.unwrap_or(profile.output_schema),
             resource_link: self.resource_link.unwrap_or(profile.resource_link),
             meter: meter.unwrap_or(profile.meter),
+            program: self.program.unwrap_or(profile.program),
             ..profile
         }
     }
 }
+
+/// The name of the reference profile for a model that takes 8,000 tokens at once.
+pub const SMALL_MODEL: &str = "small-model";
 
 /// The factor, in percent, on counts for models whose tokenizer is not public.
 const PRIVATE_TOKENIZER_PERCENT: u32 = 130;
@@ -101,12 +116,14 @@ impl Profile {
         Self {
             budget_tokens: None,
             follow_up_tokens: None,
+            line_tokens: None,
             max_bytes: 10_240,
             cap_tokens: 10_000,
             output_schema: OutputSchema::Strip,
             resource_link: false,
             meter: Meter::default(),
             runs_programs: false,
+            program: false,
         }
     }
 
@@ -140,8 +157,22 @@ impl Profile {
             }
             // Has no limit of its own, and does not accept a resource_link.
             _ if name == "Zed" || name.starts_with("Zed ") => Self { max_bytes: 50_000, ..strictest },
+            // A model with room for 8,000 tokens, most of which its instructions, its tools and the conversation take.
+            SMALL_MODEL => Self {
+                budget_tokens: Some(1000),
+                follow_up_tokens: Some(1500),
+                line_tokens: Some(2000),
+                cap_tokens: 3000,
+                ..strictest
+            },
             _ => strictest,
         }
+    }
+
+    /// Returns the profile of a client under settings of the user, the most specific first.
+    pub fn under<'r>(client: &str, rules: impl DoubleEndedIterator<Item = &'r ProfileRules> + Clone) -> Self {
+        let base = rules.clone().find_map(|rules| rules.profile.as_deref()).unwrap_or(client);
+        rules.rev().fold(Self::of_client(base), |profile, rules| rules.over(profile))
     }
 }
 

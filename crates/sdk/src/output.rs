@@ -75,14 +75,28 @@ impl<S: JsonSchema, F: JsonSchema> JsonSchema for SummaryOr<S, F> {
         format!("{}Or{}", S::schema_name(), F::schema_name()).into()
     }
 
-    /// The protocol requires an object at the root, so `type` is set beside the union.
+    /// The protocol requires an object at the root, so `type` is set beside the union. Each shape allows its own fields
+    /// only, so that a summary is not valid as full, even where it has all fields of full and one more.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (summary, full) = (generator.subschema_for::<S>(), generator.subschema_for::<F>());
-        json_schema!({ "type": "object", "anyOf": [summary, full] })
+        let shapes = [S::json_schema(generator), F::json_schema(generator)].map(closed);
+        json_schema!({ "type": "object", "anyOf": shapes })
     }
 }
 
+/// Returns the schema of an object without other fields than its own, unless it already says what else it may have.
+fn closed(mut schema: Schema) -> Schema {
+    let open =
+        ["additionalProperties", "unevaluatedProperties", "patternProperties", "anyOf", "oneOf", "allOf"];
+    if schema.get("properties").is_some() && open.iter().all(|keyword| schema.get(*keyword).is_none()) {
+        schema.insert("additionalProperties".to_owned(), false.into());
+    }
+    schema
+}
+
 /// A summary or the full answer; serializes as the one it holds.
+///
+/// Its schema is a union of both shapes, each with its own fields only. Give them different fields, so that a reader can
+/// tell which one it got: a summary of a list may have the number of entries beside some of them.
 ///
 /// ```
 /// use serde::Serialize;
@@ -156,6 +170,30 @@ mod tests {
             assert_eq!(parse(json!({"output": given})), Err(expected));
         }
         assert_eq!("".parse::<OutputMode>().unwrap_err().given, "\"\"");
+    }
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    struct Few {
+        states: Vec<f64>,
+        of: u64,
+    }
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    struct All {
+        states: Vec<f64>,
+    }
+
+    #[test]
+    fn a_summary_is_not_valid_as_full() {
+        let schema = schemars::schema_for!(SummaryOr<Few, All>).to_value();
+        let valid = |at: usize, value: &Value| {
+            tidegate_testkit::schema::accepts(&schema["anyOf"][at], &schema, value)
+        };
+        let (summary, full) = (json!({"states": [1.5], "of": 7}), json!({"states": [1.5, 2.0]}));
+        assert_eq!((valid(0, &summary), valid(1, &summary)), (true, false));
+        assert_eq!((valid(0, &full), valid(1, &full)), (false, true));
     }
 
     #[test]

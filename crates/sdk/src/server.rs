@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use tidegate_gate::policy::{Policies, Rules};
+use tidegate_gate::profile::ProfileRules;
 use tidegate_gate::{Gate, Setup, StoreLocation};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_store::Clock;
@@ -37,6 +38,7 @@ pub struct Tidegate<S> {
     server: S,
     artifacts: Artifacts,
     policies: Policies,
+    clients: Vec<(String, ProfileRules)>,
     permission: Arc<dyn Permission + Send + Sync>,
     who: CallerName,
     gates: Mutex<HashMap<String, Arc<Gate>>>,
@@ -66,6 +68,7 @@ impl<S: ServerHandler> Tidegate<S> {
             server,
             artifacts: Artifacts::default(),
             policies: Policies::default(),
+            clients: Vec::new(),
             permission: Arc::new(AllowAll),
             who: Arc::new(|_| String::new()),
             gates: Mutex::default(),
@@ -104,6 +107,14 @@ impl<S: ServerHandler> Tidegate<S> {
     #[must_use]
     pub fn tools(mut self, pattern: &str, rules: Rules) -> Self {
         self.policies.add_tools(pattern, rules);
+        self
+    }
+
+    /// Sets what clients can take, by a pattern of the name they send; of several that match, the first wins. A client
+    /// that is marked as a program gets all of a result where it asks for that.
+    #[must_use]
+    pub fn clients(mut self, pattern: &str, rules: ProfileRules) -> Self {
+        self.clients.push((pattern.to_owned(), rules));
         self
     }
 

@@ -10,6 +10,7 @@ pub mod frame;
 pub mod hostile;
 pub mod make;
 pub mod sample;
+pub mod schema;
 pub mod source;
 pub mod tables;
 

@@ -22,7 +22,7 @@ use tidegate_sdk::Tidegate;
 
 pub use dates::DateError;
 pub use lambert::{LambertError, Transfer, Vector, transfer};
-pub use measure::table;
+pub use measure::{state_table, table};
 pub use plain::Plain;
 pub use planets::{EARTH, MARS, Motion, Planet, SUN};
 pub use porkchop::{PorkchopCell, TransferType, TransferWindow, WindowError};

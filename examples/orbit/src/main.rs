@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use example_shared::{Failure, ServeOptions};
-use orbit::{plain, server, table};
+use orbit::{plain, server, state_table, table};
 use tidegate_sdk::{Rules, serve};
 
 /// An MCP server for satellites (SGP4) and transfers from Earth to Mars (porkchop plots)
@@ -25,7 +25,7 @@ struct Arguments {
 async fn run(arguments: Arguments) -> Result<Option<String>, Failure> {
     let http = arguments.serve.http;
     if arguments.serve.measure {
-        return Ok(Some(table().await?));
+        return Ok(Some(format!("{}\n{}", table().await?, state_table()?)));
     }
     if arguments.serve.plain {
         serve(http, plain()).await?;

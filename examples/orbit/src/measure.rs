@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use tidegate_sdk::visit::{Seen, VisitError, Visitor, thousands};
-use tidegate_sdk::{Rules, StoreLocation};
+use tidegate_sdk::{Meter, Rules, StoreLocation};
 
-use crate::ISS;
+use crate::satellite::{Start, StateVector};
+use crate::{ISS, Propagation, PropagationError};
 
 /// A cap above every result measured here.
 const RAISED_CAP_TOKENS: u64 = 1_000_000;
@@ -37,6 +38,42 @@ pub async fn table() -> Result<String, VisitError> {
         row("tidegate", "summary", &gated.call(tool, &arguments).await?);
         row("tidegate", "full, attached", &gated.call(tool, &full).await?);
         row("tidegate, cap raised", "full", &raised.call(tool, &full).await?);
+    }
+    Ok(table)
+}
+
+/// Returns the second table in the README: what the states of a day cost in other forms.
+///
+/// # Errors
+///
+/// Fails if the states cannot be computed.
+pub fn state_table() -> Result<String, PropagationError> {
+    let day = Propagation {
+        tle: ISS.to_owned(),
+        start: Start::Minutes(0.0),
+        duration_minutes: 1440.0,
+        step_minutes: 1.0,
+    };
+    let states = day.states()?.into_entries();
+    let rounded = |numbers: [f64; 3]| numbers.map(|number| (number * 1000.0).round() / 1000.0);
+    let row = |state: &StateVector| [rounded(state.position), rounded(state.velocity)].concat();
+    let short = |state: &StateVector| {
+        json!({ "epoch": state.epoch, "minutes": state.minutes, "position": rounded(state.position),
+            "velocity": rounded(state.velocity) })
+    };
+    let forms: [(&str, Value); 3] = [
+        ("as `full` sends them", json!(states)),
+        ("rounded to m and m/s", states.iter().map(short).collect()),
+        ("rounded, the six numbers alone", states.iter().map(row).collect()),
+    ];
+    let mut table =
+        "| 1,441 states | bytes | bytes a state | tokens | bytes / 4 |\n|---|---:|---:|---:|---:|\n"
+            .to_owned();
+    for (form, states) in forms {
+        let (text, count) = (states.to_string(), states.as_array().map_or(1, Vec::len));
+        let (bytes, tokens) = (text.len() as u64, Meter::default().count(&text).0);
+        let numbers = [bytes, bytes / count as u64, tokens, bytes / 4].map(thousands);
+        table.push_str(&format!("| {form} | {} |\n", numbers.join(" | ")));
     }
     Ok(table)
 }

@@ -36,6 +36,7 @@ struct WithOutput<T> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct StatesSummary {
     /// At most 12 evenly spaced states, including the first and the last.
+    #[schemars(length(max = 12))]
     states: Vec<StateVector>,
     /// The number of computed states.
     of_epochs: usize,

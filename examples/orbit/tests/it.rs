@@ -9,7 +9,8 @@ use orbit::{ISS, Orbit, VANGUARD, plain, server};
 use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use tidegate_sdk::visit::{Seen, Visitor};
-use tidegate_sdk::{Rules, StoreLocation, Tidegate};
+use tidegate_sdk::{ProfileRules, Rules, StoreLocation, Tidegate};
+use tidegate_testkit::schema::accepts;
 
 fn gated() -> Tidegate<Orbit> {
     server().store_in(StoreLocation::Memory).quiet()
@@ -143,6 +144,29 @@ async fn a_day_of_states_keeps_twelve_to_the_last_digit() {
     }
 }
 
+/// The listed schema tells the shapes apart: neither is valid as the other.
+#[tokio::test]
+async fn the_output_schema_is_a_discriminated_union() {
+    for visitor in visitors(raised).await {
+        for tool in &visitor.tools().await.unwrap()[..2] {
+            let arguments = if tool.name == "porkchop" { json!({}) } else { json!({"tle": ISS}) };
+            let summary = call(&visitor, &tool.name, arguments.clone()).await.json();
+            let mut arguments = arguments;
+            arguments["output"] = "full".into();
+            let full = call(&visitor, &tool.name, arguments).await.json();
+            let schema = Value::Object(tool.output_schema.as_deref().unwrap().clone());
+            // The gate's own answer is the second choice of the whole schema.
+            let shapes = schema["anyOf"][0]["anyOf"].as_array().unwrap();
+            let valid = |value: &Value| -> Vec<bool> {
+                shapes.iter().map(|shape| accepts(shape, &schema, value)).collect()
+            };
+            assert_eq!(valid(&summary), [true, false], "{}", tool.name);
+            assert_eq!(valid(&full), [false, true], "{}", tool.name);
+            assert!(accepts(&schema, &schema, &summary) && accepts(&schema, &schema, &full));
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_short_series_is_whole_in_the_summary() {
     let visitor = Visitor::to(gated()).await.unwrap();
@@ -170,8 +194,30 @@ async fn a_full_output_that_does_not_fit_is_attached_and_every_part_can_be_read(
             assert!(link.uri.starts_with(&format!("ax://{tool}/")), "{}", link.uri);
             let part = call(&visitor, "result_query", json!({"id": link.uri, "path": last})).await;
             assert!(part.text().contains(&expected.to_string()), "{}", part.text());
+            let result: Value = serde_json::from_slice(&read_all(&visitor, &link.uri).await).unwrap();
+            assert_eq!(result["structuredContent"].pointer(last), Some(&expected));
         }
+        let program = ProfileRules { program: Some(true), ..ProfileRules::default() };
+        let visitor = Visitor::to(gated().clients("*", program)).await.unwrap();
+        let seen = call(&visitor, tool, asked).await;
+        assert_eq!(seen.json().pointer(last), Some(&expected), "a program gets all of it");
     }
+}
+
+/// Follows the reads that a resource states, and joins what they return.
+async fn read_all(visitor: &Visitor, uri: &str) -> Vec<u8> {
+    let first = serde_json::to_value(visitor.read(uri).await.unwrap()).unwrap();
+    let plan = &first["contents"][0]["_meta"]["tidegate/whole"];
+    let (mut joined, mut reads, mut next) = (Vec::new(), 0, plan["next"].as_str().map(str::to_owned));
+    while let Some(uri) = next {
+        let read = serde_json::to_value(visitor.read(&uri).await.unwrap()).unwrap();
+        let contents = &read["contents"][0];
+        joined.extend(contents["text"].as_str().expect("plain text").bytes());
+        next = contents["_meta"]["tidegate/whole"]["next"].as_str().map(str::to_owned);
+        reads += 1;
+    }
+    assert_eq!((Some(reads), Some(joined.len() as u64)), (plan["reads"].as_u64(), plan["bytes"].as_u64()));
+    joined
 }
 
 #[tokio::test]
@@ -246,6 +292,6 @@ async fn invalid_arguments_are_tool_errors() {
 fn the_readme_has_the_measured_table() {
     let measured = Command::new(env!("CARGO_BIN_EXE_orbit")).arg("--measure").output().unwrap();
     let table = String::from_utf8(measured.stdout).unwrap();
-    assert_eq!(table.lines().count(), 10, "{}", String::from_utf8_lossy(&measured.stderr));
+    assert_eq!(table.lines().count(), 16, "{}", String::from_utf8_lossy(&measured.stderr));
     assert!(include_str!("../README.md").contains(&table), "{table}");
 }

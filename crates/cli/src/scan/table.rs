@@ -92,6 +92,23 @@ impl Scan {
         self.rows.is_empty() && self.listed().is_empty() && self.lists.is_empty()
     }
 
+    /// Returns whether any result was measured.
+    pub(super) fn has_results(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// Names the tools and lists of tools that have more tokens than this, each with its largest number.
+    pub(super) fn above(&self, most: u64) -> Vec<String> {
+        let results = self.rows.iter().map(|row| (ui::printable(&row.tool), row.max));
+        let probed = self.probed.iter().map(|(server, _)| (server, self.list_tokens()));
+        let lists = self.lists.iter().map(|(server, tokens)| (server, *tokens)).chain(probed);
+        let lists = lists.map(|(server, tokens)| (format!("tool list of {}", ui::printable(server)), tokens));
+        let over = results.chain(lists);
+        over.filter(|(_, tokens)| *tokens > most)
+            .map(|(name, tokens)| format!("{name} ({})", grouped(tokens)))
+            .collect()
+    }
+
     fn listed(&self) -> &[ListedTool] {
         self.probed.as_ref().map_or(&[], |(_, listed)| listed)
     }

@@ -143,6 +143,31 @@ fn what_a_probe_finds_adds_up() {
 }
 
 #[test]
+fn a_limit_makes_a_gate() {
+    let place = Place::new();
+    let fails = |flags: &[&str]| {
+        let outcome = probe(&place, &[&["--timeout", "1s", "--format", "json"], flags].concat(), &[]);
+        let found: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        (outcome.code, outcome.stderr, found)
+    };
+    let (code, stderr, found) = fails(&["--fail-above", "100000"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let largest = found["tools"][0]["max_tokens"].as_u64().unwrap();
+    let list = found["tools_list_tokens"].as_u64().unwrap();
+    assert!(largest > list, "{found:#}");
+    assert_eq!(fails(&["--fail-above", &largest.to_string()]).0, 0, "the limit itself is allowed");
+    let (code, stderr, _) = fails(&["--fail-above", &(largest - 1).to_string()]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("list_all (") && !stderr.contains("tool list"), "{stderr}");
+    let (code, stderr, _) = fails(&["--fail-above", &(list - 1).to_string()]);
+    assert!(code == 1 && stderr.contains("tool list of "), "{stderr}");
+
+    let unmeasured = scan(&place, &["--fail-above", "8000"], &[]);
+    assert_eq!(unmeasured.code, 1, "a gate that checks nothing is closed");
+    assert!(unmeasured.stderr.contains("no result was measured"), "{}", unmeasured.stderr);
+}
+
+#[test]
 fn a_server_over_http() {
     let place = Place::new();
     let server = probed();
@@ -228,7 +253,7 @@ fn help_and_its_examples() {
     session.end();
     let examples: Vec<&str> =
         help.text().lines().filter_map(|line| line.strip_prefix("  tidegate scan")).collect();
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     for example in examples {
         let mut arguments: Vec<&str> = example.split_whitespace().collect();
         if arguments.contains(&"--probe") {

@@ -6,21 +6,22 @@ use serde_json::{Map, Value, json};
 use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
 use tidegate_core::measure::Cost;
-use tidegate_core::view::{Answer, Query};
+use tidegate_core::view::{Answer, Query, View};
 use tidegate_store::{Artifact, ArtifactId, Call, StoreError};
 
 use super::Gate;
 use crate::caller::Caller;
 use crate::error::{FollowUpError, RpcError, bounded};
+use crate::exact::ReadPlan;
 use crate::follow_up::FollowUp;
 use crate::kept_result::KeptResult;
 use crate::{reply, resources};
 
-/// A part of a kept result that was read.
+/// A part of a kept result that was read, for the ledger.
 struct AnsweredPart {
     artifact: Artifact,
-    answer: Answer,
-    query: Query,
+    view: &'static str,
+    cost: Cost,
 }
 
 impl Gate {
@@ -31,7 +32,7 @@ impl Gate {
         let answer = match read {
             Err(_) => Err("the arguments are not an object; give at least {\"id\": ...}".into()),
             Ok(arguments) => FollowUp::read(&arguments)
-                .and_then(|follow_up| self.answer(caller, follow_up, ""))
+                .and_then(|follow_up| self.answer(caller, follow_up))
                 .map_err(|error| error.to_string()),
         };
         let result = match answer {
@@ -44,9 +45,9 @@ impl Gate {
                 self.note(Call { view: Some("refused".into()), ..call }, started);
                 result
             }
-            Ok(part) => {
-                self.note_view(caller, &part, started);
-                reply::part_result(caller, &part.answer)
+            Ok((part, answer)) => {
+                self.note_view(caller, part, started);
+                reply::part_result(caller, &answer)
             }
         };
         self.count_sent(result.len() as u64);
@@ -58,18 +59,52 @@ impl Gate {
         resources::is_ours(uri)
     }
 
-    /// Reads a resource whose address is one of ours.
+    /// Reads a resource whose address is one of ours: the part that its query string asks for.
+    ///
+    /// Bytes are given exactly; where an overview or the beginning of the result is given, it says with which reads the
+    /// whole result is read.
     ///
     /// # Errors
     ///
     /// A result that does not exist, or a view that makes no sense for it.
     pub fn read_resource(&self, caller: &Caller, uri: &str) -> Result<Vec<u8>, RpcError> {
         let started = Instant::now();
-        let part = resources::follow_up(uri).and_then(|follow_up| self.answer(caller, follow_up, uri));
-        let part = part.map_err(|error| resources::refused(caller, &error))?;
-        self.note_view(caller, &part, started);
-        let contents = json!({ "uri": uri, "mimeType": "text/plain", "text": part.answer.text });
+        let read = resources::follow_up(uri).and_then(|follow_up| self.read(caller, follow_up, uri));
+        let (part, contents) = read.map_err(|error| resources::refused(caller, &error))?;
+        self.note_view(caller, part, started);
         Ok(reply::own_list(caller, json!({ "contents": [contents] })))
+    }
+
+    fn read(
+        &self,
+        caller: &Caller,
+        follow_up: FollowUp,
+        uri: &str,
+    ) -> Result<(AnsweredPart, Value), FollowUpError> {
+        let FollowUp { id, cursor, arguments, max_tokens } = follow_up;
+        self.with_kept(&id, |kept| {
+            let query = kept.query(cursor.as_deref(), arguments)?;
+            let plan =
+                ReadPlan::new(kept, kept.budget(max_tokens, &Query::new(View::Full), &caller.profile)?);
+            let is_whole = matches!(query.view, View::Summary | View::Full);
+            let is_exact = match query.view {
+                View::Range { .. } => cursor.is_none(),
+                _ => is_whole && caller.profile.program && plan.is_one_read(),
+            };
+            if is_exact {
+                let read = plan.read(kept, uri, &query.view, &caller.profile.meter)?;
+                return Ok((AnsweredPart::new(kept, &query, read.cost), read.contents));
+            }
+            let (sentence, meta) = (plan.sentence(), plan.meta());
+            let beside = if is_whole { format!("{uri}{sentence}{meta}") } else { uri.to_owned() };
+            let (part, answer) = self.part(caller, kept, &query, max_tokens, &beside)?;
+            let mut contents = json!({ "uri": uri, "mimeType": "text/plain", "text": answer.text });
+            if is_whole && (query.view == View::Summary || answer.next.is_some()) {
+                contents["text"] = format!("{}\n{sentence}", answer.text).into();
+                contents["_meta"] = meta;
+            }
+            Ok((part, contents))
+        })
     }
 
     /// Returns the tool that a kept result came from, by any of its names.
@@ -80,33 +115,56 @@ impl Gate {
         Some(source.artifact().tool.clone())
     }
 
-    /// Answers a follow-up; `beside` is text that the response carries beside the answer, and that counts too.
-    fn answer(
+    /// Answers a follow-up.
+    fn answer(&self, caller: &Caller, follow_up: FollowUp) -> Result<(AnsweredPart, Answer), FollowUpError> {
+        let FollowUp { id, cursor, arguments, max_tokens } = follow_up;
+        self.with_kept(&id, |kept| {
+            let query = kept.query(cursor.as_deref(), arguments)?;
+            self.part(caller, kept, &query, max_tokens, "")
+        })
+    }
+
+    /// Opens a kept result by any of its names, and reads from it.
+    fn with_kept<T>(
         &self,
-        caller: &Caller,
-        follow_up: FollowUp,
-        beside: &str,
-    ) -> Result<AnsweredPart, FollowUpError> {
-        let FollowUp { id: name, cursor, arguments, max_tokens } = follow_up;
-        let failed = |error: &StoreError| FollowUpError::of_store(&name, error);
-        let id = ArtifactId::parse(&name).ok_or_else(|| failed(&StoreError::NotFound))?;
+        name: &str,
+        read: impl FnOnce(&KeptResult<'_>) -> Result<T, FollowUpError>,
+    ) -> Result<T, FollowUpError> {
+        let failed = |error: &StoreError| FollowUpError::of_store(name, error);
+        let id = ArtifactId::parse(name).ok_or_else(|| failed(&StoreError::NotFound))?;
         let keep = &*self.setup.keep;
         let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
         let kept = KeptResult::open(keep, &opened, &id, |artifact| self.policy(&artifact.tool))
             .map_err(|error| failed(&error))?;
-        let query = kept.query(cursor.as_deref(), arguments)?;
-        let budget = less(kept.budget(max_tokens, &query, &caller.profile)?, beside, caller)?;
+        read(&kept)
+    }
+
+    /// Returns a part of a kept result; `beside` is text that the response carries beside it, and that counts too.
+    fn part(
+        &self,
+        caller: &Caller,
+        kept: &KeptResult<'_>,
+        query: &Query,
+        max_tokens: Option<u64>,
+        beside: &str,
+    ) -> Result<(AnsweredPart, Answer), FollowUpError> {
+        let budget = less(kept.budget(max_tokens, query, &caller.profile)?, beside, caller)?;
         let meter = caller.profile.meter;
-        let answer = kept.answer(&query, budget, meter, caller.query_tool, &self.setup.engines)?;
-        Ok(AnsweredPart { artifact: kept.artifact().clone(), answer, query })
+        let answer = kept.answer(query, budget, meter, caller.query_tool, &self.setup.engines)?;
+        Ok((AnsweredPart::new(kept, query, answer.cost), answer))
     }
 
     /// Writes an answered part to the ledger.
-    fn note_view(&self, caller: &Caller, part: &AnsweredPart, started: Instant) {
-        let call = self.entry(caller, &part.artifact.tool, "view", (part.answer.cost, part.answer.cost));
-        let artifact = Some(part.artifact.id.to_string());
-        let view = Some(part.query.view.name().to_owned());
+    fn note_view(&self, caller: &Caller, part: AnsweredPart, started: Instant) {
+        let call = self.entry(caller, &part.artifact.tool, "view", (part.cost, part.cost));
+        let (artifact, view) = (Some(part.artifact.id.to_string()), Some(part.view.to_owned()));
         self.note(Call { artifact, view, ..call }, started);
+    }
+}
+
+impl AnsweredPart {
+    fn new(kept: &KeptResult<'_>, query: &Query, cost: Cost) -> Self {
+        Self { artifact: kept.artifact().clone(), view: query.view.name(), cost }
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod exact;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -29,7 +29,7 @@ const MAX_LIST_PAGES: usize = 50;
 impl<S: ServerHandler> Tidegate<S> {
     /// Returns the caller of a request, with its profile and its gate.
     pub(super) fn asker(&self, context: &RequestContext<RoleServer>) -> Asker {
-        let mut caller = Caller::unknown(Vec::new());
+        let mut caller = Caller::unknown(self.clients.clone());
         if let Some(client) = context.client_info() {
             caller.name(&client.name);
         }

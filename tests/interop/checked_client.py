@@ -63,6 +63,10 @@ class CheckedClient:
         self.check("filtered", set(keys["items"][0]) == {"id", "product.name"}, keys["items"][:1])
         full = await self.answer(tool, continuation_token=token, mode="full")
         self.check("full above the cap is a page", "above the cap" in full["note"], full)
+        last = int(full["note"].rsplit(" ", 1)[1])
+        pages = [await self.answer(tool, **{**full["next_call"], "page": page}) for page in range(2, last + 1)]
+        items = sum(len(page["items"]) for page in [full, *pages])
+        self.check("its calls give the rest", [items, pages[-1]["has_more"]] == [total, False], full)
         return token
 
 

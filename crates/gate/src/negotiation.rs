@@ -15,11 +15,12 @@ use tidegate_store::ArtifactId;
 
 use crate::caller::Caller;
 use crate::error::{bounded, causes};
+use crate::exact::ReadPlan;
 use crate::kept_result::KeptResult;
 use crate::policy::Policy;
 use crate::raw::{self, ByteRange, Edits};
 use crate::style::AnswerLimits;
-use crate::style::fetch::{About, Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part};
+use crate::style::fetch::{About, Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part, RestCalls};
 use crate::style::probe::{Bound, GONE, MODES, Token};
 use crate::user_store::UserStore;
 use crate::{output, reply};
@@ -92,8 +93,11 @@ impl Offered {
         if tools.len() < MAX_OFFERED_TOOLS || tools.contains_key(tool) {
             tools.insert(tool.to_owned(), offer);
         }
-        let added: Vec<String> =
-            names.map(offered).into_iter().chain(offer.output.then(output::offered)).collect();
+        let added: Vec<String> = names
+            .map(|names| offered(names, policy.page_size))
+            .into_iter()
+            .chain(offer.output.then(output::offered))
+            .collect();
         if added.is_empty() {
             return;
         }
@@ -106,7 +110,7 @@ impl Offered {
 }
 
 /// The members of a schema that offer our arguments.
-fn offered(names: Names) -> String {
+fn offered(names: Names, policy_page_size: Option<u64>) -> String {
     let [token, mode, page, page_size, keys] = names;
     let other = if *token == NAMES[0] { "" } else { " (tg_: this tool has an argument of the plain name)" };
     let schemas = [
@@ -115,7 +119,9 @@ fn offered(names: Names) -> String {
         )}),
         json!({"type": "string", "enum": MODES, "description": format!("What to fetch with {token}; summary if absent")}),
         json!({"type": "integer", "minimum": 1, "description": "For mode paginated or filtered; from 1"}),
-        json!({"type": "integer", "minimum": 1, "description": format!("Items of a page; {PAGE_SIZE} if absent")}),
+        json!({"type": "integer", "minimum": 1, "description": format!(
+            "Items of a page; {} if absent", policy_page_size.unwrap_or(PAGE_SIZE)
+        )}),
         json!({"type": "array", "items": {"type": "string"}, "description": "For mode filtered; dotted paths allowed"}),
     ];
     let members = [token, mode, page, page_size, keys].into_iter().zip(schemas);
@@ -215,31 +221,39 @@ impl ProbeFetch<'_> {
         let Ok(kept) = KeptResult::open(self.keep, &opened, &id, |_| Arc::clone(&self.policy)) else {
             return self.gone();
         };
-        match self.part(&kept, &fetch) {
+        match self.part(&kept, &fetch, names) {
             Ok(result) => Fetched { result, artifact: Some(id.to_string()), view: Some(fetch.view()) },
             Err(message) => self.refused(&message),
         }
     }
 
-    fn part(&self, kept: &KeptResult<'_>, fetch: &Fetch) -> Result<Vec<u8>, String> {
+    fn part(&self, kept: &KeptResult<'_>, fetch: &Fetch, names: Names) -> Result<Vec<u8>, String> {
         let data = kept.dataset();
         let rest = format!("{} {{\"id\":\"{}\"}}", self.caller.query_tool, kept.name());
         let outside = outside(kept.source(), &data);
-        let about = About { data: &data, page_size: self.policy.page_size, rest: &rest, outside, note: None };
+        let about =
+            About { data: &data, page_size: self.policy.page_size, rest: &rest, outside, calls: None };
         let limits = self.limits();
         match fetch.part(&about, limits) {
-            Ok(Ok(Part::Whole)) => self.whole(kept.source(), &about, fetch),
+            Ok(Ok(Part::Whole)) => self.whole(kept, &about, fetch, names),
             Ok(Ok(Part::Text(text))) => Ok(limits.result(&text, false)),
             Ok(Err(message)) => Err(message),
             Err(error) => Err(format!("the result cannot be read now ({}); try again", causes(&error))),
         }
     }
 
-    /// Returns the result as it came, or, where that is above the cap, its first page.
-    fn whole(&self, source: &dyn Source, about: &About<'_>, fetch: &Fetch) -> Result<Vec<u8>, String> {
+    /// Returns the result as it came, or, where that is above the cap, its first page and the calls that give the rest.
+    fn whole(
+        &self,
+        kept: &KeptResult<'_>,
+        about: &About<'_>,
+        fetch: &Fetch,
+        names: Names,
+    ) -> Result<Vec<u8>, String> {
+        let source = kept.source();
         let unreadable =
             |error: std::io::Error| format!("the result cannot be read now ({})", causes(&error));
-        let cap = self.policy.cap(&self.caller.profile);
+        let cap = self.policy.full(&self.caller.profile);
         let meter = &self.caller.profile.meter;
         let payload = Payload::read_result(source).map_err(|error| causes(&error))?;
         if let Fit::Fits(_) = measure::fits(&payload, &cap, meter).map_err(unreadable)? {
@@ -252,11 +266,9 @@ impl ProbeFetch<'_> {
             });
         }
         let limits = self.limits();
-        let note = format!(
-            "the complete result is above the cap of {} tokens and {} bytes; this is a page of it",
-            cap.tokens.0, cap.bytes.0
-        );
-        let page = fetch.first_page(about, limits, &note).map_err(unreadable)??;
+        let reads = ReadPlan::new(kept, self.policy.cap(&self.caller.profile)).sentence();
+        let rest = RestCalls { names, token: &fetch.token, cap, reads: &reads };
+        let page = fetch.above_cap(about, limits, rest).map_err(unreadable)??;
         Ok(limits.result(&page, false))
     }
 

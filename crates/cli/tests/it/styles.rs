@@ -71,7 +71,71 @@ fn a_probe_is_fetched_in_every_mode_and_run_once() {
     let full = told(&mut session, "rows", json!({"continuation_token": token, "mode": "full"}));
     assert!(full["note"].as_str().unwrap().contains("above the cap of 10000 tokens"), "{full}");
     assert_eq!(full["total"], 430);
-    assert_eq!(runs(&mut session, "rows"), 1);
+    let rows = followed(&mut session, "rows", full);
+    assert!(rows.iter().enumerate().all(|(at, row)| row["number"] == at), "every row, once and in order");
+    assert_eq!((rows.len(), runs(&mut session, "rows")), (430, 1));
+}
+
+/// Makes the calls that an answer to `full` names, and joins the items of all pages.
+fn followed(session: &mut Session, tool: &str, first: Value) -> Vec<Value> {
+    let note = first["note"].as_str().unwrap().to_owned();
+    let mut items = first["items"].as_array().unwrap().clone();
+    let (mut call, pages) = (first["next_call"].clone(), note.rsplit(' ').next().unwrap().parse().unwrap());
+    assert!(note.contains(&format!("; {} calls give the rest: ", pages - 1)), "{note}");
+    for page in 2..=pages {
+        call["page"] = json!(page);
+        let next = told(session, tool, call.clone());
+        assert!(next["left_out"].is_null() && next["cut"].is_null(), "every page fits: {next}");
+        items.extend(next["items"].as_array().unwrap().iter().cloned());
+        assert_eq!(next["has_more"], page < pages, "{next}");
+    }
+    items
+}
+
+#[test]
+fn full_above_the_cap_names_the_calls_that_give_the_rest() {
+    let place = Place::new();
+    place.configure(
+        "[server.upstream.tool.exact]\nstyle = \"probe\"\npage_size = 50\n\
+         [server.upstream.tool.bugs]\nstyle = \"probe\"\nfull_cap_tokens = 100000\n",
+    );
+    let mut session = place.start(&[]);
+    let listed = session.request("tools/list", json!({}))["result"]["tools"].take();
+    let size = |tool: &str| {
+        let listed = listed.as_array().unwrap().iter().find(|listed| listed["name"] == tool).unwrap();
+        listed["inputSchema"]["properties"]["page_size"]["description"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        (size("exact"), size("bugs")),
+        ("Items of a page; 50 if absent".into(), "Items of a page; 20 if absent".into())
+    );
+    // Later items are much larger than the first ones, so that a page of 50 fits at the beginning only.
+    let items: Vec<Value> =
+        (0..200).map(|n| json!({"n": n, "words": "w ".repeat(if n < 60 { 1 } else { 200 })})).collect();
+    let text = serde_json::to_string(&items).unwrap();
+    let result = json!({"content": [{"type": "text", "text": text}]}).to_string();
+    let probe = told(&mut session, "exact", json!({"result": result}));
+    let full = json!({"continuation_token": probe["continuation_token"], "mode": "full"});
+    let full = told(&mut session, "exact", full);
+    assert_eq!(followed(&mut session, "exact", full), items);
+    // One value that is no list is read by its bytes.
+    let value =
+        json!({"content": [{"type": "text", "text": json!("x".repeat(90_000)).to_string()}]}).to_string();
+    let probe = told(&mut session, "exact", json!({"result": value}));
+    let full = told(
+        &mut session,
+        "exact",
+        json!({"continuation_token": probe["continuation_token"], "mode": "full"}),
+    );
+    assert!(
+        full["note"].as_str().unwrap().contains("; whole: 13 reads of 7296 bytes, ax://exact/"),
+        "{full}"
+    );
+    // A cap of its own raises what comes at once, for every client.
+    let probe = told(&mut session, "bugs", json!({"n": 300}));
+    let whole =
+        session.text("bugs", json!({"continuation_token": probe["continuation_token"], "mode": "full"}));
+    assert_eq!(serde_json::from_str::<Vec<Value>>(&whole).unwrap().len(), 300);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::io;
 
 use serde_json::{Map, Value};
 use tidegate_core::Bytes;
+use tidegate_core::budget::Budget;
 use tidegate_core::view::Dataset;
 
 use super::items::{Items, at, short, with_short_values};
@@ -17,6 +18,8 @@ use super::{AnswerLimits, quoted};
 pub(crate) const PAGE_SIZE: u64 = 20;
 /// The most items of a page that can be asked for.
 const MAX_PAGE_SIZE: u64 = 1000;
+/// The most pages that are tried to find a size that fits all of them.
+const MAX_TRIED_PAGES: u64 = 500;
 /// Keys of an object and items of a list in a summary, and characters of a value.
 const SUMMARY_KEYS: usize = 10;
 const SUMMARY_ITEMS: u64 = 5;
@@ -131,17 +134,63 @@ impl Fetch {
         Ok(text?.map(Part::Text))
     }
 
-    /// Returns a page of a result that is too large to be answered whole, with a note.
-    pub(crate) fn first_page(
+    /// Returns a page of a result that is too large to be answered whole, with the calls that give the other pages. The
+    /// pages are as large as they can be so that each of them fits.
+    pub(crate) fn above_cap(
         &self,
         about: &About<'_>,
         limits: AnswerLimits<'_>,
-        note: &str,
+        rest: RestCalls<'_>,
     ) -> io::Result<Result<String, String>> {
         let items = Items::new(about.data)?;
-        let about = About { note: Some(note), outside: about.outside.clone(), ..*about };
-        let part = Parts { items: &items, about: &about, limits };
-        part.page(self.page.unwrap_or(1), self.page_size.or(about.page_size).unwrap_or(PAGE_SIZE), &[])
+        let noted = About { calls: Some(rest), outside: about.outside.clone(), ..*about };
+        let first = Parts { items: &items, about: &noted, limits };
+        let others = Parts { items: &items, about, limits };
+        let number = self.page.unwrap_or(1);
+        let mut size = self.page_size.or(about.page_size).unwrap_or(PAGE_SIZE);
+        while size > 1 && !(first.is_whole_page(number, size)? && others.are_whole_pages(size)?) {
+            size = size * 3 / 4;
+        }
+        first.page(number, size, &[])
+    }
+}
+
+/// The calls that give what a page of a result does not show.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RestCalls<'c> {
+    /// The names of our arguments for this tool.
+    pub(crate) names: &'c [&'c str; 5],
+    pub(crate) token: &'c str,
+    /// What the whole result would have to fit.
+    pub(crate) cap: Budget,
+    /// How to read the bytes of the result, where it is no list.
+    pub(crate) reads: &'c str,
+}
+
+impl RestCalls<'_> {
+    /// Returns the members of an answer that name the calls for the pages after one.
+    fn after(&self, number: u64, size: u64, pages: u64) -> String {
+        let [token, mode, page, page_size, _] = self.names;
+        let cap = format!("above the cap of {} tokens and {} bytes", self.cap.tokens.0, self.cap.bytes.0);
+        if number >= pages {
+            let words = match pages {
+                0 | 1 => format!("the complete result is {cap}; {}", self.reads),
+                _ => format!("the complete result is {cap}; this is its last page"),
+            };
+            return format!(r#","note":{}"#, quoted(&words));
+        }
+        let (next, calls) = (number + 1, pages - number);
+        let words = match calls {
+            1 => format!("the complete result is {cap}; next_call gives the rest"),
+            _ => format!(
+                "the complete result is {cap}; {calls} calls give the rest: next_call, then the same with {page} up to {pages}"
+            ),
+        };
+        format!(
+            r#","next_call":{{"{token}":{},"{mode}":"paginated","{page}":{next},"{page_size}":{size}}},"note":{}"#,
+            quoted(self.token),
+            quoted(&words)
+        )
     }
 }
 
@@ -154,7 +203,24 @@ pub(crate) struct About<'a> {
     pub(crate) rest: &'a str,
     /// Names of what the result holds beside its data.
     pub(crate) outside: Vec<String>,
-    pub(crate) note: Option<&'a str>,
+    /// The calls that give the rest, where all of the result was asked for.
+    pub(crate) calls: Option<RestCalls<'a>>,
+}
+
+/// One page of a number of items.
+#[derive(Clone, Copy)]
+struct PagePlace {
+    number: u64,
+    size: u64,
+    total: u64,
+}
+
+/// Returns an item with its key, if it has one.
+fn keyed(key: Option<String>, json: String) -> String {
+    match key {
+        Some(key) => format!(r#"{{"key":{},"value":{json}}}"#, quoted(&key)),
+        None => json,
+    }
 }
 
 /// Writes parts of one result, each within its limits and with a mark of what is not in it.
@@ -180,9 +246,6 @@ impl Parts<'_> {
         }
         if cut || !outside.is_empty() {
             text.push_str(&format!(r#","rest":{}"#, quoted(self.about.rest)));
-        }
-        if let Some(note) = self.about.note {
-            text.push_str(&format!(r#","note":{}"#, quoted(note)));
         }
         text.push('}');
         text
@@ -287,26 +350,11 @@ impl Parts<'_> {
         }
         let of_page = size.min(total - start);
         let item = |(key, json): (Option<String>, String)| {
-            let json = if keys.is_empty() { json } else { Items::narrowed(&json, keys) };
-            key.map_or_else(|| json.clone(), |key| format!(r#"{{"key":{},"value":{json}}}"#, quoted(&key)))
+            keyed(key, if keys.is_empty() { json } else { Items::narrowed(&json, keys) })
         };
         let items: Vec<String> = self.read(start, of_page)?.into_iter().map(item).collect();
-        let written = |items: &[String], cut: bool| {
-            let shown = items.len() as u64;
-            let mut text = format!(
-                r#"{{"items":[{}],"page":{number},"page_size":{size},"total":{total},"has_more":{}"#,
-                items.join(","),
-                start + shown < total
-            );
-            // A page that does not fit must not be taken for the whole page.
-            if shown < of_page && shown > 0 {
-                let (left, next) = (of_page - shown, start / shown + 2);
-                text.push_str(&format!(
-                    r#","left_out":{left},"hint":"go on with page {next} and page_size {shown}""#
-                ));
-            }
-            self.closed(text, cut)
-        };
+        let place = PagePlace { number, size, total };
+        let written = |items: &[String], cut: bool| self.written(place, items, cut);
         // The whole page where it fits, else a number of items that divides the page size, so that a smaller page
         // number begins exactly behind them.
         let divides = |count: usize| size.is_multiple_of(count as u64);
@@ -322,6 +370,53 @@ impl Parts<'_> {
             }
             (None, None) => written(&[], false),
         }))
+    }
+
+    /// Writes some of the items of a page.
+    fn written(&self, place: PagePlace, items: &[String], cut: bool) -> String {
+        let PagePlace { number, size, total } = place;
+        let (shown, start) = (items.len() as u64, (number - 1) * size);
+        let of_page = size.min(total - start);
+        let mut text = format!(
+            r#"{{"items":[{}],"page":{number},"page_size":{size},"total":{total},"has_more":{}"#,
+            items.join(","),
+            start + shown < total
+        );
+        // A page that does not fit must not be taken for the whole page.
+        if shown < of_page && shown > 0 {
+            let (left, next) = (of_page - shown, start / shown + 2);
+            text.push_str(&format!(
+                r#","left_out":{left},"hint":"go on with page {next} and page_size {shown}""#
+            ));
+        }
+        if let Some(calls) = &self.about.calls {
+            text.push_str(&calls.after(number, size, total.div_ceil(size)));
+        }
+        self.closed(text, cut)
+    }
+
+    /// Returns whether a page fits whole.
+    fn is_whole_page(&self, number: u64, size: u64) -> io::Result<bool> {
+        let total = self.items.count()?;
+        let start = (number - 1).saturating_mul(size);
+        let of_page = size.min(total.saturating_sub(start));
+        let items: Vec<String> =
+            self.read(start, of_page)?.into_iter().map(|(key, json)| keyed(key, json)).collect();
+        let place = PagePlace { number, size, total };
+        Ok(start >= total
+            || items.len() as u64 == of_page && self.limits.fits(&self.written(place, &items, false)))
+    }
+
+    /// Returns whether all pages of a size fit whole. Of a very large result only its beginning is tried; a later page
+    /// that does not fit says how to go on.
+    fn are_whole_pages(&self, size: u64) -> io::Result<bool> {
+        let tried = self.items.count()?.div_ceil(size).min(MAX_TRIED_PAGES);
+        for number in 1..=tried {
+            if !self.is_whole_page(number, size)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Cuts an item down until the text that holds it fits.

@@ -50,6 +50,17 @@ async fn the_exchange_in_every_mode() {
 
         let full = client.json(tool, json!({"continuation_token": token, "mode": "full"})).await;
         assert!(full["note"].as_str().unwrap().contains("above the cap"), "{full}");
+        let mut seen = full["items"].as_array().unwrap().len();
+        let mut call = full["next_call"].clone();
+        for page in 2.. {
+            call["page"] = json!(page);
+            let next = client.json(tool, call.clone()).await;
+            seen += next["items"].as_array().unwrap().len();
+            if next["has_more"] == false {
+                break;
+            }
+        }
+        assert_eq!(seen, 430, "the calls that it names give the rest");
         assert_eq!(shop.runs.load(Ordering::SeqCst), 1, "nothing is run twice");
 
         let small = client.json(tool, json!({"items": 2})).await;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use clap::builder::FalseyValueParser;
+use clap::builder::{FalseyValueParser, PossibleValuesParser};
 use clap::{ArgAction, Args};
 use tidegate_config::Config;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::ProfileRules;
+use tidegate_gate::tier::Tier;
 use tidegate_gate::{Caller, Gate, MAX_MEMORY_BYTES, Setup, StoreLocation, UserStore, causes};
 use tidegate_proxy::stdio::{self, Options};
 use tidegate_proxy::{Limits, Link, Mode};
@@ -44,6 +45,11 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     overrides: Overrides,
+
+    /// What clients may call and read, whatever tidegate.toml sets for them [default: admin]
+    #[arg(long, value_name = "TIER", env = "TIDEGATE_TIER", conflicts_with = "observe",
+        value_parser = PossibleValuesParser::new(Tier::NAMES))]
+    tier: Option<String>,
 
     /// Keep results only in memory, and drop them when the server exits
     #[arg(long, env = "TIDEGATE_EPHEMERAL", value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
@@ -86,7 +92,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     if !arguments.observe {
         warning.check();
     }
-    let link = arguments.link(server, (place, warning), policies, config.clients())?.with_limits(limits);
+    let mut clients = config.clients();
+    if let Some(tier) = arguments.tier.as_deref().and_then(Tier::named) {
+        clients.insert(0, ("*".to_owned(), ProfileRules { tier: Some(tier), ..ProfileRules::default() }));
+    }
+    let link = arguments.link(server, (place, warning), policies, clients)?.with_limits(limits);
     let program = std::env::current_exe().map_err(CommandError::failed)?;
     if arguments.http.is_used() {
         return arguments.http.run(link, program, &arguments.command).map(|()| 0);

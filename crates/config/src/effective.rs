@@ -175,11 +175,12 @@ fn client_values<'c>(config: &'c Config, name: &str) -> Vec<EffectiveValue<'c>> 
     values.collect()
 }
 
-/// Returns what is set for the client, by a file or built in, which applies where no rule sets the key. `max_bytes` is
-/// different: the smaller of the rule's and the client's value applies.
+/// Returns what is set for the client, by a file or built in, which applies where no rule sets the key. Two keys are
+/// different: of `max_bytes` the smaller value applies, and `tier` is what the tool needs and what the client has.
 fn client_setting<'c>(client: &[EffectiveValue<'c>], key: &'static Key) -> Option<EffectiveValue<'c>> {
-    let is_same_key =
-        |effective: &&EffectiveValue<'c>| effective.key.name == key.name && key.name != "max_bytes";
+    let is_same_key = |effective: &&EffectiveValue<'c>| {
+        effective.key.name == key.name && !["max_bytes", "tier"].contains(&key.name)
+    };
     let set = client.iter().find(is_same_key).filter(|set| !matches!(set.origin, Origin::Default))?;
     Some(EffectiveValue { key, value: set.value.clone(), origin: set.origin })
 }

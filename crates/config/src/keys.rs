@@ -10,6 +10,7 @@ use tidegate_core::hints::Hints;
 use tidegate_gate::policy::{Compact, OnStoreFailure, TOKEN_LIFE, TTL};
 use tidegate_gate::profile::OutputSchema;
 use tidegate_gate::style::{ProbeWhen, Style};
+use tidegate_gate::tier::Tier;
 
 /// The top-level tables of the file.
 pub(crate) const TOP_LEVEL_TABLES: [&str; 4] = ["defaults", "server", "client", "store"];
@@ -98,7 +99,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 37] = [
+pub const KEYS: [Key; 39] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides what is set for a client.")
@@ -189,6 +190,10 @@ pub const KEYS: [Key; 37] = [
     rule("session_max_bytes", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
         .example("25000")
         .doc("Bytes per session after which every answer is as small as possible."),
+    rule("tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[0]))
+        .example("\"admin\"")
+        .doc("Tier that a client needs to see a tool, to call it and to read its results.")
+        .user_only(),
     client("budget_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
         .example("1500")
         .doc("Maximum tokens of a first answer, unless the rules of the tool set it."),
@@ -223,6 +228,10 @@ pub const KEYS: [Key; 37] = [
     client("profile", ValueKind::Text, DefaultValue::Described("the client's own"))
         .example("\"small-model\"")
         .doc("Start from the built-in values of this client; small-model has room for 8,000 tokens."),
+    client("tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[2]))
+        .example("\"read\"")
+        .doc("What the client may call and read; it tells its name itself, so use --tier where it is not trusted.")
+        .user_only(),
     store("path", ValueKind::Text, DefaultValue::Described("the platform's data folder"))
         .example("\"~/.local/share/tidegate\"")
         .doc("Folder to keep results in; relative to this file, ~/ is the home folder.")
@@ -356,7 +365,7 @@ mod tests {
     #[test]
     fn a_project_sets_what_concerns_answers() {
         let user_only: Vec<&str> = KEYS.iter().filter(|key| key.user_only).map(|key| key.name).collect();
-        assert_eq!(user_only, ["ttl_seconds", "path", "max_result_bytes"]);
+        assert_eq!(user_only, ["ttl_seconds", "tier", "tier", "path", "max_result_bytes"]);
         let of_projects = |group| {
             let keys = Key::in_group(group).filter(|key| !key.user_only);
             keys.map(|key| key.name).collect::<Vec<_>>().join(" ")

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use tidegate_gate::policy::{Compact, OnStoreFailure, Rules};
 use tidegate_gate::profile::{OutputSchema, Profile, ProfileRules};
 use tidegate_gate::style::{ProbeWhen, Style};
+use tidegate_gate::tier::Tier;
 
 use crate::keys::DefaultValue;
 
@@ -120,6 +121,7 @@ pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
         "offer_output" => rules.offer_output = value.flag(),
         "full_cap_tokens" => rules.full_cap_tokens = value.number(),
         "session_max_bytes" => rules.session_max_bytes = value.number(),
+        "tier" => rules.tier = value.text().and_then(Tier::named),
         _ => {}
     }
 }
@@ -134,6 +136,7 @@ pub(crate) fn set_client_rule(rules: &mut ProfileRules, name: &str, value: &Valu
         "max_bytes" => rules.max_bytes = value.number(),
         "cap_tokens" => rules.cap_tokens = value.number(),
         "program" => rules.program = value.flag(),
+        "tier" => rules.tier = value.text().and_then(Tier::named),
         "count_percent" => rules.count_percent = value.number().and_then(|number| u32::try_from(number).ok()),
         "resource_link" => rules.resource_link = value.flag(),
         "output_schema" => rules.output_schema = value.text().and_then(OutputSchema::named),
@@ -152,6 +155,7 @@ pub(crate) fn client_value(profile: &Profile, name: &str) -> Option<Value> {
         "count_percent" => Some(Value::Number(u64::from(profile.meter.margin_percent()) + 100)),
         "resource_link" => Some(Value::Flag(profile.resource_link)),
         "program" => Some(Value::Flag(profile.program)),
+        "tier" => Some(Value::Text(profile.tier.name().to_owned())),
         "output_schema" => Some(Value::Text(profile.output_schema.name().to_owned())),
         _ => None,
     }

@@ -10,12 +10,14 @@
 //!
 //! A result is stored before it is answered; a follow-up is answered from the store alone. Nothing here calls a tool.
 //! `verdict.rs` decides what passes, `overflow.rs` stores and shapes what does not, `follow_ups.rs` answers from the
-//! store, `negotiate.rs` and `lists.rs` let callers know what they can ask for, `ledger.rs` records what calls cost.
+//! store, `negotiate.rs` and `lists.rs` let callers know what they can ask for, `permission.rs` says what they may, and
+//! `ledger.rs` records what calls cost.
 
 mod follow_ups;
 mod ledger;
 mod lists;
 mod negotiate;
+mod permission;
 mod verdict;
 
 use std::collections::HashMap;
@@ -26,7 +28,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tidegate_core::measure::Cost;
-use tidegate_core::source::Source;
+use tidegate_core::source::{Source, Span};
 use tidegate_query::Queries;
 use tidegate_store::Call;
 
@@ -44,6 +46,9 @@ use verdict::{Look, Outcome, Terms, Verdict};
 
 /// The most tools whose policy is cached: a server that makes up names must not fill the memory.
 const MAX_CACHED_POLICIES: usize = 1024;
+
+/// The most bytes of the `data` that a shaped JSON-RPC error keeps.
+const MAX_ERROR_DATA_BYTES: usize = 512;
 
 /// The code of a JSON-RPC error whose own code cannot be read.
 const SERVER_ERROR: i64 = -32000;
@@ -166,8 +171,16 @@ impl Gate {
         let members = skim::members(error, &(0..usize::try_from(error.len()).ok()?)).unwrap_or_default();
         let code = members.iter().rfind(|member| member.key == "code");
         let code = code.and_then(|code| std::str::from_utf8(&code.head).ok()?.parse::<i64>().ok());
-        let text = &shaped["content"][0]["text"];
-        Some(json!({ "code": code.unwrap_or(SERVER_ERROR), "message": text }).to_string().into())
+        let mut sent =
+            json!({ "code": code.unwrap_or(SERVER_ERROR), "message": shaped["content"][0]["text"] });
+        // What a program reads of an error is small, and not part of what floods a context.
+        let data = members.iter().rfind(|member| member.key == "data");
+        if let Some(data) = data.filter(|data| data.value.len() <= MAX_ERROR_DATA_BYTES) {
+            let span = Span { start: data.value.start as u64, end: data.value.end as u64 };
+            let read = span.read(error).ok().and_then(|data| serde_json::from_slice::<Value>(&data).ok());
+            sent["data"] = read.unwrap_or_default();
+        }
+        Some(sent.to_string().into())
     }
 
     fn terms<'t>(&self, policy: &'t Policy, caller: &'t Caller, called: &ToolCall) -> Terms<'t> {

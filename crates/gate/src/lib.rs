@@ -24,6 +24,7 @@ mod reply;
 mod resources;
 mod schema;
 pub mod style;
+pub mod tier;
 mod tools;
 mod user_store;
 

@@ -14,6 +14,7 @@ use crate::profile::Profile;
 use crate::style::category::Category;
 use crate::style::limits::HardLimits;
 use crate::style::{ProbeWhen, Style};
+use crate::tier::Tier;
 
 /// The answer where a result could not be kept. Both say that the tool did run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -108,6 +109,8 @@ pub struct Rules {
     pub full_cap_tokens: Option<u64>,
     /// Once a session was sent this many bytes, answers are as small as possible.
     pub session_max_bytes: Option<u64>,
+    /// The tier that a caller needs to call the tool and to read its results.
+    pub tier: Option<Tier>,
 }
 
 impl Rules {
@@ -146,6 +149,7 @@ impl Rules {
             offer_output: self.offer_output.or(wider.offer_output),
             full_cap_tokens: self.full_cap_tokens.or(wider.full_cap_tokens),
             session_max_bytes: self.session_max_bytes.or(wider.session_max_bytes),
+            tier: self.tier.or(wider.tier),
         }
     }
 }
@@ -251,6 +255,8 @@ pub struct Policy {
     full_cap_tokens: Option<u64>,
     /// Once a session was sent this many bytes, answers are as small as possible.
     pub session_max_bytes: Option<u64>,
+    /// The tier that a caller needs to call the tool and to read its results.
+    pub tier: Tier,
 }
 
 /// The largest result that a program gets whole.
@@ -301,6 +307,7 @@ impl Policy {
             offers_output: rules.offer_output.unwrap_or_default(),
             full_cap_tokens: rules.full_cap_tokens,
             session_max_bytes: rules.session_max_bytes,
+            tier: rules.tier.unwrap_or(Tier::Read),
         }
     }
 

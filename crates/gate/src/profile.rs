@@ -7,6 +7,7 @@ use tidegate_core::measure::{Factor, Meter};
 use tidegate_tokens::Encoding;
 
 use crate::choice;
+use crate::tier::Tier;
 
 /// What happens to a tool's `outputSchema` when tools are listed. Any call may overflow, so it is decided there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,6 +59,8 @@ pub struct Profile {
     pub runs_programs: bool,
     /// Whether it is a program itself, which gets all of a result where it asks for that.
     pub program: bool,
+    /// What it may call and read.
+    pub tier: Tier,
 }
 
 /// Settings for a client; what is absent keeps its built-in value.
@@ -83,6 +86,8 @@ pub struct ProfileRules {
     pub count_percent: Option<u32>,
     /// Whether it is a program, which gets all of a result where it asks for that.
     pub program: Option<bool>,
+    /// What it may call and read.
+    pub tier: Option<Tier>,
 }
 
 impl ProfileRules {
@@ -99,6 +104,7 @@ impl ProfileRules {
             resource_link: self.resource_link.unwrap_or(profile.resource_link),
             meter: meter.unwrap_or(profile.meter),
             program: self.program.unwrap_or(profile.program),
+            tier: self.tier.unwrap_or(profile.tier),
             ..profile
         }
     }
@@ -124,6 +130,7 @@ impl Profile {
             meter: Meter::default(),
             runs_programs: false,
             program: false,
+            tier: Tier::Admin,
         }
     }
 

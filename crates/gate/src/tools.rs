@@ -143,6 +143,24 @@ fn rewrite_schema(
     }
 }
 
+/// Returns a list of tools without those that are hidden; `None` where none is.
+pub(crate) fn without(result: &[u8], hidden: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
+    let list = raw::member(result, &raw::whole(result)?, "tools")?;
+    let is_hidden = |tool: &ByteRange| {
+        let name = raw::member(result, tool, "name").and_then(|name| raw::text(result, &name));
+        name.is_some_and(|name| hidden(&name))
+    };
+    let tools = raw::elements(result, &list)?;
+    if !tools.iter().any(is_hidden) {
+        return None;
+    }
+    let left: Vec<&[u8]> =
+        tools.iter().filter(|tool| !is_hidden(tool)).map(|tool| &result[tool.clone()]).collect();
+    let mut edits = Edits::new();
+    edits.replace(list, [b"[", left.join(&b","[..]).as_slice(), b"]"].concat());
+    Some(edits.apply(result))
+}
+
 /// Makes a list private: with our additions it differs from client to client, so no cache may share it.
 pub(crate) fn make_private(json: &[u8], whole: &ByteRange, edits: &mut Edits) {
     if let Some(scope) = raw::member(json, whole, "cacheScope")
@@ -192,6 +210,17 @@ mod tests {
         let read = format!("{}{}", tool["description"], tool["inputSchema"]);
         let cost = Meter::default().count(&read);
         assert!(cost <= Tokens(400), "{cost}");
+    }
+
+    #[test]
+    fn hidden_tools_are_not_listed() {
+        let list = br#"{"x":1.0,"tools":[{"name":"a"}, {"name":"b","z":2} ,{"name":"c"}],"nextCursor":"c"}"#;
+        let left = |hidden: &[&str]| {
+            without(list, |name| hidden.contains(&name)).map(|list| String::from_utf8(list).unwrap())
+        };
+        assert_eq!(left(&["d"]), None);
+        assert_eq!(left(&["a", "c"]).unwrap(), r#"{"x":1.0,"tools":[{"name":"b","z":2}],"nextCursor":"c"}"#);
+        assert_eq!(left(&["a", "b", "c"]).unwrap(), r#"{"x":1.0,"tools":[],"nextCursor":"c"}"#);
     }
 
     #[test]

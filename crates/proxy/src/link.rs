@@ -13,6 +13,7 @@ mod clock;
 mod decision;
 mod local;
 mod server;
+mod tiers;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -34,8 +34,7 @@ pub struct OutputBudgetExceeded {
 /// Checks that an answer is within its budget.
 ///
 /// ```
-/// use tidegate_core::{Tokens, measure::Meter};
-/// use tidegate_sdk::budget::enforce_budget;
+/// use tidegate_sdk::{Meter, Tokens, enforce_budget};
 ///
 /// assert!(enforce_budget("short", "list_articles", Tokens(2000), &Meter::default()).is_ok());
 /// let over = enforce_budget("one two three", "list_articles", Tokens(2), &Meter::default()).unwrap_err();

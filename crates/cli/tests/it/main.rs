@@ -26,6 +26,7 @@ mod shape;
 mod soak;
 mod stats;
 mod styles;
+mod tiers;
 mod whole;
 
 use std::io::Write;

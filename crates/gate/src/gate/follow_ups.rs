@@ -82,7 +82,7 @@ impl Gate {
         uri: &str,
     ) -> Result<(AnsweredPart, Value), FollowUpError> {
         let FollowUp { id, cursor, arguments, max_tokens } = follow_up;
-        self.with_kept(&id, |kept| {
+        self.with_kept(caller, &id, |kept| {
             let query = kept.query(cursor.as_deref(), arguments)?;
             let plan =
                 ReadPlan::new(kept, kept.budget(max_tokens, &Query::new(View::Full), &caller.profile)?);
@@ -118,7 +118,7 @@ impl Gate {
     /// Answers a follow-up.
     fn answer(&self, caller: &Caller, follow_up: FollowUp) -> Result<(AnsweredPart, Answer), FollowUpError> {
         let FollowUp { id, cursor, arguments, max_tokens } = follow_up;
-        self.with_kept(&id, |kept| {
+        self.with_kept(caller, &id, |kept| {
             let query = kept.query(cursor.as_deref(), arguments)?;
             self.part(caller, kept, &query, max_tokens, "")
         })
@@ -127,6 +127,7 @@ impl Gate {
     /// Opens a kept result by any of its names, and reads from it.
     fn with_kept<T>(
         &self,
+        caller: &Caller,
         name: &str,
         read: impl FnOnce(&KeptResult<'_>) -> Result<T, FollowUpError>,
     ) -> Result<T, FollowUpError> {
@@ -136,7 +137,11 @@ impl Gate {
         let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
         let kept = KeptResult::open(keep, &opened, &id, |artifact| self.policy(&artifact.tool))
             .map_err(|error| failed(&error))?;
-        read(&kept)
+        match self.may_read(caller, kept.artifact()) {
+            true => read(&kept),
+            // Who may not read a result learns nothing of it.
+            false => Err(failed(&StoreError::NotFound)),
+        }
     }
 
     /// Returns a part of a kept result; `beside` is text that the response carries beside it, and that counts too.

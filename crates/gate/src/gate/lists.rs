@@ -6,11 +6,17 @@ use super::Gate;
 use crate::caller::Caller;
 use crate::capabilities::{self, Capabilities};
 use crate::raw::{self, Edits};
+use crate::tier::Tier;
 use crate::{reply, resources, tools};
 
 impl Gate {
     /// Rewrites a page of `tools/list`; `None` where nothing changes. Sets the name of our tool in `caller`.
     pub fn tools(&self, caller: &mut Caller, result: &[u8], first_page: bool) -> Option<Vec<u8>> {
+        let visible = match caller.profile.tier {
+            Tier::Admin => None,
+            _ => tools::without(result, |tool| !self.allows(caller, tool)),
+        };
+        let result = visible.as_deref().unwrap_or(result);
         let offer = |tool: &str, members: &[raw::Member<'_>], edits: &mut Edits| {
             let policy = self.policy(tool);
             if policy.negotiates() || policy.offers_output {
@@ -19,7 +25,7 @@ impl Gate {
         };
         let listed = tools::rewrite(caller, result, first_page, &offer);
         caller.query_tool = listed.query_tool;
-        listed.result
+        listed.result.or(visible)
     }
 
     /// Reads the capabilities of the upstream, and returns them with ours added; `None` in the second place where nothing
@@ -30,7 +36,8 @@ impl Gate {
 
     /// Adds the newest kept results to a list of resources, or returns a new list where the upstream has none.
     pub fn resources(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
-        let artifacts = self.setup.keep.list(resources::MAX_LISTED);
+        let mut artifacts = self.setup.keep.list(resources::MAX_LISTED);
+        artifacts.retain(|artifact| self.may_read(caller, artifact));
         let entries = resources::entries(&artifacts, &caller.profile.meter);
         match result {
             Some(result) => resources::extend(result, "resources", &entries),

@@ -10,7 +10,7 @@ use tidegate_gate::raw::{self, ByteRange, Edits, Member};
 use tidegate_gate::{Gate, ToolCall};
 
 use super::local::LocalKind;
-use super::{Conversation, Link, LocalRequest, Mode, append_line};
+use super::{Conversation, Link, LocalRequest, Mode, append_line, tiers};
 use crate::content::Content;
 use crate::message::{Heads, MessageHead, MessageKind, ParsedLine, parse_heads, same_id};
 use crate::pending::{PendingRequest, RequestKind};
@@ -34,7 +34,7 @@ pub struct ClientOutcome {
 }
 
 /// What happens to one message of the client.
-enum ClientDecision {
+pub(super) enum ClientDecision {
     Forward,
     /// tidegate answers it.
     Local(Box<LocalRequest>),
@@ -80,15 +80,20 @@ impl Link {
     ) -> (Edits, Option<SmallVec<[usize; 4]>>, Vec<LocalRequest>) {
         let mut conversation = self.conversation();
         let (mut edits, mut kept, mut local) = (Edits::new(), SmallVec::new(), Vec::new());
+        let is_limited = self.mode == Mode::Shape && tiers::is_limited(&conversation.caller);
         let Some(heads) = heads else {
             conversation.unreadable.note(line);
-            return (edits, Some(kept), local);
+            return (edits, (!is_limited).then_some(kept), local);
         };
         for (index, head) in heads.iter().enumerate() {
             if head.kind() == MessageKind::Unreadable {
                 conversation.unreadable.note(&line[head.whole.clone()]);
             }
-            match self.client_message(&mut conversation, line, head, &mut edits) {
+            let decision = match is_limited && tiers::is_ambiguous(line, head) {
+                true => tiers::refused(head, &conversation.caller),
+                false => self.client_message(&mut conversation, line, head, &mut edits),
+            };
+            match decision {
                 ClientDecision::Local(request) => local.push(*request),
                 ClientDecision::Drop => {}
                 ClientDecision::Forward => kept.push(index),
@@ -179,11 +184,18 @@ impl Link {
                 Some(LocalKind::Query(params.get("arguments").map(<[u8]>::to_vec)))
             }
             "tools/call" => {
-                let (tool, arguments) = (tool?, params.get("arguments")?);
-                if self.gate.negotiates(tool, arguments) {
+                let arguments = params.get("arguments");
+                if let (Some(tool), Some(arguments)) = (tool, arguments)
+                    && self.gate.negotiates(tool, arguments)
+                {
                     return Some(LocalKind::Fetch(tool.to_owned(), arguments.to_vec()));
                 }
-                self.gate.refusal(&conversation.caller, tool, arguments).map(LocalKind::Refused)
+                if tiers::is_limited(&conversation.caller)
+                    && let Some(refused) = self.gate.forbidden(&conversation.caller, &params.text("name")?)
+                {
+                    return Some(LocalKind::Refused(refused));
+                }
+                self.gate.refusal(&conversation.caller, tool?, arguments?).map(LocalKind::Refused)
             }
             "resources/read" => {
                 let uri = params.text("uri")?;

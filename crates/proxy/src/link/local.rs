@@ -21,8 +21,10 @@ pub(super) enum LocalKind {
     Query(Option<Vec<u8>>),
     /// A part of a kept result, asked for through the tool it came from, with the arguments of the call.
     Fetch(String, Vec<u8>),
-    /// A call with invalid arguments, with its answer.
+    /// A call with invalid arguments, or that the caller may not make, with its answer.
     Refused(Vec<u8>),
+    /// A request that is answered with an error.
+    Invalid(RpcError),
     /// A read of one of tidegate's addresses.
     Read(String),
     /// A list that the server does not have.
@@ -67,8 +69,11 @@ impl Link {
         let caller = &request.caller;
         match &request.kind {
             LocalKind::Query(arguments) => Ok(self.gate.query(caller, arguments.as_deref())),
-            LocalKind::Fetch(tool, arguments) => Ok(self.gate.fetch(caller, tool, arguments, true)),
+            LocalKind::Fetch(tool, arguments) => {
+                Ok(self.gate.fetch(caller, tool, arguments, self.gate.allows(caller, tool)))
+            }
             LocalKind::Refused(answer) => Ok(answer.clone()),
+            LocalKind::Invalid(error) => Err(error.clone()),
             LocalKind::Read(uri) => self.gate.read_resource(caller, uri),
             LocalKind::Resources => Ok(self.gate.resources(caller, None).unwrap_or_default()),
             LocalKind::Templates => Ok(self.gate.templates(caller, None).unwrap_or_default()),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod exact;
+mod tiers;
 
 use std::sync::Arc;
 
@@ -433,11 +434,10 @@ fn odd_results_are_bounded_too() {
 fn a_long_error_of_a_call_is_bounded() {
     let link = link(&gate(), None, Mode::Shape);
     link.from_client(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list"}}"#.to_vec());
-    let error =
-        json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32099, "message": "failed ".repeat(20_000)}});
+    let error = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32099, "message": "failed ".repeat(20_000), "data": {"retry": 1.5}}});
     let sent: Value =
         serde_json::from_slice(&from_server(&link, error.to_string().into_bytes()).unwrap()).unwrap();
-    assert_eq!(sent["error"]["code"], -32099);
+    assert_eq!((&sent["error"]["code"], &sent["error"]["data"]), (&json!(-32099), &json!({"retry": 1.5})));
     let message = sent["error"]["message"].as_str().unwrap();
     assert!(message.len() < 10_240 && message.contains("Complete result:"), "{message}");
 }

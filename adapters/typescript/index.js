@@ -88,6 +88,30 @@ export class Tidegate {
     return message.params?._meta?.[VERSION] ? caller : { ...caller, session };
   }
 
+  /** Asks about a request, which nothing has handled yet, so that another child can be asked if one has ended. */
+  async #ask(asked) {
+    for (let tries = 1; ; tries++) {
+      const child = this.#started();
+      const number = child.number();
+      try {
+        return { child, number, decided: await child.ask({ id: number, ...asked }) };
+      } catch (error) {
+        if (!child.opened || tries === 2) throw error;
+      }
+    }
+  }
+
+  /** Returns what the client gets; null for the response as it is. */
+  async #respond({ child, number, asked }, response) {
+    try {
+      return (await child.ask({ id: number, response })).response;
+    } catch {
+      // The tool did run, so its result must not be lost with the child: another child gets it.
+      const again = await this.#ask(asked);
+      return (await again.child.ask({ id: again.number, response })).response;
+    }
+  }
+
   /** Returns a transport that shows the gate what passes. */
   #between(transport) {
     const session = `${process.pid}-${++this.#sessions}`;
@@ -97,37 +121,38 @@ export class Tidegate {
     const receive = async (message, extra) => {
       const deliver = (changed) => outer.onmessage?.(changed, extra);
       if (message.method === 'notifications/cancelled') {
-        const number = open.get(message.params?.requestId);
-        if (number !== undefined) gate.#started().tell({ id: number, cancel: true });
+        const cancelled = open.get(message.params?.requestId);
+        cancelled?.child.tell({ id: cancelled.number, cancel: true });
         open.delete(message.params?.requestId);
       }
       if (message.id === undefined || !METHODS.has(message.method)) return deliver(message);
-      const child = gate.#started();
-      const number = child.number();
       const request = { method: message.method, params: message.params ?? {} };
-      let decided;
+      const asked = { ...gate.#of(message, extra, session), request };
+      let handled;
       try {
-        decided = await child.ask({ id: number, ...gate.#of(message, extra, session), request });
+        handled = await gate.#ask(asked);
       } catch (error) {
         const failed = { code: -32603, message: `${error.message}. The tool did not run.` };
         return transport.send({ jsonrpc: '2.0', id: message.id, error: failed }, { relatedRequestId: message.id });
       }
-      if (decided.response) {
-        return transport.send({ jsonrpc: '2.0', id: message.id, ...decided.response }, { relatedRequestId: message.id });
+      const { response, request: changed } = handled.decided;
+      if (response) {
+        return transport.send({ jsonrpc: '2.0', id: message.id, ...response }, { relatedRequestId: message.id });
       }
-      open.set(message.id, number);
-      deliver(decided.request ? { ...message, params: decided.request.params } : message);
+      open.set(message.id, { ...handled, asked });
+      deliver(changed ? { ...message, params: changed.params } : message);
     };
     const send = async (message, options) => {
-      const number = message.method === undefined ? open.get(message.id) : undefined;
-      if (number === undefined) return transport.send(message, options);
+      const handled = message.method === undefined ? open.get(message.id) : undefined;
+      if (!handled) return transport.send(message, options);
       open.delete(message.id);
       const response = message.error ? { error: message.error } : { result: message.result };
       let changed;
       try {
-        ({ response: changed } = await gate.#started().ask({ id: number, response }));
-      } catch {
-        // The result is whole and the child is gone: the client gets the result.
+        changed = await gate.#respond(handled, response);
+      } catch (error) {
+        const failed = { code: -32603, message: `${error.message}. The tool did run.` };
+        return transport.send({ jsonrpc: '2.0', id: message.id, error: failed }, options);
       }
       return transport.send(changed ? { jsonrpc: '2.0', id: message.id, ...changed } : message, options);
     };
@@ -170,7 +195,7 @@ export class Tidegate {
 class Child {
   ended = false;
   #process;
-  #opened = false;
+  opened = false;
   #number = 0;
   #waiting = new Map();
 
@@ -215,8 +240,8 @@ class Child {
   }
 
   #take(answer) {
-    if (!this.#opened) {
-      this.#opened = true;
+    if (!this.opened) {
+      this.opened = !answer.failed;
       if (answer.failed) this.#fail(new TidegateError(`tidegate: ${answer.failed}`));
       return;
     }

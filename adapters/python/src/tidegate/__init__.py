@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import itertools
 import json
 import os
 import subprocess
@@ -62,6 +63,11 @@ class TidegateError(Exception):
     """tidegate could not be started, or does not accept what it was given."""
 
 
+class _ChildEnded(TidegateError):
+    def __init__(self) -> None:
+        super().__init__("tidegate ended; if a tool was called, it may have run")
+
+
 class OutputBudgetExceeded(Exception):
     """A text has more tokens than its budget."""
 
@@ -90,6 +96,7 @@ class Tidegate:
         self._opening = {"server": low_level.name, "defaults": defaults or {}, "ephemeral": ephemeral}
         self._program = program or os.environ.get("TIDEGATE_PROGRAM", "tidegate")
         self._lock, self._child = threading.Lock(), None
+        self._numbers = itertools.count()
         self._sessions: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         # The outermost middleware sees results as the client would.
         low_level.middleware.insert(0, self)
@@ -97,10 +104,9 @@ class Tidegate:
     async def __call__(self, context: Any, call_next: Callable[[Any], Any]) -> Any:
         if context.request_id is None or context.method not in _METHODS:
             return await call_next(context)
-        child = self._started()
         request = {"method": context.method, "params": dict(context.params or {})}
-        number, answer = child.ask({**self._of(child, context), "request": request})
-        decided = await asyncio.wrap_future(answer)
+        asked = {**self._of(context), "request": request}
+        child, number, decided = await self._ask(asked)
         if "response" in decided:
             return _outcome(decided["response"])
         if decided.get("request"):
@@ -108,9 +114,8 @@ class Tidegate:
         try:
             result = await call_next(context)
         except MCPError as error:
-            sent = {"error": error.error.model_dump(by_alias=True, mode="json", exclude_none=True)}
-            _, answer = child.ask({"response": sent}, number)
-            changed = (await asyncio.wrap_future(answer)).get("response")
+            sent = error.error.model_dump(by_alias=True, mode="json", exclude_none=True)
+            changed = await self._respond(child, number, asked, {"error": sent})
             if changed:
                 raise MCPError(**changed["error"]) from error
             raise
@@ -118,9 +123,28 @@ class Tidegate:
             child.tell({"id": number, "cancel": True})
             raise
         wire = result if isinstance(result, dict) else result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        _, answer = child.ask({"response": {"result": wire}}, number)
-        changed = (await asyncio.wrap_future(answer)).get("response")
+        changed = await self._respond(child, number, asked, {"result": wire})
         return _outcome(changed) if changed else result
+
+    async def _ask(self, asked: dict[str, Any]) -> tuple[_Child, int, Any]:
+        """Asks about a request, which nothing has handled yet, so that another child can be asked if one has ended."""
+        try:
+            child = self._started()
+            number, answer = child.ask(asked)
+            return child, number, await asyncio.wrap_future(answer)
+        except _ChildEnded:
+            child = self._started()
+            number, answer = child.ask(asked)
+            return child, number, await asyncio.wrap_future(answer)
+
+    async def _respond(self, child: _Child, number: int, asked: dict[str, Any], response: dict[str, Any]) -> Any:
+        """Returns what the client gets; None for the response as it is."""
+        try:
+            return (await asyncio.wrap_future(child.ask({"response": response}, number)[1]))["response"]
+        except _ChildEnded:
+            # The tool did run, so its result must not be lost with the child: another child gets it.
+            child, number, _ = await self._ask(asked)
+            return (await asyncio.wrap_future(child.ask({"response": response}, number)[1]))["response"]
 
     def enforce_budget(self, text: str, tool: str, budget_tokens: int) -> str:
         """Returns the text if it is within the budget, and raises `OutputBudgetExceeded` if not."""
@@ -132,7 +156,7 @@ class Tidegate:
     def _value(self, name: str, given: Any) -> Any:
         return self._started().ask({name: given})[1].result()["value"]
 
-    def _of(self, child: _Child, context: Any) -> dict[str, Any]:
+    def _of(self, context: Any) -> dict[str, Any]:
         """The session and the caller of a request."""
         found = {} if self._callers is None else {"caller": self._callers(context)}
         # Since 2026-07-28 there are no sessions: every request introduces its client.
@@ -140,9 +164,13 @@ class Tidegate:
             return found
         session = context.session
         if session not in self._sessions:
-            name = self._sessions[session] = f"{id(self)}-{child.next_number()}"
-            weakref.finalize(session, child.tell, {"end": name})
+            name = self._sessions[session] = f"{os.getpid()}-{next(self._numbers)}"
+            weakref.finalize(session, self._forget, name)
         return {**found, "session": self._sessions[session]}
+
+    def _forget(self, session: str) -> None:
+        if self._child is not None:
+            self._child.tell({"end": session})
 
     def _started(self) -> _Child:
         with self._lock:
@@ -167,7 +195,10 @@ class _Child:
         except OSError as error:
             raise TidegateError(f"cannot start {program}: {error}; install tidegate, or set TIDEGATE_PROGRAM") from None
         self._lock, self._number, self._waiting = threading.Lock(), 0, {}
-        self._write({"open": opening})
+        try:
+            self._write({"open": opening})
+        except OSError:
+            pass
         answer = json.loads(self._process.stdout.readline() or '{"failed": "it ended at once"}')
         if "failed" in answer:
             raise TidegateError(f"tidegate: {answer['failed']}")
@@ -219,10 +250,12 @@ class _Child:
         self._fail_all()
 
     def _fail_all(self) -> None:
+        self._process.kill()
+        self._process.wait()
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         for answer in waiting.values():
-            answer.set_exception(TidegateError("tidegate ended; if a tool was called, it may have run"))
+            answer.set_exception(_ChildEnded())
 
     def _end(self) -> None:
         self._process.stdin.close()

@@ -7,6 +7,7 @@ use std::fmt;
 use tidegate_gate::Caller;
 use tidegate_gate::policy::{Policies, Policy, Rules};
 use tidegate_gate::profile::Profile;
+use tidegate_gate::style::category::Category;
 
 use crate::file::{ConfigFile, Heading, Section, Setting};
 use crate::keys::{Key, KeyGroup};
@@ -65,6 +66,8 @@ pub enum Origin<'c> {
     },
     /// Built in for a known client.
     BuiltIn,
+    /// The category of the tool, where `category_budgets` is set.
+    Category(Category),
     /// The default.
     Default,
 }
@@ -101,7 +104,7 @@ impl<'c> Effective<'c> {
                 .or_else(|| client_setting(&client, key))
                 .unwrap_or_else(|| EffectiveValue::default_of(key))
         });
-        let rules = rules.collect();
+        let rules = with_category(rules.collect(), subject.tool);
         let store = Key::in_group(KeyGroup::Store).map(|key| match key.name {
             "path" => store_folder(config, key),
             _ => overridden(key)
@@ -142,6 +145,20 @@ impl<'c> Effective<'c> {
         };
         self.config.sections().filter_map(|(_, section)| pattern(section)).collect()
     }
+}
+
+/// Returns the rules with the bytes of the tool's category, where the rules ask for that and set no other number.
+fn with_category<'c>(mut rules: Vec<EffectiveValue<'c>>, tool: Option<&str>) -> Vec<EffectiveValue<'c>> {
+    let is_on = |rule: &EffectiveValue<'_>| {
+        rule.key.name == "category_budgets" && rule.value == Some(Value::Flag(true))
+    };
+    let category = tool.and_then(Category::of_tool).filter(|_| rules.iter().any(is_on));
+    let unset = rules.iter_mut().find(|rule| rule.key.name == "max_bytes" && rule.value.is_none());
+    if let (Some(category), Some(rule)) = (category, unset) {
+        rule.value = Some(Value::Number(category.bytes() as u64));
+        rule.origin = Origin::Category(category);
+    }
+    rules
 }
 
 /// Returns the setting of the first section that has the key.
@@ -211,7 +228,7 @@ impl<'c> EffectiveValue<'c> {
         match self.origin {
             Origin::Flag(_) | Origin::Variable(_) => true,
             Origin::File { section, .. } => !matches!(section.heading, Heading::Client(_)),
-            Origin::BuiltIn | Origin::Default => false,
+            Origin::BuiltIn | Origin::Category(_) | Origin::Default => false,
         }
     }
 }
@@ -225,6 +242,7 @@ impl fmt::Display for Origin<'_> {
                 write!(formatter, "{}:{line} [{}]", file.path.display(), section.heading)
             }
             Self::BuiltIn => formatter.write_str("built in for this client"),
+            Self::Category(category) => write!(formatter, "category_budgets: {category}"),
             Self::Default => formatter.write_str("default"),
         }
     }

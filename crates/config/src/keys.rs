@@ -9,7 +9,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
 use tidegate_gate::policy::{Compact, OnStoreFailure, TOKEN_LIFE, TTL};
 use tidegate_gate::profile::OutputSchema;
-use tidegate_gate::style::{ProbeWhen, Style};
+use tidegate_gate::style::{AnswerWhen, Style};
 use tidegate_gate::tier::Tier;
 
 /// The top-level tables of the file.
@@ -99,7 +99,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 39] = [
+pub const KEYS: [Key; 42] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides what is set for a client.")
@@ -154,9 +154,18 @@ pub const KEYS: [Key; 39] = [
     )
     .example("\"error\"")
     .doc("What to answer when a result fits neither the store nor memory; both say that the tool did run."),
-    rule("probe_when", ValueKind::Choice(&ProbeWhen::NAMES), DefaultValue::Choice(ProbeWhen::NAMES[0]))
+    rule("probe_when", ValueKind::Choice(&AnswerWhen::NAMES), DefaultValue::Choice(AnswerWhen::NAMES[0]))
         .example("\"always\"")
         .doc("When a tool of style probe answers with a probe."),
+    rule("contract_when", ValueKind::Choice(&AnswerWhen::NAMES), DefaultValue::Choice(AnswerWhen::NAMES[0]))
+        .example("\"always\"")
+        .doc("When a tool of style contract answers in its shape; always: every result of it."),
+    rule("label_field", ValueKind::Text, DefaultValue::Described("chosen for each item"))
+        .example("\"product.name\"")
+        .doc("Field that labels the items of a contract; a dotted path."),
+    rule("id_field", ValueKind::Text, DefaultValue::Described("chosen for each item"))
+        .example("\"product.sku\"")
+        .doc("Field that identifies the items of a contract; a dotted path."),
     rule("token_seconds", up_to(MAX_NUMBER), DefaultValue::Number(TOKEN_LIFE.as_secs()))
         .example("600")
         .doc("How long the continuation token of a probe is valid."),
@@ -373,7 +382,7 @@ mod tests {
         assert_eq!(
             of_projects(KeyGroup::Rules),
             "budget_tokens follow_up_tokens line_tokens max_bytes cap_tokens style compact fields rows kind page_size \
-             on_store_failure probe_when token_seconds auto_negotiate_bytes domain category_budgets max_items \
+             on_store_failure probe_when contract_when label_field id_field token_seconds auto_negotiate_bytes domain category_budgets max_items \
              max_string max_lines max_depth offer_output full_cap_tokens session_max_bytes"
         );
         assert_eq!(

@@ -7,7 +7,7 @@ use std::fmt;
 use serde_json::{Value as Json, json};
 use tidegate_gate::policy::{Compact, OnStoreFailure, Rules};
 use tidegate_gate::profile::{OutputSchema, Profile, ProfileRules};
-use tidegate_gate::style::{ProbeWhen, Style};
+use tidegate_gate::style::{AnswerWhen, Style};
 use tidegate_gate::tier::Tier;
 
 use crate::keys::DefaultValue;
@@ -109,7 +109,10 @@ pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
         "kind" => rules.kind = value.owned_text(),
         "on_store_failure" => rules.on_store_failure = value.text().and_then(OnStoreFailure::named),
         "style" => rules.style = value.text().and_then(Style::named),
-        "probe_when" => rules.probe_when = value.text().and_then(ProbeWhen::named),
+        "probe_when" => rules.probe_when = value.text().and_then(AnswerWhen::named),
+        "contract_when" => rules.contract_when = value.text().and_then(AnswerWhen::named),
+        "label_field" => rules.label_field = value.owned_text(),
+        "id_field" => rules.id_field = value.owned_text(),
         "token_seconds" => rules.token_seconds = value.number(),
         "auto_negotiate_bytes" => rules.auto_negotiate_bytes = value.number(),
         "domain" => rules.domain = value.owned_text(),

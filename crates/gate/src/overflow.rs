@@ -14,7 +14,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::Cost;
 use tidegate_core::outline::Outline;
-use tidegate_core::payload::Payload;
+use tidegate_core::payload::{Block, Payload};
 use tidegate_core::shape::{self, Fill, Prepared, Request, Step};
 use tidegate_core::source::Source;
 use tidegate_core::view::{Dataset, Query, View, cursor};
@@ -292,8 +292,16 @@ impl Overflow<'_> {
                 let view = View::Page { number: 2, size: Some(self.policy.limits.array_items as u64) };
                 let cursor = cursor::encode(&Query { view, fields: Vec::new(), position: 0 }, seal);
                 let (reference, cursor) = (Some(reference.as_str()), Some(cursor.as_str()));
-                let success = payload.is_error != Some(true);
-                Contract { tool, success, reference, cursor, total_size }.text(&data, limits)?
+                let contract = Contract {
+                    tool,
+                    success: payload.is_error != Some(true),
+                    reference,
+                    cursor,
+                    total_size,
+                    fields: &self.policy.item_fields,
+                    has_others: !others(payload).is_empty() || data.is_surrounded()?,
+                };
+                contract.text(&data, limits)?
             }
             Style::Error | Style::Overview => {
                 let name = handle_name(tool, id.as_str());
@@ -305,6 +313,9 @@ impl Overflow<'_> {
             }
         };
         let mut result = limits.result(&text, payload.is_error == Some(true));
+        if self.style == Style::Contract {
+            result = self.with_others(result, payload, raw);
+        }
         if let Some(ceiling) = self.ceiling {
             result = raw::added(&result, &["content"], ceiling_block(ceiling).as_bytes());
         }
@@ -315,6 +326,17 @@ impl Overflow<'_> {
         };
         let (step, artifact) = (self.style.name(), Some(id.to_string()));
         Ok(Shaped { result, step, raw, sent, artifact, stored_bytes: 0 })
+    }
+
+    /// Returns a contract with the blocks of the result that are no text, where all of them fit beside it.
+    fn with_others(&self, contract: Vec<u8>, payload: &Payload<'_>, raw: Cost) -> Vec<u8> {
+        let tokens = self.caller.profile.meter.count(&String::from_utf8_lossy(&contract)) + raw.tokens;
+        let bytes = raw.bytes.0 + contract.len() as u64;
+        if tokens > self.budget.tokens || bytes > self.budget.bytes.0 {
+            return contract;
+        }
+        let blocks = others(payload).into_iter().filter_map(|block| block.span.read(payload.source()).ok());
+        blocks.fold(contract, |result, block| raw::added(&result, &["content"], &block))
     }
 
     /// The answer where the result could not be stored.
@@ -407,6 +429,11 @@ impl Overflow<'_> {
             || self.budget.bytes - cost.bytes < Budget::MIN_BYTES;
         if beside.is_empty() || small { ("", NO_COST) } else { (beside, cost) }
     }
+}
+
+/// Returns the blocks of a result that have no text.
+fn others<'p>(payload: &'p Payload<'_>) -> Vec<&'p Block> {
+    payload.blocks.iter().filter(|block| block.text_span().is_none()).collect()
 }
 
 /// The block that says why an answer is so small.

@@ -12,8 +12,9 @@ use tidegate_core::{Bytes, Tokens};
 use crate::choice;
 use crate::profile::Profile;
 use crate::style::category::Category;
+use crate::style::contract::ItemFields;
 use crate::style::limits::HardLimits;
-use crate::style::{ProbeWhen, Style};
+use crate::style::{AnswerWhen, Style};
 use crate::tier::Tier;
 
 /// The answer where a result could not be kept. Both say that the tool did run.
@@ -86,7 +87,13 @@ pub struct Rules {
     /// The answer where a result does not fit.
     pub style: Option<Style>,
     /// When a tool of the style `probe` answers with one.
-    pub probe_when: Option<ProbeWhen>,
+    pub probe_when: Option<AnswerWhen>,
+    /// When a tool of the style `contract` answers in its shape.
+    pub contract_when: Option<AnswerWhen>,
+    /// The field that labels an item of a contract; a path such as `product.name`.
+    pub label_field: Option<String>,
+    /// The field that identifies an item of a contract; a path such as `product.id`.
+    pub id_field: Option<String>,
     /// How long the token of a probe is valid.
     pub token_seconds: Option<u64>,
     /// A result of more bytes is answered with a probe, whatever the style.
@@ -138,6 +145,9 @@ impl Rules {
             on_store_failure: self.on_store_failure.or(wider.on_store_failure),
             style: self.style.or(wider.style),
             probe_when: self.probe_when.or(wider.probe_when),
+            contract_when: self.contract_when.or(wider.contract_when),
+            label_field: self.label_field.or_else(|| wider.label_field.clone()),
+            id_field: self.id_field.or_else(|| wider.id_field.clone()),
             token_seconds: self.token_seconds.or(wider.token_seconds),
             auto_negotiate_bytes: self.auto_negotiate_bytes.or(wider.auto_negotiate_bytes),
             domain: self.domain.or_else(|| wider.domain.clone()),
@@ -241,7 +251,11 @@ pub struct Policy {
     /// The answer where a result does not fit.
     pub style: Style,
     /// When a tool of the style `probe` answers with one.
-    pub probe_when: ProbeWhen,
+    pub probe_when: AnswerWhen,
+    /// When a tool of the style `contract` answers in its shape.
+    pub contract_when: AnswerWhen,
+    /// The fields that an item of a contract gets its label and its id from; chosen for each item if not set.
+    pub item_fields: ItemFields,
     /// How long the token of a probe is valid.
     pub token_life: Duration,
     /// A result of more bytes is answered with a probe, whatever the style.
@@ -300,6 +314,8 @@ impl Policy {
             on_store_failure: rules.on_store_failure.unwrap_or_default(),
             style: rules.style.unwrap_or_default(),
             probe_when: rules.probe_when.unwrap_or_default(),
+            contract_when: rules.contract_when.unwrap_or_default(),
+            item_fields: ItemFields { label: rules.label_field, id: rules.id_field },
             token_life: rules.token_seconds.map_or(TOKEN_LIFE, Duration::from_secs),
             auto_negotiate_bytes: rules.auto_negotiate_bytes,
             domain: rules.domain,
@@ -327,8 +343,13 @@ impl Policy {
 
     /// Returns whether a result of this many bytes is answered with a probe even if it fits.
     pub(crate) fn probes(&self, bytes: u64) -> bool {
-        let always = self.style == Style::Probe && self.probe_when == ProbeWhen::Always;
+        let always = self.style == Style::Probe && self.probe_when == AnswerWhen::Always;
         always || self.auto_negotiate_bytes.is_some_and(|most| bytes > most)
+    }
+
+    /// Returns whether every result is answered in the shape of the contract, even if it fits.
+    pub(crate) fn contracts(&self) -> bool {
+        self.style == Style::Contract && self.contract_when == AnswerWhen::Always
     }
 
     /// Returns what a first answer to a client may cost.

@@ -5,7 +5,7 @@
 //! reference, `error` says which budget was exceeded. In every style the complete result is kept first.
 
 pub mod category;
-pub(crate) mod contract;
+pub mod contract;
 pub(crate) mod error;
 pub(crate) mod fetch;
 pub(crate) mod items;
@@ -53,9 +53,9 @@ impl Style {
     }
 }
 
-/// When a tool of the style `probe` answers with one.
+/// When a tool of the style `probe` or `contract` answers in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ProbeWhen {
+pub enum AnswerWhen {
     /// When the result does not fit.
     #[default]
     OutputBudgetExceeded,
@@ -63,7 +63,7 @@ pub enum ProbeWhen {
     Always,
 }
 
-impl ProbeWhen {
+impl AnswerWhen {
     /// The names of the choices in the configuration.
     pub const NAMES: [&'static str; 2] = ["over_budget", "always"];
 
@@ -116,6 +116,14 @@ fn visible_json(text: &str) -> Cow<'_, str> {
 pub(crate) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns a text of at most `most` characters, with `...` among them where something was cut.
+pub(crate) fn cut_within(text: &str, most: usize) -> String {
+    match text.chars().nth(most) {
+        Some(_) => cut(text, most.saturating_sub("...".len())),
         None => text.to_owned(),
     }
 }

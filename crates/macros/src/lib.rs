@@ -13,14 +13,14 @@ use syn::{Attribute, Error, Expr, ExprLit, ImplItemFn, Lit, Meta, MetaNameValue,
 
 /// Values of `style`.
 const STYLES: [&str; 4] = ["overview", "probe", "contract", "error"];
-/// Values of `probe_when`.
-const PROBE_WHEN: [&str; 2] = ["over_budget", "always"];
+/// Values of `probe_when` and `contract_when`.
+const ANSWER_WHEN: [&str; 2] = ["over_budget", "always"];
 /// Values of `compact`.
 const COMPACT: [&str; 2] = ["off", "lossless"];
 /// Values of `tier`.
 const TIERS: [&str; 3] = ["read", "read_write", "admin"];
 /// The keys, as an error message lists them.
-const KEYS: &str = "style, probe_when, budget_tokens, follow_up_tokens, line_tokens, compact, page_size, ttl_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
+const KEYS: &str = "style, probe_when, contract_when, label_field, id_field, budget_tokens, follow_up_tokens, line_tokens, compact, page_size, ttl_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
 
 /// Marks a tool whose result may be large. Write it above `#[tool]`.
 ///
@@ -89,10 +89,10 @@ fn fields(arguments: proc_macro2::TokenStream) -> Result<Vec<proc_macro2::TokenS
         }
         let value = match name.as_str() {
             "style" => text(&argument.value, &name, &STYLES)?,
-            "probe_when" => text(&argument.value, &name, &PROBE_WHEN)?,
+            "probe_when" | "contract_when" => text(&argument.value, &name, &ANSWER_WHEN)?,
             "compact" => text(&argument.value, &name, &COMPACT)?,
             "tier" => text(&argument.value, &name, &TIERS)?,
-            "domain" => text(&argument.value, &name, &[])?,
+            "domain" | "label_field" | "id_field" => text(&argument.value, &name, &[])?,
             "budget_tokens" | "follow_up_tokens" | "line_tokens" | "full_cap_tokens" => {
                 number(&argument.value, &name, 250)?
             }

@@ -7,7 +7,7 @@
 use rmcp::model::{MetaObject, Tool};
 use serde_json::{Map, Value, json};
 use tidegate_gate::policy::{Compact, Rules};
-use tidegate_gate::style::{ProbeWhen, Style};
+use tidegate_gate::style::{AnswerWhen, Style};
 
 use crate::tier::Tier;
 
@@ -20,6 +20,9 @@ const META_KEY: &str = "tidegate/heavy";
 pub struct Heavy {
     pub style: Option<&'static str>,
     pub probe_when: Option<&'static str>,
+    pub contract_when: Option<&'static str>,
+    pub label_field: Option<&'static str>,
+    pub id_field: Option<&'static str>,
     pub budget_tokens: Option<u64>,
     pub follow_up_tokens: Option<u64>,
     pub line_tokens: Option<u64>,
@@ -44,6 +47,9 @@ impl Heavy {
     pub const NOTHING: Self = Self {
         style: None,
         probe_when: None,
+        contract_when: None,
+        label_field: None,
+        id_field: None,
         budget_tokens: None,
         follow_up_tokens: None,
         line_tokens: None,
@@ -65,6 +71,9 @@ impl Heavy {
             json!({
                 "style": self.style,
                 "probe_when": self.probe_when,
+                "contract_when": self.contract_when,
+                "label_field": self.label_field,
+                "id_field": self.id_field,
                 "budget_tokens": self.budget_tokens,
                 "follow_up_tokens": self.follow_up_tokens,
                 "line_tokens": self.line_tokens,
@@ -101,7 +110,10 @@ impl Marked {
         let number = |key: &str| settings.get(key).and_then(Value::as_u64);
         let rules = Rules {
             style: text("style").and_then(Style::named),
-            probe_when: text("probe_when").and_then(ProbeWhen::named),
+            probe_when: text("probe_when").and_then(AnswerWhen::named),
+            contract_when: text("contract_when").and_then(AnswerWhen::named),
+            label_field: text("label_field").map(str::to_owned),
+            id_field: text("id_field").map(str::to_owned),
             budget_tokens: number("budget_tokens"),
             follow_up_tokens: number("follow_up_tokens"),
             line_tokens: number("line_tokens"),

@@ -80,7 +80,7 @@ pub use tidegate_core::measure::Meter;
 pub use tidegate_gate::StoreLocation;
 pub use tidegate_gate::policy::Rules;
 pub use tidegate_gate::profile::ProfileRules;
-pub use tidegate_gate::style::{ProbeWhen, Style};
+pub use tidegate_gate::style::{AnswerWhen, Style};
 pub use tidegate_macros::heavy;
 pub use tier::{Permission, Tier};
 pub use totals::Totals;

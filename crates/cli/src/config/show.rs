@@ -20,7 +20,7 @@ use crate::ui;
 /// Show the values in effect, and where each comes from
 ///
 /// The values are those for all tools of all servers, or for the named server, tool or client. A value comes from a flag,
-/// the environment, a line of a file, the built-in settings for a client, or the default.
+/// the environment, a line of a file, the built-in settings for a client, the category of a tool, or the default.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate config show\n  tidegate config show --server github --tool list_issues\n  \
@@ -167,6 +167,7 @@ fn value_json(effective: &EffectiveValue<'_>) -> Json {
             json!({"from": "file", "file": file.path, "line": line, "section": section.heading.to_string()})
         }
         Origin::BuiltIn => json!({"from": "client"}),
+        Origin::Category(category) => json!({"from": "category", "category": category.to_string()}),
         Origin::Default => json!({"from": "default"}),
     };
     report["user_only"] = json!(effective.key.user_only);

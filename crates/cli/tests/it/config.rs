@@ -254,6 +254,16 @@ fn show_tells_where_values_come_from() {
         serde_json::json!({"value": "keep", "from": "client", "user_only": false})
     );
     assert_eq!(json["store"]["path"]["value"], serde_json::json!(person.path("config/tidegate/kept")));
+
+    person.write("project/tidegate.toml", "[defaults]\ncategory_budgets = true\n");
+    let asked = ["config", "show", "--server", "traces", "--tool", "trace_get", "--format", "json"];
+    let json = person.command("project", &asked).output().unwrap();
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["answer"]["bytes"], 1536);
+    assert_eq!(
+        json["rules"]["max_bytes"],
+        serde_json::json!({"value": 1536, "from": "category", "category": "status", "user_only": false})
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod config;
+mod contract;
 mod demo;
 mod doctor;
 #[cfg(unix)]

@@ -114,6 +114,14 @@ fn every_value_has_its_origin() {
     }
     let from_environment = Effective::new(&config, subject, &[number("max_bytes", 8000, true)]);
     assert_eq!(line(&from_environment.rules, "max_bytes"), "8000 TIDEGATE_MAX_BYTES");
+    for (tool, expected) in
+        [("trace_get", "1536 category_budgets: status"), ("list_users", "2048 category_budgets: list")]
+    {
+        let subject = Subject { tool: Some(tool), ..subject };
+        assert_eq!(line(&Effective::new(&config, subject, &[]).rules, "max_bytes"), expected, "{tool}");
+    }
+    let other = Subject { tool: Some("echo"), ..subject };
+    assert_eq!(line(&Effective::new(&config, other, &[]).rules, "max_bytes"), "- default");
 }
 
 #[test]

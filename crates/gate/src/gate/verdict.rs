@@ -14,7 +14,7 @@ use crate::negotiation;
 use crate::policy::{Compact, Policy};
 use crate::profile::Profile;
 use crate::raw::skim;
-use crate::style::Style;
+use crate::style::{Style, contract};
 
 /// The most bytes of an error: one client cuts the middle out of longer ones, whatever it allows for results.
 const MAX_ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
@@ -112,8 +112,10 @@ impl<'t> Terms<'t> {
         let (line, meter) = (&self.line, &self.line_meter);
         let probe = |bytes: u64| self.policy.probes(bytes) && !self.full && outcome == Outcome::Result;
         let may_probe = probe(result.len());
+        let may_contract = self.policy.contracts() && !self.full && outcome == Outcome::Result;
         let may_compact = self.compacts(result.len(), outcome);
         if !may_probe
+            && !may_contract
             && !may_compact
             && let Some(bytes) = result.as_slice()
             && measure::fits_by_length(bytes, line, meter).is_some()
@@ -134,7 +136,9 @@ impl<'t> Terms<'t> {
         };
         // Pictures cost by their size, not by their bytes.
         let probes = may_probe && !is_error && probe(measure::bytes(&payload).0);
+        let contracts = may_contract && !contract::is_contract(&payload, &self.policy.limits);
         if (!probes || negotiation::is_envelope(&payload))
+            && !contracts
             && let Some(cost) = fitting_cost(&payload, &bounded(*line), meter)
         {
             // A count without the client's margin is not what the ledger wants.
@@ -245,7 +249,7 @@ mod tests {
         let rules = [
             Rules::default(),
             of_style(Style::Probe),
-            Rules { probe_when: Some(crate::style::ProbeWhen::Always), ..of_style(Style::Probe) },
+            Rules { probe_when: Some(crate::style::AnswerWhen::Always), ..of_style(Style::Probe) },
             Rules { auto_negotiate_bytes: Some(100), ..Rules::default() },
             Rules { session_max_bytes: Some(10), ..Rules::default() },
             Rules { budget_tokens: Some(300), ..Rules::default() },
@@ -339,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_answered_whatever_the_size_where_that_is_set() {
-        let always = Rules { probe_when: Some(crate::style::ProbeWhen::Always), ..of_style(Style::Probe) };
+        let always = Rules { probe_when: Some(crate::style::AnswerWhen::Always), ..of_style(Style::Probe) };
         let small = make::text_result("small");
         assert_eq!(full_look(always.clone(), &small), "probe 10240");
         assert_eq!(verdict(always.clone(), true, &small, Outcome::Result, Look::Full), "pass");

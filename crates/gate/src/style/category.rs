@@ -80,6 +80,8 @@ mod tests {
             ("run_tests", 3072),
             ("bugfix_list", 2048),
             ("list_issues", 2048),
+            ("list_users", 2048),
+            ("user_get", 1536),
             ("session_status", 1536),
             ("trace_get", 1536),
             ("refactor_scan", 2048),

@@ -65,6 +65,30 @@ impl<'d> Items<'d> {
         }
     }
 
+    /// Returns whether the result is text that is no data.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.form, Form::Lines)
+    }
+
+    /// Reads all items until `visit` breaks; those of an object without a list are its members.
+    pub(crate) fn each_field(
+        &self,
+        mut visit: impl FnMut(Option<&str>, &str) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let object = match &self.form {
+            Form::Value(Some(json)) if json.starts_with('{') => json,
+            _ => return self.each(0, |key, json| visit(key, &json)),
+        };
+        let whole = raw::whole(object.as_bytes());
+        let members = whole.and_then(|whole| raw::members(object.as_bytes(), &whole)).unwrap_or_default();
+        for member in members {
+            if visit(Some(&member.key), &strict(&object[member.value])).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the names of the members beside the list, in the object that holds it.
     pub(crate) fn outside(&self) -> Vec<String> {
         let list = self.data.records_path();

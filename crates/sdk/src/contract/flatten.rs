@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use super::ResponseLimits;
 
-/// Returns the value with joined keys if that brings it within the depth; `None` if it cannot or need not.
+/// Returns the value with joined keys if that brings it within `levels` levels of containers; `None` if it cannot or need
+/// not.
 ///
 /// Array items beyond the limit are neither inspected nor copied; the result has null in their place.
-pub(super) fn flatten(value: &Value, limits: &ResponseLimits) -> Option<Value> {
+pub(super) fn flatten(value: &Value, limits: &ResponseLimits, levels: usize) -> Option<Value> {
     let flattening =
         Flattening { max_items: limits.max_array_items, max_key_chars: limits.max_string_length };
-    let depth = limits.max_json_depth;
-    if flattening.fits(value, depth) { None } else { flattening.flatten(value, depth) }
+    if flattening.fits(value, levels) { None } else { flattening.flatten(value, levels) }
 }
 
 struct Flattening {
@@ -23,34 +23,43 @@ struct Flattening {
 }
 
 impl Flattening {
-    /// Returns whether a value has at most `depth` levels below it.
-    fn fits(&self, value: &Value, depth: usize) -> bool {
-        let fits_below = |child: &Value| depth > 0 && self.fits(child, depth - 1);
+    /// Returns how many levels are left for the items of an array; a long one gets an object around its items.
+    fn below_array(&self, items: &[Value], levels: usize) -> Option<usize> {
+        levels.checked_sub(if items.len() > self.max_items { 2 } else { 1 })
+    }
+
+    /// Returns whether a value has at most `levels` levels of containers.
+    fn fits(&self, value: &Value, levels: usize) -> bool {
+        let all_fit = |below: Option<usize>, mut values: Box<dyn Iterator<Item = &Value> + '_>| {
+            below.is_some_and(|below| values.all(|value| self.fits(value, below)))
+        };
         match value {
-            Value::Array(items) => items.iter().take(self.max_items).all(fits_below),
-            Value::Object(members) => members.values().all(fits_below),
+            Value::Array(items) => {
+                all_fit(self.below_array(items, levels), Box::new(items.iter().take(self.max_items)))
+            }
+            Value::Object(members) => all_fit(levels.checked_sub(1), Box::new(members.values())),
             _ => true,
         }
     }
 
-    fn flatten(&self, value: &Value, depth: usize) -> Option<Value> {
+    fn flatten(&self, value: &Value, levels: usize) -> Option<Value> {
         match value {
             Value::Array(items) => {
-                let below = depth.checked_sub(1);
-                let shown = items.iter().take(self.max_items).map(|item| self.flatten(item, below?));
+                let below = self.below_array(items, levels)?;
+                let shown = items.iter().take(self.max_items).map(|item| self.flatten(item, below));
                 let omitted = items.iter().skip(self.max_items).map(|_| Some(Value::Null));
                 shown.chain(omitted).collect()
             }
-            Value::Object(members) if !members.is_empty() => {
+            Value::Object(members) => {
                 let mut joined = Map::new();
-                self.join("", members, depth.checked_sub(1)?, &mut joined)?;
+                self.join("", members, levels.checked_sub(1)?, &mut joined)?;
                 Some(Value::Object(joined))
             }
             _ => Some(value.clone()),
         }
     }
 
-    /// Adds members to `joined` under their dotted path, descending until each fits the depth `below`.
+    /// Adds members to `joined` under their dotted path, descending until each fits `below` levels.
     fn join(
         &self,
         prefix: &str,
@@ -86,7 +95,7 @@ mod tests {
     use super::*;
 
     fn flat(value: Value) -> Option<Value> {
-        flatten(&value, &ResponseLimits::default())
+        flatten(&value, &ResponseLimits::default(), 4)
     }
 
     #[test]
@@ -108,7 +117,8 @@ mod tests {
         let mut rows = vec![json!({"a": {"b": {"c": {"d": 1}}}}); 11];
         rows[10] = json!([[[[[1]]]]]);
         let flat = flat(json!(rows)).unwrap();
-        assert_eq!((&flat[9], &flat[10]), (&json!({"a.b": {"c": {"d": 1}}}), &Value::Null));
+        // The object around the ten items is a level as well.
+        assert_eq!((&flat[9], &flat[10]), (&json!({"a.b.c": {"d": 1}}), &Value::Null));
     }
 
     #[test]

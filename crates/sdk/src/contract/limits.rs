@@ -2,18 +2,19 @@
 
 /// The hard limits of a response.
 ///
-/// A limit of zero is allowed: only the truncation mark remains.
+/// The marks of what was truncated count towards the limits. A limit below the length of its mark is allowed: only the
+/// mark remains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseLimits {
     /// Bytes of the answer as a tool result.
     pub max_bytes: usize,
     /// Items of an array.
     pub max_array_items: usize,
-    /// Characters of a string.
+    /// Characters of a string, its `...` included.
     pub max_string_length: usize,
-    /// Levels of nesting below the outermost value.
+    /// Levels of nested containers, the outermost included.
     pub max_json_depth: usize,
-    /// Lines of a string.
+    /// Lines of a string, the one that counts the omitted lines included.
     pub max_log_lines: usize,
 }
 

@@ -10,6 +10,7 @@ use super::{Item, MAX_ITEMS, ResponseLimits, result_bytes};
 #[serde(rename_all = "camelCase")]
 pub struct List {
     summary: String,
+    success: bool,
     items: Vec<Item>,
     total_count: usize,
     has_more: bool,
@@ -73,7 +74,7 @@ pub enum ListError {
 /// let list = paginated_list(&agents, "agent", Some(1), Some("name"))?;
 /// assert_eq!(
 ///     serde_json::to_value(&list).unwrap(),
-///     json!({"summary": "2 agent(s)", "items": [{"id": "a1", "label": "reviewer"}], "totalCount": 2, "hasMore": true})
+///     json!({"summary": "2 agent(s)", "success": true, "items": [{"id": "a1", "label": "reviewer"}], "totalCount": 2, "hasMore": true})
 /// );
 /// # Ok::<(), tidegate_sdk::contract::ListError>(())
 /// ```
@@ -97,6 +98,7 @@ pub fn paginated_list<T: Serialize>(
     }
     let list = List {
         summary: format!("{} {domain}(s)", items.len()),
+        success: true,
         items: rows.iter().enumerate().map(|row| item(row, label_field)).collect::<Result<_, _>>()?,
         total_count: items.len(),
         has_more: items.len() > limit,

@@ -1,8 +1,9 @@
 //! Truncates any JSON value to the limits, with a mark wherever something is missing.
 //!
-//! A long array becomes `{"items": [first], "totalCount": n, "showing": k}`, which does not count as a level of its own.
-//! A long string ends with `...`. A long log keeps its head and tail with the number of omitted lines between them. A
-//! value nested too deep becomes `"[truncated]"`, unless [`flatten`] can bring it within the depth.
+//! A long array becomes `{"items": [first], "totalCount": n, "showing": k}`, which is one more level of nesting. A long
+//! string ends with `...`. A long log keeps its head and tail with the number of omitted lines between them. A container
+//! nested too deep becomes `"[truncated]"`, unless [`flatten`] can bring it within the depth. Every mark counts towards
+//! the limit it marks.
 //!
 //! [`Truncator`] adds limits on the members and keys of objects. They start out without effect and shrink with the other
 //! limits until the whole fits its bytes. With all limits at zero every value takes a few bytes, so some step fits.
@@ -24,14 +25,13 @@ use crate::text::first_chars;
 /// assert_eq!(truncate(&json!([1, 2, 3]), &limits), json!({"items": [1, 2], "totalCount": 3, "showing": 2}));
 /// ```
 pub fn truncate(value: &Value, limits: &ResponseLimits) -> Value {
-    let flat = flatten(value, limits);
-    Truncator::new(limits).value(flat.as_ref().unwrap_or(value), 0)
+    let flat = flatten(value, limits, limits.max_json_depth);
+    Truncator::new(limits).value(flat.as_ref().unwrap_or(value), limits.max_json_depth)
 }
 
 /// Truncates values to a set of limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Truncator {
-    depth: usize,
     items: usize,
     chars: usize,
     lines: usize,
@@ -42,7 +42,6 @@ pub(super) struct Truncator {
 impl Truncator {
     fn new(limits: &ResponseLimits) -> Self {
         Self {
-            depth: limits.max_json_depth,
             items: limits.max_array_items,
             chars: limits.max_string_length,
             lines: limits.max_log_lines,
@@ -59,7 +58,6 @@ impl Truncator {
         let quarters =
             |limit: usize, times: u32| (0..times).fold(limit, |limit, _| limit - limit.div_ceil(4));
         Self {
-            depth: limits.max_json_depth,
             items: quarters(limits.max_array_items, step / 2),
             chars: quarters(limits.max_string_length, step),
             lines: quarters(limits.max_log_lines, step),
@@ -74,39 +72,45 @@ impl Truncator {
         self.items == 0 && self.chars == 0 && self.lines == 0 && self.members == 0 && self.key_chars == 0
     }
 
-    pub(super) fn value(&self, value: &Value, depth: usize) -> Value {
-        if depth > self.depth {
-            return "[truncated]".into();
-        }
+    /// Returns a value with at most `levels` levels of containers.
+    pub(super) fn value(&self, value: &Value, levels: usize) -> Value {
         match value {
-            Value::Array(items) => self.array(items, depth),
-            Value::Object(members) => Value::Object(self.object(members, depth)),
+            Value::Array(_) | Value::Object(_) if levels == 0 => "[truncated]".into(),
+            Value::Array(items) => self.array(items, levels),
+            Value::Object(members) => Value::Object(self.object(members, levels)),
             Value::String(text) => Value::String(self.text(text)),
             _ => value.clone(),
         }
     }
 
-    /// Returns the leading items of an array, each truncated.
-    pub(super) fn items(&self, items: &[Value], depth: usize) -> Vec<Value> {
-        items.iter().take(self.items).map(|item| self.value(item, depth + 1)).collect()
+    /// Returns the leading items of an array, each truncated to `levels` levels.
+    pub(super) fn items(&self, items: &[Value], levels: usize) -> Vec<Value> {
+        items.iter().take(self.items).map(|item| self.value(item, levels)).collect()
     }
 
-    fn array(&self, items: &[Value], depth: usize) -> Value {
-        let shown = self.items(items, depth);
-        if shown.len() == items.len() {
-            return Value::Array(shown);
+    fn array(&self, items: &[Value], levels: usize) -> Value {
+        if items.len() <= self.items {
+            return Value::Array(self.items(items, levels - 1));
         }
-        let showing = shown.len();
-        json!({"items": shown, "totalCount": items.len(), "showing": showing})
+        // The object around the items that are shown is a level too.
+        match levels.checked_sub(2) {
+            None => format!("[truncated: {} items]", items.len()).into(),
+            Some(below) => {
+                let shown = self.items(items, below);
+                let showing = shown.len();
+                json!({"items": shown, "totalCount": items.len(), "showing": showing})
+            }
+        }
     }
 
-    pub(super) fn object(&self, members: &Map<String, Value>, depth: usize) -> Map<String, Value> {
+    /// Returns the leading members of an object, which is the first of `levels` levels.
+    pub(super) fn object(&self, members: &Map<String, Value>, levels: usize) -> Map<String, Value> {
         let mut shown = Map::new();
         for (key, child) in members.iter().take(self.members) {
             let key = shortened(key, self.key_chars);
             // Two shortened keys may be equal; the first stays and the other counts as missing.
             if !shown.contains_key(&key) {
-                shown.insert(key, self.value(child, depth + 1));
+                shown.insert(key, self.value(child, levels.saturating_sub(1)));
             }
         }
         let missing = members.len() - shown.len();
@@ -117,19 +121,18 @@ impl Truncator {
     }
 
     fn text(&self, text: &str) -> String {
-        self.log(text).unwrap_or_else(|| shortened(text, self.chars))
+        match text.lines().count() {
+            total if total > self.lines => self.log(text, total),
+            _ => shortened(text, self.chars),
+        }
     }
 
-    /// Returns head and tail of a text with too many lines, each line shortened to its share of the characters.
-    ///
-    /// `None` means that the text has few enough lines, or that the shares would be too short to be useful.
-    fn log(&self, text: &str) -> Option<String> {
-        let total = text.lines().count();
-        if total <= self.lines || self.lines < 2 {
-            return None;
-        }
-        let (head, tail) = (self.lines.div_ceil(2), self.lines / 2);
-        let mark = format!("... {} lines omitted ...", total - head - tail);
+    /// Returns head and tail of a text with too many lines, each line shortened to its share of the characters; only the
+    /// head if the shares would be too short to be useful.
+    fn log(&self, text: &str, total: usize) -> String {
+        let shown = self.lines.saturating_sub(1);
+        let (head, tail) = (shown.div_ceil(2), shown / 2);
+        let mark = format!("... {} lines omitted ...", total - shown);
         let join = |shorten: &dyn Fn(&str) -> String| {
             let mut lines: Vec<String> = text.lines().take(head).map(shorten).collect();
             lines.push(mark.clone());
@@ -138,20 +141,31 @@ impl Truncator {
         };
         let joined = join(&str::to_owned);
         if joined.chars().count() <= self.chars {
-            return Some(joined);
+            return joined;
         }
-        let share = self.chars.saturating_sub(mark.len() + self.lines) / self.lines;
-        (share >= MIN_LINE_CHARS).then(|| join(&|line| shortened(line, share - "...".len())))
+        let share = self.chars.saturating_sub(mark.len() + shown).checked_div(shown).unwrap_or(0);
+        match share >= MIN_LINE_CHARS {
+            true => join(&|line| shortened(line, share)),
+            false => {
+                let head = text.lines().take(self.lines).collect::<Vec<_>>().join("\n");
+                format!("{}{MARK}", first_chars(&head, self.chars.saturating_sub(MARK.len())))
+            }
+        }
     }
 }
 
 /// Characters per line below which head and tail are less useful than the beginning of the text.
 const MIN_LINE_CHARS: usize = 12;
 
-/// Returns the first characters of a text, followed by `...` if some are missing.
+/// What stands for missing characters.
+const MARK: &str = "...";
+
+/// Returns a text of at most `count` characters, the mark for missing ones included.
 fn shortened(text: &str, count: usize) -> String {
-    let first = first_chars(text, count);
-    if first.len() == text.len() { text.to_owned() } else { format!("{first}...") }
+    match first_chars(text, count).len() == text.len() {
+        true => text.to_owned(),
+        false => format!("{}{MARK}", first_chars(text, count.saturating_sub(MARK.len()))),
+    }
 }
 
 /// Returns a key that is not taken, by prefixing it as often as needed.
@@ -190,12 +204,17 @@ mod tests {
 
     #[test]
     fn a_long_string_is_truncated_between_characters() {
-        assert_eq!(truncated(json!("é𝄞".repeat(251))), json!("é𝄞".repeat(250) + "..."));
+        assert_eq!(truncated(json!("é𝄞".repeat(251))), json!("é𝄞".repeat(248) + "é..."));
     }
 
     #[test]
     fn deep_values_are_marked_or_flattened() {
-        assert_eq!(truncated(json!([[[[[1]]]]])), json!([[[[["[truncated]"]]]]]));
+        assert_eq!(truncated(json!([[[[[1]]]]])), json!([[[["[truncated]"]]]]));
+        // A long array needs a level more.
+        let long = json!([[[vec![1; 11]]]]);
+        assert_eq!(truncated(long), json!([[["[truncated: 11 items]"]]]));
+        let long = json!([[vec![1; 11]]]);
+        assert_eq!(truncated(long), json!([[{"items": vec![1; 10], "totalCount": 11, "showing": 10}]]));
         assert_eq!(
             truncated(json!({"a": {"b": {"c": {"d": {"e": 1}}}}})),
             json!({"a.b": {"c": {"d": {"e": 1}}}})
@@ -208,20 +227,20 @@ mod tests {
         let short = truncated(json!(log.join("\n")));
         let short = short.as_str().unwrap();
         assert!(short.starts_with("line 0\n") && short.ends_with("\nline 99"), "{short}");
-        assert!(short.contains("line 9\n... 80 lines omitted ...\nline 90"), "{short}");
+        assert!(short.contains("line 9\n... 81 lines omitted ...\nline 91"), "{short}");
 
         let wide: Vec<String> = (0..100).map(|line| format!("{line} {}", "x".repeat(90))).collect();
         let wide = truncated(json!(wide.join("\n")));
         let wide = wide.as_str().unwrap();
-        assert!(wide.chars().count() <= 500 && wide.lines().count() == 21, "{wide}");
-        assert!(wide.contains("... 80 lines omitted ...\n90 xxx"), "{wide}");
+        assert!(wide.chars().count() <= 500 && wide.lines().count() == 20, "{wide}");
+        assert!(wide.contains("... 81 lines omitted ...\n91 xxx"), "{wide}");
     }
 
     #[test]
     fn equal_shortened_keys_count_as_missing() {
-        let limits = ResponseLimits { max_bytes: 3, ..ResponseLimits::default() };
+        let limits = ResponseLimits { max_bytes: 4, ..ResponseLimits::default() };
         let step = Truncator { members: 5, ..Truncator::step(&limits, 0) };
         let value = json!({"...": 0, "abcde": 1, "abcxy": 2});
-        assert_eq!(step.value(&value, 0), json!({"...": 0, "abc...": 1, "....": "1 more keys"}));
+        assert_eq!(step.value(&value, 4), json!({"...": 0, "a...": 1, "....": "1 more keys"}));
     }
 }

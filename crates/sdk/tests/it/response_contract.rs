@@ -24,7 +24,8 @@ fn depth(value: &Value) -> usize {
 fn assert_contract(answer: &Value) {
     assert!(serde_json::to_string_pretty(answer).unwrap().len() < 10_240);
     assert!(answer["summary"].as_str().is_some_and(|summary| summary.chars().count() <= 100), "{answer}");
-    assert!(depth(answer) <= 5, "{answer}");
+    assert!(depth(answer) <= 4, "{answer}");
+    assert!(answer["success"].is_boolean(), "{answer}");
     fn walk(value: &Value) {
         match value {
             Value::Array(values) => {
@@ -32,7 +33,9 @@ fn assert_contract(answer: &Value) {
                 values.iter().for_each(walk);
             }
             Value::Object(members) => members.values().for_each(walk),
-            Value::String(text) => assert!(text.chars().count() <= 503, "{text}"),
+            Value::String(text) => {
+                assert!(text.chars().count() <= 500 && text.lines().count() <= 20, "{text}");
+            }
             _ => {}
         }
     }

@@ -22,18 +22,22 @@ fn assert_bounded(wrapped: &Wrapped, max_bytes: usize) {
 #[test]
 fn the_summary_comes_first_and_is_truncated() {
     let wrapped = wrap_response(&json!({"a": 1}), &"é".repeat(101), ResponseLimits::default()).unwrap();
-    assert_eq!(wrapped.compact(), format!(r#"{{"summary":"{}","a":1}}"#, "é".repeat(100)));
+    assert_eq!(wrapped.compact(), format!(r#"{{"summary":"{}","success":true,"a":1}}"#, "é".repeat(100)));
 }
 
 #[test]
 fn every_kind_of_data_is_wrapped() {
     for (data, expected) in [
-        (json!({"a": [1]}), json!({"summary": "a summary", "a": [1]})),
-        (json!([1, 2]), json!({"summary": "a summary", "items": [1, 2], "totalCount": 2, "showing": 2})),
-        (json!("text"), json!({"summary": "a summary", "value": "text"})),
-        (json!(null), json!({"summary": "a summary"})),
+        (json!({"a": [1]}), json!({"a": [1]})),
+        (json!([1, 2]), json!({"items": [1, 2], "totalCount": 2, "showing": 2})),
+        (json!("text"), json!({"value": "text"})),
+        (json!(null), json!({})),
     ] {
-        assert_eq!(wrap(&data).to_value(), expected);
+        let mut answer = wrap(&data).to_value();
+        let answer = answer.as_object_mut().unwrap();
+        assert_eq!(answer.remove("summary"), Some(json!("a summary")));
+        assert_eq!(answer.remove("success"), Some(json!(true)));
+        assert_eq!(Value::Object(answer.clone()), expected);
     }
 }
 
@@ -42,18 +46,41 @@ fn members_with_reserved_names_are_renamed() {
     let data = json!({"summary": 1, "data.summary": 2, "hasMore": false});
     assert_eq!(
         wrap(&data).to_value(),
-        json!({"summary": "a summary", "data.data.summary": 1, "data.summary": 2, "hasMore": false})
+        json!({"summary": "a summary", "success": true, "data.data.summary": 1, "data.summary": 2, "hasMore": false})
     );
     let stored = Response::new("s", &data).artifact("ax://a/b").wrap().unwrap().to_value();
     assert_eq!((&stored["hasMore"], &stored["data.hasMore"]), (&json!(true), &json!(false)));
 }
 
 #[test]
-fn only_large_data_is_stored() {
+fn success_is_what_the_tool_or_its_data_says() {
+    let failed = json!({"success": false, "error": "no such trace"});
+    assert_eq!(wrap(&failed).to_value()["success"], false);
+    assert!(wrap(&failed).to_value().get("data.success").is_none());
+    let data = json!({"success": true});
+    let answer = Response::new("s", &data).failed().wrap().unwrap().to_value();
+    assert_eq!((&answer["success"], &answer["data.success"]), (&json!(false), &json!(true)));
+    assert_eq!(wrap(&json!({"success": "mostly"})).to_value()["data.success"], "mostly");
+}
+
+#[test]
+fn whatever_is_cut_is_stored() {
     let store = |_: &Value| Ok::<_, std::io::Error>("ax://x/1".to_owned());
-    let small = json!(vec![1; 50]);
     let limits = ResponseLimits::default();
-    assert!(wrap_or_store(&small, "s", limits, store).unwrap().to_value().get("artifactRef").is_none());
+    let stored = |data: &Value| wrap_or_store(data, "s", limits, store).unwrap().to_value();
+    for shown in [json!(vec![1; 10]), json!({"a": {"b": {"c": {"d": {"e": 1}}}}}), json!("x".repeat(500))] {
+        let answer = stored(&shown);
+        assert!(answer.get("artifactRef").is_none() && answer.get("hasMore").is_none(), "{answer}");
+    }
+    let log = "line\n".repeat(21);
+    for cut in
+        [json!(vec![1; 50]), json!({"text": "x".repeat(5000)}), json!([[[[[1]]]]]), json!({"log": log})]
+    {
+        let answer = stored(&cut);
+        assert_eq!((&answer["artifactRef"], &answer["hasMore"]), (&json!("ax://x/1"), &json!(true)));
+        let unstored = wrap(&cut).to_value();
+        assert_eq!((unstored.get("artifactRef"), &unstored["hasMore"]), (None, &json!(true)), "it says so");
+    }
     let large = json!(vec!["x".repeat(400); 50]);
     let answer = wrap_or_store(&large, "s", limits, store).unwrap();
     assert_bounded(&answer, 10_240);
@@ -115,6 +142,14 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+fn levels(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(levels).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 fn is_within(value: &Value, limits: &ResponseLimits) -> bool {
     match value {
         Value::Array(items) => {
@@ -122,10 +157,7 @@ fn is_within(value: &Value, limits: &ResponseLimits) -> bool {
         }
         Value::Object(members) => members.values().all(|member| is_within(member, limits)),
         Value::String(text) => {
-            let unmarked = text.strip_suffix("...").unwrap_or(text);
-            // The mark for omitted lines is a line of its own.
-            unmarked.chars().count() <= limits.max_string_length
-                && text.lines().count() <= limits.max_log_lines + 1
+            text.chars().count() <= limits.max_string_length && text.lines().count() <= limits.max_log_lines
         }
         _ => true,
     }
@@ -148,14 +180,18 @@ proptest! {
         }
         let wrapped = response.wrap().unwrap();
         assert_bounded(&wrapped, max_bytes);
-        prop_assert_eq!(wrapped.to_value().get("hasMore").is_some(), stored);
+        prop_assert_eq!(wrapped.to_value().get("artifactRef").is_some(), stored);
+        let is_cut = !shows_all(&wrapped.data, &response.flat());
+        prop_assert_eq!(wrapped.to_value().get("hasMore").is_some(), stored || is_cut);
     }
 
     #[test]
-    fn every_array_and_string_is_within_its_limit(data in any_json()) {
+    fn every_array_string_and_level_is_within_its_limit(data in any_json()) {
         let limits = ResponseLimits::default();
-        prop_assert!(is_within(&truncate(&data, &limits), &limits));
-        prop_assert!(is_within(&wrap(&data).to_value(), &limits));
+        for answer in [truncate(&data, &limits), wrap(&data).to_value()] {
+            prop_assert!(is_within(&answer, &limits));
+            prop_assert!(levels(&answer) <= limits.max_json_depth, "{}", answer);
+        }
     }
 
     #[test]

@@ -198,7 +198,7 @@ pub const KEYS: [Key; 42] = [
         .doc("Maximum tokens of a full output; a larger one is attached."),
     rule("session_max_bytes", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
         .example("25000")
-        .doc("Bytes per session after which every answer is as small as possible."),
+        .doc("Bytes of all answers of a session: they shrink towards what is left, then to 400 bytes each."),
     rule("tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[0]))
         .example("\"admin\"")
         .doc("Tier that a client needs to see a tool, to call it and to read its results.")

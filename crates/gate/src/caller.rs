@@ -2,7 +2,7 @@
 //!
 //! Until 2025-11-25 a client introduces itself once, in `initialize`; since 2026-07-28 in every request.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use memchr::memmem::Finder;
 use tidegate_core::envelope::Handle;
@@ -10,6 +10,7 @@ use tidegate_core::envelope::Handle;
 use crate::policy::matches;
 use crate::profile::{Profile, ProfileRules};
 use crate::raw::{self, ByteRange};
+use crate::session::SessionMeter;
 
 /// The key under which a 2026-07-28 request names its protocol version.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -31,6 +32,8 @@ pub struct Caller {
     pub who: String,
     /// The name of our tool for this client.
     pub query_tool: &'static str,
+    /// What its session was sent; `None` where nothing connects its requests, so that they count for the caller.
+    pub session: Option<Arc<SessionMeter>>,
     /// Settings for clients, by pattern of their name; of several that match, the first wins.
     rules: Vec<(String, ProfileRules)>,
 }
@@ -44,6 +47,7 @@ impl Caller {
             modern: false,
             who: String::new(),
             query_tool: Handle::DEFAULT_QUERY_TOOL,
+            session: None,
             rules,
         };
         caller.name("");

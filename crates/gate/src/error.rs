@@ -3,7 +3,9 @@
 //! Every message says what to do next, and none contains stored data.
 
 use tidegate_core::view::{ViewError, visible_text};
-use tidegate_store::{Millis, StoreError};
+use tidegate_store::{Artifact, Millis, StoreError};
+
+use crate::policy::Policy;
 
 /// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub struct RpcError {
 impl RpcError {
     /// Returns the error for a request whose params make no sense.
     pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
-        Self { code: -32602, message: bounded(&message.into()) }
+        Self { code: -32602, message: bounded(&message.into(), MAX_MESSAGE_CHARS) }
     }
 
     /// Returns the error for a failure of our own.
@@ -51,9 +53,18 @@ pub(crate) enum FollowUpError {
     /// The store cannot be used.
     #[error("{0}")]
     Store(String),
+    /// The session has no bytes left for the part.
+    #[error("{0}")]
+    Ceiling(String),
 }
 
 impl FollowUpError {
+    /// Returns the error for a part for which the session has no bytes left.
+    pub(crate) fn at_ceiling(artifact: &Artifact, policy: &Policy) -> Self {
+        let (id, max_bytes) = (&artifact.id, policy.session_max_bytes.unwrap_or_default());
+        Self::Ceiling(format!("this session has used its {max_bytes} bytes; read \"{id}\" in a new one"))
+    }
+
     /// Returns the error for a result that cannot be opened.
     pub(crate) fn of_store(name: &str, error: &StoreError) -> Self {
         match error {
@@ -66,10 +77,11 @@ impl FollowUpError {
 
 /// Says that no result has this name; also where the caller must not know whether one has.
 pub fn not_kept(name: &str) -> String {
-    bounded(&format!(
+    let message = format!(
         "no result is kept under {name:?}; copy the id from the answer that named it, such as list_issues-3f9c2kq7m0xw, or \
          call the tool for a new one"
-    ))
+    );
+    bounded(&message, MAX_MESSAGE_CHARS)
 }
 
 fn expired(name: &str, at: Millis) -> String {
@@ -87,17 +99,17 @@ impl From<ViewError> for FollowUpError {
 }
 
 /// The most characters of an error message of ours, so that it fits the smallest budget.
-const MAX_MESSAGE_CHARS: usize = 600;
+pub(crate) const MAX_MESSAGE_CHARS: usize = 600;
 
-/// Returns a message with its middle cut out where it is too long, and with hidden characters escaped.
-pub(crate) fn bounded(message: &str) -> String {
+/// Returns a message with its middle cut out where it has more characters, and with hidden characters escaped.
+pub(crate) fn bounded(message: &str, characters: usize) -> String {
     let shown = visible_text(message);
     let length = shown.chars().count();
-    if length <= MAX_MESSAGE_CHARS {
+    if length <= characters {
         return shown;
     }
-    let head: String = shown.chars().take(MAX_MESSAGE_CHARS * 2 / 3).collect();
-    let tail: String = shown.chars().skip(length - MAX_MESSAGE_CHARS / 3).collect();
+    let head: String = shown.chars().take(characters * 2 / 3).collect();
+    let tail: String = shown.chars().skip(length - characters / 3).collect();
     format!("{head} … {tail}")
 }
 

@@ -22,7 +22,7 @@ mod verdict;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -39,6 +39,7 @@ use crate::negotiation::Offered;
 use crate::overflow::{Overflow, Shaped};
 use crate::policy::{MAX_WHOLE_BYTES, Policies, Policy};
 use crate::raw::skim;
+use crate::session::{Ceiling, SessionMeter};
 use crate::style::Style;
 use crate::user_store::UserStore;
 use crate::{output, tools};
@@ -73,8 +74,6 @@ pub struct Gate {
     offered: Offered,
     /// Whether any tool may have arguments of ours; where none has, no call is searched for them.
     offers_arguments: AtomicBool,
-    /// Bytes of results that were sent.
-    sent_bytes: AtomicU64,
 }
 
 /// A tool call whose result is awaited.
@@ -106,13 +105,7 @@ impl Gate {
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
         let offers_arguments = AtomicBool::new(setup.policies.offer_arguments());
-        Self {
-            setup,
-            policies: Mutex::default(),
-            offered: Offered::default(),
-            offers_arguments,
-            sent_bytes: AtomicU64::new(0),
-        }
+        Self { setup, policies: Mutex::default(), offered: Offered::default(), offers_arguments }
     }
 
     /// Returns the policy of a tool, with what the tool says about itself.
@@ -136,16 +129,12 @@ impl Gate {
     /// Returns whether the result of a call certainly passes as it came; takes no time and stores nothing.
     pub fn fits(&self, caller: &Caller, called: &ToolCall, result: &[u8]) -> bool {
         let policy = self.policy(&called.tool);
-        let terms = self.terms(&policy, caller, called);
+        let terms = self.terms(&policy, caller, called, self.ceiling(caller, &policy));
         // A result that breaks the reader is left to `decide`, which answers it.
         let verdict = catch_unwind(AssertUnwindSafe(|| {
             matches!(terms.verdict(&result, Outcome::Result, Look::Quick), Verdict::Pass(_))
         }));
-        let passes = verdict.unwrap_or(false);
-        if passes {
-            self.count_sent(result.len() as u64);
-        }
-        passes
+        verdict.unwrap_or(false) && self.admit(caller, &policy, result.len() as u64)
     }
 
     /// Decides about the result of a call, and stores and shapes what does not pass.
@@ -183,9 +172,15 @@ impl Gate {
         Some(sent.to_string().into())
     }
 
-    fn terms<'t>(&self, policy: &'t Policy, caller: &'t Caller, called: &ToolCall) -> Terms<'t> {
+    fn terms<'t>(
+        &self,
+        policy: &'t Policy,
+        caller: &'t Caller,
+        called: &ToolCall,
+        ceiling: Option<Ceiling>,
+    ) -> Terms<'t> {
         let full = output::is_full(policy, called.arguments.as_deref());
-        Terms::new(policy, &caller.profile, self.sent_bytes.load(Ordering::Relaxed), full)
+        Terms::new(policy, &caller.profile, ceiling, full)
     }
 
     fn decide_outcome(
@@ -197,18 +192,25 @@ impl Gate {
     ) -> Decision {
         let started = Instant::now();
         let policy = self.policy(&called.tool);
-        let terms = self.terms(&policy, caller, called);
+        let ceiling = self.ceiling(caller, &policy);
         // One result that the engine cannot handle must not end the proxy, nor pass as a flood.
-        let shaped = catch_unwind(AssertUnwindSafe(|| self.shape(&terms, caller, called, result, outcome)));
-        let shaped = match shaped {
-            Err(_) => Shaped::failed(caller, called),
-            Ok(Ok(shaped)) => shaped,
-            Ok(Err(raw)) => {
-                self.count_sent(result.len());
-                return Decision { answer: None, raw, step: "pass" };
-            }
+        let shape = |ceiling| {
+            let terms = self.terms(&policy, caller, called, ceiling);
+            let shape = || self.shape(&terms, caller, called, result, outcome);
+            catch_unwind(AssertUnwindSafe(shape)).unwrap_or_else(|_| Ok(Shaped::failed(caller, called)))
         };
-        self.count_sent(shaped.result.len() as u64);
+        let mut shaped = shape(ceiling);
+        let bytes = |shaped: &Result<Shaped, _>| shaped.as_ref().map_or(result.len(), Shaped::bytes);
+        if !self.admit(caller, &policy, bytes(&shaped)) {
+            // Other calls took what was left meanwhile, or it is a message in words.
+            shaped =
+                shape(ceiling.map(Ceiling::reached)).map(|shaped| shaped.within_smallest(caller, called));
+            self.count_sent(caller, bytes(&shaped));
+        }
+        let shaped = match shaped {
+            Ok(shaped) => shaped,
+            Err(raw) => return Decision { answer: None, raw, step: "pass" },
+        };
         let whole = called.by_program && result.len() <= MAX_WHOLE_BYTES;
         let (answer, step, sent) = match whole {
             true => (None, "whole", shaped.raw),
@@ -238,7 +240,8 @@ impl Gate {
             budget,
             style,
             attached: terms.full,
-            ceiling: terms.ceiling,
+            ceiling: terms.reached(),
+            is_rpc_error: outcome == Outcome::RpcError,
         };
         match terms.verdict(result, outcome, Look::Full) {
             Verdict::Pass(cost) => Err(cost),
@@ -254,9 +257,26 @@ impl Gate {
         }
     }
 
-    /// Counts the bytes of a result that is sent in this session.
-    fn count_sent(&self, bytes: u64) {
-        self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// Returns what counts the bytes that the session of a caller is sent.
+    fn session(&self, caller: &Caller) -> Arc<SessionMeter> {
+        caller.session.clone().unwrap_or_else(|| self.setup.keep.callers.of(&caller.who))
+    }
+
+    /// Returns the ceiling of the session, with what is left of it, where the policy has one.
+    fn ceiling(&self, caller: &Caller, policy: &Policy) -> Option<Ceiling> {
+        let now = self.setup.keep.clock().now();
+        policy.session_max_bytes.map(|max_bytes| self.session(caller).ceiling(max_bytes, now))
+    }
+
+    /// Counts a result that is sent to a caller, unless the ceiling of its session does not leave enough for it.
+    fn admit(&self, caller: &Caller, policy: &Policy, bytes: u64) -> bool {
+        let now = self.setup.keep.clock().now();
+        self.session(caller).admit(policy.session_max_bytes, bytes, now)
+    }
+
+    /// Counts a result that is sent whatever the ceiling is.
+    fn count_sent(&self, caller: &Caller, bytes: u64) {
+        self.session(caller).admit(None, bytes, self.setup.keep.clock().now());
     }
 }
 

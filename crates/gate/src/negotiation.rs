@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
+use tidegate_core::budget::Budget;
 use tidegate_core::measure::{self, Fit};
 use tidegate_core::payload::{BlockKind, Form, Payload};
 use tidegate_core::source::{Source, Span};
@@ -14,11 +15,12 @@ use tidegate_core::view::Dataset;
 use tidegate_store::ArtifactId;
 
 use crate::caller::Caller;
-use crate::error::{bounded, causes};
+use crate::error::{FollowUpError, MAX_MESSAGE_CHARS, bounded, causes};
 use crate::exact::ReadPlan;
 use crate::kept_result::KeptResult;
 use crate::policy::Policy;
 use crate::raw::{self, ByteRange, Edits};
+use crate::session::Ceiling;
 use crate::style::AnswerLimits;
 use crate::style::fetch::{About, Fetch, NAMES, OTHER_NAMES, PAGE_SIZE, Part, RestCalls};
 use crate::style::probe::{Bound, GONE, MODES, Token};
@@ -187,6 +189,8 @@ pub(crate) struct ProbeFetch<'r> {
     pub(crate) policy: Arc<Policy>,
     /// Whether the caller may call the tool now.
     pub(crate) allowed: bool,
+    /// The ceiling of the session, where it has one.
+    pub(crate) ceiling: Option<Ceiling>,
 }
 
 /// A part, or why there is none.
@@ -221,6 +225,9 @@ impl ProbeFetch<'_> {
         let Ok(kept) = KeptResult::open(self.keep, &opened, &id, |_| Arc::clone(&self.policy)) else {
             return self.gone();
         };
+        if self.ceiling.is_some_and(Ceiling::is_reached) {
+            return self.refused(&FollowUpError::at_ceiling(kept.artifact(), &self.policy).to_string());
+        }
         match self.part(&kept, &fetch, names) {
             Ok(result) => Fetched { result, artifact: Some(id.to_string()), view: Some(fetch.view()) },
             Err(message) => self.refused(&message),
@@ -253,10 +260,11 @@ impl ProbeFetch<'_> {
         let source = kept.source();
         let unreadable =
             |error: std::io::Error| format!("the result cannot be read now ({})", causes(&error));
-        let cap = self.policy.full(&self.caller.profile);
+        let cap = self.limited(self.policy.full(&self.caller.profile));
         let meter = &self.caller.profile.meter;
         let payload = Payload::read_result(source).map_err(|error| causes(&error))?;
-        if let Fit::Fits(_) = measure::fits(&payload, &cap, meter).map_err(unreadable)? {
+        let affords = self.ceiling.is_none_or(|ceiling| source.len() <= ceiling.max_passing());
+        if affords && let Fit::Fits(_) = measure::fits(&payload, &cap, meter).map_err(unreadable)? {
             let result = Span::whole(source).read(source).map_err(unreadable)?;
             // The result may have come from a client of the other protocol revision.
             let typed = raw::whole(&result).and_then(|whole| raw::member(&result, &whole, "resultType"));
@@ -273,8 +281,12 @@ impl ProbeFetch<'_> {
     }
 
     fn limits(&self) -> AnswerLimits<'_> {
-        let budget = self.policy.follow_up(&self.caller.profile);
+        let budget = self.limited(self.policy.follow_up(&self.caller.profile));
         AnswerLimits { caller: self.caller, budget, values: self.policy.limits }
+    }
+
+    fn limited(&self, budget: Budget) -> Budget {
+        self.ceiling.map_or(budget, |ceiling| ceiling.limit(budget))
     }
 
     fn gone(&self) -> Fetched {
@@ -282,8 +294,11 @@ impl ProbeFetch<'_> {
         Fetched { result: reply::text_result(self.caller, &text, true), artifact: None, view: None }
     }
 
-    fn refused(&self, message: &str) -> Fetched {
-        let text = json!({ "error": format!("{}: {}. Nothing was run.", self.tool, bounded(message)) });
+    /// Returns the answer to a call that asks for no part, which says why.
+    pub(crate) fn refused(&self, message: &str) -> Fetched {
+        let characters = if self.ceiling.is_some_and(Ceiling::is_reached) { 120 } else { MAX_MESSAGE_CHARS };
+        let (tool, message) = (bounded(self.tool, 40), bounded(message, characters));
+        let text = json!({ "error": format!("{tool}: {message}. Nothing was run.") });
         Fetched {
             result: reply::text_result(self.caller, &text.to_string(), true),
             artifact: None,
@@ -362,7 +377,8 @@ mod tests {
         let caller = Caller::unknown(Vec::new());
         let answer = |tool: &str, token: &str, allowed: bool| {
             let (keep, caller) = (&keep, &caller);
-            let fetch = ProbeFetch { keep, server: "s", caller, tool, policy: policy(), allowed };
+            let fetch =
+                ProbeFetch { keep, server: "s", caller, tool, policy: policy(), allowed, ceiling: None };
             fetch.answer(json!({"continuation_token": token}).to_string().as_bytes(), &NAMES)
         };
         let bound = Bound { server: "s", tool: "list", who: "" };

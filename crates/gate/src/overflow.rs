@@ -17,7 +17,7 @@ use tidegate_core::outline::Outline;
 use tidegate_core::payload::{Block, Payload};
 use tidegate_core::shape::{self, Fill, Prepared, Request, Step};
 use tidegate_core::source::Source;
-use tidegate_core::view::{Dataset, Query, View, cursor};
+use tidegate_core::view::{Dataset, Query, View, cursor, visible_text};
 use tidegate_core::{Bytes, Tokens};
 use tidegate_store::{ArtifactId, Description, NewArtifact, StoreError};
 
@@ -27,10 +27,12 @@ use crate::gate::ToolCall;
 use crate::policy::{OnStoreFailure, Policy};
 use crate::profile::OutputSchema;
 use crate::raw;
-use crate::style::contract::Contract;
+use crate::session::{Ceiling, MAX_SMALLEST_RESULT};
+use crate::style::contract::{self, Contract};
 use crate::style::error::Exceeded;
 use crate::style::probe::{self, Bound};
-use crate::style::{AnswerLimits, Style};
+use crate::style::smallest::Smallest;
+use crate::style::{AnswerLimits, Style, cut_within};
 use crate::user_store::{KeptArtifact, Opened, UserStore};
 use crate::{reply, resources, schema};
 
@@ -47,7 +49,9 @@ pub(crate) struct Overflow<'p> {
     /// Whether the complete result is attached as a resource, whatever the client.
     pub(crate) attached: bool,
     /// The ceiling of the session, where it has been reached.
-    pub(crate) ceiling: Option<u64>,
+    pub(crate) ceiling: Option<Ceiling>,
+    /// Whether the call was answered with a JSON-RPC error.
+    pub(crate) is_rpc_error: bool,
 }
 
 /// The answer that is sent instead of a result, and what the ledger records of it.
@@ -239,7 +243,7 @@ impl Overflow<'_> {
         id: &ArtifactId,
         memory: Option<&Opened>,
     ) -> io::Result<Shaped> {
-        if self.style != Style::Overview {
+        if self.style != Style::Overview || self.ceiling.is_some() {
             return self.styled(prepared, outline, id, memory);
         }
         let name = handle_name(&self.called.tool, id.as_str());
@@ -247,9 +251,7 @@ impl Overflow<'_> {
         let linked = self.caller.profile.resource_link || self.attached;
         let link = linked.then(|| resources::link(&self.called.tool, self.policy.domain.as_deref(), id));
         let handle = Handle::kept(&name, &kept);
-        // There is room for one block: the reason for a small answer goes before the link, which the text has anyway.
-        let beside = self.ceiling.map(ceiling_block).or(link).unwrap_or_default();
-        self.overview(prepared, handle, &beside, Some(id.to_string()))
+        self.overview(prepared, handle, &link.unwrap_or_default(), Some(id.to_string()))
     }
 
     /// Says for how long the result is kept.
@@ -258,7 +260,7 @@ impl Overflow<'_> {
         memory.map_or_else(|| self.keep.retention_note(ttl), |memory| memory.retention_note(ttl))
     }
 
-    /// The answer in another style than the overview.
+    /// The answer in another style than the overview, or the smallest one of any style.
     fn styled(
         &self,
         prepared: &Prepared<'_>,
@@ -281,44 +283,62 @@ impl Overflow<'_> {
         let seal = |bytes: &[u8]| {
             opened.map_or([0; cursor::SEAL_BYTES], |opened| opened.seal(&self.keep.owner, id, bytes))
         };
-        let text = match self.style {
-            Style::Probe => {
-                let bound = Bound { server: self.server, tool, who: &self.caller.who };
-                let expires = self.keep.clock().now().after(self.policy.token_life);
-                probe::envelope(&data, total_size, &bound.token(id, expires, seal), limits)?
-            }
-            Style::Contract => {
-                let reference = resources::uri(tool, self.policy.domain.as_deref(), id);
-                let view = View::Page { number: 2, size: Some(self.policy.limits.array_items as u64) };
-                let cursor = cursor::encode(&Query { view, fields: Vec::new(), position: 0 }, seal);
-                let (reference, cursor) = (Some(reference.as_str()), Some(cursor.as_str()));
-                let contract = Contract {
-                    tool,
-                    success: payload.is_error != Some(true),
-                    reference,
-                    cursor,
-                    total_size,
-                    fields: &self.policy.item_fields,
-                    has_others: !others(payload).is_empty() || data.is_surrounded()?,
+        let is_error = payload.is_error == Some(true);
+        let name = handle_name(tool, id.as_str());
+        let kept = self.retention_note(memory);
+        let exceeded = Exceeded {
+            tool,
+            tokens: raw.tokens.0,
+            budget: self.budget.tokens.0,
+            handle: Some((name.as_str(), kept.as_str())),
+            query_tool: self.caller.query_tool,
+        };
+        let token = || {
+            let bound = Bound { server: self.server, tool, who: &self.caller.who };
+            bound.token(id, self.keep.clock().now().after(self.policy.token_life), seal)
+        };
+        let reference = resources::uri(tool, self.policy.domain.as_deref(), id);
+        let view = View::Page { number: 2, size: Some(self.policy.limits.array_items as u64) };
+        let cursor = cursor::encode(&Query { view, fields: Vec::new(), position: 0 }, seal);
+        let contract = Contract {
+            tool,
+            success: !is_error,
+            reference: Some(&reference),
+            cursor: Some(&cursor),
+            total_size,
+            fields: &self.policy.item_fields,
+            has_others: !others(payload).is_empty() || data.is_surrounded()?,
+        };
+        let (result, text) = match (self.ceiling, self.style) {
+            (Some(ceiling), style) => {
+                let tool = visible_text(tool);
+                let says = match is_error || self.is_rpc_error {
+                    true => contract::error_words(&data)?,
+                    false => format!("{} bytes", raw.bytes.0),
                 };
-                contract.text(&data, limits)?
+                let (token, pointer) = (token(), id.as_str());
+                let smallest = match style {
+                    Style::Overview => Smallest::Words { tool: &tool, says: &says, pointer, ceiling },
+                    Style::Probe => Smallest::Probe { total_size, token: &token },
+                    Style::Contract => Smallest::Contract { contract: &contract, says: &says },
+                    Style::Error => Smallest::Error { exceeded, pointer, ceiling },
+                };
+                smallest.result(limits, is_error)
             }
-            Style::Error | Style::Overview => {
-                let name = handle_name(tool, id.as_str());
-                let kept = self.retention_note(memory);
-                let handle = Some((name.as_str(), kept.as_str()));
-                let (tokens, budget, query_tool) =
-                    (raw.tokens.0, self.budget.tokens.0, self.caller.query_tool);
-                Exceeded { tool, tokens, budget, handle, query_tool }.text()
+            (None, style) => {
+                let text = match style {
+                    Style::Probe => probe::envelope(&data, total_size, &token(), limits)?,
+                    Style::Contract => contract.text(&data, limits)?,
+                    Style::Error | Style::Overview => exceeded.text(),
+                };
+                let result = limits.result(&text, is_error);
+                let result = match style {
+                    Style::Contract => self.with_others(result, payload, raw),
+                    _ => result,
+                };
+                (result, text)
             }
         };
-        let mut result = limits.result(&text, payload.is_error == Some(true));
-        if self.style == Style::Contract {
-            result = self.with_others(result, payload, raw);
-        }
-        if let Some(ceiling) = self.ceiling {
-            result = raw::added(&result, &["content"], ceiling_block(ceiling).as_bytes());
-        }
         let sent = Cost {
             tokens: self.caller.profile.meter.count(&text),
             estimated: raw.estimated,
@@ -436,17 +456,27 @@ fn others<'p>(payload: &'p Payload<'_>) -> Vec<&'p Block> {
     payload.blocks.iter().filter(|block| block.text_span().is_none()).collect()
 }
 
-/// The block that says why an answer is so small.
-fn ceiling_block(ceiling: u64) -> String {
-    let text =
-        format!("This session has been sent more than {ceiling} bytes: answers are as small as they can be.");
-    serde_json::json!({ "type": "text", "text": text }).to_string()
-}
-
 /// Bytes of the JSON around the text in `structuredContent`.
 const STRUCTURED_BYTES: u64 = 40;
 
 impl Shaped {
+    /// Returns the bytes of the answer.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.result.len() as u64
+    }
+
+    /// Returns the answer itself if it is one of the smallest, and else one that says that the tool did run.
+    pub(crate) fn within_smallest(self, caller: &Caller, called: &ToolCall) -> Self {
+        if self.result.len() <= MAX_SMALLEST_RESULT {
+            return self;
+        }
+        let kept = self.artifact.as_ref().map_or_else(String::new, |id| format!(" Kept as \"{id}\"."));
+        let tool = cut_within(&visible_text(&called.tool), 40);
+        let words = format!("{tool} did run, but this session has no bytes left for its result.{kept}");
+        let Self { result, sent, .. } = Self::of_text(caller, &words);
+        Self { result, sent, ..self }
+    }
+
     /// The answer where the result cannot be read any more, as from a disk that fails.
     pub(crate) fn unreadable(caller: &Caller, called: &ToolCall, error: &dyn std::error::Error) -> Self {
         let tool = &called.tool;

@@ -9,7 +9,7 @@ use tidegate_core::measure::Meter;
 use tidegate_store::{Artifact, ArtifactId};
 
 use crate::caller::Caller;
-use crate::error::{FollowUpError, RpcError, bounded};
+use crate::error::{FollowUpError, MAX_MESSAGE_CHARS, RpcError, bounded};
 use crate::follow_up::FollowUp;
 use crate::raw::{self, Edits};
 use crate::tools::make_private;
@@ -126,9 +126,11 @@ fn decode(text: &str) -> String {
 pub(crate) fn refused(caller: &Caller, error: &FollowUpError) -> RpcError {
     match error {
         FollowUpError::Gone(message) if !caller.modern => {
-            RpcError { code: -32002, message: bounded(message) }
+            RpcError { code: -32002, message: bounded(message, MAX_MESSAGE_CHARS) }
         }
-        FollowUpError::Store(message) => RpcError { code: -32603, message: bounded(message) },
+        FollowUpError::Store(message) | FollowUpError::Ceiling(message) => {
+            RpcError { code: -32603, message: bounded(message, MAX_MESSAGE_CHARS) }
+        }
         other => RpcError::invalid_params(other.to_string()),
     }
 }

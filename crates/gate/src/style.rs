@@ -11,6 +11,7 @@ pub(crate) mod fetch;
 pub(crate) mod items;
 pub mod limits;
 pub(crate) mod probe;
+pub(crate) mod smallest;
 
 use std::borrow::Cow;
 

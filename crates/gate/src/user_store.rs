@@ -22,6 +22,7 @@ use tidegate_store::{
 
 use crate::error::causes;
 use crate::kept_result::{duration_text, retention_note};
+use crate::session::SessionMeters;
 pub use memory::MAX_MEMORY_BYTES;
 use memory::StandIn;
 
@@ -87,6 +88,8 @@ pub struct UserStore {
     has_failed: AtomicBool,
     report: Option<FailureReport>,
     ledger: Mutex<LedgerState>,
+    /// What callers were sent whose requests nothing connects.
+    pub(crate) callers: SessionMeters,
 }
 
 impl UserStore {
@@ -103,6 +106,7 @@ impl UserStore {
             has_failed: AtomicBool::new(false),
             report: None,
             ledger: Mutex::new(LedgerState::Closed),
+            callers: SessionMeters::default(),
         }
     }
 

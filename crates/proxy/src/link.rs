@@ -78,7 +78,8 @@ pub struct Link {
 
 impl Link {
     /// Returns a conversation that has not begun.
-    pub fn new(gate: Arc<Gate>, caller: Caller, mode: Mode, timeout: Option<Duration>) -> Self {
+    pub fn new(gate: Arc<Gate>, mut caller: Caller, mode: Mode, timeout: Option<Duration>) -> Self {
+        caller.session = Some(Arc::default());
         let conversation = Conversation {
             caller: Arc::new(caller),
             capabilities: None,
@@ -128,6 +129,12 @@ impl Link {
     /// own, which nothing connects with this conversation.
     pub(crate) fn without_session(self) -> Self {
         Self { hears_answers: false, ..self }
+    }
+
+    /// Counts what the client is sent for its principal, because nothing connects its requests.
+    pub(crate) fn count_by_principal(&self) {
+        let mut conversation = self.conversation();
+        Arc::make_mut(&mut conversation.caller).session = None;
     }
 
     /// Returns a conversation with another client, about which nothing is known yet, and the same gate.

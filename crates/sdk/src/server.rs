@@ -13,7 +13,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::profile::ProfileRules;
-use tidegate_gate::{Gate, Setup, StoreLocation};
+use tidegate_gate::{Gate, SessionMeter, Setup, StoreLocation};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_store::Clock;
 
@@ -50,6 +50,8 @@ pub struct Tidegate<S> {
 struct Session {
     quiet: bool,
     totals: Arc<Totals>,
+    /// What the session was sent.
+    meter: Arc<SessionMeter>,
 }
 
 impl Drop for Session {
@@ -73,7 +75,7 @@ impl<S: ServerHandler> Tidegate<S> {
             who: Arc::new(|_| String::new()),
             gates: Mutex::default(),
             dispatcher: None,
-            session: Session { quiet: false, totals: Arc::default() },
+            session: Session { quiet: false, totals: Arc::default(), meter: Arc::default() },
         }
     }
 
@@ -139,7 +141,9 @@ impl<S: ServerHandler> Tidegate<S> {
         Self { dispatcher: Some(dispatcher), ..self }
     }
 
-    /// Makes answers as small as possible, and lets them say so, once a session was sent this many bytes.
+    /// Limits the bytes of all answers of a session: they shrink towards what is left, and then each one has at most 400
+    /// bytes and says so. The calls of a client without sessions (2026-07-28 over HTTP) count for its caller, until an hour
+    /// passes without one.
     #[must_use]
     pub fn session_max_bytes(mut self, bytes: u64) -> Self {
         self.policies.defaults.session_max_bytes = Some(bytes);

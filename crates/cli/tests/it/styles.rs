@@ -336,19 +336,6 @@ fn a_full_output_comes_whole_or_is_attached() {
 }
 
 #[test]
-fn a_session_that_had_enough_gets_the_least() {
-    let place = Place::new();
-    place.configure("[defaults]\nsession_max_bytes = 1000\n");
-    let mut session = place.start(&[]);
-    let _ = session.text("rows", json!({"n": 400}));
-    let _ = session.text("rows", json!({"n": 300}));
-    let later = session.call("rows", json!({"n": 200}));
-    let text = later["content"][0]["text"].as_str().unwrap();
-    assert!(text.len() < 1000, "{} bytes", text.len());
-    assert!(later["content"][1]["text"].as_str().unwrap().contains("more than 1000 bytes"), "{later}");
-}
-
-#[test]
 fn limits_can_be_set() {
     let place = Place::new();
     place.configure("[server.upstream]\nstyle = \"contract\"\nmax_items = 3\n");

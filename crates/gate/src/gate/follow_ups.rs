@@ -11,10 +11,11 @@ use tidegate_store::{Artifact, ArtifactId, Call, StoreError};
 
 use super::Gate;
 use crate::caller::Caller;
-use crate::error::{FollowUpError, RpcError, bounded};
+use crate::error::{FollowUpError, MAX_MESSAGE_CHARS, RpcError, bounded};
 use crate::exact::ReadPlan;
 use crate::follow_up::FollowUp;
 use crate::kept_result::KeptResult;
+use crate::session::MAX_SMALLEST_RESULT;
 use crate::{reply, resources};
 
 /// A part of a kept result that was read, for the ledger.
@@ -35,23 +36,54 @@ impl Gate {
                 .and_then(|follow_up| self.answer(caller, follow_up))
                 .map_err(|error| error.to_string()),
         };
-        let result = match answer {
+        let answer = answer.and_then(|(part, answer)| {
+            let (result, policy) = (reply::part_result(caller, &answer), self.policy(&part.artifact.tool));
+            match self.admit(caller, &policy, result.len() as u64) {
+                true => Ok((part, result)),
+                false => Err(FollowUpError::at_ceiling(&part.artifact, &policy).to_string()),
+            }
+        });
+        match answer {
             Err(message) => {
-                let message = format!("{}: {}. Nothing was run.", caller.query_tool, bounded(&message));
-                let result = reply::text_result(caller, &message, true);
+                let say = |message: &str| format!("{}: {message}. Nothing was run.", caller.query_tool);
+                let (message, result) =
+                    self.refuse(caller, caller.query_tool, |chars| say(&bounded(&message, chars)));
                 let tokens = caller.profile.meter.count(&message);
                 let sent = Cost { tokens, estimated: false, bytes: Bytes(result.len() as u64) };
                 let call = self.entry(caller, caller.query_tool, "view", (sent, sent));
                 self.note(Call { view: Some("refused".into()), ..call }, started);
                 result
             }
-            Ok((part, answer)) => {
+            Ok((part, result)) => {
                 self.note_view(caller, part, started);
-                reply::part_result(caller, &answer)
+                result
             }
+        }
+    }
+
+    /// Returns an answer that refuses a call, and its message, which `message` writes with a number of characters: fewer
+    /// where the session has reached its ceiling.
+    pub(super) fn refuse(
+        &self,
+        caller: &Caller,
+        tool: &str,
+        message: impl Fn(usize) -> String,
+    ) -> (String, Vec<u8>) {
+        let policy = self.policy(tool);
+        let made = |characters| {
+            let message = message(characters);
+            let result = reply::text_result(caller, &message, true);
+            (message, result)
         };
-        self.count_sent(result.len() as u64);
-        result
+        let (message, result) = made(MAX_MESSAGE_CHARS);
+        if self.admit(caller, &policy, result.len() as u64) {
+            return (message, result);
+        }
+        let mut sizes = [200, 100, 50].into_iter().map(made);
+        let small = sizes.find(|(_, result)| result.len() <= MAX_SMALLEST_RESULT);
+        let (message, result) = small.unwrap_or_else(|| made(0));
+        self.count_sent(caller, result.len() as u64);
+        (message, result)
     }
 
     /// Returns whether a resource address is one of ours.
@@ -70,9 +102,23 @@ impl Gate {
     pub fn read_resource(&self, caller: &Caller, uri: &str) -> Result<Vec<u8>, RpcError> {
         let started = Instant::now();
         let read = resources::follow_up(uri).and_then(|follow_up| self.read(caller, follow_up, uri));
-        let (part, contents) = read.map_err(|error| resources::refused(caller, &error))?;
+        let read = read.and_then(|(part, contents)| {
+            let result = reply::own_list(caller, json!({ "contents": [contents] }));
+            let policy = self.policy(&part.artifact.tool);
+            match self.admit(caller, &policy, result.len() as u64) {
+                true => Ok((part, result)),
+                false => Err(FollowUpError::at_ceiling(&part.artifact, &policy)),
+            }
+        });
+        let (part, result) = read.map_err(|error| {
+            let mut refused = resources::refused(caller, &error);
+            let (message, _) =
+                self.refuse(caller, caller.query_tool, |chars| bounded(&refused.message, chars));
+            refused.message = message;
+            refused
+        })?;
         self.note_view(caller, part, started);
-        Ok(reply::own_list(caller, json!({ "contents": [contents] })))
+        Ok(result)
     }
 
     fn read(
@@ -137,10 +183,15 @@ impl Gate {
         let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
         let kept = KeptResult::open(keep, &opened, &id, |artifact| self.policy(&artifact.tool))
             .map_err(|error| failed(&error))?;
-        match self.may_read(caller, kept.artifact()) {
-            true => read(&kept),
+        if !self.may_read(caller, kept.artifact()) {
             // Who may not read a result learns nothing of it.
-            false => Err(failed(&StoreError::NotFound)),
+            return Err(failed(&StoreError::NotFound));
+        }
+        match self.ceiling(caller, kept.policy()) {
+            Some(ceiling) if ceiling.is_reached() => {
+                Err(FollowUpError::at_ceiling(kept.artifact(), kept.policy()))
+            }
+            _ => read(&kept),
         }
     }
 
@@ -153,7 +204,9 @@ impl Gate {
         max_tokens: Option<u64>,
         beside: &str,
     ) -> Result<(AnsweredPart, Answer), FollowUpError> {
-        let budget = less(kept.budget(max_tokens, query, &caller.profile)?, beside, caller)?;
+        let budget = kept.budget(max_tokens, query, &caller.profile)?;
+        let ceiling = self.ceiling(caller, kept.policy());
+        let budget = less(ceiling.map_or(budget, |ceiling| ceiling.limit(budget)), beside, caller)?;
         let meter = caller.profile.meter;
         let answer = kept.answer(query, budget, meter, caller.query_tool, &self.setup.engines)?;
         Ok((AnsweredPart::new(kept, query, answer.cost), answer))

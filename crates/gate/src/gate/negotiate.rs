@@ -10,11 +10,13 @@ use tidegate_store::Call;
 
 use super::{Gate, MAX_CACHED_POLICIES};
 use crate::caller::Caller;
+use crate::error::bounded;
 use crate::negotiation::{self, ProbeFetch};
+use crate::output;
 use crate::policy::Rules;
 use crate::raw::{ByteRange, Edits};
+use crate::session::Ceiling;
 use crate::style::fetch::NAMES;
-use crate::{output, reply};
 
 impl Gate {
     /// Sets rules that a tool declares itself; rules that were set for its name win over them.
@@ -47,7 +49,10 @@ impl Gate {
         let own = self.own_arguments(tool);
         let output = own.contains(&output::NAME).then(|| output::mistake(arguments)).flatten();
         let mistake = output.or_else(|| negotiation::mistake(arguments, &own))?;
-        Some(reply::text_result(caller, &format!("{tool}: {mistake}. Nothing was run."), true))
+        let say = |characters| {
+            format!("{}: {}. Nothing was run.", bounded(tool, 64), bounded(&mistake, characters))
+        };
+        Some(self.refuse(caller, tool, say).1)
     }
 
     /// Removes our arguments from a call that goes to the upstream.
@@ -66,10 +71,16 @@ impl Gate {
         let started = Instant::now();
         let policy = self.policy(tool);
         let names = self.offered.names(tool, arguments).unwrap_or(&NAMES);
-        let fetch =
-            ProbeFetch { keep: &self.setup.keep, server: &self.setup.server, caller, tool, policy, allowed };
-        let fetched = fetch.answer(arguments, names);
-        self.count_sent(fetched.result.len() as u64);
+        let ceiling = self.ceiling(caller, &policy);
+        let (keep, server) = (&self.setup.keep, &self.setup.server);
+        let fetch = ProbeFetch { keep, server, caller, tool, policy, allowed, ceiling };
+        let mut fetched = fetch.answer(arguments, names);
+        if !self.admit(caller, &fetch.policy, fetched.result.len() as u64) {
+            // Other calls took what was left meanwhile, or a message in words is too long.
+            let ceiling = ceiling.map(Ceiling::reached);
+            fetched = ProbeFetch { ceiling, ..fetch }.answer(arguments, names);
+            self.count_sent(caller, fetched.result.len() as u64);
+        }
         if fetched.artifact.is_some() {
             let cost = Payload::read_result(&fetched.result.as_slice())
                 .ok()

@@ -211,10 +211,60 @@ fn an_rpc_error_keeps_its_code_and_gets_an_overview() {
 }
 
 #[test]
-fn a_session_that_reached_its_ceiling_is_told_so() {
-    let fixture = Fixture::new(Rules { session_max_bytes: Some(1000), ..Rules::default() });
-    let first = fixture.decide(&issues()).answer.unwrap();
-    let second = fixture.decide(&issues()).answer.unwrap();
-    assert!(first.len() > 2000 && second.len() <= 1696, "{} {}", first.len(), second.len());
-    assert!(String::from_utf8_lossy(&second).contains("more than 1000 bytes"));
+fn the_smallest_answer_of_every_style_has_at_most_400_bytes() {
+    use crate::profile::OutputSchema;
+    let failed = json!({"content": [{"type": "text", "text": "漢字😀 ".repeat(3000)}], "isError": true});
+    let names = ["list".to_owned(), "漢字😀\u{202e}\"".repeat(40)];
+    for style in [Style::Overview, Style::Probe, Style::Contract, Style::Error] {
+        let domain = Some("d".repeat(200));
+        let rules = Rules { session_max_bytes: Some(1), style: Some(style), domain, ..Rules::default() };
+        let mut fixture = Fixture::new(rules);
+        fixture.caller.modern = true;
+        for schema in [OutputSchema::Strip, OutputSchema::Union] {
+            fixture.caller.profile.output_schema = schema;
+            for (tool, result) in
+                names.iter().flat_map(|tool| [(tool, issues()), (tool, failed.to_string().into())])
+            {
+                let called = ToolCall { tool: tool.clone(), ..ToolCall::default() };
+                let answer =
+                    fixture.gate.decide(&fixture.caller, &called, &result.as_slice()).answer.unwrap();
+                let shown = String::from_utf8_lossy(&answer);
+                assert!(answer.len() <= 336, "{style:?} {}: {shown}", answer.len());
+                assert!(
+                    serde_json::from_slice::<Value>(&answer).is_ok() && !shown.contains('\u{202e}'),
+                    "{shown}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_shrink_towards_the_ceiling_of_the_session() {
+    let fixture = Fixture::new(Rules { session_max_bytes: Some(6000), ..Rules::default() });
+    let sizes = [(); 5].map(|()| fixture.decide(&issues()).answer.unwrap().len());
+    assert!(sizes.is_sorted_by(|one, next| one >= next), "{sizes:?}");
+    assert!(sizes[0] > 2000 && sizes[4] <= 336, "{sizes:?}");
+    let small = make::text_result("ok");
+    assert_eq!(fixture.decide(&small).answer, None, "nothing gets larger");
+    // Another session has a ceiling of its own.
+    let mut other = fixture.caller.clone();
+    other.session = Some(Arc::default());
+    let first = fixture.gate.decide(&other, &called(), &issues().as_slice()).answer.unwrap();
+    assert_eq!(first.len(), sizes[0]);
+    // Calls that no session connects start anew after an hour without one.
+    fixture.clock.advance(Duration::from_secs(3599));
+    assert!(fixture.decide(&issues()).answer.unwrap().len() <= 336);
+    fixture.clock.advance(Duration::from_secs(3600));
+    assert_eq!(fixture.decide(&issues()).answer.unwrap().len(), sizes[0]);
+}
+
+#[test]
+fn calls_at_the_same_time_do_not_exceed_the_ceiling_together() {
+    let fixture = Fixture::new(Rules { session_max_bytes: Some(12_000), ..Rules::default() });
+    let total: usize = std::thread::scope(|scope| {
+        let calls = [(); 8].map(|()| scope.spawn(|| fixture.decide(&issues()).answer.unwrap().len()));
+        calls.into_iter().map(|call| call.join().unwrap()).sum()
+    });
+    assert!(total <= 12_000 + 8 * 336, "{total}");
 }

@@ -14,6 +14,7 @@ use crate::negotiation;
 use crate::policy::{Compact, Policy};
 use crate::profile::Profile;
 use crate::raw::skim;
+use crate::session::Ceiling;
 use crate::style::{Style, contract};
 
 /// The most bytes of an error: one client cuts the middle out of longer ones, whatever it allows for results.
@@ -21,9 +22,6 @@ const MAX_ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
 
 /// The most bytes that the quick look reads.
 const MAX_QUICK_BYTES: u64 = Budget::DEFAULT_BYTES.0;
-
-/// The bytes of an answer once a session has reached its ceiling: the smallest answer, and room to say why.
-const CEILING_BYTES: Bytes = Bytes(Budget::MIN_BYTES.0 + 160);
 
 /// The most bytes of a `resultType`.
 const MAX_RESULT_TYPE_BYTES: u64 = 1024;
@@ -73,28 +71,45 @@ pub(super) struct Terms<'t> {
     pub(super) line: Budget,
     /// What the line is counted with.
     line_meter: Meter,
-    /// The ceiling of the session, where it has been reached.
-    pub(super) ceiling: Option<u64>,
+    /// The ceiling of the session, where it has one.
+    ceiling: Option<Ceiling>,
     /// Whether the call asks for all of the result.
     pub(super) full: bool,
 }
 
 impl<'t> Terms<'t> {
-    /// Returns the terms of a call; `sent_bytes` is what the session was sent so far, and `full` is whether the call asks
-    /// for all of its result.
-    pub(super) fn new(policy: &'t Policy, profile: &'t Profile, sent_bytes: u64, full: bool) -> Self {
+    /// Returns the terms of a call; `full` is whether the call asks for all of its result.
+    pub(super) fn new(
+        policy: &'t Policy,
+        profile: &'t Profile,
+        ceiling: Option<Ceiling>,
+        full: bool,
+    ) -> Self {
         let usual = policy.budget(profile);
-        let ceiling = policy.session_max_bytes.filter(|ceiling| sent_bytes >= *ceiling);
-        let smallest = usual.with_bytes(CEILING_BYTES.min(usual.bytes));
         let (meter, exact) = (profile.meter, profile.meter.without_margin());
-        let (budget, line, line_meter) = match (ceiling, full, policy.style) {
-            (Some(_), ..) => (smallest, smallest, meter),
+        let (line, line_meter) = match (full, policy.style) {
             // A full output above its cap is attached, beside an answer of the usual size.
-            (None, true, _) => (usual, policy.full(profile), meter),
-            (None, false, Style::Overview) => (usual, policy.line(profile), exact),
-            (None, false, _) => (usual, usual, meter),
+            (true, _) => (policy.full(profile), meter),
+            (false, Style::Overview) => (policy.line(profile), exact),
+            (false, _) => (usual, meter),
         };
-        Self { policy, profile, budget, line, line_meter, ceiling, full: full && ceiling.is_none() }
+        let limited = |budget: Budget| ceiling.map_or(budget, |ceiling| ceiling.limit(budget));
+        let line = match ceiling {
+            Some(ceiling) => line.with_bytes(line.bytes.min(Bytes(ceiling.max_passing()))),
+            None => line,
+        };
+        let full = full && !ceiling.is_some_and(Ceiling::is_reached);
+        Self { policy, profile, budget: limited(usual), line, line_meter, ceiling, full }
+    }
+
+    /// Returns the ceiling of the session, where it has been reached.
+    pub(super) fn reached(&self) -> Option<Ceiling> {
+        self.ceiling.filter(|ceiling| ceiling.is_reached())
+    }
+
+    /// Returns whether the session has enough left for a result of this many bytes as it came, pictures included.
+    fn affords(&self, bytes: u64) -> bool {
+        self.ceiling.is_none_or(|ceiling| bytes <= ceiling.max_passing())
     }
 
     /// Returns whether a result that passes may be written in less space instead.
@@ -102,7 +117,7 @@ impl<'t> Terms<'t> {
         self.policy.compact == Compact::Lossless
             && self.policy.style == Style::Overview
             && !self.full
-            && self.ceiling.is_none()
+            && self.reached().is_none()
             && outcome == Outcome::Result
             && bytes >= MIN_COMPACT_BYTES
     }
@@ -117,6 +132,7 @@ impl<'t> Terms<'t> {
         if !may_probe
             && !may_contract
             && !may_compact
+            && self.affords(result.len())
             && let Some(bytes) = result.as_slice()
             && measure::fits_by_length(bytes, line, meter).is_some()
         {
@@ -139,6 +155,7 @@ impl<'t> Terms<'t> {
         let contracts = may_contract && !contract::is_contract(&payload, &self.policy.limits);
         if (!probes || negotiation::is_envelope(&payload))
             && !contracts
+            && self.affords(result.len())
             && let Some(cost) = fitting_cost(&payload, &bounded(*line), meter)
         {
             // A count without the client's margin is not what the ledger wants.
@@ -207,7 +224,8 @@ mod tests {
     fn verdict(rules: Rules, full: bool, result: &[u8], outcome: Outcome, look: Look) -> String {
         let policy = Policies::of_defaults(rules).of_tool("list");
         let profile = Profile::strictest();
-        let terms = Terms::new(&policy, &profile, 5000, full);
+        let ceiling = policy.session_max_bytes.map(|max_bytes| Ceiling { max_bytes, left: max_bytes });
+        let terms = Terms::new(&policy, &profile, ceiling, full);
         match terms.verdict(&result, outcome, look) {
             Verdict::Pass(_) => "pass".into(),
             Verdict::Compact(..) => "compact".into(),
@@ -304,7 +322,7 @@ mod tests {
     fn the_line_is_counted_without_the_margin_of_the_client() {
         let policy = Policies::default().of_tool("list");
         let profile = Profile::of_client("claude-code");
-        let terms = Terms::new(&policy, &profile, 0, false);
+        let terms = Terms::new(&policy, &profile, None, false);
         let passes = |tokens| {
             let result = of_tokens(tokens);
             matches!(terms.verdict(&result.as_slice(), Outcome::Result, Look::Full), Verdict::Pass(None))
@@ -359,13 +377,22 @@ mod tests {
     }
 
     #[test]
-    fn a_session_at_its_ceiling_gets_the_smallest_answers() {
-        let rules = Rules { session_max_bytes: Some(5000), ..Rules::default() };
-        assert_eq!(full_look(rules.clone(), &large()), "overview 1696");
+    fn answers_shrink_towards_what_is_left_of_a_session() {
+        let left = |bytes| Rules { session_max_bytes: Some(bytes), ..Rules::default() };
+        assert_eq!(full_look(left(20_000), &large()), "overview 10240");
+        assert_eq!(full_look(left(5000), &large()), "overview 5000");
         // A call for all of the result cannot pass the ceiling.
-        assert_eq!(verdict(rules, true, &large(), Outcome::Result, Look::Full), "overview 1696");
-        let above = Rules { session_max_bytes: Some(5001), ..Rules::default() };
-        assert_eq!(full_look(above, &large()), "overview 10240");
+        assert_eq!(verdict(left(5000), true, &large(), Outcome::Result, Look::Full), "overview 5000");
+        let some = make::text_result(&"many words ".repeat(50));
+        assert_eq!(full_look(left(1000), &some), "pass");
+        assert_eq!(full_look(left(500), &some), "overview 500");
+        let tiny = make::text_result(&"word ".repeat(50));
+        assert_eq!(full_look(left(1), &tiny), "pass", "no answer is smaller");
+        let picture = format!(
+            r#"{{"content":[{{"type":"image","mimeType":"image/png","data":"{}"}}]}}"#,
+            "A".repeat(9000)
+        );
+        assert_eq!(full_look(left(5000), picture.as_bytes()), "overview 5000");
     }
 
     #[test]
@@ -383,7 +410,7 @@ mod tests {
     fn a_count_that_was_made_is_handed_on() {
         let policy = Policies::default().of_tool("list");
         let profile = Profile::strictest();
-        let terms = Terms::new(&policy, &profile, 0, false);
+        let terms = Terms::new(&policy, &profile, None, false);
         let counted = make::text_result(&"words of all kinds, ".repeat(300));
         let source = counted.as_slice();
         let Verdict::Pass(Some(cost)) = terms.verdict(&source, Outcome::Result, Look::Full) else {

@@ -50,6 +50,7 @@ fn with_overflow<T>(
         style,
         attached: false,
         ceiling: None,
+        is_rpc_error: false,
     })
 }
 

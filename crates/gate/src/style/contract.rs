@@ -71,7 +71,7 @@ impl Contract<'_> {
 
     fn shown(&self, data: &Dataset<'_>, most: usize) -> io::Result<Shown> {
         if let Some(text) = short_text(data)? {
-            let summary = self.summary(&text);
+            let summary = self.summary(if text.is_empty() { "no text" } else { &text });
             let is_all = summary.ends_with(&text);
             return Ok(Shown { summary, count: None, items: Vec::new(), is_all, in_order: false });
         }
@@ -139,6 +139,12 @@ impl Contract<'_> {
         cut_within(&format!("{failed}{}: {words}", visible_text(self.tool)), MAX_SUMMARY_CHARS)
     }
 
+    /// Returns the answer without items, with a summary of some words that has at most this many characters.
+    pub(crate) fn shortest(&self, says: &str, characters: usize) -> String {
+        let summary = cut_within(&self.summary(says), characters);
+        self.written(&Shown { summary, count: None, items: Vec::new(), is_all: false, in_order: false })
+    }
+
     fn written(&self, shown: &Shown) -> String {
         let mut text = format!(r#"{{"summary":{},"success":{}"#, quoted(&shown.summary), self.success);
         if let Some(count) = shown.count {
@@ -170,7 +176,7 @@ fn short_text(data: &Dataset<'_>) -> io::Result<Option<String>> {
 }
 
 /// Returns the words of an error: the message in it, or its first line.
-fn error_words(data: &Dataset<'_>) -> io::Result<String> {
+pub(crate) fn error_words(data: &Dataset<'_>) -> io::Result<String> {
     let beginning = data.beginning(64 * MAX_SUMMARY_CHARS)?;
     let json = beginning.trim();
     let message = raw::whole(json.as_bytes()).and_then(|whole| {

@@ -19,7 +19,7 @@ pub(crate) struct Exceeded<'e> {
 impl Exceeded<'_> {
     /// Returns the answer.
     pub(crate) fn text(&self) -> String {
-        let Self { tool, tokens, budget, query_tool, .. } = self;
+        let Self { tool, query_tool, .. } = self;
         let kept = match self.handle {
             Some((name, kept)) => format!(
                 " The complete result is \"{name}\" ({kept}): read any part of it with {query_tool} {{\"id\":\"{name}\"}} \
@@ -27,7 +27,12 @@ impl Exceeded<'_> {
             ),
             None => String::new(),
         };
-        let hint = format!("Lower limit or narrow fields and call again.{kept}");
+        self.with_hint(tool, &format!("Lower limit or narrow fields and call again.{kept}"))
+    }
+
+    /// Returns the answer with a name of the tool and a hint.
+    pub(crate) fn with_hint(&self, tool: &str, hint: &str) -> String {
+        let Self { tokens, budget, .. } = self;
         // In the order that the style defines, which a map would not keep.
         format!(
             r#"{{"error":"OUTPUT_BUDGET_EXCEEDED","tool":{},"tokens":{tokens},"budget":{budget},"hint":{}}}"#,

@@ -30,13 +30,9 @@ pub(crate) fn envelope(
     limits: AnswerLimits<'_>,
 ) -> io::Result<String> {
     let beginning = visible_text(&data.beginning(MAX_PREVIEW_CHARS)?);
-    let modes = MODES.map(quoted).join(",");
     let text = |characters: usize| {
         let preview: String = beginning.chars().take(characters).collect();
-        format!(
-            r#"{{"preview":{},"total_size":{total_size},"available_modes":[{modes}],"continuation_token":"{token}"}}"#,
-            quoted(&preview)
-        )
+        written(&preview, total_size, token)
     };
     // A character may cost several tokens.
     let mut characters = MAX_PREVIEW_CHARS;
@@ -44,6 +40,15 @@ pub(crate) fn envelope(
         characters /= 2;
     }
     Ok(text(characters))
+}
+
+/// Returns the first answer with a preview.
+pub(crate) fn written(preview: &str, total_size: u64, token: &str) -> String {
+    let modes = MODES.map(quoted).join(",");
+    let preview = quoted(preview);
+    format!(
+        r#"{{"preview":{preview},"total_size":{total_size},"available_modes":[{modes}],"continuation_token":"{token}"}}"#
+    )
 }
 
 /// A token that was read; it may not be valid.

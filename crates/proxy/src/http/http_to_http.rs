@@ -67,6 +67,9 @@ impl HttpToHttp {
         let is_modern = is_modern(&parts.headers);
         let session = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
         let link = self.link_of(session.as_deref());
+        if is_modern {
+            link.count_by_principal();
+        }
         let exchange = link.exchange();
         let exchange = Arc::new(if session.is_some() { exchange } else { exchange.without_session() });
         if parts.method == Method::GET {

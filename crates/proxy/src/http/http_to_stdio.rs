@@ -138,6 +138,7 @@ impl HttpToStdio {
             return Ok(exchange::json(StatusCode::NOT_FOUND, error_response(id, &error)));
         }
         let link = Arc::new((self.link)());
+        link.count_by_principal();
         let (forward, local) = link.parsed_from_client(message);
         if !local.is_empty() {
             return Ok(answer(&link, local, false, true).await);

@@ -37,6 +37,7 @@ impl<S: ServerHandler> Tidegate<S> {
         caller.modern =
             version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
         caller.who = (self.who)(context);
+        caller.session = (!caller.modern).then(|| Arc::clone(&self.session.meter));
         if self.server.get_tool(caller.query_tool).is_some() {
             caller.query_tool = Gate::ALTERNATIVE_QUERY_TOOL;
         }

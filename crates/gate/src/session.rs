@@ -1,0 +1,168 @@
+//! What a session was sent so far, and what its ceiling (`session_max_bytes`) leaves.
+//!
+//! Answers shrink towards what is left. Once too little is left for an answer, each one is the smallest of its style: at
+//! most [`MAX_SMALLEST_BYTES`] on the wire. An answer is counted before it is sent, and in one step with the check that it
+//! fits, so that calls at the same time cannot exceed the ceiling together.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tidegate_core::Bytes;
+use tidegate_core::budget::Budget;
+use tidegate_store::Millis;
+
+/// The most bytes on the wire of an answer once the ceiling is reached.
+pub const MAX_SMALLEST_BYTES: u64 = 400;
+/// The bytes counted for the message around a result.
+const MESSAGE_BYTES: u64 = 64;
+/// The most bytes of the result in the smallest answer.
+pub(crate) const MAX_SMALLEST_RESULT: usize = (MAX_SMALLEST_BYTES - MESSAGE_BYTES) as usize;
+
+/// After this time without a call, a caller without sessions starts anew.
+pub(crate) const IDLE_RESET: Duration = Duration::from_secs(3600);
+
+/// The bytes that one session was sent.
+#[derive(Debug, Default)]
+pub struct SessionMeter {
+    state: Mutex<State>,
+    /// The time without a call after which the session starts anew.
+    idle_reset: Option<Duration>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sent: u64,
+    last_call: Option<Millis>,
+}
+
+/// The ceiling of a session, and what is left below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ceiling {
+    /// The ceiling, as it was set.
+    pub(crate) max_bytes: u64,
+    /// The bytes that are left for results.
+    pub(crate) left: u64,
+}
+
+impl Ceiling {
+    /// Returns whether too little is left for anything but the smallest answer.
+    pub(crate) fn is_reached(self) -> bool {
+        self.left < Budget::MIN_BYTES.0
+    }
+
+    /// Returns the ceiling with nothing left.
+    pub(crate) fn reached(self) -> Self {
+        Self { left: 0, ..self }
+    }
+
+    /// Returns the part of a budget that is left.
+    pub(crate) fn limit(self, budget: Budget) -> Budget {
+        budget.with_bytes(budget.bytes.min(Bytes(self.left)))
+    }
+
+    /// Returns the most bytes of a result that is sent as it came.
+    pub(crate) fn max_passing(self) -> u64 {
+        self.left.max(MAX_SMALLEST_RESULT as u64)
+    }
+
+    /// Says that the ceiling is reached.
+    pub(crate) fn note(self) -> String {
+        format!("This session has used its {} bytes", self.max_bytes)
+    }
+}
+
+impl SessionMeter {
+    /// Returns the meter of a caller without sessions, which starts anew after an hour without a call.
+    pub(crate) fn of_caller() -> Self {
+        Self { idle_reset: Some(IDLE_RESET), ..Self::default() }
+    }
+
+    fn last_call(&self) -> Option<Millis> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).last_call
+    }
+
+    fn state(&self, now: Millis) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |last: Millis| self.idle_reset.is_some_and(|idle| last.after(idle) <= now);
+        if state.last_call.is_some_and(is_over) {
+            *state = State::default();
+        }
+        state.last_call = Some(now);
+        state
+    }
+
+    /// Returns the ceiling with what is left of it.
+    pub(crate) fn ceiling(&self, max_bytes: u64, now: Millis) -> Ceiling {
+        let sent = self.state(now).sent;
+        Ceiling { max_bytes, left: max_bytes.saturating_sub(sent + MESSAGE_BYTES) }
+    }
+
+    /// Counts a result that is sent, unless the ceiling does not leave enough for it and it is not one of the smallest.
+    pub(crate) fn admit(&self, max_bytes: Option<u64>, result: u64, now: Millis) -> bool {
+        let mut state = self.state(now);
+        let bytes = result + MESSAGE_BYTES;
+        let exceeds = max_bytes.is_some_and(|max| state.sent.saturating_add(bytes) > max);
+        if exceeds && bytes > MAX_SMALLEST_BYTES {
+            return false;
+        }
+        state.sent = state.sent.saturating_add(bytes);
+        true
+    }
+}
+
+/// The meters of callers whose requests nothing connects, by their name.
+#[derive(Debug, Default)]
+pub(crate) struct SessionMeters {
+    by_caller: Mutex<HashMap<String, Arc<SessionMeter>>>,
+}
+
+/// The most callers whose bytes are counted each by itself; the one idle for longest makes room for another.
+const MAX_CALLERS: usize = 10_000;
+
+impl SessionMeters {
+    /// Returns the meter of a caller.
+    pub(crate) fn of(&self, caller: &str) -> Arc<SessionMeter> {
+        let mut meters = self.by_caller.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(meter) = meters.get(caller) {
+            return Arc::clone(meter);
+        }
+        if meters.len() >= MAX_CALLERS {
+            let idle = meters.iter().min_by_key(|(_, meter)| meter.last_call()).map(|(name, _)| name.clone());
+            idle.map(|name| meters.remove(&name));
+        }
+        let meter = Arc::new(SessionMeter::of_caller());
+        meters.insert(caller.to_owned(), Arc::clone(&meter));
+        meter
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = Millis(1_000_000);
+
+    #[test]
+    fn a_session_never_exceeds_its_ceiling_but_by_the_smallest_answers() {
+        let meter = SessionMeter::default();
+        assert!(meter.admit(Some(10_000), 9_000, NOW));
+        assert_eq!(meter.ceiling(10_000, NOW).left, 10_000 - 9_064 - 64);
+        assert!(!meter.admit(Some(10_000), 1_000, NOW), "not counted either");
+        assert!(meter.admit(Some(10_000), 900 - 64, NOW));
+        assert!(meter.ceiling(10_000, NOW).is_reached());
+        assert!(meter.admit(Some(10_000), 336, NOW) && !meter.admit(Some(10_000), 337, NOW));
+        assert!(meter.admit(None, 1 << 20, NOW), "a tool without a ceiling");
+    }
+
+    #[test]
+    fn only_a_caller_without_sessions_starts_anew() {
+        let later = NOW.after(IDLE_RESET);
+        for (meter, left) in [(SessionMeter::default(), 0), (SessionMeter::of_caller(), 9_936)] {
+            assert!(meter.admit(Some(10_000), 9_900, NOW));
+            assert_eq!(meter.ceiling(10_000, Millis(later.0 - 1)).left, 0);
+            let later = Millis(later.0 - 1).after(IDLE_RESET);
+            assert_eq!(meter.ceiling(10_000, later).left, left);
+        }
+    }
+}

@@ -23,8 +23,8 @@ use changes::{
 /// Put tidegate in front of your MCP servers
 ///
 /// Finds servers in the configuration files of Claude Code, Claude Desktop, Cursor, VS Code, Codex, Gemini CLI, Windsurf,
-/// Zed and opencode, shows what would change, and asks before it writes anything. Servers keep their names, tools and
-/// environment. Secrets are never written as arguments, and are shown as "…". Files that everybody in a project shares
+/// Antigravity, Zed and opencode, shows what would change, and asks before it writes anything. Servers keep their names,
+/// tools and environment. Secrets are never written as arguments, and are shown as "…". Files that everybody in a project shares
 /// are changed only with `--scope project`. `tidegate uninstall` restores the files from copies that this command keeps.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate install --dry-run\n  \

@@ -1,4 +1,6 @@
 //! What the commands on kept results share: the store of this user, and the names and policies of results.
+//!
+//! The store is a file of this user, so the commands show what it holds for every caller of this user's servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,18 +46,21 @@ impl KeptResults {
 
     /// Lists the results, newest first.
     pub(crate) fn list(&self, most: usize) -> Result<Vec<Artifact>, CommandError> {
-        self.store().list(&self.user.owner, most).map_err(|error| self.missing("the list", error))
+        self.store().list_all(most).map_err(|error| self.missing("the list", error))
     }
 
     /// Deletes a result.
     pub(crate) fn delete(&self, name: &str) -> Result<(), CommandError> {
-        self.store().delete(&self.user.owner, &id(name)?).map_err(|error| self.missing(name, error))
+        let id = id(name)?;
+        let owner = self.owner_of(&id, name)?.owner;
+        self.store().delete(&owner, &id).map_err(|error| self.missing(name, error))
     }
 
     /// Returns which call a result answered, as far as it is known: older entries have it in the ledger, or not at all.
     pub(crate) fn origin(&self, artifact: &Artifact) -> CallOrigin {
         // What cannot be read here must not hide the result.
-        let origin = self.store().origin(&self.user.owner, &artifact.id).unwrap_or_default();
+        let owner = self.user.of_owner_of(&artifact.id).map(|user| user.owner);
+        let origin = owner.and_then(|owner| self.store().origin(&owner, &artifact.id)).unwrap_or_default();
         match origin.server.is_empty() {
             true => CallOrigin { server: self.recorded_server(artifact).unwrap_or_default(), ..origin },
             false => origin,
@@ -83,7 +88,9 @@ impl KeptResults {
 
     /// Opens a result, by any form of its name, with the policy that the configuration sets for its tool.
     pub(crate) fn result(&self, name: &str) -> Result<KeptResult<'_>, CommandError> {
-        KeptResult::open(&self.user, &self.opened, &id(name)?, |artifact| Arc::new(self.policy(artifact)))
+        let id = id(name)?;
+        let user = self.owner_of(&id, name)?;
+        KeptResult::open(&user, &self.opened, &id, |artifact| Arc::new(self.policy(artifact)))
             .map_err(|error| self.missing(name, error))
     }
 
@@ -112,7 +119,14 @@ impl KeptResults {
 
     /// Opens the bytes of a result by any form of its name.
     pub(crate) fn source(&self, name: &str) -> Result<StoredSource<'_>, CommandError> {
-        open(self.store(), &self.user.owner, &id(name)?).map_err(|error| self.missing(name, error))
+        let id = id(name)?;
+        let owner = self.owner_of(&id, name)?.owner;
+        open(self.store(), &owner, &id).map_err(|error| self.missing(name, error))
+    }
+
+    /// Returns the store with the owner of a result.
+    fn owner_of(&self, id: &ArtifactId, name: &str) -> Result<UserStore, CommandError> {
+        self.user.of_owner_of(id).map_err(|error| self.missing(name, error))
     }
 
     /// Returns the error for a result that cannot be read, with what to do.

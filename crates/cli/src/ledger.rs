@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tidegate_gate::{LIST, MORE_OF_LIST, StoreLocation};
+use tidegate_gate::{ARTIFACT, LIST, MORE_OF_LIST, REFUSED, StoreLocation};
 use tidegate_store::{Call, Clock, Millis, SystemClock, read_calls};
 
 use crate::error::CommandError;
@@ -53,6 +53,10 @@ pub(crate) enum EntryKind {
     Lost,
     /// A part of a kept result.
     FollowUp,
+    /// A call that was answered without running the tool.
+    Refused,
+    /// An artifact that a tool stored itself; nothing was sent.
+    Artifact,
     /// The first page of a tool list.
     List,
     /// A further page of a tool list.
@@ -66,6 +70,8 @@ impl EntryKind {
             "pass" | "whole" => Self::Passed,
             "observe" => Self::Observed,
             "view" | "fetch" => Self::FollowUp,
+            REFUSED => Self::Refused,
+            ARTIFACT => Self::Artifact,
             LIST => Self::List,
             MORE_OF_LIST => Self::MoreOfList,
             // The style `error` keeps the result and has an artifact.

@@ -1,6 +1,7 @@
 //! `tidegate run`: the proxy in front of one server, with stdio or HTTP on each side.
 
 mod http;
+mod monitor;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use crate::error::CommandError;
 use crate::overrides::{Overrides, duration};
 use crate::ui;
 pub(crate) use http::{host_name, required_variable};
+use monitor::LogFormat;
 
 /// Run an MCP server and keep its results within a budget
 ///
@@ -59,6 +61,11 @@ pub(crate) struct Arguments {
     /// --http, otherwise none]
     #[arg(long, value_name = "TIME", env = "TIDEGATE_TIMEOUT", value_parser = duration)]
     timeout: Option<Duration>,
+
+    /// Log a line for every call, fetch and view to stderr, with its bytes and tokens before and after
+    #[arg(long, value_name = "FORMAT", env = "TIDEGATE_LOG_CALLS", num_args = 0..=1, default_missing_value = "logfmt")]
+    #[arg(require_equals = true)]
+    log_calls: Option<LogFormat>,
 
     #[command(flatten)]
     http: http::Arguments,
@@ -174,7 +181,8 @@ impl Arguments {
         let engines = Queries::new(tidegate_query::Limits::default(), worker);
         let report = Box::new(move |why: &str| warning.report(why));
         let keep = Arc::new(UserStore::of_user(place).with_report(report));
-        let gate = Gate::new(Setup { keep, policies, engines, server });
+        let observer = monitor::observer(self.log_calls, policies.defaults.session_max_bytes, &keep);
+        let gate = Gate::new(Setup { keep, policies, engines, server }).observed_by(observer);
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout()))
     }

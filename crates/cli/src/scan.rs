@@ -121,7 +121,7 @@ fn recorded(filter: &EntryFilter) -> Result<Scan, CommandError> {
         let tokens = call.raw_tokens * 100 / (100 + u64::from(margin));
         match EntryKind::of(&call) {
             // The size of a lost result is unknown, and a follow-up's does not depend on the tool.
-            EntryKind::Lost | EntryKind::FollowUp => return,
+            EntryKind::Lost | EntryKind::FollowUp | EntryKind::Refused | EntryKind::Artifact => return,
             // The latest list counts; its further pages have the same session.
             EntryKind::List => drop(lists.insert(call.server.clone(), (call.session.clone(), tokens))),
             EntryKind::MoreOfList => {

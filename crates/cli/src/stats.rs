@@ -24,7 +24,7 @@ use report::Report;
 
 /// Show what tidegate saved, and what it cost
 ///
-/// Sums up the calls that `tidegate run` recorded in the last 90 days: sizes and times, never content. Calls that were
+/// Sums up the calls that `tidegate run` and servers built with the SDK recorded in the last 90 days: sizes and times, never content. Calls that were
 /// only observed are counted separately; `tidegate scan` shows them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate stats\n  tidegate stats --by tool --since 7d\n  \
@@ -40,6 +40,10 @@ pub(crate) struct Arguments {
     /// Draw a bar chart of the tokens sent and saved, by day unless --by is given
     #[arg(long)]
     graph: bool,
+
+    /// Exit with 1 if an answer has more than this many bytes
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "10240", require_equals = true)]
+    fail_above: Option<u64>,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Text)]
@@ -102,17 +106,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         usage => Some(usage?),
     };
     let advice = report.reading.advice(&config.clients());
+    show(arguments, &report, by, (usage, problem), &advice)?;
+    let largest = report.total.largest_sent;
+    match arguments.fail_above.filter(|limit| largest > *limit) {
+        Some(limit) => Err(CommandError::failed(format!("an answer has {largest} bytes, above {limit}"))
+            .hint("tidegate stats --by tool --format json shows the largest of each tool")),
+        None => Ok(()),
+    }
+}
+
+fn show(
+    arguments: &Arguments,
+    report: &Report,
+    by: Option<By>,
+    (usage, problem): (Option<Usage>, Option<String>),
+    advice: &[advice::Advice],
+) -> Result<(), CommandError> {
     match arguments.format {
-        TableFormat::Csv => ui::data(csv(&report, by).as_bytes()),
-        TableFormat::Json => ui::json(&json(&report, by, (usage, problem), &advice)),
+        TableFormat::Csv => ui::data(csv(report, by).as_bytes()),
+        TableFormat::Json => ui::json(&json(report, by, (usage, problem), advice)),
         TableFormat::Text if report.span.is_none() => {
             ui::note(text::nothing_found(arguments.filter.is_narrow()));
             Ok(())
         }
         TableFormat::Text if arguments.graph => {
-            ui::data(graph::draw(&report, by.unwrap_or(By::Day)).as_bytes())
+            ui::data(graph::draw(report, by.unwrap_or(By::Day)).as_bytes())
         }
-        TableFormat::Text => ui::data(text::page(&report, by, usage, &advice).as_bytes()),
+        TableFormat::Text => ui::data(text::page(report, by, usage, advice).as_bytes()),
     }
 }
 
@@ -148,6 +168,12 @@ fn named_figures(figures: &Figures) -> Vec<(&'static str, Value)> {
         ("added_micros_p99", figures.added_micros_percentile(99).into()),
         ("mean_response_bytes", figures.mean_response_bytes().into()),
         ("over_10_kb_before", figures.heavy.into()),
+        ("over_10_kb_sent", figures.heavy_sent.into()),
+        ("largest_response_bytes", figures.largest_sent.into()),
+        ("budget_used_percent_p50", figures.headroom().map(|(used, _)| used).into()),
+        ("above_90_percent_of_budget", figures.headroom().map(|(_, share)| share).into()),
+        ("refused", figures.refused.into()),
+        ("artifacts_of_tools", figures.artifacts.into()),
         ("observed_calls", figures.observed.0.into()),
         ("observed_tokens", figures.observed.1.into()),
     ]

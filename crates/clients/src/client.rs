@@ -2,6 +2,7 @@
 //!
 //! To support another client, add a file in `client/` and a line in [`CLIENTS`].
 
+mod antigravity;
 mod claude_code;
 mod claude_desktop;
 mod codex;
@@ -22,7 +23,7 @@ use crate::folders::Folders;
 use crate::references::References;
 
 /// Every supported client.
-pub static CLIENTS: [Client; 9] = [
+pub static CLIENTS: [Client; 10] = [
     claude_code::CLIENT,
     claude_desktop::CLIENT,
     cursor::CLIENT,
@@ -30,6 +31,7 @@ pub static CLIENTS: [Client; 9] = [
     codex::CLIENT,
     gemini::CLIENT,
     windsurf::CLIENT,
+    antigravity::CLIENT,
     zed::CLIENT,
     opencode::CLIENT,
 ];

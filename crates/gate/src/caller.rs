@@ -19,6 +19,54 @@ static VERSION_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(
 /// The key under which a 2026-07-28 request names its client.
 const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
+/// The name of a caller, which is never empty.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CallerId(String);
+
+impl CallerId {
+    /// Returns the id for a name; `None` for a name without a visible character, which is nobody's.
+    ///
+    /// ```
+    /// # use tidegate_gate::CallerId;
+    /// assert_eq!(CallerId::new("ada").unwrap().as_str(), "ada");
+    /// assert_eq!(CallerId::new(" "), None);
+    /// ```
+    pub fn new(name: impl Into<String>) -> Option<Self> {
+        let name = name.into();
+        (!name.trim().is_empty()).then_some(Self(name))
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Who a caller is to the store. What is kept for one principal is out of reach for every other.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Principal {
+    /// The user who runs this process: the client on stdio, or whoever sends the token that this user has set.
+    #[default]
+    User,
+    /// A caller whose name was verified.
+    Named(CallerId),
+    /// An unnamed caller with a session: a connection, or an MCP session over HTTP.
+    Session(String),
+    /// An unnamed caller whose requests nothing connects, as of the 2026-07-28 revision over HTTP. Its results are never
+    /// listed. Their ids have 130 random bits, and only who was told one can read the result.
+    Stateless,
+}
+
+impl Principal {
+    /// Returns the name of the caller; empty for an unnamed one and for the user of this process.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(id) => id.as_str(),
+            _ => "",
+        }
+    }
+}
+
 /// A client of this gate.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -28,8 +76,8 @@ pub struct Caller {
     pub profile: Profile,
     /// Whether its requests are of the 2026-07-28 revision, where every result carries its type.
     pub modern: bool,
-    /// The principal behind the client, where one process serves several; else empty.
-    pub who: String,
+    /// Whose results it can read.
+    pub principal: Principal,
     /// The name of our tool for this client.
     pub query_tool: &'static str,
     /// What its session was sent; `None` where nothing connects its requests, so that they count for the caller.
@@ -45,7 +93,7 @@ impl Caller {
             client: String::new(),
             profile: Profile::strictest(),
             modern: false,
-            who: String::new(),
+            principal: Principal::User,
             query_tool: Handle::DEFAULT_QUERY_TOOL,
             session: None,
             rules,

@@ -33,7 +33,7 @@ pub fn conflicts(tool: &Value, policy: &Policy) -> Vec<Conflict> {
         ));
     }
     let output = properties.get(output::NAME);
-    if policy.offers_output && output.is_some_and(|listed| *listed != output::schema()) {
+    if policy.offers_output && output.is_some_and(|listed| !output::is_ours(listed)) {
         found.push(Conflict::Output);
     }
     found
@@ -49,6 +49,7 @@ mod tests {
     use super::*;
     use crate::negotiation::Offered;
     use crate::policy::{Policies, Rules};
+    use crate::profile::Profile;
     use crate::raw::{self, Edits};
     use crate::style::Style;
 
@@ -60,7 +61,13 @@ mod tests {
         let text = tool.to_string();
         let members = raw::members(text.as_bytes(), &raw::whole(text.as_bytes()).unwrap()).unwrap();
         let mut edits = Edits::new();
-        Offered::default().offer(text.as_bytes(), "t", &policy, &members, &mut edits);
+        Offered::default().offer(
+            text.as_bytes(),
+            "t",
+            (&policy, &Profile::strictest()),
+            &members,
+            &mut edits,
+        );
         conflicts(&serde_json::from_slice(&edits.apply(text.as_bytes())).unwrap(), &policy)
     }
 

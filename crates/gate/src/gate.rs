@@ -20,6 +20,7 @@ mod negotiate;
 mod permission;
 mod verdict;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
@@ -32,9 +33,10 @@ use tidegate_core::source::{Source, Span};
 use tidegate_query::Queries;
 use tidegate_store::Call;
 
-pub use ledger::{LIST, MORE_OF_LIST, PassedResult};
+use ledger::sent_cost;
+pub use ledger::{ARTIFACT, LIST, MORE_OF_LIST, Observer, PassedResult, REFUSED};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Principal};
 use crate::negotiation::Offered;
 use crate::overflow::{Overflow, Shaped};
 use crate::policy::{MAX_WHOLE_BYTES, Policies, Policy};
@@ -56,7 +58,7 @@ const SERVER_ERROR: i64 = -32000;
 
 /// What a gate is made of.
 pub struct Setup {
-    /// Where results are kept.
+    /// Where results are kept. It is the store of the user; every other caller has one of its own in the same place.
     pub keep: Arc<UserStore>,
     /// The rules for the tools of the server.
     pub policies: Policies,
@@ -74,6 +76,7 @@ pub struct Gate {
     offered: Offered,
     /// Whether any tool may have arguments of ours; where none has, no call is searched for them.
     offers_arguments: AtomicBool,
+    observer: Option<Observer>,
 }
 
 /// A tool call whose result is awaited.
@@ -105,7 +108,24 @@ impl Gate {
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
         let offers_arguments = AtomicBool::new(setup.policies.offer_arguments());
-        Self { setup, policies: Mutex::default(), offered: Offered::default(), offers_arguments }
+        Self {
+            setup,
+            policies: Mutex::default(),
+            offered: Offered::default(),
+            offers_arguments,
+            observer: None,
+        }
+    }
+
+    /// Returns the gate with somebody who is told of every entry of the ledger.
+    #[must_use]
+    pub fn observed_by(self, observer: Observer) -> Self {
+        Self { observer: Some(observer), ..self }
+    }
+
+    /// Returns the name of the server.
+    pub fn server(&self) -> &str {
+        &self.setup.server
     }
 
     /// Returns the policy of a tool, with what the tool says about itself.
@@ -124,6 +144,14 @@ impl Gate {
     /// Returns where results are kept.
     pub fn keep(&self) -> &UserStore {
         &self.setup.keep
+    }
+
+    /// Returns where the results of a caller are kept, which nobody else can read.
+    fn keep_of(&self, caller: &Caller) -> Cow<'_, UserStore> {
+        match &caller.principal {
+            Principal::User => Cow::Borrowed(&*self.setup.keep),
+            principal => Cow::Owned(self.setup.keep.of_principal(principal, &self.setup.server)),
+        }
     }
 
     /// Returns whether the result of a call certainly passes as it came; takes no time and stores nothing.
@@ -214,11 +242,16 @@ impl Gate {
         let whole = called.by_program && result.len() <= MAX_WHOLE_BYTES;
         let (answer, step, sent) = match whole {
             true => (None, "whole", shaped.raw),
-            false => (Some(shaped.result), shaped.step, shaped.sent),
+            false => {
+                let sent = Cost { estimated: shaped.sent.estimated, ..sent_cost(caller, &shaped.result) };
+                (Some(shaped.result), shaped.step, sent)
+            }
         };
         let call = self.entry(caller, &called.tool, step, (shaped.raw, sent));
         let (artifact, stored_bytes) = (shaped.artifact, shaped.stored_bytes);
-        self.note(Call { artifact, stored_bytes, ..call }, started);
+        let budget = self.terms(&policy, caller, called, ceiling).budget;
+        let budget_tokens = if whole { 0 } else { budget.tokens.0 };
+        self.note(Call { artifact, stored_bytes, budget_tokens, ..call }, started);
         Decision { answer, raw: Some(shaped.raw), step }
     }
 
@@ -231,8 +264,9 @@ impl Gate {
         result: &(dyn Source + Sync),
         outcome: Outcome,
     ) -> Result<Shaped, Option<Cost>> {
+        let keep = self.keep_of(caller);
         let overflow = |style, budget| Overflow {
-            keep: &self.setup.keep,
+            keep: &keep,
             server: &self.setup.server,
             caller,
             called,
@@ -259,7 +293,7 @@ impl Gate {
 
     /// Returns what counts the bytes that the session of a caller is sent.
     fn session(&self, caller: &Caller) -> Arc<SessionMeter> {
-        caller.session.clone().unwrap_or_else(|| self.setup.keep.callers.of(&caller.who))
+        caller.session.clone().unwrap_or_else(|| self.setup.keep.meter_of(&self.keep_of(caller).owner))
     }
 
     /// Returns the ceiling of the session, with what is left of it, where the policy has one.

@@ -24,7 +24,7 @@ use crate::user_store::{Opened, UserStore};
 
 /// A kept result, opened for reading.
 pub struct KeptResult<'k> {
-    keep: &'k UserStore,
+    keep: UserStore,
     opened: &'k Opened,
     source: StoredSource<'k>,
     outline: Outline,
@@ -38,7 +38,7 @@ impl<'k> KeptResult<'k> {
     ///
     /// A result that does not exist, has expired, or cannot be read.
     pub fn open(
-        keep: &'k UserStore,
+        keep: &UserStore,
         opened: &'k Arc<Opened>,
         id: &ArtifactId,
         policy_of: impl FnOnce(&Artifact) -> Arc<Policy>,
@@ -46,7 +46,7 @@ impl<'k> KeptResult<'k> {
         let source = keep.stored(opened, id)?;
         let policy = policy_of(source.artifact());
         let outline = Outline::load(source.outline(), &source, &policy.hints).map_err(StoreError::Source)?;
-        Ok(Self { keep, opened, source, outline, policy })
+        Ok(Self { keep: keep.clone(), opened, source, outline, policy })
     }
 
     /// Returns what the store knows about the result.

@@ -4,6 +4,7 @@
 //! follow-ups from the store, and makes the few changes to lists that tell the agent how to ask. It knows nothing about
 //! transports: the proxy and the SDK call it with the parts of their messages that matter.
 
+mod alerts;
 mod caller;
 mod capabilities;
 mod choice;
@@ -29,11 +30,14 @@ pub mod tier;
 mod tools;
 mod user_store;
 
-pub use caller::Caller;
+pub use alerts::{AlertLimits, Alerts};
+pub use caller::{Caller, CallerId, Principal};
 pub use capabilities::Capabilities;
 pub use client_behavior::ClientBehavior;
 pub use error::{RpcError, causes, not_kept};
-pub use gate::{Decision, Gate, LIST, MORE_OF_LIST, PassedResult, Setup, ToolCall};
+pub use gate::{
+    ARTIFACT, Decision, Gate, LIST, MORE_OF_LIST, Observer, PassedResult, REFUSED, Setup, ToolCall,
+};
 pub use kept_result::{KeptResult, duration_text, retention_note};
 pub use reply::{error_response, response};
 pub use session::{MAX_SMALLEST_BYTES, SessionMeter};

@@ -19,6 +19,7 @@ use crate::error::{FollowUpError, MAX_MESSAGE_CHARS, bounded, causes};
 use crate::exact::ReadPlan;
 use crate::kept_result::KeptResult;
 use crate::policy::Policy;
+use crate::profile::Profile;
 use crate::raw::{self, ByteRange, Edits};
 use crate::session::Ceiling;
 use crate::style::AnswerLimits;
@@ -74,7 +75,7 @@ impl Offered {
         &self,
         json: &[u8],
         tool: &str,
-        policy: &Policy,
+        (policy, profile): (&Policy, &Profile),
         members: &[raw::Member<'_>],
         edits: &mut Edits,
     ) {
@@ -96,9 +97,9 @@ impl Offered {
             tools.insert(tool.to_owned(), offer);
         }
         let added: Vec<String> = names
-            .map(|names| offered(names, policy.page_size))
+            .map(|names| offered(names, policy, profile))
             .into_iter()
-            .chain(offer.output.then(output::offered))
+            .chain(offer.output.then(|| output::offered(policy.full(profile).tokens)))
             .collect();
         if added.is_empty() {
             return;
@@ -112,17 +113,20 @@ impl Offered {
 }
 
 /// The members of a schema that offer our arguments.
-fn offered(names: Names, policy_page_size: Option<u64>) -> String {
+fn offered(names: Names, policy: &Policy, profile: &Profile) -> String {
+    let max_tokens = policy.follow_up(profile).tokens;
     let [token, mode, page, page_size, keys] = names;
     let other = if *token == NAMES[0] { "" } else { " (tg_: this tool has an argument of the plain name)" };
     let schemas = [
         json!({"type": "string", "description": format!(
             "From a first answer: fetch from its result instead of running again{other}"
         )}),
-        json!({"type": "string", "enum": MODES, "description": format!("What to fetch with {token}; summary if absent")}),
+        json!({"type": "string", "enum": MODES, "description": format!(
+            "What to fetch with {token}; summary if absent. An answer has at most {max_tokens} tokens"
+        )}),
         json!({"type": "integer", "minimum": 1, "description": "For mode paginated or filtered; from 1"}),
         json!({"type": "integer", "minimum": 1, "description": format!(
-            "Items of a page; {} if absent", policy_page_size.unwrap_or(PAGE_SIZE)
+            "Items of a page; {} if absent", policy.page_size.unwrap_or(PAGE_SIZE)
         )}),
         json!({"type": "array", "items": {"type": "string"}, "description": "For mode filtered; dotted paths allowed"}),
     ];
@@ -212,7 +216,7 @@ impl ProbeFetch<'_> {
         let token = Token::read(&fetch.token);
         let opened = token.as_ref().map_or_else(|| self.keep.open(), |token| self.keep.open_for(&token.id));
         let Ok(opened) = opened else { return self.gone() };
-        let bound = Bound { server: self.server, tool: self.tool, who: &self.caller.who };
+        let bound = Bound { server: self.server, tool: self.tool, who: self.keep.owner.as_str() };
         let now = self.keep.clock().now();
         let token = token
             .filter(|token| {
@@ -330,7 +334,7 @@ mod tests {
         let bytes = tool.as_bytes();
         let members = raw::members(bytes, &raw::whole(bytes).unwrap()).unwrap();
         let mut edits = Edits::new();
-        offered.offer(bytes, "list", &policy(), &members, &mut edits);
+        offered.offer(bytes, "list", (&policy(), &Profile::strictest()), &members, &mut edits);
         serde_json::from_slice::<Value>(&edits.apply(bytes)).unwrap()["inputSchema"].clone()
     }
 
@@ -381,7 +385,7 @@ mod tests {
                 ProbeFetch { keep, server: "s", caller, tool, policy: policy(), allowed, ceiling: None };
             fetch.answer(json!({"continuation_token": token}).to_string().as_bytes(), &NAMES)
         };
-        let bound = Bound { server: "s", tool: "list", who: "" };
+        let bound = Bound { server: "s", tool: "list", who: keep.owner.as_str() };
         let expires = keep.clock().now().after(Duration::from_secs(300));
         let token = bound.token(&id, expires, |bytes| opened.seal(&keep.owner, &id, bytes));
         assert_eq!(answer("list", &token, true).artifact, Some(id.to_string()));

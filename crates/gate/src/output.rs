@@ -4,6 +4,7 @@
 //! and reaches the tool. A full output above its cap is attached instead of refused.
 
 use serde_json::{Value, json};
+use tidegate_core::Tokens;
 
 use crate::policy::Policy;
 use crate::raw;
@@ -14,19 +15,27 @@ pub(crate) const NAME: &str = "output";
 /// The values of our argument.
 const CHOICES: [&str; 2] = ["summary", "full"];
 
+/// The beginning of its description.
+const DESCRIPTION: &str = "full: all of the result, attached above ";
+
 /// Returns the member of a schema that offers our argument.
-pub(crate) fn offered() -> String {
-    format!("\"{NAME}\":{}", schema())
+pub(crate) fn offered(max_tokens: Tokens) -> String {
+    format!("\"{NAME}\":{}", schema(max_tokens))
 }
 
-/// Returns the schema of our argument.
-pub(crate) fn schema() -> Value {
+/// Returns the schema of our argument; `max_tokens` is what a full result may cost.
+fn schema(max_tokens: Tokens) -> Value {
     json!({
         "type": "string",
         "enum": CHOICES,
         "default": CHOICES[0],
-        "description": "full: all of the result, attached where it is too large",
+        "description": format!("{DESCRIPTION}{max_tokens} tokens"),
     })
+}
+
+/// Returns whether a listed argument is the one that we offer, whatever a full result may cost.
+pub(crate) fn is_ours(listed: &Value) -> bool {
+    listed["description"].as_str().is_some_and(|description| description.starts_with(DESCRIPTION))
 }
 
 /// Returns the value of our argument in a call.

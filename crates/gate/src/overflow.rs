@@ -294,7 +294,7 @@ impl Overflow<'_> {
             query_tool: self.caller.query_tool,
         };
         let token = || {
-            let bound = Bound { server: self.server, tool, who: &self.caller.who };
+            let bound = Bound { server: self.server, tool, who: self.keep.owner.as_str() };
             bound.token(id, self.keep.clock().now().after(self.policy.token_life), seal)
         };
         let reference = resources::uri(tool, self.policy.domain.as_deref(), id);

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::cursor;
@@ -20,9 +21,10 @@ use tidegate_store::{
     Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, StoredSource, SystemClock, open,
 };
 
+use crate::caller::Principal;
 use crate::error::causes;
 use crate::kept_result::{duration_text, retention_note};
-use crate::session::SessionMeters;
+use crate::session::{SessionMeter, SessionMeters};
 pub use memory::MAX_MEMORY_BYTES;
 use memory::StandIn;
 
@@ -41,6 +43,13 @@ impl StoreLocation {
         match self {
             Self::Folder(named) => Home::find(named.clone()),
             Self::Memory => None,
+        }
+    }
+
+    fn quotas(&self) -> Quotas {
+        match self {
+            Self::Folder(_) => Quotas::default(),
+            Self::Memory => MEMORY_QUOTAS,
         }
     }
 }
@@ -71,16 +80,30 @@ enum LedgerState {
     Open(Arc<SqliteLedger>),
 }
 
+/// The member that names the tool which made an artifact.
+const MADE_BY: &str = "tidegate/made_by";
+
+/// The most bytes, compressed, that a store in memory holds. Nothing is evicted: when it is full, a result cannot be kept.
+const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, store_bytes: 1 << 30 };
+
 /// How long to wait before a ledger that could not be opened is tried again.
 const LEDGER_RETRY: Duration = Duration::from_secs(60);
 
 /// The kept results of one owner.
+#[derive(Clone)]
 pub struct UserStore {
-    place: StoreLocation,
+    shared: Arc<Shared>,
     /// Who may read the results.
     pub owner: Owner,
     /// The session whose quota the results count for.
     pub session: Session,
+    /// Whether results are found by their id alone, which then nobody can guess.
+    is_unlisted: bool,
+}
+
+/// What all owners of one place have in common.
+struct Shared {
+    place: StoreLocation,
     clock: Arc<dyn Clock>,
     opened: Mutex<Option<Arc<Opened>>>,
     memory: Arc<StandIn>,
@@ -89,17 +112,15 @@ pub struct UserStore {
     report: Option<FailureReport>,
     ledger: Mutex<LedgerState>,
     /// What callers were sent whose requests nothing connects.
-    pub(crate) callers: SessionMeters,
+    callers: SessionMeters,
 }
 
 impl UserStore {
     /// Returns the results of the user who runs this process.
     pub fn of_user(place: StoreLocation) -> Self {
         let session = Session::new(format!("process:{}:{}", std::process::id(), ArtifactId::random()));
-        Self {
+        let shared = Shared {
             place,
-            owner: Owner::new(format!("local:{}", user())),
-            session,
             clock: Arc::new(SystemClock),
             opened: Mutex::new(None),
             memory: StandIn::of_process(),
@@ -107,39 +128,82 @@ impl UserStore {
             report: None,
             ledger: Mutex::new(LedgerState::Closed),
             callers: SessionMeters::default(),
+        };
+        let owner = Owner::new(format!("local:{}", user()));
+        Self { shared: Arc::new(shared), owner, session, is_unlisted: false }
+    }
+
+    /// Returns the results of a caller of a server, in the same place. Nobody else can read them: neither the user, nor a
+    /// caller of the same name of another server.
+    pub fn of_principal(&self, principal: &Principal, server: &str) -> Self {
+        let user = user();
+        let owner = match principal {
+            Principal::User => return self.clone(),
+            Principal::Named(id) => Owner::of_parts("caller", &[&user, server, id.as_str()]),
+            Principal::Session(id) => Owner::of_parts("session", &[&user, server, id]),
+            Principal::Stateless => Owner::of_parts("unnamed", &[&user, server]),
+        };
+        self.of_owner(owner, *principal == Principal::Stateless)
+    }
+
+    fn of_owner(&self, owner: Owner, is_unlisted: bool) -> Self {
+        let session = Session::new(owner.as_str());
+        Self { shared: Arc::clone(&self.shared), owner, session, is_unlisted }
+    }
+
+    /// Returns the store with the owner of a result, for the user of the machine, whose file it is.
+    ///
+    /// # Errors
+    ///
+    /// A store that cannot be read.
+    pub fn of_owner_of(&self, id: &ArtifactId) -> Result<Self, StoreError> {
+        match self.open()?.store.owner_of(id)? {
+            Some(owner) if owner != self.owner => Ok(self.of_owner(owner, false)),
+            _ => Ok(self.clone()),
         }
     }
 
-    /// Returns the results of one caller of a server that has several; an empty name is the user who runs it.
-    pub fn of_caller(place: StoreLocation, who: &str) -> Self {
-        let keep = Self::of_user(place);
-        match who {
-            "" => keep,
-            who => Self { owner: Owner::new(format!("caller:{}:{who}", user())), ..keep },
-        }
+    fn set_up(mut self, change: impl FnOnce(&mut Shared)) -> Self {
+        change(Arc::get_mut(&mut self.shared).expect("it is set up before it is shared"));
+        self
     }
 
     /// Returns the same results with another clock, for tests in which something expires. Call it before the first use.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
-        Self { clock, ..self }
+        self.set_up(|shared| shared.clock = clock)
     }
 
     /// Returns the same results, reporting with `report` when they begin to be kept in memory instead.
     #[must_use]
     pub fn with_report(self, report: FailureReport) -> Self {
-        Self { report: Some(report), ..self }
+        self.set_up(|shared| shared.report = Some(report))
     }
 
     /// Returns the same results with another limit of what is kept in memory.
     #[cfg(test)]
     pub(crate) fn with_memory_limit(self, max_bytes: u64) -> Self {
-        Self { memory: Arc::new(StandIn::with_limit(max_bytes)), ..self }
+        self.set_up(|shared| shared.memory = Arc::new(StandIn::with_limit(max_bytes)))
+    }
+
+    /// Returns where results are kept.
+    pub fn place(&self) -> &StoreLocation {
+        &self.shared.place
+    }
+
+    /// Returns what counts the bytes that an owner is sent whose requests nothing connects.
+    pub(crate) fn meter_of(&self, owner: &Owner) -> Arc<SessionMeter> {
+        self.shared.callers.of(owner.as_str())
+    }
+
+    /// Returns how much the store may hold.
+    pub fn quotas(&self) -> Quotas {
+        self.shared.place.quotas()
     }
 
     /// Returns the clock by which results and tokens expire.
     pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
+        &self.shared.clock
     }
 
     /// Returns the open store, and opens it if necessary.
@@ -148,12 +212,12 @@ impl UserStore {
     ///
     /// A folder or file that cannot be used.
     pub fn open(&self) -> Result<Arc<Opened>, StoreError> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = opened.as_ref().filter(|opened| opened.store.is_current()) {
             return Ok(Arc::clone(opened));
         }
         *opened = None;
-        let new = Arc::new(Opened::open(&self.place, Arc::clone(&self.clock))?);
+        let new = Arc::new(Opened::open(&self.shared.place, Arc::clone(&self.shared.clock))?);
         // A store that can only be read now may accept writes a moment later, so it is not cached.
         *opened = new.store.is_current().then(|| Arc::clone(&new));
         Ok(new)
@@ -165,16 +229,19 @@ impl UserStore {
     ///
     /// A folder or file that cannot be used.
     pub fn open_for(&self, id: &ArtifactId) -> Result<Arc<Opened>, StoreError> {
-        match self.memory.holding(&self.owner, id) {
+        match self.shared.memory.holding(&self.owner, id) {
             Some(memory) => Ok(memory),
             None => self.open(),
         }
     }
 
     /// Lists the newest results, those in memory first. A store that cannot be used has none; storing or reading reports
-    /// the error.
+    /// the error. Unlisted results are not in it.
     pub(crate) fn list(&self, limit: usize) -> Vec<Artifact> {
-        let mut artifacts = self.memory.list(&self.owner, limit);
+        if self.is_unlisted {
+            return Vec::new();
+        }
+        let mut artifacts = self.shared.memory.list(&self.owner, limit);
         let stored = self.open().and_then(|opened| opened.store.list(&self.owner, limit));
         artifacts.extend(stored.unwrap_or_default());
         artifacts.truncate(limit);
@@ -183,7 +250,7 @@ impl UserStore {
 
     /// Drops a store whose file caused an error, so that the next use opens it again.
     fn reopen_after(&self, opened: &Arc<Opened>, error: &StoreError) {
-        let mut current = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if error.is_file_error() && current.as_ref().is_some_and(|current| Arc::ptr_eq(current, opened)) {
             *current = None;
         }
@@ -198,9 +265,22 @@ impl UserStore {
         open(&opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
     }
 
+    /// Returns what is stored as the arguments of an artifact that a tool made itself.
+    pub fn made_by(tool: &str) -> String {
+        json!({ MADE_BY: tool }).to_string()
+    }
+
+    /// Returns the tool that made an artifact itself. The arguments of a call may say anything, so this can only restrict who
+    /// may read it.
+    pub(crate) fn maker(&self, opened: &Opened, id: &ArtifactId) -> Option<String> {
+        let origin = opened.store.origin(&self.owner, id).ok()?;
+        let arguments: Value = serde_json::from_str(&origin.arguments).ok()?;
+        Some(arguments.get(MADE_BY)?.as_str()?.to_owned())
+    }
+
     /// Says for how long a result is kept that is put into the store: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
-        match self.place {
+        match self.shared.place {
             StoreLocation::Folder(_) => retention_note(left),
             StoreLocation::Memory => memory_note(left),
         }
@@ -208,7 +288,11 @@ impl UserStore {
 
     /// Returns a new artifact for a result of a tool.
     pub fn new_artifact<'n>(&'n self, tool: &'n str, ttl: Duration) -> NewArtifact<'n> {
-        NewArtifact::new(&self.owner, &self.session, tool, ttl)
+        let new = NewArtifact::new(&self.owner, &self.session, tool, ttl);
+        match self.is_unlisted {
+            true => NewArtifact { id: ArtifactId::random_shared(), ..new },
+            false => new,
+        }
     }
 
     /// Stores a result. `describe` is called after the bytes are written, and again if storing is retried.
@@ -247,16 +331,18 @@ impl UserStore {
     ) -> Result<KeptArtifact, StoreError> {
         let error = match self.put(new, body, describe) {
             Ok(artifact) => {
-                self.has_failed.store(false, Ordering::Relaxed);
+                self.shared.has_failed.store(false, Ordering::Relaxed);
                 return Ok(KeptArtifact { artifact, in_memory: None });
             }
             Err(error @ StoreError::Source(_)) => return Err(error),
             Err(error) => error,
         };
-        if let (false, Some(report)) = (self.has_failed.swap(true, Ordering::Relaxed), &self.report) {
+        if let (false, Some(report)) =
+            (self.shared.has_failed.swap(true, Ordering::Relaxed), &self.shared.report)
+        {
             report(&causes(&error));
         }
-        let (artifact, memory) = self.memory.put(new, body, describe, &self.clock, error)?;
+        let (artifact, memory) = self.shared.memory.put(new, body, describe, &self.shared.clock, error)?;
         Ok(KeptArtifact { artifact, in_memory: Some(memory) })
     }
 
@@ -279,14 +365,14 @@ impl UserStore {
 
     /// Returns the ledger, opened if possible. One that cannot be opened must not fail a call or delay the next ones.
     fn ledger(&self) -> Option<Arc<SqliteLedger>> {
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.clock.now();
+        let mut ledger = self.shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.shared.clock.now();
         match &*ledger {
             LedgerState::Open(ledger) => return Some(Arc::clone(ledger)),
             LedgerState::Failed(at) if (*at..at.after(LEDGER_RETRY)).contains(&now) => return None,
             LedgerState::Failed(_) | LedgerState::Closed => {}
         }
-        let StoreLocation::Folder(named) = &self.place else { return None };
+        let StoreLocation::Folder(named) = &self.shared.place else { return None };
         let opened = Home::open(named.clone()).ok().and_then(|home| SqliteLedger::open(&home.ledger()).ok());
         let opened = opened.map(Arc::new);
         *ledger = opened.clone().map_or(LedgerState::Failed(now), LedgerState::Open);
@@ -295,7 +381,7 @@ impl UserStore {
 
     /// Writes pending ledger entries to disk.
     pub fn flush(&self) {
-        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = self.shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         if let LedgerState::Open(ledger) = &*ledger {
             ledger.flush();
         }
@@ -303,12 +389,12 @@ impl UserStore {
 
     /// Deletes expired results, if the store was opened.
     pub fn sweep(&self) {
-        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let opened = self.shared.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(opened) = opened {
             // The next sweep, of this or another process, tries again.
             let _ = opened.store.sweep();
         }
-        self.memory.sweep();
+        self.shared.memory.sweep();
     }
 }
 
@@ -316,11 +402,11 @@ impl Opened {
     fn open(place: &StoreLocation, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
         match place {
-            StoreLocation::Memory => Self::in_memory(Quotas::default(), clock),
+            StoreLocation::Memory => Self::in_memory(place.quotas(), clock),
             StoreLocation::Folder(named) => {
                 let home = Home::open(named.clone()).map_err(|error| unusable(Box::new(error)))?;
                 Ok(Self {
-                    store: SqliteStore::open_with(&home.artifacts(), Quotas::default(), clock)?,
+                    store: SqliteStore::open_with(&home.artifacts(), place.quotas(), clock)?,
                     key: SealKey::load_or_create(home.path()).map_err(|error| unusable(Box::new(error)))?,
                     is_in_memory: false,
                 })
@@ -366,6 +452,7 @@ mod tests {
     use tidegate_testkit::clock::ManualClock;
 
     use super::*;
+    use crate::caller::CallerId;
 
     fn stored(keep: &UserStore, ttl: Duration) -> ArtifactId {
         let new = keep.new_artifact("list", ttl);
@@ -456,7 +543,7 @@ mod tests {
         }
         assert_eq!(keep.list(10).len(), 2);
         assert_eq!(reports.lock().unwrap().len(), 1, "told once");
-        let other = UserStore::of_caller(place, "ada");
+        let other = keep.of_principal(&Principal::Named(CallerId::new("ada").unwrap()), "server");
         assert!(
             other.list(10).is_empty() && other.open_for(&in_memory[0].artifact.id).is_err(),
             "not another's"
@@ -494,10 +581,40 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_owners_of_their_own() {
-        let owner = |who: &str| UserStore::of_caller(StoreLocation::Memory, who).owner;
-        assert_eq!(owner(""), UserStore::of_user(StoreLocation::Memory).owner);
-        assert_ne!(owner("ada"), owner(""));
-        assert_ne!(owner("ada"), owner("bob"));
+    fn every_principal_is_an_owner_of_its_own() {
+        let keep = UserStore::of_user(StoreLocation::Memory);
+        let named = |name: &str| Principal::Named(CallerId::new(name).unwrap());
+        let all = [
+            (Principal::User, "one"),
+            (named("ada"), "one"),
+            (named("ada"), "other"),
+            (named("bob"), "one"),
+            (Principal::Session("ada".into()), "one"),
+            (Principal::Session("bob".into()), "one"),
+            (Principal::Stateless, "one"),
+            (Principal::Stateless, "other"),
+        ];
+        let keeps: Vec<UserStore> =
+            all.iter().map(|(principal, server)| keep.of_principal(principal, server)).collect();
+        let ids: Vec<ArtifactId> = keeps.iter().map(|keep| stored(keep, Duration::from_secs(60))).collect();
+        for (reader, keep) in keeps.iter().enumerate() {
+            assert!(!keep.owner.as_str().is_empty());
+            let opened = keep.open().unwrap();
+            for (owner, id) in ids.iter().enumerate() {
+                assert_eq!(
+                    keep.stored(&opened, id).is_ok(),
+                    reader == owner,
+                    "{:?}, {:?}",
+                    all[reader],
+                    all[owner]
+                );
+            }
+            let listed: Vec<ArtifactId> = keep.list(50).into_iter().map(|artifact| artifact.id).collect();
+            let expected =
+                if all[reader].0 == Principal::Stateless { &[][..] } else { &ids[reader..=reader] };
+            assert_eq!(listed, expected);
+        }
+        assert_eq!((ids[0].as_str().len(), ids[6].as_str().len()), (12, 26));
+        assert_eq!(keep.of_owner_of(&ids[3]).unwrap().owner, keeps[3].owner);
     }
 }

@@ -5,6 +5,7 @@
 
 mod body;
 mod body_kind;
+mod clients;
 mod exchange;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -23,6 +24,7 @@ mod stdio_to_http;
 #[cfg(test)]
 mod tests;
 
+pub use clients::Clients;
 pub use http_to_http::HttpToHttp;
 pub use http_to_stdio::HttpToStdio;
 pub use remote::{Remote, RemoteError, header_of};

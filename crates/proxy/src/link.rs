@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidegate_gate::{Caller, Capabilities, Gate, RpcError, error_response};
+use tidegate_gate::{Caller, Capabilities, Gate, Principal, RpcError, error_response};
 
 use crate::background::Background;
 use crate::ledger_queue::LedgerQueue;
@@ -142,6 +142,25 @@ impl Link {
         let caller = self.conversation().caller.forgotten();
         let new = Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout);
         Self { limits: self.limits(), ledger: Arc::clone(&self.ledger), ..new }
+    }
+
+    /// Returns the conversation of a client that is somebody else than the user of this process.
+    pub fn of_principal(self, principal: Principal) -> Self {
+        Arc::make_mut(&mut self.conversation().caller).principal = principal;
+        self
+    }
+
+    /// Returns whose results the client can read.
+    pub(crate) fn principal(&self) -> Principal {
+        self.conversation().caller.principal.clone()
+    }
+
+    /// Notes the session of a client whose first request had none yet.
+    pub(crate) fn begin_session(&self, id: &str) {
+        let mut conversation = self.conversation();
+        if conversation.caller.principal == Principal::Stateless {
+            Arc::make_mut(&mut conversation.caller).principal = Principal::Session(id.to_owned());
+        }
     }
 
     /// Starts the background thread for this conversation and all that are made from it.

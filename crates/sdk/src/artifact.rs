@@ -2,6 +2,10 @@
 //!
 //! Clients read such an artifact like any stored result: as the resource `ax://<domain>/<id>`, or with `result_query`.
 //! [`Artifacts`] is shared by the server's tools and the gate around them, so both see the same store.
+//!
+//! An artifact belongs to the caller of the tool that stores it, and to the tier of that tool: no other caller can read it,
+//! and neither can this one when it may no longer call the tool. What a server stores outside of a call belongs to the user
+//! who runs it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,14 +20,15 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_gate::policy::TTL;
 use tidegate_gate::{StoreLocation, UserStore, causes};
-use tidegate_store::{ArtifactId, Clock, open};
+use tidegate_store::{ArtifactId, Clock, NewArtifact, open};
 
+use crate::call::CallScope;
 use crate::text::excerpt;
 
 /// A handle to the artifact store, shared by the tools of a server and the gate around it.
 #[derive(Clone)]
 pub struct Artifacts {
-    place: StoreLocation,
+    /// The store of the user; every other caller has one of its own in the same place.
     keep: Arc<UserStore>,
     ttl: Duration,
 }
@@ -53,7 +58,7 @@ pub enum ArtifactError {
 impl Default for Artifacts {
     /// Returns the store in `$TIDEGATE_HOME`, or in the user's data folder if that is not set.
     ///
-    /// `tidegate run` uses the same store, so each can read what the other stored.
+    /// `tidegate run` uses the same store, so on stdio each can read what the other stored for this user.
     fn default() -> Self {
         let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty());
         Self::store_in(StoreLocation::Folder(home.map(PathBuf::from)))
@@ -63,8 +68,7 @@ impl Default for Artifacts {
 impl Artifacts {
     /// Returns a store in a folder or in memory.
     pub fn store_in(place: StoreLocation) -> Self {
-        let keep = Arc::new(UserStore::of_user(place.clone()));
-        Self { place, keep, ttl: TTL }
+        Self { keep: Arc::new(UserStore::of_user(place)), ttl: TTL }
     }
 
     /// Sets how long artifacts are kept.
@@ -75,22 +79,30 @@ impl Artifacts {
 
     /// Sets the clock by which artifacts expire, for tests. Call it before anything is stored.
     pub(crate) fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
-        let keep = Arc::new(UserStore::of_user(self.place.clone()).with_clock(clock));
+        let keep = Arc::new(UserStore::of_user(self.keep.place().clone()).with_clock(clock));
         Self { keep, ..self }
     }
 
-    /// Returns the store of one caller; an unnamed caller shares the server's own.
-    pub(crate) fn keep(&self, caller: &str) -> Arc<UserStore> {
-        match caller {
-            "" => Arc::clone(&self.keep),
-            caller => {
-                let clock = Arc::clone(self.keep.clock());
-                Arc::new(UserStore::of_caller(self.place.clone(), caller).with_clock(clock))
-            }
-        }
+    /// Returns the store of the user.
+    pub(crate) fn keep(&self) -> &Arc<UserStore> {
+        &self.keep
     }
 
-    /// Stores data under a domain that names its kind, such as `trace`.
+    /// Returns the store of the caller whose call is being answered.
+    fn keep_of(scope: Option<&CallScope>, user: &UserStore) -> UserStore {
+        scope.map_or_else(
+            || user.clone(),
+            |scope| user.of_principal(&scope.caller.principal, scope.gate.server()),
+        )
+    }
+
+    /// Returns a text that is the same for all calls of one caller, and another for every other caller: the key of what a
+    /// server keeps for its callers itself.
+    pub fn caller_key(&self) -> String {
+        Self::keep_of(CallScope::current().as_ref(), &self.keep).owner.to_string()
+    }
+
+    /// Stores data under a domain that names its kind, such as `trace`. It belongs to the caller of the tool that stores it.
     ///
     /// # Errors
     ///
@@ -107,18 +119,26 @@ impl Artifacts {
         let body = json!({ "content": [{ "type": "text", "text": text }] }).to_string().into_bytes();
         let payload = Payload::read_result(&body).map_err(|error| failed(&error))?;
         let outline = Outline::read(&payload).map_err(|error| failed(&error))?;
-        let tokens = measure::cost(&payload, &Meter::default()).map_err(|error| failed(&error))?.tokens.0;
-        let new = self.keep.new_artifact(domain, self.ttl);
-        let describe = || Ok(UserStore::description(&outline, tokens));
-        let stored = self.keep.put(&new, &body, &describe).map_err(|error| failed(&error))?;
+        let cost = measure::cost(&payload, &Meter::default()).map_err(|error| failed(&error))?;
+        let scope = CallScope::current();
+        let keep = Self::keep_of(scope.as_ref(), &self.keep);
+        let maker = scope.as_ref().map(|scope| UserStore::made_by(&scope.tool));
+        let server = scope.as_ref().map_or("", |scope| scope.gate.server());
+        let new = keep.new_artifact(domain, self.ttl);
+        let new = NewArtifact { server, arguments: maker.as_deref(), ..new };
+        let describe = || Ok(UserStore::description(&outline, cost.tokens.0));
+        let stored = keep.put(&new, &body, &describe).map_err(|error| failed(&error))?;
+        if let Some(scope) = &scope {
+            scope.gate.note_artifact(&scope.caller, &scope.tool, &stored, cost);
+        }
         Ok(Artifact { uri: format!("ax://{domain}/{}", stored.id), bytes: text.len() as u64 })
     }
 
-    /// Returns the data stored under a reference.
+    /// Returns the data stored under a reference, for the caller whose call is being answered.
     ///
     /// # Errors
     ///
-    /// Fails if the reference is malformed, if nothing is stored under it, or if the store fails.
+    /// Fails if the reference is malformed, if nothing is stored under it for this caller, or if the store fails.
     pub fn retrieve(&self, reference: &str) -> Result<Value, ArtifactError> {
         let invalid = || ArtifactError::Invalid(excerpt(reference).to_owned());
         let (domain, id) =
@@ -129,8 +149,9 @@ impl Artifacts {
         let gone = || ArtifactError::Gone(excerpt(reference).to_owned());
         let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
         let id = ArtifactId::parse(id).ok_or_else(gone)?;
-        let opened = self.keep.open_for(&id).map_err(|error| failed(&error))?;
-        let source = open(&opened.store, &self.keep.owner, &id).map_err(|_| gone())?;
+        let keep = Self::keep_of(CallScope::current().as_ref(), &self.keep);
+        let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
+        let source = open(&opened.store, &keep.owner, &id).map_err(|_| gone())?;
         let source: &dyn Source = &source;
         let body = Span::whole(source).read(source).map_err(|error| failed(&error))?;
         let result: Value = serde_json::from_slice(&body).map_err(|error| failed(&error))?;

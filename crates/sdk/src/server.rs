@@ -1,6 +1,8 @@
 //! The gate inside a server: one line around any `ServerHandler` of rmcp.
 //!
-//! Every caller has a gate of its own, so that no caller can read the results of another.
+//! Every caller has a gate of its own, and an owner of its own in the one store, so that no caller can read the results of
+//! another. An owner is never empty: on stdio it is the user who runs the server, a named caller is itself, and an unnamed
+//! one is isolated or refused.
 
 mod handler;
 mod requests;
@@ -9,25 +11,46 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::profile::ProfileRules;
-use tidegate_gate::{Gate, SessionMeter, Setup, StoreLocation};
+use tidegate_gate::{
+    AlertLimits, Alerts, CallerId, Gate, Observer, Principal, SessionMeter, Setup, StoreLocation, UserStore,
+};
 use tidegate_query::{Limits, Queries, Worker};
-use tidegate_store::Clock;
+use tidegate_store::{ArtifactId, Call, Clock};
 
 use crate::artifact::Artifacts;
 use crate::dispatcher::Dispatcher;
+use crate::sweeper::Sweeper;
 use crate::tier::{AllowAll, Permission};
-use crate::totals::{Totals, say};
+use crate::totals::{Totals, log_line, say};
 
-/// Returns the name of the caller of a request, as the author of the server tells callers apart.
-type CallerName = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
+/// Returns the caller of a request, as the author of the server tells callers apart.
+type WhoCalls = Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<CallerId> + Send + Sync>;
+
+/// What happens to a caller without a name: one for which [`Tidegate::callers`] returns nothing, or, without that, any
+/// client over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unnamed {
+    /// It is served, and isolated: what is kept for its connection or MCP session can be read there alone. Where nothing
+    /// connects its requests, as of protocol version 2026-07-28 over HTTP, its results are never listed, and only who was
+    /// told the id of one, which has 130 random bits, can read it.
+    #[default]
+    Isolated,
+    /// Its requests are answered with an error.
+    Refused,
+}
 
 /// The program that runs jq in a process of its own. Where it is not installed, only the view `jq` is missing.
 const WORKER: &str = "tidegate";
-/// The most callers whose gate is held open.
+/// The header with the MCP session of a request over HTTP.
+const SESSION_HEADER: &str = "mcp-session-id";
+/// The name of a server that did not set one.
+const UNSET_NAME: &str = "rmcp";
+/// The most callers whose gate is held open. A gate that is closed loses nothing: results are in the store.
 const MAX_GATES: usize = 1000;
 
 /// A server with the gate inside: a result that fits its budget is answered as it is; a larger one is kept and answered
@@ -40,10 +63,15 @@ pub struct Tidegate<S> {
     policies: Policies,
     clients: Vec<(String, ProfileRules)>,
     permission: Arc<dyn Permission + Send + Sync>,
-    who: CallerName,
-    gates: Mutex<HashMap<String, Arc<Gate>>>,
+    who: Option<WhoCalls>,
+    unnamed: Unnamed,
+    /// Stands for the connection of an unnamed caller that is not on HTTP.
+    connection: String,
+    gates: Mutex<HashMap<Principal, Arc<Gate>>>,
+    sweeper: Sweeper,
     dispatcher: Option<Dispatcher>,
     session: Session,
+    alerts: Arc<Alerts>,
 }
 
 /// The totals of a session, logged at each call and when it ends.
@@ -72,10 +100,14 @@ impl<S: ServerHandler> Tidegate<S> {
             policies: Policies::default(),
             clients: Vec::new(),
             permission: Arc::new(AllowAll),
-            who: Arc::new(|_| String::new()),
+            who: None,
+            unnamed: Unnamed::default(),
+            connection: ArtifactId::random_shared().to_string(),
             gates: Mutex::default(),
+            sweeper: Sweeper::default(),
             dispatcher: None,
             session: Session { quiet: false, totals: Arc::default(), meter: Arc::default() },
+            alerts: Arc::default(),
         }
     }
 
@@ -121,12 +153,21 @@ impl<S: ServerHandler> Tidegate<S> {
     }
 
     /// Tells callers apart: no caller can read the results of another, and tokens are valid for their own caller only.
+    /// `None` is an unnamed caller, see [`Unnamed`].
+    ///
+    /// Without it, a client on stdio is the user who runs the server, and clients over HTTP are unnamed.
     #[must_use]
     pub fn callers(
         self,
-        who: impl Fn(&RequestContext<RoleServer>) -> String + Send + Sync + 'static,
+        who: impl Fn(&RequestContext<RoleServer>) -> Option<CallerId> + Send + Sync + 'static,
     ) -> Self {
-        Self { who: Arc::new(who), ..self }
+        Self { who: Some(Arc::new(who)), ..self }
+    }
+
+    /// Sets what happens to callers without a name.
+    #[must_use]
+    pub fn unnamed(self, unnamed: Unnamed) -> Self {
+        Self { unnamed, ..self }
     }
 
     /// Checks who may call what, at every call and whenever a token is used.
@@ -150,7 +191,13 @@ impl<S: ServerHandler> Tidegate<S> {
         self
     }
 
-    /// Logs no line for each call.
+    /// Sets the sizes above which an answer, a session or the store is reported on stderr.
+    #[must_use]
+    pub fn alerts(self, limits: AlertLimits) -> Self {
+        Self { alerts: Arc::new(Alerts::new(limits)), ..self }
+    }
+
+    /// Logs nothing: no line for each call, no totals, no alerts.
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.session.quiet = true;
@@ -162,29 +209,74 @@ impl<S: ServerHandler> Tidegate<S> {
         Arc::clone(&self.session.totals)
     }
 
+    /// Returns who is told of every entry of the ledger: the totals, the log, and what is above its limit.
+    fn observer(&self, keep: Arc<UserStore>) -> Observer {
+        let (totals, alerts, quiet) = (self.totals(), Arc::clone(&self.alerts), self.session.quiet);
+        Arc::new(move |call: &Call| {
+            totals.count(call);
+            if !quiet {
+                log_line(call).iter().for_each(|line| say(line));
+                alerts.of(call, &keep).iter().for_each(|alert| say(&format!("alert: {alert}")));
+            }
+        })
+    }
+
+    /// Returns whose results a request can read; `None` if it is refused.
+    fn principal(&self, context: &RequestContext<RoleServer>) -> Option<Principal> {
+        if let Some(id) = self.who.as_ref().and_then(|who| who(context)) {
+            return Some(Principal::Named(id));
+        }
+        let http = context.extensions.get::<http::request::Parts>();
+        match (self.unnamed, http) {
+            (_, None) if self.who.is_none() => Some(Principal::User),
+            (Unnamed::Refused, _) => None,
+            (Unnamed::Isolated, None) => Some(Principal::Session(self.connection.clone())),
+            (Unnamed::Isolated, Some(parts)) => {
+                let session = parts.headers.get(SESSION_HEADER).filter(|_| !is_modern(context));
+                let session = session.and_then(|id| id.to_str().ok());
+                Some(session.map_or(Principal::Stateless, |id| Principal::Session(id.to_owned())))
+            }
+        }
+    }
+
+    /// Returns the name of the server. One that did not set a name bears that of its library, like every other.
+    fn name(&self) -> String {
+        let name = self.server.get_info().server_info.name;
+        let program = || std::env::current_exe().ok()?.file_stem()?.to_str().map(str::to_owned);
+        if name == UNSET_NAME || name.is_empty() { program().unwrap_or(name) } else { name }
+    }
+
     /// Returns the gate of a caller, whose results nobody else can read.
-    fn gate(&self, who: &str) -> Arc<Gate> {
+    fn gate(&self, principal: &Principal) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gate) = gates.get(who) {
+        if let Some(gate) = gates.get(principal) {
             return Arc::clone(gate);
         }
-        let keep = self.artifacts.keep(who);
-        let server = self.server.get_info().server_info.name;
+        let (keep, server) = (Arc::clone(self.artifacts.keep()), self.name());
+        self.sweeper.start(&keep);
         let policies = self.policies.clone();
-        let gate = Arc::new(Gate::new(Setup {
+        let observer = self.observer(Arc::clone(&keep));
+        let gate = Gate::new(Setup {
             keep,
             policies,
             engines: Queries::new(Limits::default(), Worker::new(installed(WORKER))),
             server,
-        }));
+        });
+        let gate = Arc::new(gate.observed_by(observer));
         if gates.len() >= MAX_GATES
-            && let Some(one) = gates.keys().find(|known| !known.is_empty()).cloned()
+            && let Some(one) = gates.keys().find(|known| **known != Principal::User).cloned()
         {
             gates.remove(&one);
         }
-        gates.insert(who.to_owned(), Arc::clone(&gate));
+        gates.insert(principal.clone(), Arc::clone(&gate));
         gate
     }
+}
+
+/// Returns whether a request is of the revisions without sessions.
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// Returns where a program is installed. It is started without our environment, and so without our PATH.

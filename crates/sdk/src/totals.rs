@@ -1,26 +1,14 @@
 //! The running totals of a session, and the log line for each call.
 //!
-//! Log lines go to stderr: stdout belongs to the protocol.
+//! Both come from the entries of the ledger, so that log, totals and `tidegate stats` agree. Log lines go to stderr: stdout
+//! belongs to the protocol.
 
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A result above this size that passes unchanged gets a warning.
-const WARN_ABOVE_BYTES: u64 = 10 * 1024;
-
-/// The sizes of one call, for the totals and the log.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Told<'t> {
-    pub(crate) tool: &'t str,
-    /// Bytes of the result before shaping.
-    pub(crate) bytes: u64,
-    /// Tokens of the result before shaping.
-    pub(crate) tokens: u64,
-    /// Bytes sent to the client.
-    pub(crate) sent: u64,
-    pub(crate) style: &'static str,
-}
+use tidegate_gate::{ARTIFACT, LIST, MORE_OF_LIST, REFUSED};
+use tidegate_store::Call;
 
 /// The running totals of a session.
 #[derive(Debug, Default)]
@@ -29,6 +17,7 @@ pub struct Totals {
     bytes: AtomicU64,
     tokens: AtomicU64,
     sent: AtomicU64,
+    sent_tokens: AtomicU64,
     artifacts: AtomicU64,
     stored: AtomicU64,
 }
@@ -54,7 +43,12 @@ impl Totals {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of stored results.
+    /// Returns the tokens sent to the client.
+    pub fn sent_tokens(&self) -> u64 {
+        self.sent_tokens.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of stored results, with the artifacts that tools stored themselves.
     pub fn artifacts(&self) -> u64 {
         self.artifacts.load(Ordering::Relaxed)
     }
@@ -64,14 +58,29 @@ impl Totals {
         self.stored.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count(&self, call: &Told<'_>) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(call.bytes, Ordering::Relaxed);
-        self.tokens.fetch_add(call.tokens, Ordering::Relaxed);
-        self.sent.fetch_add(call.sent, Ordering::Relaxed);
-        if !matches!(call.style, "pass" | "fetch" | "view" | "refused") {
-            self.artifacts.fetch_add(1, Ordering::Relaxed);
-            self.stored.fetch_add(call.bytes, Ordering::Relaxed);
+    /// Adds an entry of the ledger. A list of tools is no call.
+    pub(crate) fn count(&self, call: &Call) {
+        let add = |total: &AtomicU64, number: u64| {
+            total.fetch_add(number, Ordering::Relaxed);
+        };
+        let is_result = match call.step.as_str() {
+            LIST | MORE_OF_LIST => return,
+            "view" | "fetch" | REFUSED => false,
+            _ => true,
+        };
+        if is_result && call.artifact.is_some() {
+            add(&self.artifacts, 1);
+            add(&self.stored, call.raw_bytes);
+        }
+        if call.step == ARTIFACT {
+            return;
+        }
+        add(&self.calls, 1);
+        add(&self.sent, call.sent_bytes);
+        add(&self.sent_tokens, call.sent_tokens);
+        if is_result {
+            add(&self.bytes, call.raw_bytes);
+            add(&self.tokens, call.raw_tokens);
         }
     }
 }
@@ -80,25 +89,30 @@ impl fmt::Display for Totals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{} calls, {} bytes and {} tokens of results, {} bytes sent, {} results kept ({:.1} MB)",
+            "{} calls, {} bytes and {} tokens of results, {} bytes and {} tokens sent, {} results kept ({:.1} MB)",
             self.calls(),
             self.bytes(),
             self.tokens(),
             self.sent_bytes(),
+            self.sent_tokens(),
             self.artifacts(),
             self.stored_bytes() as f64 / 1e6
         )
     }
 }
 
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tool, bytes, tokens, sent, style } = self;
-        write!(formatter, "{tool}: {bytes} bytes, {tokens} tokens, {style}, {sent} bytes sent")?;
-        if *bytes > WARN_ABOVE_BYTES && *style == "pass" {
-            write!(formatter, " (warning: above 10 KB)")?;
+/// Returns the log line of an entry; `None` for a list of tools.
+pub(crate) fn log_line(call: &Call) -> Option<String> {
+    let Call { tool, step, raw_bytes, raw_tokens, sent_bytes, sent_tokens, .. } = call;
+    match step.as_str() {
+        LIST | MORE_OF_LIST => None,
+        ARTIFACT => Some(format!("{tool}: {raw_bytes} bytes, {raw_tokens} tokens, stored as an artifact")),
+        step => {
+            let view = call.view.as_ref().map_or_else(String::new, |view| format!(" {view}"));
+            Some(format!(
+                "{tool}: {raw_bytes} bytes, {raw_tokens} tokens, {step}{view}, {sent_bytes} bytes and {sent_tokens} tokens sent"
+            ))
         }
-        Ok(())
     }
 }
 

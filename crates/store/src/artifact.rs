@@ -47,6 +47,19 @@ text_type! {
     Owner
 }
 
+impl Owner {
+    /// Returns the owner of a kind that several parts identify together. Only a digest of them is stored: one of them may be
+    /// a credential, such as the id of a session.
+    pub fn of_parts(kind: &str, parts: &[&str]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            // Each with its length, so that no two lists of parts make the same bytes.
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        Self::new(format!("{kind}:{}", &hasher.finalize().to_hex()[..32]))
+    }
+}
+
 text_type! {
     /// What a session quota applies to: a process, an MCP session, or a principal.
     Session

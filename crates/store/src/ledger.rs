@@ -38,8 +38,9 @@ pub struct Call {
     /// The tool.
     pub tool: String,
     /// What tidegate did. For a result: `pass`, `whole` (for a program), `observe`, `lossless`, or the name of a style. For
-    /// a follow-up: `view`, or `fetch` if it came through the tool itself. For a list of tools: `list`, or `list-more` for
-    /// its further pages.
+    /// a follow-up: `view`, or `fetch` if it came through the tool itself. For a call that was answered without running the
+    /// tool: `refused`. For an artifact that a tool stored itself: `artifact`. For a list of tools: `list`, or `list-more`
+    /// for its further pages.
     pub step: String,
     /// Bytes of the whole result.
     pub raw_bytes: u64,
@@ -61,6 +62,8 @@ pub struct Call {
     pub stored_bytes: u64,
     /// How its tokens were counted; unknown for calls recorded before 0.1.0.
     pub counted: Option<CountMethod>,
+    /// Tokens that the answer was allowed to have; 0 if it had no budget, or if that is unknown.
+    pub budget_tokens: u64,
 }
 
 /// How tokens were counted.
@@ -222,6 +225,7 @@ fn write_batch(connection: &mut Connection, calls: &[Call]) -> rusqlite::Result<
                 call.stored_bytes.cast_signed(),
                 counted.map(|counted| &counted.vocabulary),
                 counted.map(|counted| counted.margin_percent),
+                call.budget_tokens.cast_signed(),
             ])?;
         }
     }

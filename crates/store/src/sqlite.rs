@@ -219,6 +219,43 @@ impl SqliteStore {
         })
     }
 
+    /// Returns the owner of a result, for the user whose file this is; `None` if there is no such result.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT owner FROM artifact WHERE id = ?1")?;
+            Ok(statement.query_row([id.as_str()], |row| row.get::<_, String>(0)).optional()?.map(Owner::new))
+        })
+    }
+
+    /// Lists at most `limit` results of all owners, newest first, for the user whose file this is.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.list_where(None, limit)
+    }
+
+    fn list_where(&self, owner: Option<&Owner>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        // Two statements, so that each uses its index.
+        let of_owner = if owner.is_some() { "artifact.owner = ?1" } else { "?1 IS NULL" };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {JOINED} WHERE {of_owner} AND expires > ?2 ORDER BY artifact.created DESC, artifact.id LIMIT ?3"
+        );
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let owner = owner.map(Owner::as_str);
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows =
+                statement.query_map(params![owner, self.clock.certain_now().0, limit], artifact_from_row)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// Returns whether opening the path again would give this same store: its file was not replaced, and it is writable.
     pub fn is_current(&self) -> bool {
         self.read_only.is_none() && self.file.as_ref().is_none_or(DatabaseFile::is_unchanged)
@@ -349,16 +386,7 @@ impl ArtifactStore for SqliteStore {
     }
 
     fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM {JOINED} WHERE artifact.owner = ?1 AND expires > ?2 ORDER BY artifact.created DESC, artifact.id LIMIT ?3"
-        );
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement
-                .query_map(params![owner.as_str(), self.clock.certain_now().0, limit], artifact_from_row)?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
-        })
+        self.list_where(Some(owner), limit)
     }
 
     fn sweep(&self) -> Result<Swept, StoreError> {

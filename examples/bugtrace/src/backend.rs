@@ -62,7 +62,7 @@ impl Backend {
         let trace = recorder.finish(id);
         let stored = self.artifacts.store("trace", &trace).map_err(Failure::internal)?;
         let summary = trace.summarize(stored.reference().to_owned());
-        self.journal().add_trace(summary.clone());
+        self.journal().add_trace(self.artifacts.caller_key(), summary.clone());
         Ok(summary)
     }
 
@@ -76,7 +76,7 @@ impl Backend {
         let stored = self.artifacts.store(kind.name(), &scan).map_err(Failure::internal)?;
         let reference = stored.reference().to_owned();
         let summary = ScanSummary { path, counts: scan.counts, reference, trace };
-        self.journal().add_scan(kind, summary.clone());
+        self.journal().add_scan(self.artifacts.caller_key(), kind, summary.clone());
         Ok((scan, summary))
     }
 
@@ -89,8 +89,9 @@ impl Backend {
     /// Returns a finding of the latest scans by its id.
     pub(crate) fn finding(&self, id: &str) -> Result<Finding, Failure> {
         let scans: Vec<ScanSummary> = {
-            let journal = self.journal();
-            [Kind::Bugfix, Kind::Refactor].iter().filter_map(|kind| journal.scan(*kind).cloned()).collect()
+            let (journal, caller) = (self.journal(), self.artifacts.caller_key());
+            let kinds = [Kind::Bugfix, Kind::Refactor];
+            kinds.iter().filter_map(|kind| journal.scan(&caller, *kind).cloned()).collect()
         };
         let mut examples = Vec::new();
         for scan in scans {

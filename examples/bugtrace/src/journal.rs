@@ -1,8 +1,9 @@
 //! The journal: the latest scans, the traces, and the sessions with their calls.
 //!
-//! It holds only summaries in memory; findings and events are stored as artifacts.
+//! It holds only summaries in memory; findings and events are stored as artifacts. Like those, scans and traces belong to
+//! the caller whose call made them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -53,8 +54,10 @@ pub(crate) struct Session {
 
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    scans: BTreeMap<Kind, ScanSummary>,
-    traces: VecDeque<TraceSummary>,
+    /// The latest scan of each kind, by caller.
+    scans: VecDeque<(String, Kind, ScanSummary)>,
+    /// The traces, by caller.
+    traces: VecDeque<(String, TraceSummary)>,
     trace_count: u64,
     sessions: VecDeque<Session>,
     session_count: u64,
@@ -66,29 +69,28 @@ impl Journal {
         format!("t{}", self.trace_count)
     }
 
-    pub(crate) fn add_trace(&mut self, trace: TraceSummary) {
-        push(&mut self.traces, trace);
+    pub(crate) fn add_trace(&mut self, caller: String, trace: TraceSummary) {
+        push(&mut self.traces, (caller, trace));
     }
 
-    /// Returns a trace by its id, or the latest.
-    pub(crate) fn trace(&self, id: Option<&str>) -> Option<&TraceSummary> {
-        match id {
-            None => self.traces.back(),
-            Some(id) => self.traces.iter().rev().find(|trace| trace.id == id),
-        }
+    /// Returns a trace of a caller by its id, or the latest.
+    pub(crate) fn trace(&self, caller: &str, id: Option<&str>) -> Option<&TraceSummary> {
+        self.traces(caller).find(|trace| id.is_none_or(|id| trace.id == id))
     }
 
-    /// Returns all traces, latest first.
-    pub(crate) fn traces(&self) -> impl Iterator<Item = &TraceSummary> {
-        self.traces.iter().rev()
+    /// Returns all traces of a caller, latest first.
+    pub(crate) fn traces(&self, caller: &str) -> impl Iterator<Item = &TraceSummary> {
+        self.traces.iter().rev().filter(move |(other, _)| other == caller).map(|(_, trace)| trace)
     }
 
-    pub(crate) fn add_scan(&mut self, kind: Kind, scan: ScanSummary) {
-        self.scans.insert(kind, scan);
+    pub(crate) fn add_scan(&mut self, caller: String, kind: Kind, scan: ScanSummary) {
+        self.scans.retain(|(other, of_kind, _)| (other, of_kind) != (&caller, &kind));
+        push(&mut self.scans, (caller, kind, scan));
     }
 
-    pub(crate) fn scan(&self, kind: Kind) -> Option<&ScanSummary> {
-        self.scans.get(&kind)
+    pub(crate) fn scan(&self, caller: &str, kind: Kind) -> Option<&ScanSummary> {
+        let found = self.scans.iter().find(|(other, of_kind, _)| other == caller && *of_kind == kind);
+        found.map(|(_, _, scan)| scan)
     }
 
     fn start_session(&mut self, key: (String, String)) -> String {

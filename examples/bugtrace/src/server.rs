@@ -13,6 +13,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use serde_json::Value;
 use tidegate_sdk::contract::Item;
+use tidegate_sdk::within_call;
 
 use crate::answer::{Answer, AnswerStyle, Failure};
 use crate::backend::Backend;
@@ -55,7 +56,7 @@ impl Bugtrace {
                 work(&backend).and_then(|answer| answer.into_result(tool, style, &backend.artifacts));
             result.unwrap_or_else(|failure| failure.into_result(tool, style))
         };
-        let result = tokio::task::spawn_blocking(run).await;
+        let result = tokio::task::spawn_blocking(within_call(run)).await;
         result.unwrap_or_else(|error| Failure::internal(error).into_result(tool, style))
     }
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use clap::Args;
 use tidegate_proxy::Link;
 use tidegate_proxy::http::{
-    Backend, HttpToHttp, HttpToStdio, Options, Remote, Safety, ServeError, header_of, serve, stdio_to_http,
+    Backend, Clients, HttpToHttp, HttpToStdio, Options, Remote, Safety, ServeError, header_of, serve,
+    stdio_to_http,
 };
 
 use crate::error::CommandError;
@@ -81,13 +82,16 @@ impl Arguments {
                 (Some(address), None) => {
                     let mut front = HttpToStdio::new(program, command.to_vec(), move || link.fresh(), log);
                     if let Some(name) = &self.auth_token_env {
-                        front = front.hiding_variable(name);
+                        front = front.hiding_variable(name).for_clients(Clients::Authenticated);
                     }
                     self.serve(address, Backend::Stdio(Arc::new(front))).await
                 }
                 (Some(address), Some(url)) => {
                     let remote = Remote::new(&url, self.headers()?).map_err(CommandError::bad_input)?;
-                    let front = HttpToHttp::new(remote, self.forward_auth, move || link.fresh());
+                    let mut front = HttpToHttp::new(remote, self.forward_auth, move || link.fresh());
+                    if self.auth_token_env.is_some() {
+                        front = front.for_clients(Clients::Authenticated);
+                    }
                     self.serve(address, Backend::Http(Arc::new(front))).await
                 }
                 (None, url) => {

@@ -12,7 +12,7 @@ use tidegate_config::Config;
 use tidegate_core::Tokens;
 use tidegate_core::measure::Meter;
 use tidegate_gate::policy::{Policies, Rules};
-use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
+use tidegate_gate::{Caller, CallerId, Gate, Principal, Setup, StoreLocation, UserStore};
 use tidegate_proxy::service::{Service, Who};
 use tidegate_proxy::{Link, Mode};
 use tidegate_query::{Limits, Queries, Worker};
@@ -44,7 +44,7 @@ struct Opening {
     tools: Vec<(String, Rules)>,
     policies: Policies,
     clients: Vec<(String, tidegate_gate::profile::ProfileRules)>,
-    place: StoreLocation,
+    keep: UserStore,
 }
 
 impl Opening {
@@ -67,18 +67,17 @@ impl Opening {
             Some(true) => StoreLocation::Memory,
             _ => config.place(),
         };
-        Ok(Self { server, tools, policies, clients: config.clients(), place })
+        Ok(Self { server, tools, policies, clients: config.clients(), keep: UserStore::of_user(place) })
     }
 
     /// Returns the conversation with a caller, whose results no other can read.
     fn link(&self, who: &Who, worker: Worker) -> Link {
-        let keep = match who {
-            Who::Everybody => UserStore::of_user(self.place.clone()),
-            Who::Named(name) => UserStore::of_caller(self.place.clone(), &format!("{}:{name}", self.server)),
-            Who::Unknown(session) => {
-                UserStore::of_caller(self.place.clone(), &format!("{}::{session}", self.server))
-            }
+        let principal = match who {
+            Who::Everybody => Principal::User,
+            Who::Named(name) => CallerId::new(name).map_or(Principal::Stateless, Principal::Named),
+            Who::Unknown(session) => Principal::Session(session.clone()),
         };
+        let keep = self.keep.of_principal(&principal, &self.server);
         let gate = Gate::new(Setup {
             keep: Arc::new(keep),
             policies: self.policies.clone(),

@@ -28,6 +28,14 @@ pub(super) struct Figures {
     pub(super) sent_tokens: u64,
     /// Bytes of all answers, including follow-ups.
     pub(super) sent_bytes: u64,
+    /// Answers larger than [`HEAVY_BYTES`].
+    pub(super) heavy_sent: u64,
+    /// The largest answer, in bytes.
+    pub(super) largest_sent: u64,
+    /// Calls that were answered without running the tool.
+    pub(super) refused: u64,
+    /// Artifacts that tools stored themselves.
+    pub(super) artifacts: u64,
     /// Answers with a part of a kept result.
     pub(super) follow_ups: u64,
     /// Tokens of those answers.
@@ -36,6 +44,8 @@ pub(super) struct Figures {
     pub(super) reruns_avoided: u64,
     /// Those of them whose result was in memory, since the store could not be used.
     pub(super) from_memory: u64,
+    /// Percent of its budget that each answer of tidegate used; sorted by [`Figures::finish`].
+    budget_percents: Vec<u64>,
     /// Microseconds added to each call; sorted by [`Figures::finish`].
     added_micros: Vec<u64>,
 }
@@ -49,8 +59,21 @@ impl Figures {
             self.observed.1 += call.raw_tokens;
             return;
         }
+        if kind == EntryKind::Artifact {
+            self.artifacts += 1;
+            return;
+        }
         self.sent_tokens += call.sent_tokens;
         self.sent_bytes += call.sent_bytes;
+        self.heavy_sent += u64::from(call.sent_bytes > HEAVY_BYTES);
+        self.largest_sent = self.largest_sent.max(call.sent_bytes);
+        if let Some(percent) = (100 * call.sent_tokens).checked_div(call.budget_tokens) {
+            self.budget_percents.push(percent);
+        }
+        if kind == EntryKind::Refused {
+            self.refused += 1;
+            return;
+        }
         if kind == EntryKind::FollowUp {
             self.follow_ups += 1;
             self.follow_up_tokens += call.sent_tokens;
@@ -71,11 +94,12 @@ impl Figures {
     /// Sorts the times for percentiles; call it after the last [`Figures::add`].
     pub(super) fn finish(&mut self) {
         self.added_micros.sort_unstable();
+        self.budget_percents.sort_unstable();
     }
 
     /// Returns whether there were no calls, except observed ones.
     pub(super) fn is_empty(&self) -> bool {
-        self.calls == 0 && self.follow_ups == 0
+        self.calls == 0 && self.follow_ups == 0 && self.refused == 0 && self.artifacts == 0
     }
 
     /// Returns the percentage of tokens saved; negative if follow-ups cost more than was saved.
@@ -90,7 +114,15 @@ impl Figures {
 
     /// Returns the mean bytes of an answer.
     pub(super) fn mean_response_bytes(&self) -> Option<u64> {
-        self.sent_bytes.checked_div(self.calls + self.follow_ups)
+        self.sent_bytes.checked_div(self.calls + self.follow_ups + self.refused)
+    }
+
+    /// Returns how many percent of their budget answers of tidegate used, the median, and what share of them, in percent,
+    /// used more than 90 % of it.
+    pub(super) fn headroom(&self) -> Option<(u64, f64)> {
+        let above = self.budget_percents.iter().filter(|percent| **percent > 90).count() as u64;
+        let share = ratio(above, self.budget_percents.len() as u64)?;
+        Some((percentile(&self.budget_percents, 50)?, (1000.0 * share).round() / 10.0))
     }
 
     /// Returns a percentile of the microseconds added to a call.

@@ -1,6 +1,7 @@
 //! The figures as text.
 
 use tidegate_core::measure::MAX_EXACT_BYTES;
+use tidegate_gate::AlertLimits;
 use tidegate_store::{CountMethod, Quotas, Usage};
 
 use super::By;
@@ -76,8 +77,16 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
             bytes(most)
         ),
     });
+    let stored = stored.zip(most).map(|(stored, most)| {
+        let goal = AlertLimits::default().session_stored_bytes;
+        let within = if most <= goal { "within" } else { "above" };
+        format!("{stored}, {within} the goal of {}", bytes(goal))
+    });
+    let headroom = total.headroom().map(|(used, above)| {
+        format!("{used} % used by the median answer, more than 90 % by {above} % of them")
+    });
     let line = |name: &str, value: String| [name.to_owned(), value];
-    vec![
+    let mut lines = vec![
         line("raw", format!("{} tokens, before shaping", grouped(total.raw_tokens))),
         line(
             "sent",
@@ -96,7 +105,16 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
             added.map_or_else(unknown, |(half, most)| format!("p50 {}, p99 {}", millis(half), millis(most))),
         ),
         line("mean response", mean_response.unwrap_or_else(unknown)),
-        line("over 10 KB before", format!("{} of {calls}", grouped(total.heavy))),
+        line(
+            "over 10 KB",
+            format!(
+                "{} of {calls} before, {} sent; the largest answer has {}",
+                grouped(total.heavy),
+                count(total.heavy_sent, "answer"),
+                bytes(total.largest_sent)
+            ),
+        ),
+        line("budget", headroom.unwrap_or_else(unknown)),
         line("stored", stored.unwrap_or_else(unknown)),
         line(
             "store",
@@ -110,7 +128,18 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
             }),
         ),
         line("tokens", counted(report)),
-    ]
+    ];
+    if total.artifacts > 0 {
+        lines
+            .insert(4, line("artifacts", format!("{} stored by tools themselves", grouped(total.artifacts))));
+    }
+    if total.refused > 0 {
+        lines.insert(
+            4,
+            line("refused", format!("{}, answered without running the tool", grouped(total.refused))),
+        );
+    }
+    lines
 }
 
 /// Says where the results were that follow-ups were answered from.

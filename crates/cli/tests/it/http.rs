@@ -87,7 +87,7 @@ impl Reply {
 }
 
 impl Connection {
-    fn to(port: u16) -> Self {
+    pub(crate) fn to(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { stream: BufReader::new(stream), port }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod callers;
 mod ceiling;
 mod config;
 mod contract;
@@ -19,6 +20,7 @@ mod kept;
 mod large;
 #[cfg(target_os = "linux")]
 mod leaks;
+mod monitor;
 mod outcomes;
 mod place;
 mod run;

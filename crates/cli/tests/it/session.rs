@@ -49,14 +49,25 @@ impl Session {
         environment: &[(&str, &str)],
         server: &[&str],
     ) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
-            .arg("run")
-            .args(flags)
-            .args((!server.is_empty()).then_some("--"))
-            .args(server)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.arg("run").args(flags).args((!server.is_empty()).then_some("--")).args(server);
+        command.envs(environment.iter().copied());
+        Self::of(command, home)
+    }
+
+    /// Starts one of the example servers, which have the gate inside.
+    pub(crate) fn example(home: &Path, name: &str, arguments: &[&str]) -> Self {
+        let program = Path::new(env!("CARGO_BIN_EXE_tidegate")).with_file_name(name);
+        assert!(program.is_file(), "{} is not there; it is built with --workspace", program.display());
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Self::of(command, home)
+    }
+
+    fn of(mut command: Command, home: &Path) -> Self {
+        let mut child = command
             .env("TIDEGATE_HOME", home)
             .env("XDG_CONFIG_HOME", home)
-            .envs(environment.iter().copied())
             .current_dir(home.parent().unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -63,6 +63,7 @@ fn call(day: i64, tool: &str, step: &str, (raw, sent): (u64, u64)) -> Call {
         view: None,
         stored_bytes: 0,
         counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
+        budget_tokens: 0,
     }
 }
 

@@ -8,7 +8,7 @@ use tidegate_clients::uninstall::{self, UndoPlan};
 use tidegate_clients::{Disk, Folders, Options, Records, System};
 
 /// The path of each fixture below the home folder, and its text.
-pub(crate) const FIXTURES: [(&str, &str); 11] = [
+pub(crate) const FIXTURES: [(&str, &str); 12] = [
     (".claude.json", include_str!("../fixtures/claude_code_user.json")),
     ("project/.mcp.json", include_str!("../fixtures/claude_code_project.json")),
     (".config/Claude/claude_desktop_config.json", include_str!("../fixtures/claude_desktop.json")),
@@ -18,6 +18,7 @@ pub(crate) const FIXTURES: [(&str, &str); 11] = [
     (".codex/config.toml", include_str!("../fixtures/codex.toml")),
     (".gemini/settings.json", include_str!("../fixtures/gemini.json")),
     (".codeium/windsurf/mcp_config.json", include_str!("../fixtures/windsurf.json")),
+    (".gemini/config/mcp_config.json", include_str!("../fixtures/antigravity.json")),
     (".config/zed/settings.json", include_str!("../fixtures/zed.json")),
     (".config/opencode/opencode.jsonc", include_str!("../fixtures/opencode.jsonc")),
 ];

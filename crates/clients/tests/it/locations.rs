@@ -39,6 +39,14 @@ fn on_linux() {
     assert_eq!(searched(&home, "codex"), [".codex/config.toml", "project/.codex/config.toml"]);
     assert_eq!(searched(&home, "gemini"), [".gemini/settings.json", "project/.gemini/settings.json"]);
     assert_eq!(searched(&home, "windsurf"), [".codeium/windsurf/mcp_config.json"]);
+    assert_eq!(
+        searched(&home, "antigravity"),
+        [
+            ".gemini/config/mcp_config.json",
+            ".gemini/antigravity/mcp_config.json",
+            ".gemini/antigravity-cli/mcp_config.json"
+        ]
+    );
     assert_eq!(searched(&home, "zed"), [".config/zed/settings.json", "project/.zed/settings.json"]);
     assert_eq!(
         searched(&home, "opencode"),

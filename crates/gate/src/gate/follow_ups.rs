@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
 use tidegate_core::measure::Cost;
 use tidegate_core::view::{Answer, Query, View};
+use tidegate_core::{Bytes, Tokens};
 use tidegate_store::{Artifact, ArtifactId, Call, StoreError};
 
-use super::Gate;
+use super::{Gate, REFUSED, sent_cost};
 use crate::caller::Caller;
 use crate::error::{FollowUpError, MAX_MESSAGE_CHARS, RpcError, bounded};
 use crate::exact::ReadPlan;
@@ -22,7 +22,9 @@ use crate::{reply, resources};
 struct AnsweredPart {
     artifact: Artifact,
     view: &'static str,
-    cost: Cost,
+    budget: Budget,
+    /// Tokens of what was read, where they are known.
+    tokens: Option<Tokens>,
 }
 
 impl Gate {
@@ -46,16 +48,15 @@ impl Gate {
         match answer {
             Err(message) => {
                 let say = |message: &str| format!("{}: {message}. Nothing was run.", caller.query_tool);
-                let (message, result) =
+                let (_, result) =
                     self.refuse(caller, caller.query_tool, |chars| say(&bounded(&message, chars)));
-                let tokens = caller.profile.meter.count(&message);
-                let sent = Cost { tokens, estimated: false, bytes: Bytes(result.len() as u64) };
+                let sent = sent_cost(caller, &result);
                 let call = self.entry(caller, caller.query_tool, "view", (sent, sent));
-                self.note(Call { view: Some("refused".into()), ..call }, started);
+                self.note(Call { view: Some(REFUSED.into()), ..call }, started);
                 result
             }
             Ok((part, result)) => {
-                self.note_view(caller, part, started);
+                self.note_view(caller, part, sent_cost(caller, &result), started);
                 result
             }
         }
@@ -103,21 +104,25 @@ impl Gate {
         let started = Instant::now();
         let read = resources::follow_up(uri).and_then(|follow_up| self.read(caller, follow_up, uri));
         let read = read.and_then(|(part, contents)| {
+            let meter = &caller.profile.meter;
+            let count = || meter.count(contents["text"].as_str().unwrap_or_default());
+            let (tokens, estimated) = (part.tokens.unwrap_or_else(count), meter.is_estimate());
             let result = reply::own_list(caller, json!({ "contents": [contents] }));
             let policy = self.policy(&part.artifact.tool);
-            match self.admit(caller, &policy, result.len() as u64) {
-                true => Ok((part, result)),
+            let bytes = Bytes(result.len() as u64);
+            match self.admit(caller, &policy, bytes.0) {
+                true => Ok((part, result, Cost { tokens, estimated, bytes })),
                 false => Err(FollowUpError::at_ceiling(&part.artifact, &policy)),
             }
         });
-        let (part, result) = read.map_err(|error| {
+        let (part, result, sent) = read.map_err(|error| {
             let mut refused = resources::refused(caller, &error);
             let (message, _) =
                 self.refuse(caller, caller.query_tool, |chars| bounded(&refused.message, chars));
             refused.message = message;
             refused
         })?;
-        self.note_view(caller, part, started);
+        self.note_view(caller, part, sent, started);
         Ok(result)
     }
 
@@ -130,8 +135,8 @@ impl Gate {
         let FollowUp { id, cursor, arguments, max_tokens } = follow_up;
         self.with_kept(caller, &id, |kept| {
             let query = kept.query(cursor.as_deref(), arguments)?;
-            let plan =
-                ReadPlan::new(kept, kept.budget(max_tokens, &Query::new(View::Full), &caller.profile)?);
+            let most = kept.budget(max_tokens, &Query::new(View::Full), &caller.profile)?;
+            let plan = ReadPlan::new(kept, most);
             let is_whole = matches!(query.view, View::Summary | View::Full);
             let is_exact = match query.view {
                 View::Range { .. } => cursor.is_none(),
@@ -139,7 +144,8 @@ impl Gate {
             };
             if is_exact {
                 let read = plan.read(kept, uri, &query.view, &caller.profile.meter)?;
-                return Ok((AnsweredPart::new(kept, &query, read.cost), read.contents));
+                let part = AnsweredPart::new(kept, &query, most);
+                return Ok((AnsweredPart { tokens: Some(read.cost.tokens), ..part }, read.contents));
             }
             let (sentence, meta) = (plan.sentence(), plan.meta());
             let beside = if is_whole { format!("{uri}{sentence}{meta}") } else { uri.to_owned() };
@@ -153,12 +159,13 @@ impl Gate {
         })
     }
 
-    /// Returns the tool that a kept result came from, by any of its names.
-    pub fn tool_of(&self, name: &str) -> Option<String> {
-        let (keep, id) = (&self.setup.keep, ArtifactId::parse(name)?);
+    /// Returns the tool that a kept result of a caller came from, by any of its names, and the tool that stored it, where
+    /// a tool did.
+    pub fn tools_of(&self, caller: &Caller, name: &str) -> Option<(String, Option<String>)> {
+        let (keep, id) = (self.keep_of(caller), ArtifactId::parse(name)?);
         let opened = keep.open_for(&id).ok()?;
         let source = keep.stored(&opened, &id).ok()?;
-        Some(source.artifact().tool.clone())
+        Some((source.artifact().tool.clone(), keep.maker(&opened, &id)))
     }
 
     /// Answers a follow-up.
@@ -179,7 +186,7 @@ impl Gate {
     ) -> Result<T, FollowUpError> {
         let failed = |error: &StoreError| FollowUpError::of_store(name, error);
         let id = ArtifactId::parse(name).ok_or_else(|| failed(&StoreError::NotFound))?;
-        let keep = &*self.setup.keep;
+        let keep = &*self.keep_of(caller);
         let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
         let kept = KeptResult::open(keep, &opened, &id, |artifact| self.policy(&artifact.tool))
             .map_err(|error| failed(&error))?;
@@ -209,20 +216,20 @@ impl Gate {
         let budget = less(ceiling.map_or(budget, |ceiling| ceiling.limit(budget)), beside, caller)?;
         let meter = caller.profile.meter;
         let answer = kept.answer(query, budget, meter, caller.query_tool, &self.setup.engines)?;
-        Ok((AnsweredPart::new(kept, query, answer.cost), answer))
+        Ok((AnsweredPart::new(kept, query, budget), answer))
     }
 
-    /// Writes an answered part to the ledger.
-    fn note_view(&self, caller: &Caller, part: AnsweredPart, started: Instant) {
-        let call = self.entry(caller, &part.artifact.tool, "view", (part.cost, part.cost));
+    /// Writes an answered part to the ledger, with what it costs as it is sent.
+    fn note_view(&self, caller: &Caller, part: AnsweredPart, sent: Cost, started: Instant) {
+        let call = self.entry(caller, &part.artifact.tool, "view", (sent, sent));
         let (artifact, view) = (Some(part.artifact.id.to_string()), Some(part.view.to_owned()));
-        self.note(Call { artifact, view, ..call }, started);
+        self.note(Call { artifact, view, budget_tokens: part.budget.tokens.0, ..call }, started);
     }
 }
 
 impl AnsweredPart {
-    fn new(kept: &KeptResult<'_>, query: &Query, cost: Cost) -> Self {
-        Self { artifact: kept.artifact().clone(), view: query.view.name(), cost }
+    fn new(kept: &KeptResult<'_>, query: &Query, budget: Budget) -> Self {
+        Self { artifact: kept.artifact().clone(), view: query.view.name(), budget, tokens: None }
     }
 }
 

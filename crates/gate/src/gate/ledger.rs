@@ -1,11 +1,16 @@
 //! What the ledger records of each call: sizes before and after, and the time that was added.
+//!
+//! Every answer is measured as it is sent, so that the figures are what a client counts. Whoever observes the gate is told
+//! of every entry, also where there is no ledger.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate_core::measure::{self, Cost};
 use tidegate_core::payload::Payload;
 use tidegate_core::source::Source;
-use tidegate_store::{Call, CountMethod};
+use tidegate_core::{Bytes, Tokens};
+use tidegate_store::{Artifact, Call, CountMethod};
 
 use super::Gate;
 use crate::caller::Caller;
@@ -15,6 +20,14 @@ use crate::tools;
 pub const LIST: &str = "list";
 /// The step of a further page of a list of tools.
 pub const MORE_OF_LIST: &str = "list-more";
+
+/// The step of a call that was answered without running the tool, because its arguments or its caller are not accepted.
+pub const REFUSED: &str = "refused";
+/// The step of an artifact that a tool stored itself.
+pub const ARTIFACT: &str = "artifact";
+
+/// Is told of every entry.
+pub type Observer = Arc<dyn Fn(&Call) + Send + Sync>;
 
 /// The most characters of a tool's name in the ledger.
 const MAX_TOOL_NAME: usize = 128;
@@ -44,13 +57,40 @@ impl Gate {
         };
         let Some(cost) = cost else { return };
         let call = self.entry(caller, tool, step, (cost, cost));
-        self.setup.keep.note(Call { added_micros, ..call });
+        self.record(Call { added_micros, ..call });
+    }
+
+    /// Records a result that passed as it came, where its cost is known; the call began at `started`.
+    pub fn note_passed(&self, caller: &Caller, tool: &str, cost: Cost, started: Instant) {
+        self.note(self.entry(caller, tool, "pass", (cost, cost)), started);
+    }
+
+    /// Records the answer to a call that was refused.
+    pub fn note_refused(&self, caller: &Caller, tool: &str, answer: &[u8]) {
+        let cost = sent_cost(caller, answer);
+        self.record(self.entry(caller, tool, REFUSED, (cost, cost)));
+    }
+
+    /// Records an artifact that a tool stored itself, and that costs this much.
+    pub fn note_artifact(&self, caller: &Caller, tool: &str, artifact: &Artifact, cost: Cost) {
+        let nothing = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0) };
+        let call = self.entry(caller, tool, ARTIFACT, (cost, nothing));
+        let (id, stored_bytes) = (Some(artifact.id.to_string()), artifact.stored_bytes);
+        self.record(Call { artifact: id, stored_bytes, ..call });
+    }
+
+    /// Writes an entry to the ledger, and tells whoever observes.
+    fn record(&self, call: Call) {
+        if let Some(observer) = &self.observer {
+            observer(&call);
+        }
+        self.setup.keep.note(call);
     }
 
     /// Records a call that began at `started`.
     pub(super) fn note(&self, call: Call, started: Instant) {
         let added_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.setup.keep.note(Call { added_micros, ..call });
+        self.record(Call { added_micros, ..call });
     }
 
     /// Returns a ledger entry with everything that all calls have in common.
@@ -68,13 +108,21 @@ impl Gate {
             sent_tokens: sent.tokens.0,
             added_micros: 0,
             artifact: None,
-            session: Some(self.setup.keep.session.as_str().to_owned()),
+            session: Some(self.keep_of(caller).session.as_str().to_owned()),
             view: None,
             stored_bytes: 0,
             counted: Some(CountMethod {
                 vocabulary: meter.vocabulary().to_owned(),
                 margin_percent: meter.margin_percent(),
             }),
+            budget_tokens: 0,
         }
     }
+}
+
+/// Returns what an answer costs as it is sent.
+pub(super) fn sent_cost(caller: &Caller, answer: &[u8]) -> Cost {
+    let meter = &caller.profile.meter;
+    let measured = Payload::read_result(&answer).ok().and_then(|payload| measure::cost(&payload, meter).ok());
+    measured.unwrap_or(Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(answer.len() as u64) })
 }

@@ -1,6 +1,7 @@
 //! The few changes to lists and capabilities that tell a client what it can ask for.
 
 use serde_json::json;
+use tidegate_store::Artifact;
 
 use super::Gate;
 use crate::caller::Caller;
@@ -17,10 +18,11 @@ impl Gate {
             _ => tools::without(result, |tool| !self.allows(caller, tool)),
         };
         let result = visible.as_deref().unwrap_or(result);
+        let profile = caller.profile.clone();
         let offer = |tool: &str, members: &[raw::Member<'_>], edits: &mut Edits| {
             let policy = self.policy(tool);
             if policy.negotiates() || policy.offers_output {
-                self.offered.offer(result, tool, &policy, members, edits);
+                self.offered.offer(result, tool, (&policy, &profile), members, edits);
             }
         };
         let listed = tools::rewrite(caller, result, first_page, &offer);
@@ -36,9 +38,29 @@ impl Gate {
 
     /// Adds the newest kept results to a list of resources, or returns a new list where the upstream has none.
     pub fn resources(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
-        let mut artifacts = self.setup.keep.list(resources::MAX_LISTED);
+        let mut artifacts = self.keep_of(caller).list(resources::MAX_LISTED);
         artifacts.retain(|artifact| self.may_read(caller, artifact));
-        let entries = resources::entries(&artifacts, &caller.profile.meter);
+        self.resources_of(caller, result, &artifacts)
+    }
+
+    /// Returns the newest kept results of a caller, each with the tool that stored it, where a tool did.
+    pub fn kept_with_makers(&self, caller: &Caller) -> Vec<(Artifact, Option<String>)> {
+        let keep = self.keep_of(caller);
+        let maker = |artifact: &Artifact| {
+            keep.open_for(&artifact.id).ok().and_then(|opened| keep.maker(&opened, &artifact.id))
+        };
+        let kept = keep.list(resources::MAX_LISTED).into_iter();
+        kept.map(|artifact| (artifact.clone(), maker(&artifact))).collect()
+    }
+
+    /// Adds some kept results to a list of resources, or returns a new list where the upstream has none.
+    pub fn resources_of(
+        &self,
+        caller: &Caller,
+        result: Option<&[u8]>,
+        artifacts: &[Artifact],
+    ) -> Option<Vec<u8>> {
+        let entries = resources::entries(artifacts, &caller.profile.meter);
         match result {
             Some(result) => resources::extend(result, "resources", &entries),
             None => Some(reply::own_list(caller, json!({ "resources": entries }))),

@@ -4,11 +4,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use tidegate_core::measure;
-use tidegate_core::payload::Payload;
 use tidegate_store::Call;
 
-use super::{Gate, MAX_CACHED_POLICIES};
+use super::{Gate, MAX_CACHED_POLICIES, REFUSED, sent_cost};
 use crate::caller::Caller;
 use crate::error::bounded;
 use crate::negotiation::{self, ProbeFetch};
@@ -72,8 +70,10 @@ impl Gate {
         let policy = self.policy(tool);
         let names = self.offered.names(tool, arguments).unwrap_or(&NAMES);
         let ceiling = self.ceiling(caller, &policy);
-        let (keep, server) = (&self.setup.keep, &self.setup.server);
-        let fetch = ProbeFetch { keep, server, caller, tool, policy, allowed, ceiling };
+        let (keep, server) = (self.keep_of(caller), &self.setup.server);
+        let budget = policy.follow_up(&caller.profile);
+        let budget = ceiling.map_or(budget, |ceiling| ceiling.limit(budget));
+        let fetch = ProbeFetch { keep: &keep, server, caller, tool, policy, allowed, ceiling };
         let mut fetched = fetch.answer(arguments, names);
         if !self.admit(caller, &fetch.policy, fetched.result.len() as u64) {
             // Other calls took what was left meanwhile, or a message in words is too long.
@@ -81,16 +81,11 @@ impl Gate {
             fetched = ProbeFetch { ceiling, ..fetch }.answer(arguments, names);
             self.count_sent(caller, fetched.result.len() as u64);
         }
-        if fetched.artifact.is_some() {
-            let cost = Payload::read_result(&fetched.result.as_slice())
-                .ok()
-                .and_then(|payload| measure::cost(&payload, &caller.profile.meter).ok());
-            if let Some(cost) = cost {
-                let call = self.entry(caller, tool, "fetch", (cost, cost));
-                let (artifact, view) = (fetched.artifact, fetched.view.map(str::to_owned));
-                self.note(Call { artifact, view, ..call }, started);
-            }
-        }
+        let cost = sent_cost(caller, &fetched.result);
+        let call = self.entry(caller, tool, "fetch", (cost, cost));
+        let call = Call { budget_tokens: budget.tokens.0, ..call };
+        let view = if fetched.artifact.is_some() { fetched.view } else { Some(REFUSED) };
+        self.note(Call { artifact: fetched.artifact, view: view.map(str::to_owned), ..call }, started);
         fetched.result
     }
 }

@@ -26,11 +26,11 @@ impl Gate {
         if caller.profile.tier == Tier::Admin {
             return true;
         }
-        let keep = &self.setup.keep;
-        let origin = keep
-            .open_for(&artifact.id)
-            .ok()
-            .and_then(|opened| opened.store.origin(&keep.owner, &artifact.id).ok());
-        origin.is_some_and(|origin| origin.server == self.setup.server) && self.allows(caller, &artifact.tool)
+        let keep = self.keep_of(caller);
+        let Ok(opened) = keep.open_for(&artifact.id) else { return false };
+        let origin = opened.store.origin(&keep.owner, &artifact.id);
+        origin.is_ok_and(|origin| origin.server == self.setup.server)
+            && self.allows(caller, &artifact.tool)
+            && keep.maker(&opened, &artifact.id).is_none_or(|maker| self.allows(caller, &maker))
     }
 }

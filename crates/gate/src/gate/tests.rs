@@ -159,7 +159,7 @@ fn follow_ups_reach_what_is_in_memory() {
     assert!(String::from_utf8_lossy(&resource).contains("rows 4-6 of 200"));
     let listed = fixture.gate.resources(&fixture.caller, None).unwrap();
     assert!(String::from_utf8_lossy(&listed).contains(name.rsplit('-').next().unwrap()));
-    assert_eq!(fixture.gate.tool_of(&name).as_deref(), Some("list"));
+    assert_eq!(fixture.gate.tools_of(&fixture.caller, &name), Some(("list".to_owned(), None)));
 
     let fixture = Fixture::in_place(place, Rules { style: Some(Style::Probe), ..Rules::default() });
     let probe: Value = serde_json::from_str(&fixture.overflow()).unwrap();

@@ -66,7 +66,7 @@ pub(super) struct Terms<'t> {
     pub(super) policy: &'t Policy,
     profile: &'t Profile,
     /// What an answer of ours may cost.
-    budget: Budget,
+    pub(super) budget: Budget,
     /// What a result may cost that passes as it came.
     pub(super) line: Budget,
     /// What the line is counted with.

@@ -19,9 +19,11 @@ use hyper::header::{
 };
 use hyper::http::{request, response};
 use hyper::{Method, Response, StatusCode};
+use tidegate_gate::Principal;
 
 use super::body::{Body, full, stream, whole};
 use super::body_kind::{BodyKind, body_kind, no_answer, without_hop_headers};
+use super::clients::Clients;
 use super::exchange::{self, answer, from_server, json_answers};
 use super::modern::{SESSION_HEADER, is_modern};
 use super::remote::Remote;
@@ -37,6 +39,7 @@ pub struct HttpToHttp {
     /// Creates the link for a new client.
     link: Box<dyn Fn() -> Link + Send + Sync>,
     sessions: Sessions,
+    clients: Clients,
     /// Whether the `Authorization` header of clients is forwarded.
     forward_auth: bool,
 }
@@ -59,14 +62,23 @@ struct Forwarded {
 impl HttpToHttp {
     /// Returns the proxy for a server; `link` creates the link for a new client.
     pub fn new(remote: Remote, forward_auth: bool, link: impl Fn() -> Link + Send + Sync + 'static) -> Self {
-        Self { remote: Arc::new(remote), link: Box::new(link), sessions: Sessions::default(), forward_auth }
+        let clients = if forward_auth { Clients::ByAuthorization } else { Clients::Unknown };
+        let (remote, sessions) = (Arc::new(remote), Sessions::default());
+        Self { remote, link: Box::new(link), sessions, clients, forward_auth }
+    }
+
+    /// Returns the proxy for clients that are told apart in this way.
+    #[must_use]
+    pub fn for_clients(self, clients: Clients) -> Self {
+        Self { clients, ..self }
     }
 
     /// Answers a request.
     pub(super) async fn answer(self: Arc<Self>, parts: request::Parts, body: Vec<u8>) -> Response<Body> {
         let is_modern = is_modern(&parts.headers);
         let session = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let link = self.link_of(session.as_deref());
+        let principal = self.clients.principal(&parts.headers, session.as_deref().filter(|_| !is_modern));
+        let link = self.link_of(session.as_deref(), principal);
         if is_modern {
             link.count_by_principal();
         }
@@ -116,9 +128,11 @@ impl HttpToHttp {
         }
     }
 
-    /// Returns the conversation of a session, or a new one.
-    fn link_of(&self, session: Option<&str>) -> Arc<Link> {
-        session.and_then(|id| self.sessions.get(id)).unwrap_or_else(|| Arc::new((self.link)()))
+    /// Returns the conversation of a session, or a new one. Who names the session of another client does not get its
+    /// conversation.
+    fn link_of(&self, session: Option<&str>, principal: Principal) -> Arc<Link> {
+        let known = session.and_then(|id| self.sessions.get(id)).filter(|link| link.principal() == principal);
+        known.unwrap_or_else(|| Arc::new((self.link)().of_principal(principal)))
     }
 
     fn request_headers(&self, headers: HeaderMap) -> HeaderMap {

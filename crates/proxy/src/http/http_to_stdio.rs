@@ -14,6 +14,7 @@ use tidegate_gate::{RpcError, error_response, raw};
 use tokio::sync::{mpsc, watch};
 
 use super::body::{Body, full, stream};
+use super::clients::Clients;
 use super::exchange::{self, Refusal, answer, failure, refuse};
 use super::headers::HeaderArguments;
 use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
@@ -41,6 +42,7 @@ pub struct HttpToStdio {
     command: ServerCommand,
     /// Makes the conversation with a new client.
     link: Box<dyn Fn() -> Link + Send + Sync>,
+    clients: Clients,
     log: Log,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     /// The server of all modern requests.
@@ -63,6 +65,7 @@ impl HttpToStdio {
         Self {
             command: ServerCommand { program, command, hidden_variables: Vec::new() },
             link: Box::new(link),
+            clients: Clients::Unknown,
             log: Arc::new(log),
             sessions: Mutex::default(),
             shared: tokio::sync::Mutex::default(),
@@ -76,6 +79,12 @@ impl HttpToStdio {
     pub fn hiding_variable(mut self, name: impl Into<String>) -> Self {
         self.command.hidden_variables.push(name.into());
         self
+    }
+
+    /// Returns the front for clients that are told apart in this way.
+    #[must_use]
+    pub fn for_clients(self, clients: Clients) -> Self {
+        Self { clients, ..self }
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -137,7 +146,7 @@ impl HttpToStdio {
             let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
             return Ok(exchange::json(StatusCode::NOT_FOUND, error_response(id, &error)));
         }
-        let link = Arc::new((self.link)());
+        let link = Arc::new((self.link)().of_principal(self.clients.principal(&parts.headers, None)));
         link.count_by_principal();
         let (forward, local) = link.parsed_from_client(message);
         if !local.is_empty() {
@@ -281,7 +290,9 @@ impl HttpToStdio {
         }
         let (unrouted, messages) = mpsc::unbounded_channel();
         let server = self.start(unrouted)?;
-        let session = Arc::new(Session::new(random_id(), Arc::new((self.link)()), server));
+        let id = random_id();
+        let link = (self.link)().of_principal(self.clients.principal(&HeaderMap::new(), Some(&id)));
+        let session = Arc::new(Session::new(id, Arc::new(link), server));
         self.sessions().insert(session.id.clone(), Arc::clone(&session));
         tokio::spawn(Arc::clone(&session).forward_unrouted(messages, Arc::clone(&self.log)));
         Ok(session)

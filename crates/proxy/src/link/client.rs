@@ -190,12 +190,14 @@ impl Link {
                 {
                     return Some(LocalKind::Fetch(tool.to_owned(), arguments.to_vec()));
                 }
-                if tiers::is_limited(&conversation.caller)
-                    && let Some(refused) = self.gate.forbidden(&conversation.caller, &params.text("name")?)
-                {
-                    return Some(LocalKind::Refused(refused));
+                if tiers::is_limited(&conversation.caller) {
+                    let name = params.text("name")?;
+                    if let Some(refused) = self.gate.forbidden(&conversation.caller, &name) {
+                        return Some(LocalKind::Refused(name.into_owned(), refused));
+                    }
                 }
-                self.gate.refusal(&conversation.caller, tool?, arguments?).map(LocalKind::Refused)
+                let refusal = self.gate.refusal(&conversation.caller, tool?, arguments?)?;
+                Some(LocalKind::Refused(tool?.to_owned(), refusal))
             }
             "resources/read" => {
                 let uri = params.text("uri")?;

@@ -21,8 +21,8 @@ pub(super) enum LocalKind {
     Query(Option<Vec<u8>>),
     /// A part of a kept result, asked for through the tool it came from, with the arguments of the call.
     Fetch(String, Vec<u8>),
-    /// A call with invalid arguments, or that the caller may not make, with its answer.
-    Refused(Vec<u8>),
+    /// A call of a tool with invalid arguments, or that the caller may not make, with its answer.
+    Refused(String, Vec<u8>),
     /// A request that is answered with an error.
     Invalid(RpcError),
     /// A read of one of tidegate's addresses.
@@ -72,7 +72,10 @@ impl Link {
             LocalKind::Fetch(tool, arguments) => {
                 Ok(self.gate.fetch(caller, tool, arguments, self.gate.allows(caller, tool)))
             }
-            LocalKind::Refused(answer) => Ok(answer.clone()),
+            LocalKind::Refused(tool, answer) => {
+                self.gate.note_refused(caller, tool, answer);
+                Ok(answer.clone())
+            }
             LocalKind::Invalid(error) => Err(error.clone()),
             LocalKind::Read(uri) => self.gate.read_resource(caller, uri),
             LocalKind::Resources => Ok(self.gate.resources(caller, None).unwrap_or_default()),

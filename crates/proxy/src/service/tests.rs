@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::style::Style;
-use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
+use tidegate_gate::{Caller, Gate, Principal, Setup, StoreLocation, UserStore};
 use tidegate_query::{Limits, Queries, Worker};
 
 use super::{Service, Who};
@@ -31,7 +31,10 @@ fn link(who: &Who) -> Link {
     let engines = Queries::new(Limits::default(), Worker::new("/nonexistent".into()));
     let keep = match who {
         Who::Everybody => UserStore::of_user(StoreLocation::Memory),
-        Who::Named(name) | Who::Unknown(name) => UserStore::of_caller(StoreLocation::Memory, name),
+        Who::Named(name) | Who::Unknown(name) => {
+            let principal = Principal::Session(name.clone());
+            UserStore::of_user(StoreLocation::Memory).of_principal(&principal, "test")
+        }
     };
     let gate = Gate::new(Setup {
         keep: Arc::new(keep),

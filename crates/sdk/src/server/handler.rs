@@ -22,7 +22,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tidegate_gate::Gate;
+use tidegate_gate::{Gate, Principal};
 
 use super::Tidegate;
 use super::requests::through;
@@ -51,16 +51,16 @@ impl<S: ServerHandler> ServerHandler for Tidegate<S> {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let gate = self.asker(&context).gate;
+        let gate = self.asker(&context)?.gate;
         announced(&gate, self.server.initialize(request, context).await?)
     }
 
     fn negotiate_initialize(&self, request: &InitializeRequestParams) -> Result<InitializeResult, ErrorData> {
-        announced(&self.gate(""), self.server.negotiate_initialize(request)?)
+        announced(&self.gate(&Principal::User), self.server.negotiate_initialize(request)?)
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let gate = self.asker(&context).gate;
+        let gate = self.asker(&context)?.gate;
         announced(&gate, self.server.discover(context).await?)
     }
 
@@ -77,7 +77,7 @@ impl<S: ServerHandler> ServerHandler for Tidegate<S> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let (asker, first) = (self.asker(&context), is_first(request.as_ref()));
+        let (asker, first) = (self.asker(&context)?, is_first(request.as_ref()));
         self.listed(asker, self.server.list_tools(request, context).await?, first)
     }
 
@@ -86,12 +86,13 @@ impl<S: ServerHandler> ServerHandler for Tidegate<S> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let (asker, first) = (self.asker(&context), is_first(request.as_ref()));
+        let (asker, first) = (self.asker(&context)?, is_first(request.as_ref()));
+        let later = context.clone();
         let list = self.server.list_resources(request, context).await?;
         if !first {
             return Ok(list);
         }
-        through(list, |json| asker.gate.resources(&asker.caller, Some(json)))
+        self.listed_resources(asker, list, &later).await
     }
 
     async fn list_resource_templates(
@@ -99,7 +100,7 @@ impl<S: ServerHandler> ServerHandler for Tidegate<S> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let (asker, first) = (self.asker(&context), is_first(request.as_ref()));
+        let (asker, first) = (self.asker(&context)?, is_first(request.as_ref()));
         let list = self.server.list_resource_templates(request, context).await?;
         if !first {
             return Ok(list);

@@ -3,11 +3,13 @@
 //! A call runs the tool only if nothing else answers it: `result_query` and fetches through the tool are answered from
 //! the store, and callers without the tier of a tool are refused.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceResult, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceResult, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -18,30 +20,44 @@ use tidegate_core::payload::Payload;
 use tidegate_gate::profile::OutputSchema;
 use tidegate_gate::{Caller, Gate, ToolCall, not_kept};
 
-use super::Tidegate;
+use super::{Tidegate, is_modern};
+use crate::call::CallScope;
 use crate::heavy::Marked;
 use crate::tier::Tier;
-use crate::totals::{Told, say};
 
 /// The most pages of a list of tools that are searched for one tool.
 const MAX_LIST_PAGES: usize = 50;
 
 impl<S: ServerHandler> Tidegate<S> {
     /// Returns the caller of a request, with its profile and its gate.
-    pub(super) fn asker(&self, context: &RequestContext<RoleServer>) -> Asker {
+    ///
+    /// # Errors
+    ///
+    /// A caller without a name, where those are refused.
+    pub(super) fn asker(&self, context: &RequestContext<RoleServer>) -> Result<Asker, ErrorData> {
+        let Some(principal) = self.principal(context) else {
+            let words =
+                "this server answers only callers that it knows; authenticate, and send the request again";
+            return Err(ErrorData::invalid_request(words, None));
+        };
         let mut caller = Caller::unknown(self.clients.clone());
         if let Some(client) = context.client_info() {
             caller.name(&client.name);
         }
-        let version = context.protocol_version();
-        caller.modern =
-            version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-        caller.who = (self.who)(context);
-        caller.session = (!caller.modern).then(|| Arc::clone(&self.session.meter));
+        caller.modern = is_modern(context);
+        caller.principal = principal;
+        // Over HTTP, what a caller was sent is counted by its principal, which a session is too.
+        let is_http = context.extensions.get::<http::request::Parts>().is_some();
+        caller.session = (!caller.modern && !is_http).then(|| Arc::clone(&self.session.meter));
         if self.server.get_tool(caller.query_tool).is_some() {
             caller.query_tool = Gate::ALTERNATIVE_QUERY_TOOL;
         }
-        Asker { gate: self.gate(&caller.who), caller }
+        Ok(Asker { gate: self.gate(&caller.principal), caller })
+    }
+
+    /// Returns the tier of a caller.
+    fn tier_of(&self, asker: &Asker) -> Tier {
+        self.permission.tier_of(asker.caller.principal.name())
     }
 
     /// Tells the gate the rules that a tool declares, and returns them. Where the handler does not know single tools, its
@@ -79,39 +95,67 @@ impl<S: ServerHandler> Tidegate<S> {
         None
     }
 
-    /// Switches to the server's own gate where a name belongs to an artifact that the server itself keeps, under a domain
-    /// that is no tool: every caller may read those.
-    async fn turn_to_own(&self, asker: &mut Asker, name: &str) {
-        if asker.caller.who.is_empty() {
-            return;
-        }
-        let (own, name) = (self.gate(""), name.to_owned());
-        let gate = Arc::clone(&own);
-        let of = asker.apart(move |theirs, _| (theirs.tool_of(&name), gate.tool_of(&name))).await;
-        if let Ok((None, Some(domain))) = of
-            && self.server.get_tool(&domain).is_none()
-        {
-            asker.gate = own;
-        }
-    }
-
     /// Returns whether a caller may read a kept result: only results of tools that it may call.
     async fn may_read(&self, asker: &Asker, name: &str, context: &RequestContext<RoleServer>) -> bool {
         let name = name.to_owned();
-        let tool = asker.apart(move |gate, _| gate.tool_of(&name)).await.ok().flatten();
-        let Some(tool) = tool else { return true };
-        let known = match self.server.get_tool(&tool) {
+        let tools = asker.apart(move |gate, caller| gate.tools_of(caller, &name)).await.ok().flatten();
+        // What is not there is reported as such.
+        let Some((tool, maker)) = tools else { return true };
+        self.may_read_of(asker, &tool, maker.as_deref(), context).await
+    }
+
+    /// Returns whether a caller may read what a tool returned, or what a tool stored itself: then `tool` is the domain, and
+    /// the tool that stored it counts as well.
+    async fn may_read_of(
+        &self,
+        asker: &Asker,
+        tool: &str,
+        maker: Option<&str>,
+        context: &RequestContext<RoleServer>,
+    ) -> bool {
+        let mut needed = Tier::Read;
+        if let Some(marked) = self.declared(tool, context).await {
+            // The tool may have been called by an earlier process, so this gate may not know its rules yet.
+            asker.gate.mark(tool, &marked.rules);
+            needed = marked.tier;
+        }
+        if let Some(maker) = maker
+            && let Some(marked) = self.declared(maker, context).await
+        {
+            needed = needed.max(marked.tier);
+        }
+        self.tier_of(asker).allows(needed)
+    }
+
+    /// Returns what a tool declares; `None` for a tool that the server does not have.
+    async fn declared(&self, tool: &str, context: &RequestContext<RoleServer>) -> Option<Marked> {
+        let known = match self.server.get_tool(tool) {
             Some(known) => Some(known),
-            None => self.find(&tool, context).await,
+            None => self.find(tool, context).await,
         };
-        // What the server keeps under a domain of its own came from no tool.
-        let Some(marked) = known.as_ref().map(Marked::of) else {
-            return self.permission.tier_of(&asker.caller.who).allows(Tier::Read);
-        };
-        // The tool may have been called by an earlier process, so this gate may not know its rules yet.
-        asker.gate.mark(&tool, &marked.rules);
-        let needed = marked.tier;
-        self.permission.tier_of(&asker.caller.who).allows(needed)
+        known.as_ref().map(Marked::of)
+    }
+
+    /// Adds the kept results that a caller may read to a list of resources.
+    pub(super) async fn listed_resources(
+        &self,
+        asker: Asker,
+        list: ListResourcesResult,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let kept = asker.apart(|gate, caller| gate.kept_with_makers(caller)).await?;
+        let (mut decided, mut allowed) = (HashMap::new(), Vec::new());
+        for (artifact, maker) in kept {
+            let tools = (artifact.tool.clone(), maker);
+            if !decided.contains_key(&tools) {
+                let may_read = self.may_read_of(&asker, &tools.0, tools.1.as_deref(), context).await;
+                decided.insert(tools.clone(), may_read);
+            }
+            if decided.get(&tools) == Some(&true) {
+                allowed.push(artifact);
+            }
+        }
+        through(list, |json| asker.gate.resources_of(&asker.caller, Some(json), &allowed))
     }
 
     /// Answers a call: from the store, or with the result of the tool, shaped if it is too large.
@@ -123,50 +167,50 @@ impl<S: ServerHandler> Tidegate<S> {
         if let Some(dispatcher) = self.dispatcher.as_ref().filter(|dispatcher| call.name == dispatcher.name) {
             match dispatcher.dispatch(&call) {
                 Ok(params) => call = params,
-                Err(message) => return Ok(self.refused(&call.name, message)),
+                Err(message) => return Ok(self.asker(&context)?.refused(&call.name, message)),
             }
         }
-        let mut asker = self.asker(&context);
+        let mut asker = self.asker(&context)?;
         let tool = call.name.to_string();
         let arguments = call.arguments.as_ref().map(bytes).transpose()?;
         if tool == asker.caller.query_tool {
             let name = call.arguments.as_ref().and_then(|given| given.get("id")?.as_str().map(str::to_owned));
-            if let Some(name) = &name {
-                self.turn_to_own(&mut asker, name).await;
-            }
             if let Some(name) = name
                 && !self.may_read(&asker, &name, &context).await
             {
-                return Ok(self.refused(&tool, format!("{tool}: {}. Nothing was run.", not_kept(&name))));
+                return Ok(asker.refused(&tool, format!("{tool}: {}. Nothing was run.", not_kept(&name))));
             }
             let result = asker.apart(move |gate, caller| gate.query(caller, arguments.as_deref())).await?;
-            return self.answered(&tool, "view", &result);
+            return answered(&result);
         }
         let marked = self.mark(&mut asker, &tool, &context).await;
-        let allowed = self.permission.tier_of(&asker.caller.who).allows(marked.tier);
+        let allowed = self.tier_of(&asker).allows(marked.tier);
         let asked = arguments.clone().unwrap_or_default();
         if asker.gate.negotiates(&tool, &asked) {
             let name = tool.clone();
             let result = asker.apart(move |gate, caller| gate.fetch(caller, &name, &asked, allowed)).await?;
-            return self.answered(&tool, "fetch", &result);
+            return answered(&result);
         }
         if let Some(refusal) = asker.gate.refusal(&asker.caller, &tool, &asked) {
-            return self.answered(&tool, "refused", &refusal);
+            asker.gate.note_refused(&asker.caller, &tool, &refusal);
+            return answered(&refusal);
         }
         if !allowed {
-            let tier = self.permission.tier_of(&asker.caller.who);
+            let tier = self.tier_of(&asker);
             let words = format!(
                 "{tool} needs the tier {}, and this caller has {tier}. Nothing was run. Use a tool from tools/list, or ask \
                  whoever runs the server for the tier.",
                 marked.tier
             );
-            return Ok(self.refused(&tool, words));
+            return Ok(asker.refused(&tool, words));
         }
         let ours = asker.gate.own_arguments(&tool);
         if let Some(arguments) = &mut call.arguments {
             arguments.retain(|name, _| !ours.contains(&name.as_str()));
         }
-        match self.server.call_tool(call, context).await {
+        let (caller, gate) = (asker.caller.clone(), Arc::clone(&asker.gate));
+        let scope = CallScope { caller, gate, tool: tool.clone() };
+        match scope.run(self.server.call_tool(call, context)).await {
             Err(error) => Err(self.bounded(&asker, &tool, error).await),
             Ok(CallToolResponse::Complete(result)) => self.shaped(asker, tool, arguments, result).await,
             Ok(other) => Ok(other),
@@ -191,52 +235,23 @@ impl<S: ServerHandler> Tidegate<S> {
         result: CallToolResult,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let called = ToolCall { tool: tool.clone(), arguments, by_program: false };
+        let called = ToolCall { tool, arguments, by_program: false };
         let json = bytes(&result)?;
-        let (size, decision, tokens) = asker
+        let answer = asker
             .apart(move |gate, caller| {
-                let source = json.as_slice();
+                let (started, source) = (Instant::now(), json.as_slice());
                 let decision = gate.decide(caller, &called, &source);
-                let cost = decision.raw.or_else(|| {
-                    let payload = Payload::read_result(&source).ok()?;
-                    measure::cost(&payload, &caller.profile.meter).ok()
-                });
-                (json.len() as u64, decision, cost.map_or(0, |cost| cost.tokens.0))
+                if decision.answer.is_none() {
+                    let count =
+                        || measure::cost(&Payload::read_result(&source).ok()?, &caller.profile.meter).ok();
+                    if let Some(cost) = decision.raw.or_else(count) {
+                        gate.note_passed(caller, &called.tool, cost, started);
+                    }
+                }
+                decision.answer
             })
             .await?;
-        let (answer, sent) = match &decision.answer {
-            Some(answer) => (parsed::<CallToolResult>(answer)?, answer.len() as u64),
-            None => (result, size),
-        };
-        let style = if decision.step == "lossless" { "overview" } else { decision.step };
-        self.log(&Told { tool: &tool, bytes: size, tokens, sent, style });
-        Ok(answer.into())
-    }
-
-    /// Logs an answer of the gate, and returns it as a response.
-    fn answered(
-        &self,
-        tool: &str,
-        style: &'static str,
-        result: &[u8],
-    ) -> Result<CallToolResponse, ErrorData> {
-        let sent = result.len() as u64;
-        self.log(&Told { tool, bytes: 0, tokens: 0, sent, style });
-        Ok(parsed::<CallToolResult>(result)?.into())
-    }
-
-    /// Returns the answer to a call that was not made.
-    fn refused(&self, tool: &str, message: String) -> CallToolResponse {
-        self.log(&Told { tool, bytes: 0, tokens: 0, sent: message.len() as u64, style: "refused" });
-        CallToolResult::error(vec![ContentBlock::text(message)]).into()
-    }
-
-    /// Adds a call to the totals, and logs it.
-    fn log(&self, told: &Told<'_>) {
-        self.session.totals.count(told);
-        if !self.session.quiet {
-            say(told);
-        }
+        answer.map_or_else(|| Ok(result.into()), |answer| answered(&answer))
     }
 
     /// Lists the tools that a caller may call, with ours, and without the rules that they declare.
@@ -246,7 +261,7 @@ impl<S: ServerHandler> Tidegate<S> {
         mut list: ListToolsResult,
         first_page: bool,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tier = self.permission.tier_of(&asker.caller.who);
+        let tier = self.tier_of(&asker);
         list.tools.retain(|tool| tier.allows(Marked::of(tool).tier));
         for tool in &mut list.tools {
             let marked = Marked::of(tool);
@@ -267,11 +282,13 @@ impl<S: ServerHandler> Tidegate<S> {
         uri: &str,
         context: &RequestContext<RoleServer>,
     ) -> Option<Result<ReadResourceResult, ErrorData>> {
-        let mut asker = self.asker(context);
+        let asker = match self.asker(context) {
+            Ok(asker) => asker,
+            Err(refused) => return Some(Err(refused)),
+        };
         if !asker.gate.owns(uri) {
             return None;
         }
-        self.turn_to_own(&mut asker, uri).await;
         if !self.may_read(&asker, uri, context).await {
             return Some(Err(ErrorData::resource_not_found(not_kept(uri), None)));
         }
@@ -291,6 +308,15 @@ pub(super) struct Asker {
 }
 
 impl Asker {
+    /// Returns the answer to a call that was not made, and records it.
+    fn refused(&self, tool: &str, message: String) -> CallToolResponse {
+        let result = CallToolResult::error(vec![ContentBlock::text(message)]);
+        if let Ok(answer) = bytes(&result) {
+            self.gate.note_refused(&self.caller, tool, &answer);
+        }
+        result.into()
+    }
+
     /// Runs work that may wait for the disk on a thread for blocking work.
     async fn apart<T: Send + 'static>(
         &self,
@@ -302,6 +328,11 @@ impl Asker {
                      repeat, with arguments that give a smaller result";
         done.map_err(|_| ErrorData::internal_error(words, None))
     }
+}
+
+/// Returns an answer of the gate as a response.
+fn answered(result: &[u8]) -> Result<CallToolResponse, ErrorData> {
+    Ok(parsed::<CallToolResult>(result)?.into())
 }
 
 fn bytes(value: &impl Serialize) -> Result<Vec<u8>, ErrorData> {

@@ -8,6 +8,7 @@
 mod articles;
 #[path = "../../examples/conventions/bugs.rs"]
 mod bugs;
+mod callers;
 #[path = "../../examples/conventions/orbit.rs"]
 mod orbit;
 mod output_budget;

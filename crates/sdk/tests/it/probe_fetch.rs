@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate_sdk::{Dispatcher, Rules, StoreLocation, Tidegate, Tier};
+use tidegate_sdk::{CallerId, Dispatcher, Rules, StoreLocation, Tidegate, Tier};
 use tidegate_testkit::clock::ManualClock;
 
 use crate::shop::Shop;
@@ -180,7 +180,7 @@ async fn another_caller_cannot_use_a_token() {
         let shop = Shop::new();
         let of = |who: &'static str| {
             let place = StoreLocation::Folder(Some(folder.path().to_owned()));
-            Tidegate::wrap(shop.clone()).store_in(place).callers(move |_| who.to_owned()).quiet()
+            Tidegate::wrap(shop.clone()).store_in(place).callers(move |_| CallerId::new(who)).quiet()
         };
         let ada = Client::connect(of("ada"), era).await;
         let bob = Client::connect(of("bob"), era).await;

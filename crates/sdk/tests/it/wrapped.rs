@@ -94,12 +94,12 @@ async fn a_stored_result_needs_the_tier_of_its_tool() {
 }
 
 #[tokio::test]
-async fn every_caller_can_read_the_artifacts_of_the_server() {
-    use tidegate_sdk::Artifacts;
+async fn a_caller_can_read_the_artifacts_that_tools_made_for_it() {
+    use tidegate_sdk::{Artifacts, CallerId};
     for era in ERAS {
         let artifacts = Artifacts::store_in(StoreLocation::Memory);
         let server = Tidegate::wrap(crate::bugs::Bugs::new(&artifacts)).artifacts(&artifacts);
-        let client = Client::connect(server.callers(|_| "ada".to_owned()).quiet(), era).await;
+        let client = Client::connect(server.callers(|_| CallerId::new("ada")).quiet(), era).await;
         let trace = client.json("trace_get", json!({"count": 50})).await;
         let events = client.text("result_query", json!({"id": trace["artifactRef"], "path": "/49"})).await;
         assert!(events.contains("step 49"), "{events}");

@@ -76,5 +76,6 @@ fn call_from_row(row: &Row<'_>) -> rusqlite::Result<Call> {
         stored_bytes: number(13)?,
         counted: vocabulary
             .map(|vocabulary| CountMethod { vocabulary, margin_percent: margin.unwrap_or_default() }),
+        budget_tokens: number(16)?,
     })
 }

@@ -24,12 +24,13 @@ fn call(at: i64) -> Call {
         view: (at % 3 == 0).then(|| "full".into()),
         stored_bytes: 31_000,
         counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
+        budget_tokens: 605,
     }
 }
 
 /// A call as schema version 0 recorded it.
 fn version_0_call(at: i64) -> Call {
-    Call { session: None, view: None, stored_bytes: 0, counted: None, ..call(at) }
+    Call { session: None, view: None, stored_bytes: 0, counted: None, budget_tokens: 0, ..call(at) }
 }
 
 /// Creates a ledger of schema version 0 with some calls.

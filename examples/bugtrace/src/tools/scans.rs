@@ -44,7 +44,7 @@ impl Backend {
             .with("severity", &json!(severity))
             .with("rule", &json!(rule));
         let position = self.position(&scope, arguments.cursor.as_deref())?;
-        let latest = self.journal().scan(kind).cloned();
+        let latest = self.journal().scan(&self.artifacts.caller_key(), kind).cloned();
         let (reference, path) = match (&position, latest) {
             (Some(position), _) => (position.artifact.clone(), None),
             (None, Some(stored)) => (stored.reference, Some(stored.path)),

@@ -35,13 +35,13 @@ impl Backend {
     }
 
     fn trace(&self, arguments: &TraceArguments) -> Result<TraceSummary, Failure> {
-        let journal = self.journal();
-        if let Some(trace) = journal.trace(arguments.trace.as_deref()) {
+        let (journal, caller) = (self.journal(), self.artifacts.caller_key());
+        if let Some(trace) = journal.trace(&caller, arguments.trace.as_deref()) {
             return Ok(trace.clone());
         }
         let label = |trace: &TraceSummary| format!("{}, {} events", trace.operation, trace.events);
         let latest: Vec<Item> =
-            journal.traces().take(5).map(|trace| Item::new(trace.id.clone(), &label(trace))).collect();
+            journal.traces(&caller).take(5).map(|trace| Item::new(trace.id.clone(), &label(trace))).collect();
         Err(match &arguments.trace {
             Some(id) if !latest.is_empty() => {
                 Failure::new(format!("no trace {}; the latest are:", quote(id))).with_accepted(latest)

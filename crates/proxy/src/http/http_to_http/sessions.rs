@@ -41,6 +41,7 @@ impl Sessions {
         {
             known.remove(&oldest);
         }
+        link.begin_session(id);
         known.insert(id.to_owned(), (Arc::clone(link), Instant::now()));
     }
 

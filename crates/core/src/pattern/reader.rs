@@ -149,24 +149,13 @@ impl<'a> PatternReader<'a> {
         &mut self,
         begins: impl Fn(&str) -> bool,
     ) -> io::Result<Option<(u64, RecordLines)>> {
-        let mut record = RecordLines::default();
-        let mut start = None;
-        while let Some(line) = self.read_line()? {
-            match (begins(&line.text), start) {
-                (true, Some(_)) => {
-                    self.unread(line);
-                    break;
-                }
-                (false, None) => {
-                    self.others.push(self.line, &line.text);
-                    continue;
-                }
-                _ => {}
-            }
-            start.get_or_insert(line.at);
-            record.push(line);
-        }
-        Ok(start.map(|at| (at, record)))
+        self.collect(|_, line, is_inside| {
+            Ok(match (begins(line), is_inside) {
+                (true, true) => Taken::Next,
+                (false, false) => Taken::Other,
+                _ => Taken::Line,
+            })
+        })
     }
 
     /// Reads the lines of a block, up to a separator; lines that do not begin one are no record.
@@ -175,22 +164,13 @@ impl<'a> PatternReader<'a> {
         separates: impl Fn(&str) -> bool,
         begins: impl Fn(&str) -> bool,
     ) -> io::Result<Option<(u64, RecordLines)>> {
-        let mut record = RecordLines::default();
-        let mut start = None;
-        while let Some(line) = self.read_line()? {
-            match (separates(&line.text), start) {
-                (true, Some(_)) => break,
-                (true, None) => continue,
-                (false, None) if !begins(&line.text) => {
-                    self.others.push(self.line, &line.text);
-                    continue;
-                }
-                _ => {}
-            }
-            start.get_or_insert(line.at);
-            record.push(line);
-        }
-        Ok(start.map(|at| (at, record)))
+        self.collect(|_, line, is_inside| {
+            Ok(match (separates(line), is_inside) {
+                (true, _) => Taken::Separator,
+                (false, false) if !begins(line) => Taken::Other,
+                _ => Taken::Line,
+            })
+        })
     }
 
     /// Reads lines up to a separator that is followed by a line which begins a record; other separators are content.
@@ -199,21 +179,54 @@ impl<'a> PatternReader<'a> {
         separates: impl Fn(&str) -> bool,
         begins: impl Fn(&str) -> bool,
     ) -> io::Result<Option<(u64, RecordLines)>> {
+        self.collect(|reader, line, is_inside| {
+            if separates(line)
+                && let Some(next) = reader.read_line()?
+            {
+                let ends = begins(&next.text);
+                reader.unread(next);
+                if ends && is_inside {
+                    return Ok(Taken::Separator);
+                }
+            }
+            Ok(Taken::Line)
+        })
+    }
+
+    /// Reads the lines of one record; `take` decides on each, knowing whether the record has begun.
+    fn collect(
+        &mut self,
+        take: impl Fn(&mut Self, &str, bool) -> io::Result<Taken>,
+    ) -> io::Result<Option<(u64, RecordLines)>> {
         let mut record = RecordLines::default();
         let mut start = None;
         while let Some(line) = self.read_line()? {
-            if separates(&line.text)
-                && let Some(next) = self.read_line()?
-            {
-                let ends = begins(&next.text);
-                self.unread(next);
-                if ends && start.is_some() {
+            match take(self, &line.text, start.is_some())? {
+                Taken::Line => {
+                    start.get_or_insert(line.at);
+                    record.push(line);
+                }
+                Taken::Other => self.others.push(self.line, &line.text),
+                Taken::Separator if start.is_none() => {}
+                Taken::Separator => break,
+                Taken::Next => {
+                    self.unread(line);
                     break;
                 }
             }
-            start.get_or_insert(line.at);
-            record.push(line);
         }
         Ok(start.map(|at| (at, record)))
     }
+}
+
+/// What a line is to the record that is being read.
+enum Taken {
+    /// A line of it.
+    Line,
+    /// A line of no record.
+    Other,
+    /// The end of it, and of no other.
+    Separator,
+    /// The first line of the next one.
+    Next,
 }

@@ -95,11 +95,23 @@ fn recognise_at_start(head: &str, whole: bool) -> Option<Format> {
         let rows = sample(head, whole, delimiter);
         let header = rows.first().filter(|_| rows.len() >= MIN_SAMPLE_ROWS)?;
         let even = rows.iter().filter(|row| row.len() == header.len()).count();
-        (header.len() >= 2 && even * 20 >= rows.len() * 19 && is_header(header)).then(|| Format {
+        let is_headed = is_header(header) && !is_row_of(header, &rows[1..]);
+        (header.len() >= 2 && even * 20 >= rows.len() * 19 && is_headed).then(|| Format {
             delimiter,
             names: header.iter().map(|name| name.trim().trim_start_matches('#').trim().to_owned()).collect(),
         })
     })
+}
+
+/// Returns whether a header row is one of the rows: several of its cells are those of most rows but for their digits.
+fn is_row_of(header: &[String], rows: &[Vec<String>]) -> bool {
+    let digitless = |cell: &str| cell.trim().replace(|c: char| c.is_ascii_digit(), "");
+    let is_alike = |at: &usize| {
+        let name = digitless(&header[*at]);
+        let alike = rows.iter().filter(|row| row.get(*at).is_some_and(|cell| digitless(cell) == name));
+        !name.is_empty() && alike.count() * 2 > rows.len()
+    };
+    (0..header.len()).filter(is_alike).count() >= 2
 }
 
 /// Returns the first rows of a text; the last one only if it is known to be whole.

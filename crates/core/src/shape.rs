@@ -38,6 +38,7 @@ mod rows;
 mod section_writer;
 mod series;
 mod severity;
+mod sheets;
 mod snapshot;
 mod statistics;
 mod strategy;
@@ -309,6 +310,9 @@ const FRAME_TOKENS: u64 = 110;
 /// Bytes set aside for the frame and the JSON around the text.
 const FRAME_BYTES: u64 = 640;
 
+/// The maximum number of things left out that the frame lists; it says how many more there are.
+const MAX_LEFT_OUT: usize = 4;
+
 /// Budgets below this get the shortest frame.
 const SHORT_FRAME_BELOW: Tokens = Tokens(700);
 
@@ -397,7 +401,10 @@ impl Shaper<'_> {
             // Everything found a place, but not as it was written.
             left_out.push(LeftOut::new("", "bytes", 0, self.raw.bytes.0));
         }
-        frame.left_out = left_out.iter().take(4).map(LeftOut::text).collect();
+        frame.left_out = left_out.iter().take(MAX_LEFT_OUT).map(LeftOut::text).collect();
+        if left_out.len() > MAX_LEFT_OUT {
+            frame.left_out.push(format!("and more in {} other places", left_out.len() - MAX_LEFT_OUT));
+        }
         if self.request.budget.tokens < SHORT_FRAME_BELOW {
             // A small budget is for the data, not for words about it.
             frame.next.truncate(2);

@@ -8,6 +8,7 @@ mod aligned;
 mod bars;
 mod components;
 mod hits;
+mod listing;
 mod metrics;
 mod settings;
 mod tables;
@@ -43,6 +44,8 @@ pub(crate) enum Translation {
     Components,
     Xml,
     Yaml,
+    /// Folders with details of their entries.
+    Listing,
 }
 
 /// A text translated to JSON.
@@ -54,8 +57,16 @@ pub(crate) struct TranslatedText {
 
 impl Translation {
     /// All of them, in the order in which they are asked.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Xml, Self::Components, Self::Metrics, Self::Tables, Self::Hits, Self::Settings, Self::Yaml];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Listing,
+        Self::Xml,
+        Self::Components,
+        Self::Metrics,
+        Self::Tables,
+        Self::Hits,
+        Self::Settings,
+        Self::Yaml,
+    ];
 
     /// Returns the name that reports use.
     pub(crate) fn name(self) -> &'static str {
@@ -67,6 +78,7 @@ impl Translation {
             Self::Components => "calendar",
             Self::Xml => "xml",
             Self::Yaml => "yaml",
+            Self::Listing => "listing",
         }
     }
 
@@ -80,6 +92,7 @@ impl Translation {
             Self::Components => components::recognise(sample),
             Self::Xml => xml::recognise(sample),
             Self::Yaml => yaml::recognise(sample),
+            Self::Listing => listing::recognise(sample),
         }
     }
 
@@ -94,6 +107,7 @@ impl Translation {
             Self::Components => (components::translate(text)?, OtherLines::default()),
             Self::Xml => (xml::translate(text)?, OtherLines::default()),
             Self::Yaml => (yaml::translate(text)?, OtherLines::default()),
+            Self::Listing => listing::translate(text)?,
         };
         Some(TranslatedText { text: Text::owned(json.into_bytes()), others })
     }

@@ -135,7 +135,15 @@ impl LineFields {
                 names.extend(["program".to_owned(), "pid".to_owned()]);
                 continue;
             }
-            let name = if enclosure == Enclosure::Time { "time" } else { field_name::of(&values) };
+            // A word that stands before every value names it: `length 12`.
+            let before = at.checked_sub(1).and_then(|before| constant_word(rows, before));
+            // A level is a value itself.
+            let before = before.filter(|word| field_name::of(&[word]).is_empty());
+            let name = match before.filter(|_| constant_word(rows, at).is_none()) {
+                _ if enclosure == Enclosure::Time => "time",
+                Some(word) => word,
+                None => field_name::of(&values),
+            };
             let base =
                 names.iter().filter(|known| known.trim_end_matches(|c: char| c.is_ascii_digit()) == name);
             names.push(match (name, base.count()) {
@@ -186,6 +194,17 @@ impl LineFields {
         }
         Some(cells)
     }
+}
+
+/// Returns the word that is the field of every row; `None` if the rows differ or the field is no word.
+fn constant_word<'l>(rows: &[&Fields<'l>], at: usize) -> Option<&'l str> {
+    let (enclosure, word) = *rows.first()?.get(at)?;
+    let is_same = |row: &&Fields<'l>| row.get(at).is_some_and(|(_, other)| *other == word);
+    let name = word.trim_end_matches([':', ',', '=']);
+    let is_word = enclosure == Enclosure::Plain
+        && (2..=24).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    (is_word && rows.iter().all(is_same)).then_some(name)
 }
 
 /// Returns the enclosures of the fields that most rows have.
@@ -405,6 +424,17 @@ mod tests {
             fields.cells("-rw-r--r-- 1 root root 70 Jan 2 2026 a b").unwrap(),
             ["-rw-r--r--", "1", "root", "root", "70", "Jan", "2", "2026", "a b"]
         );
+    }
+
+    #[test]
+    fn a_word_before_every_value_names_it() {
+        let lines: String = (0..20)
+            .map(|n| {
+                format!("16:00:{n:02}.5 IP 10.0.0.{n} > 10.1.0.{n}, seq {n}, win 501, length {}\n", n * 7)
+            })
+            .collect();
+        let fields = of(&lines);
+        assert_eq!(fields.names, ["time", "c2", "IP", "c4", "ip", "c6", "seq", "c8", "win", "c10", "length"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::io;
 use super::draft::{Draft, LeftOut};
 use super::next_steps::next_steps;
 use super::section_writer::SectionWriter;
+use super::sheets::Sheets;
 use super::strategy::Strategy;
 use super::table::{self, Table};
 use super::value_list::of_values;
@@ -69,16 +70,28 @@ pub(crate) fn overview_of(
     writer: &mut SectionWriter<'_>,
 ) -> io::Result<()> {
     let data = Data::value(text, at, dialect)?;
-    let mut draft = Draft::new(writer.split_off());
-    let tables = table::tables(&data);
-    let share = if tables.is_empty() { draft.writer.left() } else { draft.writer.left() / 2 };
-    draft.writer.push(1, format!("{} of JSON:", write::size(data.range.end - data.range.start)));
-    if data.profile.node(data.profile.root()).types.objects == 1 {
-        draft.writer.within(share, |writer| tree::compose(&data, writer, 2))?;
-    }
-    write_tables(&data, &tables, &[], &mut draft)?;
-    writer.take_back(0, draft.writer);
+    let title = format!("{} of JSON:", write::size(data.range.end - data.range.start));
+    write_value(&data, title, writer, 0)?;
     Ok(())
+}
+
+/// Writes an overview of data into one section, under a title; returns what it leaves out.
+pub(super) fn write_value(
+    data: &Data<'_>,
+    title: String,
+    writer: &mut SectionWriter<'_>,
+    section: usize,
+) -> io::Result<Vec<LeftOut>> {
+    let mut draft = Draft::new(writer.split_off());
+    let tables = table::tables(data);
+    let share = if tables.is_empty() { draft.writer.left() } else { draft.writer.left() / 2 };
+    draft.writer.push(1, title);
+    if data.profile.node(data.profile.root()).types.objects == 1 {
+        draft.writer.within(share, |writer| tree::compose(data, writer, 2))?;
+    }
+    write_tables(data, &tables, &[], &mut draft)?;
+    writer.take_back(section, draft.writer);
+    Ok(draft.left_out)
 }
 
 fn write_tables(
@@ -93,6 +106,12 @@ fn write_tables(
         let rest: f64 = tables[number..count].iter().map(weight).sum();
         let share = (draft.writer.left() as f64 * weight(table) / rest) as u64;
         let section = 10 + 8 * number;
+        if let Some(sheets) = Sheets::of(table) {
+            let left_out = draft.writer.within(share, |writer| sheets.write(writer, section))?;
+            left_out.into_iter().for_each(|left| draft.leave_out(left));
+            draft.frame.below = format!("an overview of each of the {}", table.nouns());
+            continue;
+        }
         let seen = draft.writer.within(share, |writer| {
             if series::is_series(table) {
                 series::compose(table, writer, section)
@@ -263,6 +282,9 @@ fn write_anywhere(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usiz
     }
 }
 
+/// The maximum number of keys that stand twice in one object and are listed.
+const MAX_DOUBLED_KEYS: usize = 8;
+
 /// Writes what is unusual: duplicate keys, the most deeply nested value.
 fn write_oddities(
     data: &Data<'_>,
@@ -273,7 +295,12 @@ fn write_oddities(
     let mut doubled = Vec::new();
     let twice =
         data.profile.nodes().filter(|(_, node)| node.duplicates > 0 && matches!(node.step, PathStep::Key(_)));
-    for (id, node) in twice.take(8) {
+    let mut more = 0;
+    for (id, node) in twice {
+        if doubled.len() == MAX_DOUBLED_KEYS {
+            more += 1;
+            continue;
+        }
         let path = data.profile.path(data.profile.root(), id);
         let mut holder = None;
         for table in tables {
@@ -282,6 +309,7 @@ fn write_oddities(
         doubled.push(holder.map_or(path.clone(), |holder| format!("{path} (in {holder})")));
     }
     if !doubled.is_empty() {
+        doubled.extend((more > 0).then(|| format!("and {more} more")));
         writer.push(section, format!("keys that stand twice in one object: {}", doubled.join(", ")));
     }
     if data.profile.depth > DEEP_NESTING

@@ -10,6 +10,7 @@ use std::io;
 use super::draft::{Draft, share_of_rest};
 use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
+use super::log;
 use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
 use super::symbols;
 use super::word_counts::WordCounts;
@@ -34,7 +35,12 @@ pub(crate) const CODE: TextKind = TextKind {
         let code = sample.share(is_code_line);
         code > 0.25 && code >= markdown(sample) && !sample.begins_like_json()
     },
-    read: |text, sample| Ok(Content::text(DocumentText::read(text, sample, "code")?)),
+    read: |text, sample| {
+        let code = DocumentText::read(text, sample, "code")?;
+        // Lines that define nothing and repeat are a report that looks like code.
+        let is_report = code.headings.total == 0 && code.constants.total == 0 && log::is_repetitive(sample);
+        Ok(if is_report { None } else { Content::text(code) })
+    },
 };
 
 /// Markdown.
@@ -114,6 +120,8 @@ pub(crate) struct DocumentText {
     /// The sentences of a text whose lines are too long to be read as lines.
     sentences: Option<Sentences>,
     links: u64,
+    /// The number of lines that begin or end a block of code.
+    fences: u64,
     words: WordCounts,
     /// What the frame calls the text.
     kind: &'static str,
@@ -169,6 +177,8 @@ impl DocumentText {
     fn add_line(&mut self, number: u64, line: &str, headings: &mut HeadingReader) {
         self.words.add(line, number, true);
         self.links += line.matches("](").count() as u64;
+        self.fences +=
+            u64::from(line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~"));
         let begins = headings.is_after_blank();
         let (late, own) = headings.add(number, line);
         let is_heading = own.is_some();
@@ -193,7 +203,9 @@ impl DocumentText {
         let indentation = line.len() - line.trim_start().len();
         if let Some((keyword, text)) = symbols::definition(line) {
             self.definitions.add(keyword.as_bytes(), number, capacity);
-            self.headings.push(number, 1 + u8::from(indentation > 4), text);
+            // What stands at the margin is the outline; what is inside comes after it.
+            let level = 1 + u8::from(indentation > 0) + u8::from(indentation > 4);
+            self.headings.push(number, level, text);
         } else if let Some(module) = symbols::import(line) {
             self.imports.add(module.as_bytes(), number, capacity);
         } else if indentation <= 4
@@ -275,8 +287,11 @@ impl DocumentText {
         writer.within(all / 10, |writer| {
             WordCounts::write(&words.all, 5, 12, "frequent words", writer, section)
         });
-        if self.links > 0 {
-            writer.push(section, format!("links: {}", self.links));
+        let counts = [("links", self.links), ("code blocks", self.fences.div_ceil(2))];
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        let counts: Vec<String> = counts.map(|(what, count)| format!("{what}: {count}")).collect();
+        if !counts.is_empty() {
+            writer.push(section, counts.join(", "));
         }
     }
 }

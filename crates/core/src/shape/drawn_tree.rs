@@ -10,11 +10,13 @@
 //! entries below them, names that occur several times, endings of names, and entries with a mark that says that
 //! something is wrong.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use super::draft::Draft;
 use super::key_lines::KeyLines;
 use super::line_facts::LineFacts;
+use super::section_writer::SectionWriter;
 use super::strategy::{Content, STRATEGY_SECTION, Strategy, TextKind};
 use super::word_counts::WordCounts;
 use crate::profile::value_counts::ValueCounts;
@@ -42,6 +44,12 @@ pub(crate) struct DrawnTree {
     leaves: u64,
     names: ValueCounts,
     endings: ValueCounts,
+    /// The marks that tools add to names: `(*)`, `deduped`.
+    marks: ValueCounts,
+    /// The versions of each name that has a version.
+    versions: BTreeMap<String, Vec<String>>,
+    /// How many entries have a version.
+    versioned: u64,
     flagged: KeyLines,
 }
 
@@ -60,10 +68,23 @@ struct Entry {
 const MAX_ENTRIES: usize = 50_000;
 const MAX_COUNTED_VALUES: usize = 50_000;
 const MAX_COLUMNS: usize = 256;
+/// The maximum number of names whose versions are kept, and of versions of each.
+const MAX_VERSIONED_NAMES: usize = 20_000;
+const MAX_VERSIONS: usize = 8;
 
 /// Marks of an entry that something is wrong with.
 const FLAGS: &[&str] =
-    &["UNMET", "invalid", "missing", "extraneous", "FAILED", "conflict", "error", "not found", "deprecated"];
+    &["UNMET", "invalid", "missing", "extraneous", "FAILED", "conflict", "error", "deprecated"];
+
+/// Returns whether a word beside the name says that something is wrong: a name may contain such a word.
+fn is_flagged(entry: &str) -> bool {
+    let mut words = entry.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let is_flag = |word: &str| FLAGS.contains(&word);
+    let first = words.next().unwrap_or_default();
+    is_flag(first) && first.bytes().all(|byte| byte.is_ascii_uppercase())
+        || words.any(is_flag)
+        || entry.contains(" not found")
+}
 
 /// Splits a line into the column of its branch and its text; `None` if no branch is drawn.
 fn branch(line: &str) -> Option<(usize, &str)> {
@@ -138,8 +159,11 @@ impl DrawnTree {
         capacity: &mut usize,
     ) {
         self.total += 1;
-        self.names.add(without_marks(name).as_bytes(), line, capacity);
-        if FLAGS.iter().any(|flag| name.contains(flag)) {
+        let (plain, marks) = split_marks(name);
+        self.names.add(plain.as_bytes(), line, capacity);
+        marks.iter().for_each(|mark| self.marks.add(mark.as_bytes(), line, capacity));
+        self.add_version(plain);
+        if is_flagged(name) {
             self.flagged.push(line, 1, name);
         }
         above.retain(|&at| self.entries[at].column < column);
@@ -150,10 +174,38 @@ impl DrawnTree {
         }
     }
 
+    fn add_version(&mut self, name: &str) {
+        let Some((name, version)) = split_version(name) else { return };
+        self.versioned += 1;
+        let is_new = !self.versions.contains_key(name);
+        if is_new && self.versions.len() >= MAX_VERSIONED_NAMES {
+            return;
+        }
+        let versions = self.versions.entry(name.to_owned()).or_default();
+        if versions.len() < MAX_VERSIONS && !versions.iter().any(|known| known == version) {
+            versions.push(version.to_owned());
+        }
+    }
+
+    /// Writes how many different names there are, and which occur in several versions.
+    fn write_versions(&self, writer: &mut SectionWriter<'_>, section: usize) {
+        if self.versioned * 2 < self.total || self.versions.len() >= MAX_VERSIONED_NAMES {
+            return;
+        }
+        let several: Vec<String> = self
+            .versions
+            .iter()
+            .filter(|(_, versions)| versions.len() > 1)
+            .map(|(name, versions)| format!("{name} ({})", versions.join(", ")))
+            .collect();
+        writer.push(section, format!("{} different names without their versions", self.versions.len()));
+        writer.push_list(section, &format!("{} in several versions", several.len()), &several);
+    }
+
     fn count_leaves(&mut self, capacity: &mut usize) {
         for entry in self.entries.iter().filter(|entry| entry.below == 0) {
             self.leaves += 1;
-            let name = without_marks(&entry.name);
+            let name = split_marks(&entry.name).0;
             if let Some((stem, ending)) = name.rsplit_once('.')
                 && !stem.is_empty()
                 && (1..=8).contains(&ending.len())
@@ -193,6 +245,10 @@ impl DrawnTree {
         writer.within(all / 6, |writer| {
             WordCounts::write(&self.names, 2, 12, "names that repeat", writer, section)
         });
+        writer.within(all / 8, |writer| {
+            WordCounts::write(&self.marks, 1, 8, "marks", writer, section);
+            self.write_versions(writer, section);
+        });
         let flagged = draft.within(all / 4, |draft| self.flagged.write(draft, section + 1, "marked entries"));
         draft.within(all / 10, |draft| self.facts.writer(text).write_tail(draft, section + 3, 2))?;
         below.extend(flagged.then_some("marked entries"));
@@ -231,13 +287,53 @@ impl DrawnTree {
     }
 }
 
-/// Returns a name without the marks that tools add when an entry is shown elsewhere: `serde v1.0 (*)`, `ms@2 deduped`.
-fn without_marks(name: &str) -> &str {
-    let mut name = name.trim();
-    for mark in ["(*)", "deduped", "(n)", "(c)", "overridden"] {
-        name = name.strip_suffix(mark).unwrap_or(name).trim_end();
+/// Splits a name from the marks that tools add when an entry is shown elsewhere or is of a kind: `serde v1.0 (*)`,
+/// `ms@2 deduped`.
+fn split_marks(name: &str) -> (&str, Vec<&str>) {
+    let (mut name, mut marks) = (name.trim(), Vec::new());
+    while let Some((before, mark)) = name.rsplit_once(' ')
+        && (["deduped", "overridden", "invalid", "extraneous"].contains(&mark) || is_note(mark))
+    {
+        name = before.trim_end();
+        marks.push(mark);
     }
-    name
+    (name, marks)
+}
+
+/// Returns whether a word is a short note in parentheses: `(*)`, `(proc-macro)`.
+fn is_note(word: &str) -> bool {
+    let inside = word.strip_prefix('(').and_then(|word| word.strip_suffix(')'));
+    inside.is_some_and(|inside| {
+        !inside.is_empty()
+            && inside.len() <= 12
+            && inside.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'*' | b'-'))
+    })
+}
+
+/// Splits a name from its version: `serde v1.0.2`, `ms@2.1.3`, `org.a:b:jar:1.0:compile`, `requests==2.31`.
+fn split_version(name: &str) -> Option<(&str, &str)> {
+    let is_version =
+        |text: &str| text.trim_start_matches(['v', '^', '~', '=']).starts_with(|c: char| c.is_ascii_digit());
+    let word = |text: &'_ str| text.split_whitespace().next().map_or(0, str::len);
+    // The name is one word, after which other words may stand.
+    let (name, rest) = name.split_at(word(name));
+    for separator in ["==", "@", ":"] {
+        if let Some((name, version)) = name.rsplit_once(separator)
+            && !name.is_empty()
+            && is_version(version)
+        {
+            return Some((name, version));
+        }
+    }
+    if let Some((before, _)) = name.rsplit_once(':')
+        && let Some((name, version)) = before.rsplit_once(':')
+        && is_version(version)
+    {
+        return Some((name, version));
+    }
+    let version = rest.trim_start();
+    let version = &version[..word(version)];
+    is_version(version).then_some((name, version))
 }
 
 #[cfg(test)]
@@ -270,6 +366,24 @@ mod tests {
     }
 
     #[test]
+    fn names_have_versions_and_marks() {
+        for (line, name, version, mark) in [
+            ("serde v1.0.2 (proc-macro) (*)", "serde", "v1.0.2", "(*)"),
+            ("@scope/ms@2.1.3 deduped", "@scope/ms", "2.1.3", "deduped"),
+            ("org.a:b:jar:1.0:compile", "org.a:b:jar", "1.0", ""),
+            ("org.a:b:1.0 -> 1.1 (*)", "org.a:b", "1.0", "(*)"),
+            ("requests==2.31", "requests", "2.31", ""),
+        ] {
+            let (plain, marks) = split_marks(line);
+            assert_eq!(split_version(plain), Some((name, version)), "{line}");
+            assert_eq!(marks.first().copied().unwrap_or(""), mark, "{line}");
+        }
+        for name in ["main.rs", "src", "a@b", "chapter one"] {
+            assert_eq!(split_version(name), None, "{name}");
+        }
+    }
+
+    #[test]
     fn entries_are_counted_by_depth() {
         let tree = read(
             "app\n├── a v1\n│   ├── b v1\n│   └── c v2 (*)\n└── c v2\n    └── d.rs\n\n3 directories, 2 files\n",
@@ -277,6 +391,8 @@ mod tests {
         assert_eq!((tree.total, tree.leaves, tree.columns.len()), (6, 3, 2));
         let below: Vec<u64> = tree.entries.iter().map(|entry| entry.below).collect();
         assert_eq!(below, [5, 2, 0, 0, 1, 0]);
+        assert_eq!(tree.versions["c"], ["v2"]);
+        assert_eq!(tree.marks.ranked()[0].text(), "(*)");
         let repeated: Vec<_> = tree.names.ranked().iter().filter(|e| e.count > 1).map(|e| e.text()).collect();
         assert_eq!(repeated, ["c v2"]);
     }

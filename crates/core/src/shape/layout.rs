@@ -97,14 +97,12 @@ impl RowLayout {
             cut += u64::from(shown.contains('…'));
             cells.push(cell(&rest.map_or(shown.clone(), |_| format!("…{shown}"))));
         }
-        if let [_, first, rest @ ..] = cells.as_mut_slice()
-            && first.is_empty()
-            && rest.iter().all(String::is_empty)
-        {
-            // A record that has none of the fields shown is shown as a whole, as far as it fits.
+        let filled = cells[1..].iter().filter(|cell| !cell.is_empty()).count();
+        if filled * 4 < self.columns.len() || filled == 0 {
+            // A record that has hardly any of the fields shown is shown as a whole, as far as it fits.
             let shown = scalar_text(&record.value, self.name_cell);
-            cut += u64::from(shown.contains('…'));
-            *first = cell(&shown);
+            let cut = u64::from(shown.contains('…'));
+            return (format!("{},{}", cells[0], cell(&shown)), cut);
         }
         (cells.join(","), cut)
     }

@@ -37,9 +37,34 @@ pub(crate) const REPORT: TextKind = TextKind { name: "log", recognise: is_report
 /// Lines of a log.
 pub(crate) const KIND: TextKind = TextKind { name: "log", recognise: is_log, read };
 
-/// Lines with the same fields, or with the same number of words, as in a listing.
-pub(crate) const LISTING: TextKind =
-    TextKind { name: "log", recognise: |sample| is_even(sample) || LineFields::of(sample).is_some(), read };
+/// Lines with the same fields, with the same number of words, as in a listing, or with the same few patterns.
+pub(crate) const LISTING: TextKind = TextKind {
+    name: "log",
+    recognise: |sample| is_even(sample) || LineFields::of(sample).is_some() || is_repetitive(sample),
+    read,
+};
+
+/// Returns whether most lines have patterns that repeat, so that each pattern with its count tells more than samples.
+pub(super) fn is_repetitive(sample: &Sample<'_>) -> bool {
+    let lines = sample.lines.iter().filter(|line| !is_sentence(line));
+    let mut patterns: Vec<u64> = lines.map(|line| templates::pattern_hash(line.trim())).collect();
+    patterns.sort_unstable();
+    let repeated = patterns.chunk_by(|one, two| one == two).filter(|same| same.len() >= 3);
+    sample.lines.len() >= MIN_REPETITIVE_LINES
+        && repeated.map(<[u64]>::len).sum::<usize>() * 10 >= sample.lines.len() * 7
+}
+
+/// Returns whether a line is a sentence or a part of one: nearly all of its words are nothing but letters.
+fn is_sentence(line: &str) -> bool {
+    let is_word = |word: &&str| {
+        word.trim_matches(|c: char| c.is_ascii_punctuation()).chars().all(|c| c.is_alphabetic() || c == '\'')
+    };
+    let count = line.split_whitespace().count();
+    count > 6 && line.split_whitespace().filter(is_word).count() * 10 >= count * 9
+}
+
+/// The minimum number of lines that may be called repetitive.
+const MIN_REPETITIVE_LINES: usize = 40;
 
 /// Reads a log; where nearly all of its lines have the same fields and none reports a failure, it is read as data.
 fn read<'t>(text: &'t Text<'t>, sample: &Sample<'_>) -> io::Result<Option<Content<'t>>> {
@@ -231,7 +256,9 @@ impl LogText<'_> {
                 WordCounts::write(&self.words.capitals, 1, 16, "lines with", writer, section)
             });
         }
-        draft.writer.within(all / 12, |writer| self.words.write_beginnings(writer, section));
+        if !is_report && !self.levels.are_found() {
+            draft.writer.within(all / 12, |writer| self.words.write_beginnings(writer, section));
+        }
         let left = draft.writer.left();
         let (head_lines, tail_lines) = match (is_report, draft.writer.fills()) {
             (true, _) => (MAX_HEAD_LINES_OF_REPORT, 6),
@@ -239,7 +266,7 @@ impl LogText<'_> {
             (false, false) => (12, 6),
         };
         let thrown = self.traces.lines();
-        draft.within(all / 5, |draft| self.facts.writer(text).write_tail(draft, section + 9, tail_lines))?;
+        draft.within(all / 5, |draft| self.facts.writer(text).write_tail(draft, section + 10, tail_lines))?;
         let severe = draft
             .writer
             .within(left / 2, |writer| self.templates.write_severe(writer, section + 6, &elsewhere, &thrown));
@@ -249,7 +276,13 @@ impl LogText<'_> {
         below.extend((!severe.is_empty()).then_some("errors"));
         below.extend((!repeated.is_empty()).then_some("repeated lines"));
         draft.lines.extend(severe.into_iter().chain(repeated));
-        if self.facts.writer(text).write_head(draft, section + 8, head_lines)? {
+        let is_shown = |line: u64| line <= head_lines || draft.lines.contains(&line);
+        let once = self.templates.once(self.facts.lines, is_shown);
+        let once =
+            draft.writer.within(left / 8, |writer| once.write_to(writer, section + 8, "lines unlike others"));
+        below.extend((!once.is_empty()).then_some("lines unlike others"));
+        draft.lines.extend(once);
+        if self.facts.writer(text).write_head(draft, section + 9, head_lines)? {
             below.push("head");
         }
         Ok(below)

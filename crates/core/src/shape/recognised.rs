@@ -12,6 +12,7 @@ use crate::data::Data;
 use crate::hints::Hints;
 use crate::sample::{SAMPLE_BYTES, Sample};
 use crate::text::Text;
+use crate::translation::{MAX_TEXT_BYTES, Translation};
 
 /// All kinds of text. Kinds that show themselves by marks that hardly occur elsewhere come first.
 const TEXT_KINDS: &[&TextKind] = &[
@@ -40,6 +41,8 @@ pub(crate) struct RecognisedText<'t> {
     text: &'t Text<'t>,
     kind: &'static str,
     content: Content<'t>,
+    /// The notation of data that the text begins like, if it is too large to be read as that.
+    too_large_for: Option<Translation>,
 }
 
 impl<'t> RecognisedText<'t> {
@@ -57,7 +60,10 @@ impl<'t> RecognisedText<'t> {
             }
             Content::Text(_) => name,
         };
-        Ok(Self { text, kind, content })
+        let too_large = matches!(content, Content::Text(_)) && text.max_len() > MAX_TEXT_BYTES;
+        let mut notations = Translation::ALL.into_iter().filter(|_| too_large);
+        let too_large_for = notations.find(|notation| notation.recognise(&sample));
+        Ok(Self { text, kind, content, too_large_for })
     }
 
     /// Returns what the text was recognised as.
@@ -85,7 +91,12 @@ impl<'t> RecognisedText<'t> {
 
     /// Fills a draft with an overview of the text.
     pub(crate) fn compose(&self, arguments: &[String], draft: &mut Draft<'_>) -> io::Result<()> {
-        self.content.strategy().compose(self.text, arguments, draft)
+        self.content.strategy().compose(self.text, arguments, draft)?;
+        draft.frame.notes.extend(self.too_large_for.map(|notation| {
+            let (name, limit) = (notation.name(), MAX_TEXT_BYTES >> 20);
+            format!("It begins like data ({name}), but it is larger than {limit} MiB and is read by line.")
+        }));
+        Ok(())
     }
 }
 

@@ -80,6 +80,11 @@ impl RowSeries {
         Self { series: series.take(MAX_SERIES).collect(), parts: CHOICES[0] }
     }
 
+    /// Returns whether the records have no series.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
     /// Returns the same series with more or less of them shown, most first.
     pub(crate) fn choices(&self) -> impl Iterator<Item = Self> {
         let count = if self.series.is_empty() { 1 } else { CHOICES.len() };

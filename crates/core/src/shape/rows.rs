@@ -19,6 +19,7 @@ use super::section_writer::SectionWriter;
 use super::series::course;
 use super::statistics::Members;
 use super::table::{Table, shown_path};
+use crate::json::value::ReadLimits;
 use crate::profile::value_counts::ValueCounts;
 use crate::records::Record;
 
@@ -55,6 +56,9 @@ pub(crate) fn compose(
             return Ok(shown);
         }
     }
+    if table.fields.is_empty() && table.keyed() {
+        return write_keys(table, writer, section);
+    }
     let series = RowSeries::of(table);
     let sample = sample(table, &series)?;
     let left = writer.left() as f64;
@@ -78,6 +82,31 @@ pub(crate) fn compose(
         (None, None) => {}
     }
     write_rows(table, arguments, (&widest, series), &sample, writer, section + 3)
+}
+
+/// The maximum number of entries that are named where nothing else is known of them.
+const MAX_NAMED_ENTRIES: u64 = 16;
+
+/// Writes the first keys of a map whose entries have no fields in common, or too many to be counted.
+fn write_keys(table: &Table<'_>, writer: &mut SectionWriter<'_>, section: usize) -> io::Result<ShownCounts> {
+    let mut keys = Vec::new();
+    for number in 0..table.count.min(MAX_NAMED_ENTRIES) {
+        let record = table.records.nth_within(number, ReadLimits::NOTHING)?;
+        keys.extend(record.and_then(|record| table.label_of(&record)));
+    }
+    while !keys.is_empty() {
+        let more = match table.count - keys.len() as u64 {
+            0 => String::new(),
+            more => format!(", +{more} more"),
+        };
+        let path = if table.path.is_empty() { String::new() } else { format!("{}: ", table.path) };
+        let title = format!("{path}{} {}", table.count, table.nouns());
+        if writer.push(section, format!("{title}: {}{more}", keys.join(", "))) {
+            break;
+        }
+        keys.truncate(keys.len() / 2);
+    }
+    Ok(ShownCounts::default())
 }
 
 /// Returns about what the rows and their header cost.
@@ -161,7 +190,9 @@ fn write_rows(
     } else {
         write_example(table, layout.width(), sample.first(), writer, section - 1);
     }
-    if !writer.push(section, "rows:") || !writer.push(section, layout.header() + &series.header()) {
+    let as_written = lines_cost_little(table, &layout, sample, writer)?;
+    let header = layout.header() + &series.header();
+    if !writer.push(section, "rows:") || !as_written && !writer.push(section, header) {
         return Ok(ShownCounts::default());
     }
     // Names alone tell nothing of the records between the first and the last.
@@ -179,8 +210,12 @@ fn write_rows(
             continue;
         }
         let Some(record) = series.record(table, number)? else { continue };
-        let (row, cut_cells) = layout.row(&record);
-        let row = row + &series.cells(&record);
+        let (mut row, mut cut_cells) = layout.row(&record);
+        row.push_str(&series.cells(&record));
+        if as_written && let Some(line) = table.line_of(number, MAX_LINE_CHARACTERS)? {
+            cut_cells = u64::from(line.contains('…'));
+            row = format!("{} {line}", number + 1);
+        }
         if !writer.reserve(&row) {
             break;
         }
@@ -193,9 +228,33 @@ fn write_rows(
         every if every == table.count => format!("all {records} {}", table.nouns()),
         some => format!("{some} of {} {}", table.count, table.nouns()),
     };
-    let (width, values) = (layout.width(), records * layout.width() as u64);
-    writer.replace_first(section, format!("{what}, {width} of {} fields:", table.fields.len().max(width)));
+    let width = if as_written { table.fields.len() } else { layout.width() };
+    let values = records * width as u64;
+    let how = match as_written {
+        true => "# and line as written".to_owned(),
+        false => format!("{width} of {} fields", table.fields.len().max(width)),
+    };
+    writer.replace_first(section, format!("{what}, {how}:"));
     Ok(ShownCounts { records, fields: width, whole: values - cut, values })
+}
+
+/// The maximum number of characters of a line that is shown as it was written.
+const MAX_LINE_CHARACTERS: usize = 160;
+
+/// Returns whether records are lines which, as they were written, cost about as much as their cells do.
+fn lines_cost_little(
+    table: &Table<'_>,
+    layout: &RowLayout,
+    sample: &[Record],
+    writer: &SectionWriter<'_>,
+) -> io::Result<bool> {
+    let (mut lines, mut cells) = (0, 0);
+    for record in sample {
+        let Some(line) = table.line_of(record.number, MAX_LINE_CHARACTERS)? else { return Ok(false) };
+        lines += writer.cost(&line);
+        cells += writer.cost(&layout.row(record).0);
+    }
+    Ok(lines * 4 <= cells * 5)
 }
 
 /// Returns the numbers of the rows to show, best first: those that tell something of their own, and examples if the

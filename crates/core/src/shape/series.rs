@@ -11,7 +11,7 @@ use super::rows::ShownCounts;
 use super::section_writer::SectionWriter;
 use super::table::{Table, scalar_text};
 use super::uncovered::{Covered, Uncovered};
-use super::value_list::{number_text, of_values};
+use super::value_list::{key_beginnings, number_text, of_values};
 use crate::profile::number::{KeptNumber, NumberStats};
 use crate::{visible, write};
 
@@ -34,6 +34,10 @@ pub(crate) fn compose(
     let node = table.data.profile.node(table.record);
     let path = if table.path.is_empty() { String::new() } else { format!("{}: ", table.path) };
     writer.push(section, format!("{path}{} items:", table.count));
+    let container = table.data.profile.node(table.container);
+    if let Some(line) = key_beginnings(container, writer, writer.left() / 8) {
+        writer.push(section, line);
+    }
     let share = writer.left() / 2;
     writer.within(share, |writer| match &node.numbers {
         Some(numbers) if numbers.count * 2 > node.seen() => write_numbers(table, numbers, writer, section),

@@ -24,6 +24,9 @@ const MAX_LABEL_CHARACTERS: usize = 60;
 
 /// The maximum number of values that are listed though each occurs once.
 const MAX_LISTED_IDENTIFIERS: u64 = 10;
+/// The maximum number of texts that are listed, and the maximum number of characters of each.
+const MAX_LISTED_TEXTS: u64 = 2;
+const MAX_LISTED_TEXT_CHARACTERS: u64 = 60;
 /// The maximum number of distinct values of a field whose rare values are followed by the names of their records.
 const MAX_VALUES_OF_NAMED_GROUPS: u64 = 24;
 /// The maximum number of tokens of the names of records after the values of a severity.
@@ -270,6 +273,10 @@ impl FieldStatistics<'_, '_> {
 
     fn texts(&self, field: &Field, node: &PathNode) -> io::Result<String> {
         let Some(lengths) = &node.lengths else { return Ok("text".into()) };
+        let (distinct, exact) = node.counts.distinct();
+        if exact && (1..=MAX_LISTED_TEXTS).contains(&distinct) && lengths.max <= MAX_LISTED_TEXT_CHARACTERS {
+            return Ok(node.counts.entries().iter().map(shown).collect::<Vec<_>>().join("; "));
+        }
         let about = write::estimate_mark(!lengths.rounded);
         if lengths.min == lengths.max {
             return Ok(format!("text of {about}{}", write::plural(lengths.max, "character")));

@@ -4,11 +4,13 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::ops::ControlFlow;
 
 use super::field::{Field, FieldKind, fields};
 use super::row_series::RowSeries;
 use crate::data::Data;
 use crate::json::value::Value;
+use crate::pattern::Pattern;
 use crate::profile::{NodeId, PathStep};
 use crate::records::{Notation, Record, Records};
 use crate::view::read_key;
@@ -95,6 +97,27 @@ impl<'d> Table<'d> {
         let field = &self.fields[self.label?];
         let text = scalar_text(field_value(&record.value, &field.path)?, 80);
         (!text.is_empty()).then_some(text)
+    }
+
+    /// Returns whether each record is one line of the text.
+    fn is_lines(&self) -> bool {
+        self.path.is_empty() && matches!(self.data.notation, Notation::Pattern(Pattern::Fields(_)))
+    }
+
+    /// Returns the line that a record is, as it was written; `None` if records are not lines.
+    pub(crate) fn line_of(&self, number: u64, limit: usize) -> io::Result<Option<String>> {
+        if !self.is_lines() {
+            return Ok(None);
+        }
+        let mut range = None;
+        self.records.each_json(number, 0, |record| {
+            range = Some(record.range);
+            ControlFlow::Break(())
+        })?;
+        let Some(range) = range else { return Ok(None) };
+        let bytes = self.data.text.read(range.start..range.end.min(range.start + 8 * limit as u64))?;
+        let line = String::from_utf8_lossy(&bytes);
+        Ok(Some(visible::cut(&visible::strip_colours(&line), limit)))
     }
 
     /// Returns whether records are addressed by key.

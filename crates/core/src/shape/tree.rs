@@ -215,6 +215,27 @@ fn deciding_names(entries: &[(Box<str>, Value)]) -> Vec<String> {
     ranked.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, name)| name).take(2).collect()
 }
 
+/// The maximum number of texts of a list that are shown, and the maximum number of characters of each.
+const MAX_LISTED_TEXTS: u64 = 5;
+const MAX_LISTED_TEXT_CHARACTERS: usize = 100;
+/// The maximum number of bytes of a list whose texts are shown.
+const MAX_LISTED_TEXT_BYTES: u64 = 2000;
+
+/// Writes the texts of a list that holds nothing but a few.
+fn few_texts(data: &Data<'_>, node: &PathNode, count: u64) -> io::Result<Option<String>> {
+    let texts = node.items.is_some_and(|items| {
+        let types = &data.profile.node(items).types;
+        types.strings == count && types.containers() == 0
+    });
+    if !texts || !(1..=MAX_LISTED_TEXTS).contains(&count) || node.bytes > MAX_LISTED_TEXT_BYTES {
+        return Ok(None);
+    }
+    let limits = ReadLimits { depth: 1, elements: 8, string_bytes: 400, values: 16 };
+    let Some(Value::Array(elements)) = data.value_at(node.first_at, limits)? else { return Ok(None) };
+    let texts = elements.read.iter().map(|text| scalar_text(text, MAX_LISTED_TEXT_CHARACTERS));
+    Ok(Some(texts.collect::<Vec<_>>().join(", ")))
+}
+
 /// Writes a small member as it is.
 fn inline(data: &Data<'_>, node: &PathNode, name: &str) -> io::Result<String> {
     let raw = data.text.read(node.first_at..node.first_at + node.bytes)?;
@@ -251,7 +272,8 @@ fn member(data: &Data<'_>, id: NodeId, name: String) -> io::Result<String> {
         if node.bytes <= MAX_INLINE_LIST_BYTES {
             return inline(data, node, &name);
         }
-        return Ok(format!("{name} [{count}] {size}"));
+        let elements = few_texts(data, node, count)?.map(|texts| format!(": {texts}")).unwrap_or_default();
+        return Ok(format!("{name} [{count}] {size}{elements}"));
     }
     if let Some(entries) = deciding_values(data, node)? {
         return Ok(format!("{name} {{{entries}}} {size}"));
@@ -267,6 +289,6 @@ fn member(data: &Data<'_>, id: NodeId, name: String) -> io::Result<String> {
     Ok(match keys.len() {
         0 => format!("{name}={{}}"),
         1..=6 => format!("{name} {{{}}} {size}", keys.join(",")),
-        more => format!("{name} {{{} +{} keys}} {size}", keys[..5].join(","), more - 5),
+        all => format!("{name} {{{all} keys: {} +{} more}} {size}", keys[..5].join(","), all - 5),
     })
 }

@@ -50,6 +50,22 @@ pub(crate) fn of_values(node: &PathNode, writer: &SectionWriter<'_>, cap: u64) -
     out
 }
 
+/// Writes what the keys of a map begin with, if that is a few words: `keys beginning net.=1050 vm.=62`.
+pub(crate) fn key_beginnings(map: &PathNode, writer: &SectionWriter<'_>, cap: u64) -> Option<String> {
+    let (distinct, exact) = map.keys.distinct();
+    if !exact || distinct < MIN_KEYS_IN_GROUPS || map.keys.entries().len() as u64 != distinct {
+        return None;
+    }
+    let names = NameParts::of(map.keys.entries())?;
+    let (groups, exact) = names.beginnings.distinct();
+    let tells = exact && (2..=24).contains(&groups) && names.beginnings.total() * 2 >= names.total;
+    let list = group_counts(&names.beginnings, writer, (cap, 0), |_| Ok(None)).ok()?;
+    tells.then(|| format!("keys beginning {list}"))
+}
+
+/// The minimum number of keys of which the beginnings are counted.
+const MIN_KEYS_IN_GROUPS: u64 = 24;
+
 /// Returns a number as written.
 pub(crate) fn number_text(number: &KeptNumber) -> String {
     visible::cut(&number.text(), MAX_NUMBER_CHARACTERS)
@@ -92,6 +108,9 @@ pub(crate) fn fit(writer: &SectionWriter<'_>, cap: u64, texts: Vec<String>) -> (
     (kept, left)
 }
 
+/// The maximum number of values that are listed though most of them occur once: the kinds of a mixed list.
+const MAX_LISTED_KINDS: u64 = 32;
+
 /// Writes `value=count` for each value, most frequent first, as many as fit into `cap` tokens.
 ///
 /// `note` may add a remark to a value, which is written in parentheses; remarks may take `notes_cap` tokens.
@@ -105,8 +124,9 @@ pub(crate) fn group_counts(
     let (distinct, exact) = counts.distinct();
     let about = write::estimate_mark(exact);
     // Where most values occur once, only those that repeat are worth showing, if those are more than a few.
-    if distinct > 12 && distinct * 2 > counts.total() {
-        let rare = distinct * 10 > counts.total() * 9;
+    let rare = distinct * 10 > counts.total() * 9;
+    let few = distinct <= 12 || distinct <= MAX_LISTED_KINDS && !rare;
+    if !few && distinct * 2 > counts.total() {
         ranked.retain(|entry| entry.count > 1 && (!rare || entry.count * 20 > counts.total()));
     }
     if ranked.is_empty() {

@@ -26,7 +26,9 @@ pub(crate) struct WordCounts {
 }
 
 /// The maximum number of different first words of lines that are worth counting.
-const MAX_BEGINNINGS: u64 = 16;
+const MAX_BEGINNINGS: u64 = 40;
+/// The maximum number of times and numbers before the first word of a line.
+const MAX_WORDS_BEFORE_BEGINNING: usize = 2;
 /// The maximum number of distinct words that one line adds; the counts bound their own total.
 const MAX_DISTINCT_WORDS: usize = 20_000;
 
@@ -73,11 +75,22 @@ impl WordCounts {
 
     fn add_beginning(&mut self, line: &str, at: u64) {
         self.total += line.split_whitespace().count() as u64;
-        let Some(word) = line.split_whitespace().next() else { return };
+        let mut words = line.split_whitespace().take(MAX_WORDS_BEFORE_BEGINNING + 1).peekable();
+        if words.peek().is_none() {
+            return;
+        }
         self.lines += 1;
-        let is_varied = word.len() > 3 && word.bytes().any(|byte| byte.is_ascii_digit());
-        let is_row = word.len() > 2 && !word.bytes().any(|byte| byte.is_ascii_alphanumeric() || byte >= 0x80);
-        if word.len() <= 24 && !is_varied && !is_row {
+        // What a call is called with differs from line to line, as do times, numbers and marks before the first word.
+        let name = |word: &'_ str| {
+            word.split('(').next().filter(|name| !name.is_empty()).map_or(word.len(), str::len)
+        };
+        let is_word = |word: &&str| {
+            let is_varied = word.len() > 3 && word.bytes().any(|byte| byte.is_ascii_digit());
+            !is_varied && word.chars().any(char::is_alphanumeric)
+        };
+        if let Some(word) =
+            words.map(|word| &word[..name(word)]).find(is_word).filter(|word| word.len() <= 24)
+        {
             self.beginnings.add(word.as_bytes(), at, &mut { MAX_DISTINCT_WORDS });
         }
     }
@@ -88,7 +101,7 @@ impl WordCounts {
         distinct <= MAX_BEGINNINGS
             && distinct * 3 < self.lines
             && self.beginnings.total() * 2 > self.lines
-            && Self::write(&self.beginnings, 2, 10, "lines beginning with", writer, section)
+            && Self::write(&self.beginnings, 2, 14, "first words of lines", writer, section)
     }
 
     /// Writes `title: word=count ...` for the most frequent words with at least `min_count`, as many as fit, and how

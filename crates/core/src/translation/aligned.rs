@@ -288,7 +288,9 @@ fn words_stand_under(names: &[Word<'_>], rows: &[&str]) -> bool {
 
 /// Returns whether rows under a header are a table rather than lines that happen to have a blank place in common.
 fn is_table(header: &str, names: &[String], cut: &Cut, rows: &[&str]) -> bool {
-    let distinct = names.iter().enumerate().all(|(at, name)| name.is_empty() || !names[..at].contains(name));
+    let is_repeated = |(at, name): &(usize, &String)| !name.is_empty() && names[..*at].contains(*name);
+    // Of many columns two may have the same name.
+    let distinct = names.iter().enumerate().filter(is_repeated).count() <= names.len() / 5;
     let fitting: Vec<Vec<&str>> = rows.iter().filter_map(|row| cut.cells(row)).collect();
     if names.len() < 2 || !distinct || fitting.len() < 2 || fitting.len() * 10 < rows.len() * 9 {
         return false;

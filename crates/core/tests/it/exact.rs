@@ -41,6 +41,32 @@ fn duplicate_keys_are_reported() {
 }
 
 #[test]
+fn what_a_list_is_too_short_for_is_counted() {
+    let filler: Vec<String> = (0..900).map(|n| format!("\"case{n}\":[{n}]")).collect();
+    let twice: Vec<String> = (0..11).map(|n| format!("\"k{n}\":1,\"k{n}\":2")).collect();
+    let json = format!("{{{},\"twice\":{{{}}}}}", filler.join(","), twice.join(","));
+    let text = shaped(&make::text_result(&json).as_slice(), 2000).text;
+    assert!(text.contains("*.k3 (in twice), and 3 more"), "{text}");
+    let list = |name: usize| {
+        let rows: Vec<String> = (0..90).map(|n| format!("{{\"id\":{n},\"size\":{}}}", n * n % 97)).collect();
+        format!("\"list{name}\":[{}]", rows.join(","))
+    };
+    let json = format!("{{{}}}", (0..9).map(list).collect::<Vec<_>>().join(","));
+    let several = shaped(&make::text_result(&json).as_slice(), 600);
+    let more = several.left_out.len() - 4;
+    assert!(several.text.contains(&format!("and more in {more} other places")), "{}", several.text);
+}
+
+#[test]
+fn data_that_is_too_large_to_be_read_as_such_says_so() {
+    let yaml: String = (0..300_000).map(|n| format!("- name: thing {n}\n  size: {n}\n")).collect();
+    assert!(yaml.len() > 8 << 20);
+    let note = "It begins like data (yaml), but it is larger than 8 MiB and is read by line.";
+    assert!(shaped(&make::text_result(&yaml).as_slice(), 1000).text.contains(note));
+    assert!(!shaped(&make::text_result(&yaml[..40_000]).as_slice(), 1000).text.contains(note));
+}
+
+#[test]
 fn text_that_repeats_structured_content_is_counted_once() {
     let rows: Vec<String> = (0..60).map(|n| format!("{{\"id\":{n},\"name\":\"thing {n}\"}}")).collect();
     let data = format!("[{}]", rows.join(", "));

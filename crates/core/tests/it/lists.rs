@@ -121,3 +121,18 @@ fn small_maps_are_shown_by_what_decides_their_entries() {
     let text = format!("{{\"audits\":{{{}}},\"categories\":{{{}}}}}", joined(80, audit), joined(3, category));
     has(&overview(&text, 600), &["categories {speed score=0.21", "access score=0.31", "search score=0.41"]);
 }
+
+#[test]
+fn each_sheet_of_a_workbook_has_columns_of_its_own() {
+    let staff =
+        joined(180, |n| format!("[{n},\"name {n}\",\"{}\",{}]", ["Sales", "Support"][n % 2], 1000 + n * 7));
+    let text = format!(
+        "{{\"spreadsheet\":\"book\",\"sheets\":[{{\"title\":\"Staff\",\"values\":[[\"id\",\"name\",\"team\",\"salary\"],{staff}]}},{{\"title\":\"Targets\",\"values\":[[\"team\",\"quota\"],[\"Sales\",31],[\"Support\",40]]}}]}}"
+    );
+    let overview = overview(&text, 900);
+    has(
+        &overview,
+        &["sheets[0], ", "title=Staff", "values: 4 fields, over all 180 rows:", "team: Sales=90 Support=90"],
+    );
+    has(&overview, &["sheets[1], ", "title=Targets", "Support,40"]);
+}

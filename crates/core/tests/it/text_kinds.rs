@@ -77,7 +77,7 @@ fn messages_of_a_compiler_are_counted_by_code_and_file() {
             "-Wunused-variable=200",
             "src/part0.c=50",
             "error expected ';' before 'return' (src/main.c:7)",
-            "x200",
+            "L1, 200 times: warning",
         ],
     );
 }
@@ -223,4 +223,118 @@ proptest! {
             prop_assert!(is_shown(part, &body), "{part:?} is announced and missing:\n{overview}");
         }
     }
+}
+
+#[test]
+fn definitions_at_the_margin_come_before_those_inside() {
+    let class = |at: usize| {
+        let methods = lines(8, |method| {
+            format!("    def method_{at}_{method}(self, first, second, third=None):\n        return first")
+        });
+        format!("class Thing{at}(Base):\n{methods}\n")
+    };
+    let text = format!("import os\n\n{}def main(argv):\n    return 0\n", lines(20, class));
+    let facts: Vec<String> = (0..20).map(|at| format!("class Thing{at}(Base)")).collect();
+    let facts: Vec<&str> = facts.iter().map(String::as_str).chain(["def main(argv)"]).collect();
+    assert_tells(&text, 800, &facts);
+}
+
+#[test]
+fn a_report_that_looks_like_code_shows_what_repeats_and_what_does_not() {
+    let resource = |at: usize| {
+        let kind = ["queue", "topic", "bucket"][at % 3];
+        format!(
+            "  # cloud_{kind}.{kind}_{at} will be created\n  + resource \"cloud_{kind}\" \"{kind}_{at}\" {{\n      + id   = (known after apply)\n      + size = {at}\n    }}\n"
+        )
+    };
+    let text = format!(
+        "The plan:\n\n{}\nPlan: 45 to add, 0 to change, 0 to destroy.\n\n{}",
+        lines(45, resource),
+        lines(9, |at| format!("  + output_{at} = \"{at}\""))
+    );
+    let facts = ["Plan: 45 to add", "x15 # cloud_queue.queue_0 will be created", "x45 + size = 0"];
+    assert_tells(&text, 900, &facts);
+}
+
+#[test]
+fn a_drawn_tree_counts_names_versions_and_marks() {
+    let package = |at: usize| {
+        let mark = if at % 4 == 0 { " (*)" } else { "" };
+        format!("├── package-{} v{}.{at}.0{mark}\n│   └── error-chain v0.12.4", at % 30, 1 + at % 2)
+    };
+    let text = format!("app v1.0.0\n{}└── last v1.0.0 invalid\n", lines(80, package));
+    let overview = overview(&text, 900);
+    for fact in
+        ["marks: (*)=20", "different names without their versions", "in several versions: package-0 (v1."]
+    {
+        assert!(overview.contains(fact), "{fact:?} is missing:\n{overview}");
+    }
+    assert!(overview.contains("marked entries: all 1"), "a name may contain the word error:\n{overview}");
+}
+
+#[test]
+fn a_listing_of_folders_has_columns() {
+    let size = |at: usize, file: usize| (at * 100 + file) * 37 % 5003;
+    let folder = |at: usize| {
+        let files = lines(9, |file| {
+            format!("-rw-r--r-- 1 ann staff {:>6} 2026-11-16 15:59 f{at}_{file}.rs", size(at, file))
+        });
+        format!("./d{at}:\ntotal 84\n{files}drwxr-xr-x 2 ann staff   4096 2026-11-16 15:59 sub{at}\n")
+    };
+    let files = || (0..30).flat_map(|at| (0..9).map(move |file| (at, file)));
+    let sum: usize = files().map(|(at, file)| size(at, file)).sum();
+    let (at, file) = files().max_by_key(|&(at, file)| size(at, file)).unwrap();
+    let facts = [
+        "300 rows",
+        "type: file=270 directory=30",
+        &format!("sum {sum} (max at name f{at}_{file}.rs)"),
+        "owner=ann",
+    ];
+    assert_tells(&lines(30, folder), 700, &facts);
+}
+
+#[test]
+fn a_line_that_is_a_record_is_shown_as_it_was_written() {
+    let text = lines(400, |at| {
+        let action = ["install", "configure", "remove"][at % 3];
+        format!("2026-01-{:02} 10:{:02}:00 {action} package-{at}:all {}.1-2", 1 + at / 60, at % 60, at % 9)
+    });
+    let facts = [
+        "1 2026-01-01 10:00:00 install package-0:all 0.1-2",
+        "400 2026-01-07 10:39:00 install package-399:all 3.1-2",
+    ];
+    assert_tells(&text, 700, &facts);
+}
+
+#[test]
+fn a_few_skipped_tests_are_named() {
+    let text = format!(
+        "{}tests/a.py::test_disk SKIPPED (no disk) [100%]\n=== 300 passed, 1 skipped in 1.20s ===\n",
+        lines(300, |at| format!("tests/a.py::test_{at} PASSED [ {}%]", at / 3))
+    );
+    assert_tells(&text, 500, &["SKIPPED=1", "skipped: L301 tests/a.py::test_disk"]);
+}
+
+#[test]
+fn a_first_line_like_the_others_is_no_header() {
+    let text = lines(300, |at| {
+        format!(
+            "16:{:02}:{:02}.1 IP 10.0.0.{}: Flags [P.], seq {at}, ack {}, length {}",
+            at / 60,
+            at % 60,
+            at % 9,
+            at + 1,
+            at * 7 % 90
+        )
+    });
+    let overview = overview(&text, 700);
+    assert!(overview.contains("300 lines") && !overview.contains("299 rows"), "{overview}");
+}
+
+#[test]
+fn keys_are_counted_by_what_they_begin_with() {
+    let text = lines(400, |at| {
+        format!("{}.part{}.setting_{at} = {}", ["net", "vm", "kernel", "net"][at % 4], at % 7, at % 5)
+    });
+    assert_tells(&text, 700, &["400 entries", "keys beginning net.=200 "]);
 }

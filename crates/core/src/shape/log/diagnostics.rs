@@ -214,7 +214,7 @@ impl Diagnostics {
 
 impl Message {
     fn written(&self) -> String {
-        let times = if self.count > 1 { format!(" x{}", self.count) } else { String::new() };
+        let times = if self.count > 1 { format!(", {} times:", self.count) } else { String::new() };
         let more = match self.count - self.places.len() as u64 {
             0 => String::new(),
             more => format!(" +{} more", write::grouped(more)),

@@ -104,10 +104,15 @@ impl LogLevels {
         self.begin.get_or_insert(seconds);
     }
 
+    /// Returns whether many lines have a level.
+    pub(crate) fn are_found(&self) -> bool {
+        self.levels.total() * 3 > self.lines
+    }
+
     /// Returns whether all words of a list are levels, so that their counts say the same.
     pub(crate) fn cover(&self, words: &ValueCounts) -> bool {
         let is_level = |word: &str| self.levels.entries().iter().any(|entry| entry.text() == word);
-        self.levels.total() * 3 > self.lines && words.entries().iter().all(|entry| is_level(&entry.text()))
+        self.are_found() && words.entries().iter().all(|entry| is_level(&entry.text()))
     }
 
     /// Writes the period, the levels and the components, where most lines have them; returns whether anything was written.

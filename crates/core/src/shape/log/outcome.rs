@@ -265,6 +265,12 @@ impl<'l> TestLine<'l> {
             None => rest,
         };
         let (rest, duration) = trailing_duration(rest);
+        // `SKIPPED (no disk)`
+        let ends_with_outcome = |before: &str| before.rsplit(' ').next().and_then(outcome).is_some();
+        let (rest, reason) = match rest.strip_suffix(')').and_then(|inside| inside.split_once(" (")) {
+            Some((before, reason)) if ends_with_outcome(before) => (before, reason),
+            _ => (rest, ""),
+        };
         let start = rest.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
         let word = &rest[start..];
         let outcome = outcome(word)?;
@@ -276,7 +282,7 @@ impl<'l> TestLine<'l> {
             is_capitals(word) && before.ends_with([' ', '|']) && !name.ends_with(':') || dotted || quoted;
         // A capital word at the end of a sentence is no outcome: names have few words.
         let short = name.split_whitespace().count() <= 12;
-        (accepted && short && !name.is_empty()).then_some(Self { outcome, word, name, duration, reason: "" })
+        (accepted && short && !name.is_empty()).then_some(Self { outcome, word, name, duration, reason })
     }
 }
 
@@ -414,6 +420,7 @@ mod tests {
     fn lines_of_many_runners() {
         for (line, outcome, name, seconds, reason) in [
             ("a/b.py::test_c PASSED [ 10%]", Passed, "a/b.py::test_c", None, ""),
+            ("a/b.py::test_c SKIPPED (no disk) [ 10%]", Skipped, "a/b.py::test_c", None, "no disk"),
             ("FAILED a.py::test_b - ValueError: no", Failed, "a.py::test_b", None, "ValueError: no"),
             ("test a::b ... ok", Passed, "a::b", None, ""),
             ("test a::b - should panic ... FAILED", Failed, "a::b - should panic", None, ""),

@@ -153,7 +153,7 @@ impl StackTraces {
         let mut shown = 0;
         for trace in &traces {
             let times = if trace.count > 1 {
-                format!(" x{} (last L{})", trace.count, trace.last)
+                format!(" to L{}, {} times:", trace.last, trace.count)
             } else {
                 String::new()
             };

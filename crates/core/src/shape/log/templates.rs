@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 
 use crate::hash;
+use crate::shape::key_lines::KeyLines;
 use crate::shape::section_writer::SectionWriter;
 use crate::shape::severity::SEVERITY_LEVELS;
 use crate::write;
@@ -206,6 +207,25 @@ impl LineTemplates {
         lines
     }
 
+    /// Returns the lines whose pattern no other line has and that are not shown yet; none if such lines are many, because
+    /// then they are nothing special.
+    pub(crate) fn once(&self, lines: u64, is_shown: impl Fn(u64) -> bool) -> KeyLines {
+        let is_once = |template: &&LineTemplate| {
+            template.count == 1 && template.severity == 0 && template.shown_by == ShownBy::Templates
+        };
+        let mut once = KeyLines::default();
+        let single: Vec<&LineTemplate> = self.templates.iter().filter(is_once).collect();
+        if self.plain_capped || single.len() as u64 * 6 > lines {
+            return once;
+        }
+        // Brackets and rules tell nothing.
+        let tells = |template: &&&LineTemplate| template.example.split_whitespace().nth(1).is_some();
+        for template in single.iter().filter(tells).filter(|template| !is_shown(template.line)) {
+            once.push(template.line, 1, template.example.trim());
+        }
+        once
+    }
+
     /// Writes each repeated line once with its count; returns the numbers of the lines.
     pub(crate) fn write_repeated(
         &self,
@@ -245,7 +265,7 @@ fn digitless_hash(line: &str) -> u64 {
 }
 
 /// Hashes a line with its numbers and quoted parts masked, so that lines of one pattern have the same hash.
-fn pattern_hash(line: &str) -> u64 {
+pub(super) fn pattern_hash(line: &str) -> u64 {
     let bytes = line.as_bytes();
     let mut masked = MaskedBytes::default();
     let mut at = 0;

@@ -26,6 +26,8 @@ pub(crate) struct TestReport {
     reason_follows: bool,
     /// What was printed since the last test ended: some runners write the reason of a failure before its name.
     pending: Option<(String, String)>,
+    /// The lines and names of the first skipped tests.
+    skipped: Vec<(u64, String)>,
     /// Seconds, name and line of the slowest tests, slowest first.
     slowest: Vec<(f64, String, u64)>,
 }
@@ -59,6 +61,8 @@ const MAX_FAILURES: usize = 512;
 const MAX_TOTALS: usize = 12;
 const MAX_OUTCOME_WORDS: usize = 16;
 const MAX_SLOWEST: usize = 5;
+/// The maximum number of skipped tests that are named; of many only the number tells something.
+const MAX_NAMED_SKIPPED: usize = 5;
 /// The number of seconds from which on a test is slow enough to be named.
 const MIN_SLOW_SECONDS: f64 = 0.01;
 const MAX_REASON_CHARACTERS: usize = 160;
@@ -148,6 +152,11 @@ impl TestReport {
             }
         }
         self.pending = None;
+        if test.outcome == Outcome::Skipped && self.skipped.len() <= MAX_NAMED_SKIPPED {
+            let reason = if test.reason.is_empty() { String::new() } else { format!(" ({})", test.reason) };
+            let name = visible::cut(&format!("{}{reason}", test.name), MAX_REASON_CHARACTERS);
+            self.skipped.push((number, name));
+        }
         if let Some(seconds) = test.duration.filter(|seconds| *seconds >= MIN_SLOW_SECONDS && !repeated) {
             let at = self.slowest.partition_point(|(known, _, _)| *known >= seconds);
             if at < MAX_SLOWEST {
@@ -273,6 +282,11 @@ impl TestReport {
             }
         }
         below.extend(self.write_failures(draft, section + 1).then_some("failed tests"));
+        if self.skipped.len() <= MAX_NAMED_SKIPPED {
+            let skipped: Vec<String> =
+                self.skipped.iter().map(|(line, name)| format!("L{line} {name}")).collect();
+            draft.writer.push_list(section + 1, "skipped", &skipped);
+        }
         if self.slowest.len() == MAX_SLOWEST {
             let slowest: Vec<String> = self
                 .slowest
@@ -310,7 +324,7 @@ impl TestReport {
             let title = match (reason.is_empty(), members.len()) {
                 (true, _) => "no reason found".to_owned(),
                 (false, 1) => reason.to_owned(),
-                (false, count) => format!("x{count} {reason}"),
+                (false, count) => format!("{count} times {reason}"),
             };
             for fits in [names.len(), names.len().min(8), 1] {
                 let more =
@@ -496,8 +510,9 @@ fn reason(line: &str) -> Option<(&str, bool)> {
     {
         return Some((message, false));
     }
-    // `ValueError: no`, `java.lang.IllegalStateException: no`
+    // `ValueError: no`, `java.lang.IllegalStateException: no`, `AssertionError [ERR_ASSERTION]: no`
     let (kind, _) = line.split_once(':')?;
+    let kind = kind.strip_suffix(']').and_then(|kind| kind.split_once(" [")).map_or(kind, |(kind, _)| kind);
     let named =
         ["Error", "Exception", "Failure", "Failed", "Panic"].iter().any(|ending| kind.ends_with(ending));
     (named && !kind.contains(' ')).then_some((line, true))

@@ -9,6 +9,7 @@
 
 mod additive;
 mod blob;
+mod by_group;
 mod cell_grid;
 mod compact;
 mod data;

@@ -138,7 +138,7 @@ impl LineFields {
             // A word that stands before every value names it: `length 12`.
             let before = at.checked_sub(1).and_then(|before| constant_word(rows, before));
             // A level is a value itself.
-            let before = before.filter(|word| field_name::of(&[word]).is_empty());
+            let before = before.filter(|word| field_name::of(&[*word]).is_empty());
             let name = match before.filter(|_| constant_word(rows, at).is_none()) {
                 _ if enclosure == Enclosure::Time => "time",
                 Some(word) => word,

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use super::by_group::write_groups;
 use super::cell_grid::CellGrid;
 use super::example::write_example;
 use super::field::{Field, FieldKind};
@@ -71,6 +72,9 @@ pub(crate) fn compose(
     }
     let share = if whole { left - rows as f64 } else { writer.left() as f64 * STATISTICS_SHARE };
     let members = if whole { Members::Counted } else { Members::Named };
+    if !whole {
+        write_groups(table, writer, section + 2)?;
+    }
     writer.within(share as u64, |writer| write_field_lines(table, members, writer, section))?;
     let grid = Grid::of(table);
     match (&grid, axis(table)) {

@@ -123,6 +123,22 @@ fn small_maps_are_shown_by_what_decides_their_entries() {
 }
 
 #[test]
+fn numbers_that_measure_different_things_are_not_pooled() {
+    let rows = joined(200, |n| {
+        let (metric, value) =
+            if n % 2 == 0 { ("requests_total", n + 1) } else { ("memory_bytes", 9_000_000 + n) };
+        format!("{{\"metric\":\"{metric}\",\"queue\":\"q{n}\",\"value\":{value}}}")
+    });
+    let overview = overview(&format!("[{rows}]"), 700);
+    has(
+        &overview,
+        &[
+            "value by metric: requests_total 1 to 199, sum 10000 (max at q198); memory_bytes 9000001 to 9000199",
+        ],
+    );
+}
+
+#[test]
 fn each_sheet_of_a_workbook_has_columns_of_its_own() {
     let staff =
         joined(180, |n| format!("[{n},\"name {n}\",\"{}\",{}]", ["Sales", "Support"][n % 2], 1000 + n * 7));

@@ -260,15 +260,15 @@ impl<'l> TestLine<'l> {
     /// `name PASSED [ 10%]`, `1/9 Test #1: name ....   Passed    0.01 sec`, `Test Case 'name' passed (0.1 seconds).`
     fn of_end(line: &'l str) -> Option<Self> {
         let rest = line.trim_end_matches(['|', ' ', '.']);
-        let rest = match rest.strip_suffix("%]").and_then(|rest| rest.rsplit_once('[')) {
-            Some((before, _)) => before.trim_end(),
-            None => rest,
+        let (rest, has_share) = match rest.strip_suffix("%]").and_then(|rest| rest.rsplit_once('[')) {
+            Some((before, _)) => (before.trim_end(), true),
+            None => (rest, false),
         };
         let (rest, duration) = trailing_duration(rest);
         // `SKIPPED (no disk)`
         let ends_with_outcome = |before: &str| before.rsplit(' ').next().and_then(outcome).is_some();
         let (rest, reason) = match rest.strip_suffix(')').and_then(|inside| inside.split_once(" (")) {
-            Some((before, reason)) if ends_with_outcome(before) => (before, reason),
+            Some((before, reason)) if has_share && ends_with_outcome(before) => (before, reason),
             _ => (rest, ""),
         };
         let start = rest.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();

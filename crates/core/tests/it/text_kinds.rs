@@ -259,7 +259,7 @@ fn a_report_that_looks_like_code_shows_what_repeats_and_what_does_not() {
 #[test]
 fn a_drawn_tree_counts_names_versions_and_marks() {
     let package = |at: usize| {
-        let mark = if at % 4 == 0 { " (*)" } else { "" };
+        let mark = if at.is_multiple_of(4) { " (*)" } else { "" };
         format!("├── package-{} v{}.{at}.0{mark}\n│   └── error-chain v0.12.4", at % 30, 1 + at % 2)
     };
     let text = format!("app v1.0.0\n{}└── last v1.0.0 invalid\n", lines(80, package));

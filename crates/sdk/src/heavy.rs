@@ -39,7 +39,6 @@ pub struct Heavy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marked {
     pub(crate) rules: Rules,
-    pub(crate) tier: Tier,
 }
 
 impl Heavy {
@@ -93,12 +92,16 @@ impl Heavy {
 impl Marked {
     /// Returns the settings of a tool without `#[heavy]`.
     fn unmarked() -> Self {
-        Self { rules: Rules::default(), tier: Tier::Read }
+        Self::of_tier(Tier::Read)
+    }
+
+    fn of_tier(tier: Tier) -> Self {
+        Self { rules: Rules { tier: Some(tier), ..Rules::default() } }
     }
 
     /// Returns the settings of a tool that the server does not list: only an admin may call it.
     pub(crate) fn unknown() -> Self {
-        Self { rules: Rules::default(), tier: Tier::Admin }
+        Self::of_tier(Tier::Admin)
     }
 
     /// Returns the settings of a tool.
@@ -125,9 +128,10 @@ impl Marked {
             // Only a tool with an `output` argument has a cap on its full output.
             offer_output: number("full_cap_tokens").map(|_| true),
             full_cap_tokens: number("full_cap_tokens"),
+            tier: Some(text("tier").and_then(Tier::named).unwrap_or(Tier::Read)),
             ..Rules::default()
         };
-        Self { rules, tier: text("tier").and_then(|tier| tier.parse().ok()).unwrap_or(Tier::Read) }
+        Self { rules }
     }
 
     /// Removes the settings from a tool before it is listed to a client.

@@ -80,7 +80,7 @@ pub use serve::{ServeError, serve};
 pub use server::{Tidegate, Unnamed};
 pub use tidegate_core::Tokens;
 pub use tidegate_core::measure::Meter;
-pub use tidegate_gate::policy::Rules;
+pub use tidegate_gate::policy::{OnStoreFailure, Rules};
 pub use tidegate_gate::profile::ProfileRules;
 pub use tidegate_gate::style::{AnswerWhen, Style};
 pub use tidegate_gate::{AlertLimits, CallerId, StoreLocation};

@@ -25,7 +25,7 @@ use tidegate_store::{ArtifactId, Call, Clock};
 use crate::artifact::Artifacts;
 use crate::dispatcher::Dispatcher;
 use crate::sweeper::Sweeper;
-use crate::tier::{AllowAll, Permission};
+use crate::tier::{AllowAll, Permission, Tier};
 use crate::totals::{Totals, log_line, say};
 
 /// Returns the caller of a request, as the author of the server tells callers apart.
@@ -43,6 +43,9 @@ pub enum Unnamed {
     /// Its requests are answered with an error.
     Refused,
 }
+
+/// Returns whether the caller of this name may use the tool of this name.
+type MayUse = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// The program that runs jq in a process of its own. Where it is not installed, only the view `jq` is missing.
 const WORKER: &str = "tidegate";
@@ -63,6 +66,8 @@ pub struct Tidegate<S> {
     policies: Policies,
     clients: Vec<(String, ProfileRules)>,
     permission: Arc<dyn Permission + Send + Sync>,
+    /// Returns whether a caller may use a tool, beside what its tier allows.
+    allowed: Option<MayUse>,
     who: Option<WhoCalls>,
     unnamed: Unnamed,
     /// Stands for the connection of an unnamed caller that is not on HTTP.
@@ -100,6 +105,7 @@ impl<S: ServerHandler> Tidegate<S> {
             policies: Policies::default(),
             clients: Vec::new(),
             permission: Arc::new(AllowAll),
+            allowed: None,
             who: None,
             unnamed: Unnamed::default(),
             connection: ArtifactId::random_shared().to_string(),
@@ -174,6 +180,19 @@ impl<S: ServerHandler> Tidegate<S> {
     #[must_use]
     pub fn permission(self, permission: impl Permission + Send + Sync + 'static) -> Self {
         Self { permission: Arc::new(permission), ..self }
+    }
+
+    /// Sets the tier that tools need, by a pattern of their name; it wins over `#[heavy(tier = ...)]`.
+    #[must_use]
+    pub fn tier(self, pattern: &str, tier: Tier) -> Self {
+        self.tools(pattern, Rules { tier: Some(tier), ..Rules::default() })
+    }
+
+    /// Decides for each caller and tool, beside the tier, whether the caller may see and call the tool and read its
+    /// results: `allow_if(|caller, tool| ...)`. A caller without a name is empty.
+    #[must_use]
+    pub fn allow_if(self, allowed: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
+        Self { allowed: Some(Arc::new(allowed)), ..self }
     }
 
     /// Adds a tool that fronts all others: `{"tool": ..., "arguments": ...}`.

@@ -1,7 +1,7 @@
 //! Permission tiers, and the hook that assigns one to each caller.
 //!
-//! `#[heavy(tier = ...)]` sets the tier a tool requires. The gate asks [`Permission`] on every call, whenever a
-//! continuation token is used, and when it lists tools.
+//! `#[heavy(tier = ...)]` or [`Tidegate::tier`](crate::Tidegate::tier) sets the tier a tool requires. The gate asks
+//! [`Permission`] on every call, whenever a continuation token is used, and when it lists tools.
 
 pub use tidegate_gate::tier::{Tier, UnknownTier};
 
@@ -27,6 +27,29 @@ pub trait Permission {
     fn tier_of(&self, caller: &str) -> Tier {
         let _ = caller;
         Tier::Admin
+    }
+
+    /// Returns whether a caller may see and call a tool, and read its results; by default if its tier is the one that the
+    /// tool needs, or a higher one.
+    ///
+    /// ```
+    /// use tidegate_sdk::tier::{Permission, Tier};
+    ///
+    /// /// Everybody may read; the tools of a department are its own.
+    /// struct Departments;
+    ///
+    /// impl Permission for Departments {
+    ///     fn may_use(&self, caller: &str, tool: &str, _: Tier) -> bool {
+    ///         tool.starts_with("read_") || caller.split('/').next() == tool.split('.').next()
+    ///     }
+    /// }
+    ///
+    /// assert!(Departments.may_use("sales/ada", "sales.forecast", Tier::Read));
+    /// assert!(!Departments.may_use("sales/ada", "payroll.list", Tier::Read));
+    /// ```
+    fn may_use(&self, caller: &str, tool: &str, needed: Tier) -> bool {
+        let _ = tool;
+        self.tier_of(caller).allows(needed)
     }
 }
 

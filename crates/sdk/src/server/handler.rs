@@ -78,7 +78,8 @@ impl<S: ServerHandler> ServerHandler for Tidegate<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let (asker, first) = (self.asker(&context)?, is_first(request.as_ref()));
-        self.listed(asker, self.server.list_tools(request, context).await?, first)
+        let list = self.server.list_tools(request, context.clone()).await?;
+        self.listed(asker, list, first, &context).await
     }
 
     async fn list_resources(

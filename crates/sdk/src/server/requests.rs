@@ -18,10 +18,12 @@ use serde::de::DeserializeOwned;
 use tidegate_core::measure;
 use tidegate_core::payload::Payload;
 use tidegate_gate::profile::OutputSchema;
+use tidegate_gate::tier;
 use tidegate_gate::{Caller, Gate, ToolCall, not_kept};
 
 use super::{Tidegate, is_modern};
 use crate::call::CallScope;
+use crate::dispatcher::Dispatched;
 use crate::heavy::Marked;
 use crate::tier::Tier;
 
@@ -58,6 +60,18 @@ impl<S: ServerHandler> Tidegate<S> {
     /// Returns the tier of a caller.
     fn tier_of(&self, asker: &Asker) -> Tier {
         self.permission.tier_of(asker.caller.principal.name())
+    }
+
+    /// Returns the tier that a tool needs: as a rule for its name says, or as it declares itself.
+    fn needed(&self, tool: &str, marked: &Marked) -> Tier {
+        self.policies.of_marked_tool(tool, &marked.rules).tier
+    }
+
+    /// Returns whether a caller may see and call a tool, and read its results.
+    fn may_use(&self, asker: &Asker, tool: &str, marked: &Marked) -> bool {
+        let caller = asker.caller.principal.name();
+        self.permission.may_use(caller, tool, self.needed(tool, marked))
+            && self.allowed.as_ref().is_none_or(|allowed| allowed(caller, tool))
     }
 
     /// Tells the gate the rules that a tool declares, and returns them. Where the handler does not know single tools, its
@@ -113,18 +127,18 @@ impl<S: ServerHandler> Tidegate<S> {
         maker: Option<&str>,
         context: &RequestContext<RoleServer>,
     ) -> bool {
-        let mut needed = Tier::Read;
+        let mut allowed = self.tier_of(asker).allows(Tier::Read);
         if let Some(marked) = self.declared(tool, context).await {
             // The tool may have been called by an earlier process, so this gate may not know its rules yet.
             asker.gate.mark(tool, &marked.rules);
-            needed = marked.tier;
+            allowed = self.may_use(asker, tool, &marked);
         }
         if let Some(maker) = maker
             && let Some(marked) = self.declared(maker, context).await
         {
-            needed = needed.max(marked.tier);
+            allowed &= self.may_use(asker, maker, &marked);
         }
-        self.tier_of(asker).allows(needed)
+        allowed
     }
 
     /// Returns what a tool declares; `None` for a tool that the server does not have.
@@ -166,7 +180,10 @@ impl<S: ServerHandler> Tidegate<S> {
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(dispatcher) = self.dispatcher.as_ref().filter(|dispatcher| call.name == dispatcher.name) {
             match dispatcher.dispatch(&call) {
-                Ok(params) => call = params,
+                Ok(Dispatched::Call(params)) => call = params,
+                Ok(Dispatched::Describe(tool)) => {
+                    return self.described(self.asker(&context)?, &tool, &context).await;
+                }
                 Err(message) => return Ok(self.asker(&context)?.refused(&call.name, message)),
             }
         }
@@ -184,7 +201,7 @@ impl<S: ServerHandler> Tidegate<S> {
             return answered(&result);
         }
         let marked = self.mark(&mut asker, &tool, &context).await;
-        let allowed = self.tier_of(&asker).allows(marked.tier);
+        let allowed = self.may_use(&asker, &tool, &marked);
         let asked = arguments.clone().unwrap_or_default();
         if asker.gate.negotiates(&tool, &asked) {
             let name = tool.clone();
@@ -196,12 +213,14 @@ impl<S: ServerHandler> Tidegate<S> {
             return answered(&refusal);
         }
         if !allowed {
-            let tier = self.tier_of(&asker);
-            let words = format!(
-                "{tool} needs the tier {}, and this caller has {tier}. Nothing was run. Use a tool from tools/list, or ask \
-                 whoever runs the server for the tier.",
-                marked.tier
-            );
+            let (needed, has) = (self.needed(&tool, &marked), self.tier_of(&asker));
+            let words = match has.allows(needed) {
+                false => tier::refusal(&tool, needed, has),
+                true => format!(
+                    "this caller may not call {tool}. Nothing was run. Use a tool from tools/list, or ask whoever runs the \
+                     server."
+                ),
+            };
             return Ok(asker.refused(&tool, words));
         }
         let ours = asker.gate.own_arguments(&tool);
@@ -255,25 +274,80 @@ impl<S: ServerHandler> Tidegate<S> {
     }
 
     /// Lists the tools that a caller may call, with ours, and without the rules that they declare.
-    pub(super) fn listed(
+    pub(super) async fn listed(
         &self,
         mut asker: Asker,
         mut list: ListToolsResult,
         first_page: bool,
+        context: &RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tier = self.tier_of(&asker);
-        list.tools.retain(|tool| tier.allows(Marked::of(tool).tier));
+        list.tools.retain(|tool| self.may_use(&asker, &tool.name, &Marked::of(tool)));
         for tool in &mut list.tools {
             let marked = Marked::of(tool);
             asker.gate.mark(&tool.name, &marked.rules);
             Marked::take_out(tool);
         }
-        if let Some(dispatcher) = self.dispatcher.as_ref().filter(|_| first_page) {
-            list.tools.push(dispatcher.tool(&list.tools));
+        if let Some(dispatcher) = &self.dispatcher {
+            let mut fronted = list.tools.clone();
+            if first_page {
+                let mut later = self.tools_after(list.next_cursor.clone(), context).await;
+                later.retain(|tool| self.may_use(&asker, &tool.name, &Marked::of(tool)));
+                fronted.extend(later);
+            }
+            if dispatcher.hides {
+                (list.tools, list.next_cursor) = (Vec::new(), None);
+            }
+            if first_page {
+                list.tools.push(dispatcher.tool(&fronted));
+            }
         }
         asker.caller.profile.output_schema = OutputSchema::Union;
         let (gate, caller) = (&asker.gate, &mut asker.caller);
         through(list, |json| gate.tools(caller, json, first_page))
+    }
+
+    /// Returns the tools on the pages of the server's list from a cursor on.
+    async fn tools_after(
+        &self,
+        mut cursor: Option<String>,
+        context: &RequestContext<RoleServer>,
+    ) -> Vec<Tool> {
+        let mut tools = Vec::new();
+        for _ in 0..MAX_LIST_PAGES {
+            let Some(next) = cursor else { break };
+            let params = PaginatedRequestParams::default().with_cursor(Some(next));
+            let Ok(list) = self.server.list_tools(Some(params), context.clone()).await else { break };
+            tools.extend(list.tools);
+            cursor = list.next_cursor;
+        }
+        tools
+    }
+
+    /// Returns the description and the arguments of a tool that a dispatcher hides.
+    async fn described(
+        &self,
+        mut asker: Asker,
+        tool: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let known = match self.server.get_tool(tool) {
+            Some(known) => Some(known),
+            None => self.find(tool, context).await,
+        };
+        let Some(mut known) = known.filter(|known| self.may_use(&asker, tool, &Marked::of(known))) else {
+            let words =
+                format!("there is no tool {tool:?} for this caller; use a name from the schema of `tool`");
+            return Ok(asker.refused(tool, words));
+        };
+        asker.gate.mark(tool, &Marked::of(&known).rules);
+        Marked::take_out(&mut known);
+        known.output_schema = None;
+        let list = ListToolsResult::with_all_items(vec![known]);
+        let (gate, caller) = (&asker.gate, &mut asker.caller);
+        let listed = through(list, |json| gate.tools(caller, json, false))?;
+        let text = serde_json::to_string(&listed.tools[0])
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
 
     /// Reads a resource of ours; `None` for a resource of the server.

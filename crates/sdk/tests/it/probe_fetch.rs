@@ -17,6 +17,59 @@ fn gated(shop: &Shop) -> Tidegate<Shop> {
     Tidegate::wrap(shop.clone()).store_in(StoreLocation::Memory).quiet()
 }
 
+/// A predicate decides for each caller and tool, and a pattern sets the tier of tools that declare none.
+#[tokio::test]
+async fn permission_is_per_tool() {
+    for era in ERAS {
+        let shop = Shop::new();
+        let server = gated(&shop).allow_if(|_, tool| tool != "products.search").tier("pl*", Tier::Admin);
+        let client = Client::connect(server.permission(|_: &str| Tier::ReadWrite), era).await;
+        let names: Vec<String> = client.tools().await.iter().map(|tool| tool.name.to_string()).collect();
+        assert_eq!(names, ["inventory.list_all", "stock_list", "result_query"]);
+        let refused = client.tool_error("products.search", json!({"query": "a"})).await;
+        assert!(
+            refused.starts_with("this caller may not call products.search. Nothing was run."),
+            "{refused}"
+        );
+        let refused = client.tool_error("plain", json!({})).await;
+        assert!(
+            refused.starts_with("plain needs the tier admin, and this caller has read_write."),
+            "{refused}"
+        );
+        assert_eq!(shop.runs.load(Ordering::SeqCst), 0);
+    }
+}
+
+/// A dispatcher that hides the tools it fronts is listed alone, and describes them on request.
+#[tokio::test]
+async fn a_dispatcher_hides_what_it_fronts() {
+    for era in ERAS {
+        let shop = Shop::new();
+        let dispatcher = Dispatcher::new("dispatch", "Calls any tool of the shop").hiding();
+        let server = gated(&shop).dispatcher(dispatcher).permission(|_: &str| Tier::Read);
+        let client = Client::connect(server, era).await;
+        let tools = client.tools().await;
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+        assert_eq!(names, ["dispatch", "result_query"]);
+        let fronted = &tools[0].input_schema["properties"]["tool"];
+        assert_eq!(fronted["enum"], json!(["inventory.list_all", "plain", "products.search", "stock_list"]));
+        assert!(fronted["description"].as_str().unwrap().contains("inventory.list_all: "), "{fronted}");
+        let described =
+            client.json("dispatch", json!({"tool": "inventory.list_all", "describe": true})).await;
+        let properties = &described["inputSchema"]["properties"];
+        assert!(
+            properties["warehouse"].is_object() && properties["continuation_token"].is_object(),
+            "{described}"
+        );
+        let hidden =
+            client.tool_error("dispatch", json!({"tool": "inventory.audit", "describe": true})).await;
+        assert!(hidden.contains("there is no tool \"inventory.audit\" for this caller"), "{hidden}");
+        assert_eq!(shop.runs.load(Ordering::SeqCst), 0, "describing runs nothing");
+        let call = json!({"tool": "inventory.list_all", "arguments": {"warehouse": "WH-01"}});
+        assert!(client.json("dispatch", call).await["continuation_token"].is_string());
+    }
+}
+
 #[tokio::test]
 async fn the_exchange_in_every_mode() {
     for era in ERAS {

@@ -21,7 +21,7 @@ from pathlib import Path
 
 MAX_FOLLOW_UPS = 2
 MAX_TOKENS = 2000
-MIN_REACHED = 0.78
+MIN_REACHED = 0.83
 MIN_LOOKUPS = 0.978
 KINDS = ("lookup", "rare", "substring")
 
@@ -92,7 +92,8 @@ def expression(word):
 
 def pointed_to(answer):
     """The view that an answer points to: the deepest path of its first match, or the lines around it."""
-    in_text = re.search(r"^(/\S*) (\d+): ", answer, re.M)
+    # Lines before a match have a dash behind their number.
+    in_text = re.search(r"^(/\S*) (?:\d+- .*\n)*(\d+): ", answer, re.M)
     if in_text:
         number = int(in_text.group(2))
         return {"path": in_text.group(1), "lines": f"{max(1, number - 4)}-{number + 14}"}

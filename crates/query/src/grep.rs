@@ -7,11 +7,18 @@
 //! with the path of the value and its number in it. In a string that is JSON once more, each value that matches counts.
 //! Only records that are shown whole count once, whatever they hold.
 //! An expression without capitals also matches capitals.
+//!
+//! A large record is shown by what identifies it and by the parts that match, any other value alone. Where there are only
+//! a few matches, the record or the object around the value is shown whole, since what is looked for is mostly beside the
+//! match.
 
+mod diff_file;
 mod expression;
+mod large;
 mod line_search;
 mod shown;
 mod tally;
+mod words;
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -25,6 +32,7 @@ use tidegate_core::view::{
 use crate::Host;
 use crate::limits::Limits;
 use expression::Expression;
+use large::LargeRecords;
 use line_search::LineSearch;
 use shown::{MAX_WHOLE_RECORD_BYTES, one_line_record, piece, shown_record};
 use tally::Tally;
@@ -56,9 +64,14 @@ pub(crate) fn run(asked: &Asked<'_>, loaded: &mut dyn FnMut()) -> Result<EngineO
     data.units(&text, &mut |unit| search.unit(unit))?;
     let mut left_out = 0;
     if search.lines_before(u64::MAX).is_continue() && search.stopped.is_none() {
+        // What is beside the text has other offsets.
+        search.walked = 0..0;
         left_out = data.units_beside(&mut |unit| search.unit(unit))?;
     }
-    Ok(search.found(data.line_count()?, left_out))
+    let is_nothing = search.hit_count() == 0 && search.stopped.is_none();
+    let mut found = search.found(data.line_count()?, left_out);
+    found.notes.extend(is_nothing.then(|| words::note(asked.pattern, &text)).flatten());
+    Ok(found)
 }
 
 /// Numbers of records, of other values, and of lines.
@@ -92,6 +105,9 @@ struct Search<'s> {
     tally: Option<Tally>,
     window: ResultWindow,
     expression: &'s Expression,
+    text: &'s [u8],
+    /// The range of the text that is read as JSON.
+    walked: Range<u64>,
     lines: LineSearch<'s>,
     started: Instant,
     seen: Counts,
@@ -103,6 +119,8 @@ struct Search<'s> {
     bytes: usize,
     /// Records in which a whole value matches: they come first.
     exact: Vec<String>,
+    /// The first large records that match.
+    large: LargeRecords,
     /// The limit that ended the search.
     stopped: Option<String>,
 }
@@ -119,7 +137,10 @@ impl<'s> Search<'s> {
             tally: asked.count.then(Tally::default),
             window: asked.window,
             expression,
-            lines: LineSearch::new(expression, text, asked.data.walked_range(), asked.context),
+            text,
+            walked: asked.data.walked_range(),
+            lines: LineSearch::new(expression, text, asked.data.walked_range(), asked.context)
+                .in_diff(asked.data.kind() == "diff"),
             started: Instant::now(),
             seen: Counts::default(),
             hits: Counts::default(),
@@ -127,6 +148,7 @@ impl<'s> Search<'s> {
             results: Vec::new(),
             bytes: 0,
             exact: Vec::new(),
+            large: LargeRecords::default(),
             stopped: None,
         }
     }
@@ -237,7 +259,8 @@ impl<'s> Search<'s> {
         let as_written = || !in_texts && self.expression.is_match_as_written(record.json);
         let is_found = values > 0 || by_key.is_some() || as_written();
         if is_found {
-            self.record_found(unit, record, values, is_exact);
+            let has_long_text = texts.iter().any(|(_, text)| text.len() > MAX_WHOLE_RECORD_BYTES);
+            self.record_found(unit, record, values, is_exact, has_long_text);
         }
         for (pointer, text) in texts.iter().filter(|_| in_texts) {
             self.text(pointer, text);
@@ -248,7 +271,14 @@ impl<'s> Search<'s> {
         is_found || in_texts
     }
 
-    fn record_found(&mut self, unit: &Unit<'_>, record: &RecordText<'_>, values: u64, is_exact: bool) {
+    fn record_found(
+        &mut self,
+        unit: &Unit<'_>,
+        record: &RecordText<'_>,
+        values: u64,
+        is_exact: bool,
+        has_long_text: bool,
+    ) {
         let before = self.others();
         self.hits.records += 1;
         self.matching_values += values.max(1);
@@ -258,7 +288,11 @@ impl<'s> Search<'s> {
             lines.push(shown_record(search.expression, &unit.place, record, values));
             lines.join("\n")
         };
-        if is_exact && self.exact.len() < MAX_EXACT && self.tally.is_none() {
+        let is_exact = is_exact && self.exact.len() < MAX_EXACT && self.tally.is_none();
+        if !has_long_text && self.tally.is_none() {
+            self.large.keep(self.expression, &unit.place, record, values, is_exact);
+        }
+        if is_exact {
             let shown = show(self);
             self.exact.push(shown);
             self.last_match = LastMatch::Exact;
@@ -308,11 +342,15 @@ impl<'s> Search<'s> {
         self.hits.values += 1;
         self.matching_values += u64::from(by_key) + u64::from(found.is_some());
         self.tally(|| unit.place.pattern());
-        self.keep(before, |_| {
-            let mark = if found.is_none() { " (key)" } else { "" };
-            let text = text.map(|text| format!(" {}", piece(text.as_bytes(), found.unwrap_or(0..0))));
+        let mark = if found.is_none() { " (key)" } else { "" };
+        let show = || {
+            let text = text.map(|text| format!(" {}", piece(text.as_bytes(), found.clone().unwrap_or(0..0))));
             format!("{}{mark}{}", shown_pointer(&unit.place.pointer()), text.unwrap_or_default())
-        });
+        };
+        if self.walked.contains(&unit.range.start) && self.tally.is_none() {
+            self.large.keep_object(self.text, &unit.place, show);
+        }
+        self.keep(before, |_| show());
         true
     }
 
@@ -382,7 +420,8 @@ impl<'s> Search<'s> {
 
     /// Shows the matching lines of a value that has several, each with the path and its number in the value.
     fn lines_of_value(&mut self, pointer: &str, text: &str) -> bool {
-        let mut lines = LineSearch::new(self.expression, text.as_bytes(), 0..0, self.context);
+        let mut lines = LineSearch::new(self.expression, text.as_bytes(), 0..0, self.context)
+            .in_diff(diff_file::is_diff(text));
         let mut is_found = false;
         while lines.peek().is_some() && self.check_limits().is_continue() {
             let line = lines.take();
@@ -396,8 +435,11 @@ impl<'s> Search<'s> {
         is_found
     }
 
-    fn found(self, line_count: u64, base64_bytes: u64) -> EngineOutput {
+    fn found(mut self, line_count: u64, base64_bytes: u64) -> EngineOutput {
         let count = self.hit_count();
+        if self.stopped.is_none() {
+            self.large.show_whole(count, &mut self.exact, &mut self.results);
+        }
         let total = if self.stopped.is_some() { Total::AtLeast(count) } else { Total::Exactly(count) };
         let notes = self.notes(line_count, base64_bytes);
         if let Some(tally) = self.tally {

@@ -78,9 +78,9 @@ impl Place<'_> {
         self.opens.last().filter(|_| self.opens.len() > 1).map(|open| open.start)
     }
 
-    /// Returns whether the value is a member of the whole.
-    pub fn is_top(&self) -> bool {
-        self.opens.len() <= 1
+    /// Returns how many steps lead to the value.
+    pub fn depth(&self) -> usize {
+        self.opens.len()
     }
 
     /// Returns the JSONPath of all values like this one: any element of a list instead of this one.

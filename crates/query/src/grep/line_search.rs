@@ -1,10 +1,12 @@
 //! Finds matches in a text and the lines they begin in.
 //!
 //! The text is searched as a whole, so no line is too long and a match may span lines; a line counts once, however many
-//! matches begin in it. Outside of the data, strings in quotes are also searched in their decoded form.
+//! matches begin in it. Outside of the data, strings in quotes are also searched in their decoded form. In a diff, the
+//! line that names the file is shown before the first match in that file.
 
 use std::ops::Range;
 
+use super::diff_file::DiffFile;
 use super::expression::Expression;
 use super::shown::piece;
 
@@ -25,12 +27,16 @@ pub(super) struct LineSearch<'t> {
     counted: (usize, u64),
     /// The last line that was shown.
     last_shown: u64,
+    /// The file that a line of a diff is in.
+    diff_file: Option<DiffFile>,
 }
 
 /// A line with a match.
 pub(super) struct MatchingLine {
     number: u64,
     line: Range<usize>,
+    /// The line of a diff that names the file, and its number.
+    file: Option<(u64, Range<usize>)>,
     /// The match, in the text.
     found: Range<usize>,
 }
@@ -48,7 +54,13 @@ impl<'t> LineSearch<'t> {
             next_quoted: None,
             counted: (0, 1),
             last_shown: 0,
+            diff_file: None,
         }
+    }
+
+    /// Shows the file of each match, if the text is a diff.
+    pub(super) fn in_diff(self, is_diff: bool) -> Self {
+        Self { diff_file: is_diff.then(DiffFile::default), ..self }
     }
 
     /// Returns where the next match begins.
@@ -108,13 +120,15 @@ impl<'t> LineSearch<'t> {
         let number = number + feeds(&self.text[counted.min(start)..start]);
         self.counted = (start, number);
         self.go_on(line.end + 1);
-        MatchingLine { number, line, found }
+        let text = self.text;
+        let file = self.diff_file.as_mut().and_then(|file| file.of(text, line.clone()));
+        MatchingLine { number, line, file, found }
     }
 
     /// Returns a matching line with its context; lines that were shown already are not shown again, and a matching line
     /// is not shown as the context of another.
     pub(super) fn shown(&mut self, matching: &MatchingLine) -> String {
-        let MatchingLine { number, line, found } = matching;
+        let MatchingLine { number, line, file, found } = matching;
         let mut before = Vec::new();
         let mut start = line.start;
         while (before.len() as u64) < self.context
@@ -125,7 +139,13 @@ impl<'t> LineSearch<'t> {
             start = line_start(self.text, end);
             before.push(format!("{}- {}", number - 1 - before.len() as u64, self.piece(start..end)));
         }
-        let mut lines: Vec<String> = before.into_iter().rev().collect();
+        let mut lines: Vec<String> = Vec::new();
+        if let Some((at, name)) = file
+            && (self.last_shown + 1..number - before.len() as u64).contains(at)
+        {
+            lines.push(format!("{at}- {}", self.piece(name.clone())));
+        }
+        lines.extend(before.into_iter().rev());
         let inside = found.start - line.start..found.end.min(line.end).saturating_sub(line.start);
         let inside = inside.start..inside.end.max(inside.start);
         lines.push(format!("{number}: {}", piece(without_return(&self.text[line.clone()]), inside)));
@@ -175,7 +195,8 @@ mod tests {
 
     fn lines(pattern: &str, text: &str, context: u64) -> Vec<String> {
         let expression = Expression::new(pattern, text.as_bytes(), Host::Worker).unwrap();
-        let mut search = LineSearch::new(&expression, text.as_bytes(), 0..0, context);
+        let is_diff = super::super::diff_file::is_diff(text);
+        let mut search = LineSearch::new(&expression, text.as_bytes(), 0..0, context).in_diff(is_diff);
         let mut all = Vec::new();
         while search.peek().is_some() {
             let found = search.take();
@@ -202,5 +223,27 @@ mod tests {
             ["2- b\n3: x1\n4- c", "5: x2\n6- d", "8- f\n9: x3"]
         );
         assert_eq!(lines("x", "x1\nx2\n", 2), ["1: x1", "2: x2"]);
+    }
+
+    #[test]
+    fn the_file_of_a_diff_is_shown_once_before_its_matches() {
+        let diff = "diff -ru a b\n--- a/x.rs\n+++ b/x.rs\n@@ -1 +1 @@\n-one\n+two\n+two\n\
+                    --- a/gone.rs\n+++ /dev/null\n@@ -1 +0 @@\n-two\n--- a/y.rs\n+++ b/y.rs\n@@ -1 +1 @@\n one\n";
+        assert_eq!(
+            lines("^.two", diff, 0),
+            ["3- +++ b/x.rs\n6: +two", "7: +two", "8- --- a/gone.rs\n11: -two"]
+        );
+        assert_eq!(lines("one", diff, 0), ["3- +++ b/x.rs\n5: -one", "13- +++ b/y.rs\n15:  one"]);
+        assert_eq!(
+            lines("one", diff, 2),
+            [
+                "3- +++ b/x.rs\n4- @@ -1 +1 @@\n5: -one\n6- +two\n7- +two",
+                "13- +++ b/y.rs\n14- @@ -1 +1 @@\n15:  one"
+            ]
+        );
+        assert_eq!(lines("^@@ -1 \\+0", diff, 0), ["8- --- a/gone.rs\n10: @@ -1 +0 @@"]);
+        // What names a file needs no name, and other texts have none.
+        assert_eq!(lines("y\\.rs", diff, 0), ["12: --- a/y.rs", "13: +++ b/y.rs"]);
+        assert_eq!(lines("two", "--- one\n+++ two\n- two\n", 0), ["2: +++ two", "3: - two"]);
     }
 }

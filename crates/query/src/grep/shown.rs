@@ -87,20 +87,42 @@ pub(super) fn one_line_record(place: &Place<'_>, record: &RecordText<'_>) -> Str
     format!("{}- {text}", shown_pointer(&place.pointer()))
 }
 
-/// Returns the first short values of a record, which identify it.
+/// The most short values of a record that are looked at.
+const MAX_LOOKED_AT: usize = 60;
+/// Names of members that identify a record, also in an object in it.
+const NAMING_KEYS: [&str; 8] = ["name", "title", "id", "key", "label", "subject", "path", "file"];
+
+/// Returns the short values of a record that identify it: those called a name or an id, then others, addresses last.
 fn identity(record: &RecordText<'_>, values: u64) -> String {
-    let mut names: Vec<String> = record.key.map(|key| format!("key={}", one_line(key))).into_iter().collect();
+    let mut names: Vec<(u8, String)> = Vec::new();
     record_values(record.json, &mut |unit| {
         if let UnitContent::Value { key, text: Some(text) } = &unit.content
-            && unit.place.is_top()
             && text.len() <= MAX_IDENTITY_BYTES
+            && let Some(rank) = identity_rank(&unit.place, key.unwrap_or_default(), text)
         {
-            names.push(format!("{}={}", one_line(key.unwrap_or_default()), one_line(text)));
+            let path = unit.place.pointer().trim_start_matches('/').replace('/', ".");
+            names.push((rank, format!("{}={}", one_line(&path), one_line(text))));
         }
-        if names.len() < MAX_IDENTITY_VALUES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if names.len() < MAX_LOOKED_AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    names.sort_by_key(|(rank, _)| *rank);
+    let key = record.key.map(|key| format!("key={}", one_line(key)));
+    let names: Vec<String> =
+        key.into_iter().chain(names.into_iter().map(|(_, name)| name)).take(MAX_IDENTITY_VALUES).collect();
     let matching = if values == 0 { String::new() } else { format!(", {values} matching values") };
     format!("({} bytes{matching}) {}", record.json.len(), names.join(" | "))
+}
+
+/// Returns how well a value identifies the record, best first; `None` for a value that does not.
+fn identity_rank(place: &Place<'_>, key: &str, text: &str) -> Option<u8> {
+    let is_naming = NAMING_KEYS.contains(&key) && !text.is_empty();
+    match place.depth() {
+        1 if is_naming => Some(0),
+        2 if is_naming => Some(2),
+        1 if text.is_empty() || text == "null" || text.contains("://") => Some(3),
+        1 => Some(1),
+        _ => None,
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -135,5 +157,16 @@ mod tests {
         let shown = piece(text.as_bytes(), 4001..8001);
         assert!(shown.len() < 1200 && shown.starts_with("…é") && shown.ends_with("é… (5000 characters)"));
         assert_eq!(piece(b"a\nb", 0..1), "a\\nb");
+    }
+
+    #[test]
+    fn names_identify_a_record_rather_than_addresses() {
+        let json = r#"{"url":"https://x.org/1","self":"https://x.org/2","a":1,"title":"T","b":null,"c":"","metadata":{"name":"N","uid":"u"},"d":true}"#;
+        let record = RecordText { number: 0, key: None, json, whole: true };
+        let shown = identity(&record, 0);
+        assert_eq!(
+            shown,
+            format!("({} bytes) title=T | a=1 | d=true | metadata.name=N | url=https://x.org/1", json.len())
+        );
     }
 }

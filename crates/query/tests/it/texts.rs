@@ -37,7 +37,8 @@ fn each_line_of_a_string_in_json_is_a_match() {
     let kept = of_json(&json!({"files": 1, "diff": diff()}));
     let found = kept.ask(Grep, "^\\+added").unwrap();
     assert_eq!(found.total, Total::Exactly(61));
-    assert_eq!(found.results[0], "/diff 6: +added line number 0");
+    assert_eq!(found.results[0], "/diff 3- +++ b/src/x.rs\n6: +added line number 0");
+    assert_eq!(found.results[1], "/diff 9: +added line number 1");
     assert_eq!(
         body(kept.view(inside("/diff", View::Lines { from: 6, to: Some(6) }))),
         "+added line number 0"
@@ -147,8 +148,48 @@ fn context_shows_the_records_around_a_match() {
     let kept = of_json(&json!({"files": 1, "diff": diff()}));
     assert_eq!(
         body(kept.view(grep("number 17$"))),
-        "/diff 56-  context 17\n57: +added line number 17\n58- @@ -18 +18,2 @@"
+        "/diff 3- +++ b/src/x.rs\n56-  context 17\n57: +added line number 17\n58- @@ -18 +18,2 @@"
     );
+}
+
+#[test]
+fn a_few_large_records_are_shown_whole() {
+    let row = |n: usize| json!({"id": format!("id{n}"), "tags": vec!["long enough"; 60], "place": {"city": format!("c{}", n % 5)}});
+    let rows: Vec<Value> = (0..50).map(row).collect();
+    let kept = of_json(&json!({ "rows": rows }));
+    assert_eq!(kept.results(Grep, "id7"), [format!("/rows/7 {}", rows[7])]);
+    // Others mention it, and one is it.
+    let mut mentions = rows.clone();
+    for (n, row) in mentions.iter_mut().enumerate().skip(8) {
+        row["note"] = json!(format!("like id7, but {n}"));
+    }
+    let found = of_json(&json!(mentions)).results(Grep, "id7");
+    assert_eq!(found.len(), 43);
+    assert_eq!(found[0], format!("/7 {}", mentions[7]));
+    assert!(found[1].starts_with("/8 (") && found[1].contains("/8/note like id7"), "{}", found[1]);
+    // Many are shown by the parts that match.
+    let found = kept.results(Grep, "c4");
+    assert!(
+        found.len() == 10 && found.iter().all(|result| result.contains("/place {\"city\":\"c4\"}")),
+        "{found:?}"
+    );
+    let around = body(kept.view(View::Grep { pattern: "id7".into(), context: 1 }));
+    let lines: Vec<&str> = around.lines().collect();
+    assert!(
+        lines.len() == 3 && lines[1].starts_with("/rows/7 {\"id\"") && lines[2].starts_with("/rows/8- ("),
+        "{around}"
+    );
+}
+
+#[test]
+fn the_object_of_a_single_value_is_shown_with_it() {
+    let method =
+        |n: usize| (format!("m{n}"), json!({"id": format!("api.things.m{n}"), "verb": "GET", "on": [n]}));
+    let methods: serde_json::Map<String, Value> = (0..40).map(method).collect();
+    let rows: Vec<Value> = (0..90).map(|n| json!({"n": n, "v": format!("v{n}")})).collect();
+    let kept = of_json(&json!({"rows": rows, "api": {"things": {"methods": methods}}}));
+    assert_eq!(kept.results(Grep, "things\\.m17$"), [format!("/api/things/methods/m17 {}", method(17).1)]);
+    assert_eq!(kept.results(Grep, "things\\.m1")[0], "/api/things/methods/m1/id api.things.m1");
 }
 
 #[test]
@@ -227,6 +268,12 @@ fn needles(value: &Value) -> u64 {
 
 /// Checks that the place a match begins with can be read, and shows the match.
 fn check_place(kept: &Kept, result: &str) -> Result<(), TestCaseError> {
+    // The line that names the file of a diff comes before the match.
+    let joined = result.split_once('\n').and_then(|(first, second)| {
+        let place = first[..first.find("- +++ ")?].trim_end_matches(|c: char| c.is_ascii_digit());
+        Some(format!("{place}{second}"))
+    });
+    let result = joined.as_deref().unwrap_or(result);
     let mut values = serde_json::Deserializer::from_str(result).into_iter::<String>();
     let (path, rest) = match result.starts_with('"') {
         true => {

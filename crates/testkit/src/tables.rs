@@ -14,6 +14,16 @@ pub struct RandomTable {
 pub enum TableNotation {
     /// A JSON list of objects with typed values.
     Json,
+    /// One JSON object a line.
+    JsonLines,
+    /// A list of dictionaries as Python prints it.
+    Python,
+    /// A JSON object with the names of the columns and a list for each row.
+    ColumnsAndRows,
+    /// A JSON object with a list for each column.
+    ColumnLists,
+    /// A JSON object from ids to objects.
+    KeyedObjects,
     /// Separated by commas.
     Csv,
     /// Separated by commas, after comments and a title.
@@ -48,8 +58,13 @@ pub enum TableNotation {
 
 impl TableNotation {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
         Self::Json,
+        Self::JsonLines,
+        Self::Python,
+        Self::ColumnsAndRows,
+        Self::ColumnLists,
+        Self::KeyedObjects,
         Self::Csv,
         Self::CsvAfterPreamble,
         Self::Tsv,
@@ -184,10 +199,36 @@ impl RandomTable {
                 let member = |name: &str, cell: &str| format!("{name}: {cell}");
                 rows(&|cells| format!("{}\n\n", members(cells, &member, "\n")))
             }
-            // JSON is the only other one.
+            TableNotation::Python => {
+                let member =
+                    |name: &str, cell: &str| format!("'{name}': {}", json_value(cell).replace('"', "'"));
+                let object = |cells: &Vec<String>| format!("{{{}}}", members(cells, &member, ", "));
+                format!("[{}]", self.rows.iter().map(object).collect::<Vec<_>>().join(", "))
+            }
+            TableNotation::ColumnsAndRows => {
+                let list = |cells: &Vec<String>| format!("[{}]", values(cells.iter()));
+                let rows: Vec<String> = self.rows.iter().map(list).collect();
+                format!("{{\"columns\":[{}],\"rows\":[{}]}}", values(self.names.iter()), rows.join(","))
+            }
+            TableNotation::ColumnLists => {
+                let column = |at: usize| values(self.rows.iter().map(|row| &row[at]));
+                let columns = self.names.iter().enumerate();
+                let columns = columns.map(|(at, name)| format!("\"{name}\":[{}]", column(at)));
+                format!("{{{}}}", columns.collect::<Vec<_>>().join(","))
+            }
             _ => {
                 let object = |cells: &[String]| format!("{{{}}}", members(cells, &json_member, ","));
-                format!("[{}]", self.rows.iter().map(|cells| object(cells)).collect::<Vec<_>>().join(","))
+                let objects: Vec<String> = self.rows.iter().map(|cells| object(cells)).collect();
+                match notation {
+                    TableNotation::JsonLines => objects.join("\n"),
+                    TableNotation::KeyedObjects => {
+                        let keyed = objects.iter().enumerate();
+                        let keyed = keyed.map(|(at, object)| format!("\"id{at}\":{object}"));
+                        format!("{{{}}}", keyed.collect::<Vec<_>>().join(","))
+                    }
+                    // JSON is the only other one.
+                    _ => format!("[{}]", objects.join(",")),
+                }
             }
         }
     }
@@ -198,13 +239,27 @@ impl RandomTable {
     }
 }
 
+/// Returns cells as the elements of a JSON list.
+fn values<'c>(cells: impl Iterator<Item = &'c String>) -> String {
+    cells.map(|cell| json_value(cell)).collect::<Vec<_>>().join(",")
+}
+
 fn json_member(name: &str, cell: &str) -> String {
+    format!("\"{name}\":{}", json_value(cell))
+}
+
+/// Returns a cell as JSON: a number, a text, or null if it is empty.
+fn json_value(cell: &str) -> String {
     let digits = cell.strip_prefix('-').unwrap_or(cell);
     let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
         && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
         && digits.matches('.').count() < 2
         && !(digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0."));
-    if is_number { format!("\"{name}\":{cell}") } else { format!("\"{name}\":\"{cell}\"") }
+    match cell {
+        "" => "null".to_owned(),
+        cell if is_number => cell.to_owned(),
+        cell => format!("\"{cell}\""),
+    }
 }
 
 /// A small generator of random numbers, so that one seed gives one table.

@@ -264,7 +264,7 @@ fn any_string(regex: &Regex, value: &Value) -> bool {
 }
 
 /// Returns the place that a result of grep begins with.
-fn place(result: &str) -> Result<u64, String> {
+pub(crate) fn place(result: &str) -> Result<u64, String> {
     let line = result.lines().next().unwrap();
     if let Some((number, _)) = line.split_once(": ").or(line.strip_suffix(':').map(|number| (number, "")))
         && let Ok(number) = number.parse()

@@ -23,7 +23,8 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::{
-    Answer, Dataset, EngineOutput, Engines, Query, ResultWindow, View, ViewError, ViewRequest, answer,
+    Answer, Dataset, EngineOutput, Engines, Query, RecordText, ResultWindow, View, ViewError, ViewRequest,
+    answer,
 };
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_testkit::make;
@@ -81,7 +82,7 @@ impl Kept {
         self.query(&Query::new(view))
     }
 
-    fn query(&self, query: &Query) -> Result<Answer, ViewError> {
+    pub(crate) fn query(&self, query: &Query) -> Result<Answer, ViewError> {
         let source = self.result.as_slice();
         answer(&ViewRequest {
             source: &source,
@@ -123,6 +124,13 @@ impl Kept {
             Engine::Sql => self.engines.sql(&data, query, window),
             Engine::Grep => self.engines.grep(&data, query, 0, window),
         }
+    }
+
+    /// Returns the path of a record.
+    pub(crate) fn pointer(&self, number: u64, key: Option<&str>) -> String {
+        let source = self.result.as_slice();
+        let record = RecordText { number, key, json: "", whole: true };
+        Dataset::new(&source, &self.outline).pointer(&record)
     }
 
     /// Returns the whole decoded text of the result.

@@ -256,7 +256,7 @@ impl LogText<'_> {
                 WordCounts::write(&self.words.capitals, 1, 16, "lines with", writer, section)
             });
         }
-        if !is_report && !self.levels.are_found() {
+        if !self.levels.are_found() {
             draft.writer.within(all / 12, |writer| self.words.write_beginnings(writer, section));
         }
         let left = draft.writer.left();

@@ -80,17 +80,13 @@ impl WordCounts {
             return;
         }
         self.lines += 1;
-        // What a call is called with differs from line to line, as do times, numbers and marks before the first word.
-        let name = |word: &'_ str| {
-            word.split('(').next().filter(|name| !name.is_empty()).map_or(word.len(), str::len)
-        };
-        let is_word = |word: &&str| {
-            let is_varied = word.len() > 3 && word.bytes().any(|byte| byte.is_ascii_digit());
-            !is_varied && word.chars().any(char::is_alphanumeric)
-        };
-        if let Some(word) =
-            words.map(|word| &word[..name(word)]).find(is_word).filter(|word| word.len() <= 24)
-        {
+        // Times and numbers before the first word differ from line to line, as does what a call is called with.
+        let is_number = |word: &&str| word.len() > 3 && word.starts_with(|c: char| c.is_ascii_digit());
+        let Some(word) = words.find(|word| !is_number(word)) else { return };
+        let word = word.split('(').next().filter(|name| !name.is_empty()).unwrap_or(word);
+        let is_varied = word.len() > 3 && word.bytes().any(|byte| byte.is_ascii_digit());
+        let is_row = word.len() > 2 && !word.bytes().any(|byte| byte.is_ascii_alphanumeric() || byte >= 0x80);
+        if word.len() <= 24 && !is_varied && !is_row {
             self.beginnings.add(word.as_bytes(), at, &mut { MAX_DISTINCT_WORDS });
         }
     }

@@ -186,7 +186,7 @@ fn the_object_of_a_single_value_is_shown_with_it() {
     let method =
         |n: usize| (format!("m{n}"), json!({"id": format!("api.things.m{n}"), "verb": "GET", "on": [n]}));
     let methods: serde_json::Map<String, Value> = (0..40).map(method).collect();
-    let rows: Vec<Value> = (0..90).map(|n| json!({"n": n, "v": format!("v{n}")})).collect();
+    let rows: Vec<Value> = (0..900).map(|n| json!({"n": n, "v": format!("v{n}")})).collect();
     let kept = of_json(&json!({"rows": rows, "api": {"things": {"methods": methods}}}));
     assert_eq!(kept.results(Grep, "things\\.m17$"), [format!("/api/things/methods/m17 {}", method(17).1)]);
     assert_eq!(kept.results(Grep, "things\\.m1")[0], "/api/things/methods/m1/id api.things.m1");

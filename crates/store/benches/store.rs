@@ -17,7 +17,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_core::view::{NoEngines, Query, View, ViewRequest, answer};
 use tidegate_store::{
-    ArtifactStore, BodyRef, CHUNK_BYTES, Description, NewArtifact, Owner, Quotas, Session, SqliteStore, open,
+    ArtifactStore, CHUNK_BYTES, Description, NewArtifact, Owner, Quotas, Session, SqliteStore, open,
 };
 use tidegate_testkit::{make, sample};
 
@@ -109,11 +109,12 @@ fn read(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("a page of 20 MB");
     group.bench_function("tidegate: page 2000", |bencher| bencher.iter(|| kept.page(black_box(2000))));
     let source = open(&kept.store, &kept.owner, &kept.id).expect("the artifact exists");
-    let body: BodyRef = kept.store.open(&kept.owner, &kept.id).expect("the artifact exists").body;
+    let opened = kept.store.open(&kept.owner, &kept.id).expect("the artifact exists");
     let chunk = source.len() / 2 / CHUNK_BYTES;
     group.bench_function("its two chunks alone", |bencher| {
-        bencher
-            .iter(|| (kept.store.read_chunk(body, black_box(chunk)), kept.store.read_chunk(body, chunk + 1)));
+        bencher.iter(|| {
+            (kept.store.read_chunk(&opened, black_box(chunk)), kept.store.read_chunk(&opened, chunk + 1))
+        });
     });
     group.finish();
     let large = Kept::new(420_000);

@@ -4,16 +4,22 @@
 //! one contract suite (`testkit::contract`).
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::source::Source;
 
+use crate::chunks::Packed;
 use crate::clock::Millis;
 use crate::error::StoreError;
+use crate::folder::BodyFile;
 use crate::id::ArtifactId;
 
 /// Bytes of a chunk: bodies are stored and read in chunks of this size, the last one may be shorter.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
+
+/// The most bytes stored of the arguments of a call: they tell one call from another, and may be as large as a result.
+const MAX_ARGUMENT_BYTES: usize = 1000;
 
 /// Defines a text type, so that an owner cannot be passed where a session is expected.
 macro_rules! text_type {
@@ -89,6 +95,42 @@ impl<'n> NewArtifact<'n> {
     pub fn new(owner: &'n Owner, session: &'n Session, tool: &'n str, ttl: Duration) -> Self {
         Self { id: ArtifactId::random(), owner, session, tool, server: "", arguments: None, ttl }
     }
+
+    /// Returns the metadata to store, with what was found by reading and storing the result.
+    pub(crate) fn artifact(
+        &self,
+        description: &Description,
+        bytes: u64,
+        stored_bytes: u64,
+        now: Millis,
+    ) -> Artifact {
+        Artifact {
+            id: self.id.clone(),
+            tool: self.tool.to_owned(),
+            kind: description.kind.clone(),
+            records: description.records,
+            tokens: description.tokens,
+            bytes,
+            stored_bytes,
+            created: now,
+            expires: now.after(self.ttl),
+        }
+    }
+
+    /// Returns what is stored of the call.
+    pub(crate) fn origin(&self) -> CallOrigin {
+        let arguments = beginning(self.arguments.unwrap_or_default());
+        CallOrigin { server: self.server.to_owned(), arguments }
+    }
+}
+
+/// Returns a text, or its beginning and an ellipsis if it is too long.
+fn beginning(text: &str) -> String {
+    if text.len() <= MAX_ARGUMENT_BYTES {
+        return text.to_owned();
+    }
+    let cut = (0..=MAX_ARGUMENT_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", &text[..cut])
 }
 
 /// The metadata of a result that is found by reading it, which may take as long as storing it.
@@ -127,6 +169,13 @@ pub struct Artifact {
     pub expires: Millis,
 }
 
+impl Artifact {
+    /// Returns the artifact, or an error if it has expired.
+    pub(crate) fn unexpired(self, now: Millis) -> Result<Self, StoreError> {
+        if self.expires > now { Ok(self) } else { Err(StoreError::Expired { at: self.expires }) }
+    }
+}
+
 /// The call that a stored result answered, for people who look for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallOrigin {
@@ -136,9 +185,32 @@ pub struct CallOrigin {
     pub arguments: String,
 }
 
-/// Identifies the body of an artifact within its store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BodyRef(pub i64);
+/// Where the body of an open artifact is; only the store that opened it can tell.
+#[derive(Debug, Clone)]
+pub struct BodyRef(pub(crate) Body);
+
+/// The kinds of [`BodyRef`], one for each way to store a body.
+#[derive(Debug, Clone)]
+pub(crate) enum Body {
+    Number(i64),
+    File(Arc<BodyFile>),
+    Memory(Arc<Vec<Packed>>),
+}
+
+impl BodyRef {
+    /// Returns a reference to a body that has a number, such as a row of a database.
+    pub fn number(number: i64) -> Self {
+        Self(Body::Number(number))
+    }
+
+    /// Returns the number of the body, if it has one.
+    pub fn as_number(&self) -> Option<i64> {
+        match &self.0 {
+            Body::Number(number) => Some(*number),
+            Body::File(_) | Body::Memory(_) => None,
+        }
+    }
+}
 
 /// An artifact that is open for reading.
 #[derive(Debug, Clone)]
@@ -166,6 +238,17 @@ impl Default for Quotas {
     }
 }
 
+impl Quotas {
+    /// Fails if `size` more stored bytes would exceed a quota of which `session` and `store` bytes are in use.
+    pub(crate) fn check(&self, session: u64, store: u64, size: u64) -> Result<(), StoreError> {
+        let scopes = [("session", session, self.session_bytes), ("store", store, self.store_bytes)];
+        match scopes.into_iter().find(|(_, used, limit)| used.saturating_add(size) > *limit) {
+            Some((scope, used, limit)) => Err(StoreError::QuotaFull { scope, used, limit }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What a sweep removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
@@ -173,7 +256,7 @@ pub struct Swept {
     pub artifacts: u64,
     /// Bodies that no artifact refers to any more, or that were never finished.
     pub bodies: u64,
-    /// Bytes by which the file became smaller.
+    /// Bytes by which the store became smaller.
     pub freed_bytes: u64,
 }
 
@@ -214,13 +297,20 @@ pub trait ArtifactStore: Send + Sync {
     /// [`StoreError::NotFound`] or [`StoreError::Expired`].
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError>;
 
-    /// Reads one chunk of a body: [`CHUNK_BYTES`] bytes, fewer at the end of the body.
+    /// Reads one chunk of the body of an open artifact: [`CHUNK_BYTES`] bytes, fewer at the end of the body.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] if the artifact was deleted meanwhile, [`StoreError::Damaged`] if the bytes are not those
     /// that were stored.
-    fn read_chunk(&self, body: BodyRef, number: u64) -> Result<Vec<u8>, StoreError>;
+    fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError>;
+
+    /// Returns the call that a result answered, as far as it is known: earlier versions did not store it.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError>;
 
     /// Extends the life of an artifact to at least `ttl` from now.
     ///
@@ -243,7 +333,21 @@ pub trait ArtifactStore: Send + Sync {
     /// The store is unusable.
     fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError>;
 
-    /// Deletes expired artifacts and unfinished bodies, and shrinks the file.
+    /// Returns the owner of an artifact, for the user whose store this is; `None` if there is no such artifact.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError>;
+
+    /// Lists at most `limit` artifacts of all owners, newest first, for the user whose store this is.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError>;
+
+    /// Deletes expired artifacts and unfinished bodies, and frees their space.
     ///
     /// # Errors
     ///
@@ -256,4 +360,9 @@ pub trait ArtifactStore: Send + Sync {
     ///
     /// The store is unusable.
     fn usage(&self) -> Result<Usage, StoreError>;
+
+    /// Returns whether opening the store again would give this same store: it was not replaced, and it is writable.
+    fn is_current(&self) -> bool {
+        true
+    }
 }

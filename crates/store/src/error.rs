@@ -54,19 +54,29 @@ pub enum StoreError {
     /// The result to be stored could not be read.
     #[error("the result could not be read")]
     Source(#[source] std::io::Error),
-    /// The database cannot be opened or used.
+    /// The store cannot be opened or used.
     #[error("the store cannot be used")]
     Unusable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl StoreError {
-    /// Returns whether the database file is at fault, so that opening it again may help: somebody may have replaced or
+    /// Returns whether the file of the store is at fault, so that opening it again may help: somebody may have replaced or
     /// repaired it.
     pub fn is_file_error(&self) -> bool {
         matches!(self, Self::DamagedFile | Self::Unusable(_))
     }
 }
 
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::DiskFull,
+            _ => Self::Unusable(Box::new(error)),
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {

@@ -4,7 +4,7 @@
 //! named it. Every other file of this crate creates its files through here, so that they are private from the start (0600),
 //! whatever the umask.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +58,11 @@ impl Home {
         self.0.join("artifacts.db")
     }
 
+    /// Returns the path of the folder of a [`FolderStore`](crate::FolderStore).
+    pub fn artifact_folder(&self) -> PathBuf {
+        self.0.join("artifacts")
+    }
+
     /// Returns the path of the ledger.
     pub fn ledger(&self) -> PathBuf {
         self.0.join("ledger.db")
@@ -66,7 +71,7 @@ impl Home {
 
 /// Creates the folder, with what is missing above it, for its user alone. One that exists is used as it is: it may be
 /// anybody's, and its files are private in any folder that others cannot write to.
-fn prepare_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn prepare_folder(path: &Path) -> io::Result<()> {
     nearest_folder(path)?;
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -109,6 +114,7 @@ pub(crate) fn refuse_writable_by_all(_: &Path) -> io::Result<()> {
 ///
 /// It is called before SQLite would create the file with the umask's mode; SQLite gives its side files the same mode. A
 /// file that exists must not be opened here: closing it would release the locks that this process holds on it.
+#[cfg(feature = "sqlite")]
 pub(crate) fn ensure_private_file(path: &Path) -> io::Result<()> {
     match create_private_file(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -118,14 +124,18 @@ pub(crate) fn ensure_private_file(path: &Path) -> io::Result<()> {
 
 /// Creates a file that only its user can read and write; an error if there is one already.
 pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private_options().write(true).create_new(true).open(path)
 }
 
-#[cfg(unix)]
+/// Returns the options to open a file that only its user can read and write, if it is created.
+pub(crate) fn private_options() -> OpenOptions {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+#[cfg(all(unix, feature = "sqlite"))]
 fn restrict_mode(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     if std::fs::metadata(path)?.permissions().mode() & 0o777 != 0o600 {
@@ -134,7 +144,7 @@ fn restrict_mode(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(not(unix))]
+#[cfg(all(not(unix), feature = "sqlite"))]
 fn restrict_mode(_: &Path) -> io::Result<()> {
     Ok(())
 }

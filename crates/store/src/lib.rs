@@ -1,15 +1,18 @@
 //! Stores tool results whole, so that any part can be read later without running the tool again.
 //!
 //! An [`ArtifactStore`] takes a result with its outline and gives it an id; the bytes come back exactly, in chunks, until
-//! the artifact expires. The embedded backend is one SQLite file that several processes share. A [`Ledger`] records the
-//! size of every call's result before and after, in its own file.
+//! the artifact expires. There are three backends: one SQLite file, a folder of files, and memory; several processes can
+//! share the first two. A [`Ledger`] records the size of every call's result before and after, in its own file.
+//!
+//! Everything that needs SQLite is behind the feature `sqlite`, which is on by default. Without it nothing links to SQLite,
+//! so that a program can bring another version of it.
 //!
 //! ```
 //! use std::time::Duration;
 //! use tidegate_core::source::{Source, Span};
-//! use tidegate_store::{ArtifactStore, Description, NewArtifact, Owner, Quotas, Session, SqliteStore, open};
+//! use tidegate_store::{ArtifactStore, Description, MemoryStore, NewArtifact, Owner, Quotas, Session, open};
 //!
-//! let store = SqliteStore::ephemeral(Quotas::default())?;
+//! let store = MemoryStore::new(Quotas::default());
 //! let owner = Owner::new("local:1000");
 //! let session = Session::new("one");
 //! let new = NewArtifact::new(&owner, &session, "list_issues", Duration::from_secs(60));
@@ -20,14 +23,21 @@
 //! ```
 
 mod artifact;
+mod chunks;
 mod clock;
 mod error;
+mod files;
+mod folder;
+#[cfg(feature = "sqlite")]
 mod health;
 mod home;
 mod id;
+mod index;
 pub mod ledger;
+mod memory;
 mod seal;
 mod source;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 pub use artifact::{
@@ -36,10 +46,16 @@ pub use artifact::{
 };
 pub use clock::{Clock, Millis, SystemClock};
 pub use error::StoreError;
+pub use folder::FolderStore;
+#[cfg(feature = "sqlite")]
 pub use health::{Health, check, check_can_create, check_folder, check_writable, free_bytes, health};
 pub use home::{Home, HomeError};
 pub use id::ArtifactId;
-pub use ledger::{Call, CountMethod, Ledger, SqliteLedger, read_calls};
+pub use ledger::{Call, CountMethod, Ledger, LineLedger, read_lines};
+#[cfg(feature = "sqlite")]
+pub use ledger::{SqliteLedger, read_calls};
+pub use memory::MemoryStore;
 pub use seal::SealKey;
 pub use source::{StoredSource, open};
+#[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

@@ -52,7 +52,7 @@ impl StoredSource<'_> {
         let index = match cache.iter().position(|(cached, _)| *cached == number) {
             Some(index) => index,
             None => {
-                let chunk = self.store.read_chunk(self.opened.body, number).map_err(io::Error::other)?;
+                let chunk = self.store.read_chunk(&self.opened, number).map_err(io::Error::other)?;
                 if cache.len() == CACHED_CHUNKS {
                     cache.remove(0);
                 }

@@ -79,6 +79,10 @@ const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS artifact_by_owner ON artifact (owner, created);
 ";
 
+/// The row id of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct BodyId(i64);
+
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
     connection: Mutex<Connection>,
@@ -202,44 +206,6 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Returns the call that a result answered, as far as it is known: earlier versions did not store it.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be read.
-    pub fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
-        let sql = "SELECT server, arguments FROM artifact WHERE id = ?1 AND owner = ?2";
-        self.read(|connection| {
-            // A store of an earlier version that can only be read does not have the columns.
-            let Ok(mut statement) = connection.prepare_cached(sql) else { return Ok(CallOrigin::default()) };
-            let origin = statement.query_row(params![id.as_str(), owner.as_str()], |row| {
-                Ok(CallOrigin { server: row.get(0)?, arguments: row.get(1)? })
-            });
-            Ok(origin.optional()?.unwrap_or_default())
-        })
-    }
-
-    /// Returns the owner of a result, for the user whose file this is; `None` if there is no such result.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be read.
-    pub fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached("SELECT owner FROM artifact WHERE id = ?1")?;
-            Ok(statement.query_row([id.as_str()], |row| row.get::<_, String>(0)).optional()?.map(Owner::new))
-        })
-    }
-
-    /// Lists at most `limit` results of all owners, newest first, for the user whose file this is.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be read.
-    pub fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
-        self.list_where(None, limit)
-    }
-
     fn list_where(&self, owner: Option<&Owner>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
         // Two statements, so that each uses its index.
         let of_owner = if owner.is_some() { "artifact.owner = ?1" } else { "?1 IS NULL" };
@@ -254,11 +220,6 @@ impl SqliteStore {
                 statement.query_map(params![owner, self.clock.certain_now().0, limit], artifact_from_row)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
-    }
-
-    /// Returns whether opening the path again would give this same store: its file was not replaced, and it is writable.
-    pub fn is_current(&self) -> bool {
-        self.read_only.is_none() && self.file.as_ref().is_none_or(DatabaseFile::is_unchanged)
     }
 
     /// Limits the file to a number of pages: a full disk, for tests that cannot mount one.
@@ -296,23 +257,18 @@ impl SqliteStore {
         connection: &Connection,
         owner: &Owner,
         id: &ArtifactId,
-    ) -> Result<(Artifact, BodyRef), StoreError> {
+    ) -> Result<(Artifact, BodyId), StoreError> {
         let sql = format!(
             "SELECT {COLUMNS}, artifact.body FROM {JOINED} WHERE artifact.id = ?1 AND artifact.owner = ?2"
         );
         let found = connection
             .prepare_cached(&sql)?
             .query_row(params![id.as_str(), owner.as_str()], |row| {
-                Ok((artifact_from_row(row)?, BodyRef(row.get(9)?)))
+                Ok((artifact_from_row(row)?, BodyId(row.get(9)?)))
             })
             .optional()?;
-        match found {
-            None => Err(StoreError::NotFound),
-            Some((artifact, _)) if artifact.expires <= self.clock.certain_now() => {
-                Err(StoreError::Expired { at: artifact.expires })
-            }
-            Some(found) => Ok(found),
-        }
+        let (artifact, body) = found.ok_or(StoreError::NotFound)?;
+        Ok((artifact.unexpired(self.clock.certain_now())?, body))
     }
 }
 
@@ -355,12 +311,40 @@ impl ArtifactStore for SqliteStore {
             let outline = connection
                 .prepare_cached("SELECT outline FROM artifact WHERE id = ?1")?
                 .query_row([id.as_str()], |row| row.get(0))?;
-            Ok(Opened { artifact, body, outline })
+            Ok(Opened { artifact, body: BodyRef::number(body.0), outline })
         })
     }
 
-    fn read_chunk(&self, body: BodyRef, number: u64) -> Result<Vec<u8>, StoreError> {
+    fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
+        let body = BodyId(opened.body.as_number().ok_or(StoreError::NotFound)?);
         self.read(|connection| chunks::read(connection, body, number))
+    }
+
+    fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
+        let sql = "SELECT server, arguments FROM artifact WHERE id = ?1 AND owner = ?2";
+        self.read(|connection| {
+            // A store of an earlier version that can only be read does not have the columns.
+            let Ok(mut statement) = connection.prepare_cached(sql) else { return Ok(CallOrigin::default()) };
+            let origin = statement.query_row(params![id.as_str(), owner.as_str()], |row| {
+                Ok(CallOrigin { server: row.get(0)?, arguments: row.get(1)? })
+            });
+            Ok(origin.optional()?.unwrap_or_default())
+        })
+    }
+
+    fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT owner FROM artifact WHERE id = ?1")?;
+            Ok(statement.query_row([id.as_str()], |row| row.get::<_, String>(0)).optional()?.map(Owner::new))
+        })
+    }
+
+    fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.list_where(None, limit)
+    }
+
+    fn is_current(&self) -> bool {
+        self.read_only.is_none() && self.file.as_ref().is_none_or(DatabaseFile::is_unchanged)
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tidegate_core::source::{Source, Span};
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, CHUNK_BYTES, Clock, Description, NewArtifact, Owner, Quotas,
-    Session, StoreError, open,
+    Artifact, ArtifactId, ArtifactStore, CHUNK_BYTES, CallOrigin, Clock, Description, NewArtifact, Owner,
+    Quotas, Session, StoreError, Usage, open,
 };
 
 use crate::clock::ManualClock;
@@ -73,7 +73,10 @@ pub fn contract(make: Make<'_>) {
     equal_bytes_are_stored_once(make);
     quotas_refuse_and_never_evict(make);
     sweeps(make);
+    ids_are_taken_once(make);
+    a_result_that_cannot_be_described_is_not_stored(make);
     many_threads(make);
+    equal_bytes_from_many_threads(make);
 }
 
 fn bytes_come_back_exactly(make: Make<'_>) {
@@ -106,7 +109,12 @@ fn bytes_come_back_exactly(make: Make<'_>) {
 
 fn metadata_comes_back(make: Make<'_>) {
     let fixture = Fixture::new(make, Quotas::default());
-    let new = NewArtifact::new(&fixture.owner, &fixture.session, "list \"issues\" \u{e9}", HOUR);
+    let arguments = format!("{{\"state\":\"{}\"}}", "\u{e9}".repeat(5000));
+    let new = NewArtifact {
+        server: "github",
+        arguments: Some(&arguments),
+        ..NewArtifact::new(&fixture.owner, &fixture.session, "list \"issues\" \u{e9}", HOUR)
+    };
     let describe = || {
         Ok(Description {
             outline: b"an outline".to_vec(),
@@ -123,6 +131,13 @@ fn metadata_comes_back(make: Make<'_>) {
     assert_eq!((kept.records, kept.tokens), (Some(430), 128_040));
     assert_eq!(kept.expires.0 - kept.created.0, 3_600_000);
     assert_eq!(kept.created, fixture.clock.now());
+    let origin = fixture.store.origin(&fixture.owner, &kept.id).unwrap();
+    assert_eq!(origin.server, "github");
+    assert!(origin.arguments.starts_with("{\"state\":\"\u{e9}") && origin.arguments.ends_with('\u{2026}'));
+    assert!(origin.arguments.len() <= 1100, "only the beginning of long arguments is stored");
+    let other = Owner::new("local:2");
+    assert_eq!(fixture.store.origin(&other, &kept.id).unwrap(), CallOrigin::default(), "it is private");
+    assert!(fixture.store.is_current());
 }
 
 fn owners_are_isolated(make: Make<'_>) {
@@ -143,6 +158,12 @@ fn owners_are_isolated(make: Make<'_>) {
             Ok(Description::default())
         })
         .unwrap();
+    // The user whose store it is sees them all.
+    assert_eq!(fixture.store.owner_of(&theirs.id).unwrap(), Some(other.clone()));
+    assert_eq!(fixture.store.owner_of(&unknown).unwrap(), None);
+    let mut all = [kept.clone(), theirs.clone()];
+    all.sort_by_key(|artifact| artifact.id.clone());
+    assert_eq!(fixture.store.list_all(10).unwrap(), all);
     fixture.store.delete(&fixture.owner, &kept.id).unwrap();
     assert_eq!(fixture.store.open(&other, &theirs.id).unwrap().artifact.bytes, 4);
 }
@@ -186,6 +207,10 @@ fn lists(make: Make<'_>) {
     let listed: Vec<ArtifactId> =
         fixture.store.list(&fixture.owner, 3).unwrap().into_iter().map(|kept| kept.id).collect();
     assert_eq!(listed, ids[..3], "newest first");
+    let mut together = [fixture.put(b"one").unwrap().id, fixture.put(b"two").unwrap().id];
+    together.sort();
+    let newest = fixture.store.list(&fixture.owner, 2).unwrap();
+    assert_eq!(newest.into_iter().map(|kept| kept.id).collect::<Vec<_>>(), together, "then by id");
     fixture.clock.advance(2 * HOUR);
     assert!(fixture.store.list(&fixture.owner, 10).unwrap().is_empty(), "expired artifacts are not listed");
 }
@@ -200,6 +225,20 @@ fn equal_bytes_are_stored_once(make: Make<'_>) {
     assert_eq!(fixture.store.usage().unwrap().stored_bytes, used);
     fixture.store.delete(&fixture.owner, &one.id).unwrap();
     assert_eq!(fixture.read(&two.id).unwrap(), bytes, "a body stays while an artifact refers to it");
+    let three = fixture.put(&bytes).unwrap();
+    fixture.store.delete(&fixture.owner, &two.id).unwrap();
+    assert_eq!(fixture.store.usage().unwrap().stored_bytes, used);
+    assert_eq!(fixture.read(&three.id).unwrap(), bytes);
+    // Each expires by itself.
+    fixture.store.touch(&fixture.owner, &three.id, 2 * HOUR).unwrap();
+    let four = fixture.put(&bytes).unwrap();
+    fixture.clock.advance(HOUR);
+    let swept = fixture.store.sweep().unwrap();
+    assert_eq!((swept.artifacts, swept.bodies), (1, 0));
+    assert!(matches!(fixture.read(&four.id), Err(StoreError::NotFound)));
+    assert_eq!(fixture.read(&three.id).unwrap(), bytes);
+    fixture.store.delete(&fixture.owner, &three.id).unwrap();
+    assert_eq!(fixture.store.usage().unwrap(), Usage::default());
 }
 
 fn quotas_refuse_and_never_evict(make: Make<'_>) {
@@ -236,6 +275,51 @@ fn sweeps(make: Make<'_>) {
     assert_eq!((swept.artifacts, swept.bodies), (40, 40));
     assert_eq!(fixture.store.usage().unwrap().artifacts, 1);
     assert_eq!(fixture.read(&kept.id).unwrap(), b"new");
+}
+
+fn ids_are_taken_once(make: Make<'_>) {
+    let fixture = Fixture::new(make, Quotas::default());
+    let first = fixture.put(b"first").unwrap();
+    let new = NewArtifact::new(&fixture.owner, &fixture.session, "tool", HOUR);
+    let again = NewArtifact { id: first.id.clone(), ..new };
+    for bytes in [b"first".as_slice(), b"second"] {
+        assert!(fixture.store.put(&again, &bytes, &|| Ok(Description::default())).is_err());
+        assert_eq!(fixture.read(&first.id).unwrap(), b"first", "an artifact never changes");
+    }
+    assert_eq!(fixture.store.usage().unwrap().artifacts, 1);
+}
+
+fn a_result_that_cannot_be_described_is_not_stored(make: Make<'_>) {
+    let fixture = Fixture::new(make, Quotas::default());
+    for length in [100, 20_000_000] {
+        let new = NewArtifact::new(&fixture.owner, &fixture.session, "tool", HOUR);
+        let body = noise(length as u64, length);
+        assert!(fixture.store.put(&new, &body, &|| Err(StoreError::Busy)).is_err());
+        assert!(matches!(fixture.read(&new.id), Err(StoreError::NotFound)));
+    }
+    assert_eq!(fixture.store.usage().unwrap(), Usage::default());
+}
+
+fn equal_bytes_from_many_threads(make: Make<'_>) {
+    let fixture = Fixture::new(make, Quotas::default());
+    let bytes = noise(9, 150_000);
+    let one = fixture.put(&bytes).unwrap().stored_bytes;
+    std::thread::scope(|scope| {
+        for thread in 0..6u64 {
+            let (fixture, bytes) = (&fixture, &bytes);
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    let kept = fixture.put(bytes).unwrap();
+                    let other = fixture.put(&noise(thread % 2, 90_000)).unwrap();
+                    assert_eq!(fixture.read(&kept.id).unwrap(), *bytes);
+                    fixture.store.delete(&fixture.owner, &kept.id).unwrap();
+                    fixture.store.delete(&fixture.owner, &other.id).unwrap();
+                }
+            });
+        }
+    });
+    let usage = Usage { artifacts: 1, stored_bytes: one };
+    assert_eq!(fixture.store.usage().unwrap(), usage);
 }
 
 fn many_threads(make: Make<'_>) {

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::files::identity;
+
 /// The file that a store has open.
 pub(super) struct DatabaseFile {
     path: PathBuf,
@@ -32,18 +34,6 @@ impl DatabaseFile {
         connection.busy_timeout(busy_timeout)?;
         Ok(connection)
     }
-}
-
-/// Returns what distinguishes a file from another at the same path: device and inode.
-#[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Path) -> Option<(u64, u64)> {
-    None
 }
 
 /// Opens a database on a disk where nothing can be written, not even SQLite's side files.

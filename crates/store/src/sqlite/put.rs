@@ -6,14 +6,11 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tidegate_core::source::Source;
 
-use super::chunks::{self, Packed, Packer};
-use super::{SqliteStore, sweep};
-use crate::artifact::{Artifact, BodyRef, Description, NewArtifact};
+use super::{BodyId, SqliteStore, chunks, sweep};
+use crate::artifact::{Artifact, Description, NewArtifact};
+use crate::chunks::{BATCH_BYTES, Packed, Packer, are_intact, hash_all};
 use crate::clock::Millis;
 use crate::error::StoreError;
-
-/// Bytes before compression that go into one transaction; more would make other processes wait.
-const BATCH_BYTES: u64 = 8 * 1024 * 1024;
 
 const INSERT_ARTIFACT: &str = "
     INSERT INTO artifact (id, owner, session, body, tool, kind, records, tokens, outline, created, expires)
@@ -24,16 +21,13 @@ const ADD_ORIGIN: &str = "
     ALTER TABLE artifact ADD COLUMN server TEXT NOT NULL DEFAULT '';
     ALTER TABLE artifact ADD COLUMN arguments TEXT NOT NULL DEFAULT '';";
 
-/// The most bytes stored of the arguments of a call: they tell one call from another, and may be as large as a result.
-const MAX_ARGUMENT_BYTES: usize = 1000;
-
 pub(super) fn put(
     store: &SqliteStore,
     new: &NewArtifact<'_>,
     body: &dyn Source,
     describe: &dyn Fn() -> Result<Description, StoreError>,
 ) -> Result<Artifact, StoreError> {
-    let hash = chunks::hash_all(body)?;
+    let hash = *hash_all(body)?.as_bytes();
     if is_stored(store, new, &hash)?
         && let Some(artifact) = add_to_stored_body(store, new, &hash, body, &describe()?)?
     {
@@ -60,7 +54,7 @@ fn add_to_stored_body(
 ) -> Result<Option<Artifact>, StoreError> {
     let mut connection = store.lock();
     let Some((checked, bytes, _)) = stored_body(&connection, new, hash)? else { return Ok(None) };
-    let intact = chunks::are_intact(&connection, checked, bytes)?;
+    let intact = are_intact(bytes, |number| chunks::read(&connection, checked, number))?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have deleted it meanwhile.
     let Some((body, bytes, stored)) = stored_body(&transaction, new, hash)? else { return Ok(None) };
@@ -75,17 +69,19 @@ fn add_to_stored_body(
 
 fn rewrite_chunks(
     transaction: &Transaction<'_>,
-    body: BodyRef,
+    body: BodyId,
     source: &dyn Source,
 ) -> Result<(), StoreError> {
     sweep::delete_chunks(transaction, body)?;
     let mut packer = Packer::new(source)?;
+    let mut number = 0;
     loop {
-        let batch = packer.batch(BATCH_BYTES)?;
+        let batch = packer.batch()?;
         if batch.is_empty() {
             return Ok(());
         }
-        chunks::write(transaction, body, &batch)?;
+        chunks::write(transaction, body, number, &batch)?;
+        number += batch.len() as u64;
     }
 }
 
@@ -94,12 +90,12 @@ fn stored_body(
     connection: &Connection,
     new: &NewArtifact<'_>,
     hash: &[u8; 32],
-) -> rusqlite::Result<Option<(BodyRef, u64, u64)>> {
+) -> rusqlite::Result<Option<(BodyId, u64, u64)>> {
     connection
         .prepare_cached("SELECT id, bytes, stored FROM body WHERE owner = ?1 AND hash = ?2 AND visible = 1")?
         .query_row(params![new.owner.as_str(), hash], |row| {
             Ok((
-                BodyRef(row.get(0)?),
+                BodyId(row.get(0)?),
                 row.get::<_, i64>(1)?.unsigned_abs(),
                 row.get::<_, i64>(2)?.unsigned_abs(),
             ))
@@ -118,22 +114,12 @@ impl ArtifactRow<'_> {
     fn insert(
         &self,
         transaction: &Transaction<'_>,
-        body: BodyRef,
+        body: BodyId,
         bytes: u64,
         stored: u64,
     ) -> Result<Artifact, StoreError> {
         let Self { new, description, now } = self;
-        let artifact = Artifact {
-            id: new.id.clone(),
-            tool: new.tool.to_owned(),
-            kind: description.kind.clone(),
-            records: description.records,
-            tokens: description.tokens,
-            bytes,
-            stored_bytes: stored,
-            created: *now,
-            expires: now.after(new.ttl),
-        };
+        let artifact = new.artifact(description, bytes, stored, *now);
         transaction.execute(
             INSERT_ARTIFACT,
             params![
@@ -161,17 +147,11 @@ fn note_origin(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite
     if transaction.prepare_cached(sql).is_err() {
         transaction.execute_batch(ADD_ORIGIN)?;
     }
-    let arguments = beginning(new.arguments.unwrap_or_default());
-    transaction.prepare_cached(sql)?.execute(params![new.id.as_str(), new.server, arguments]).map(drop)
-}
-
-/// Returns a text, or its beginning and an ellipsis if it is too long.
-fn beginning(text: &str) -> String {
-    if text.len() <= MAX_ARGUMENT_BYTES {
-        return text.to_owned();
-    }
-    let cut = (0..=MAX_ARGUMENT_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}…", &text[..cut])
+    let origin = new.origin();
+    transaction
+        .prepare_cached(sql)?
+        .execute(params![new.id.as_str(), origin.server, origin.arguments])
+        .map(drop)
 }
 
 /// Writes a new body.
@@ -179,7 +159,7 @@ struct BodyWriter<'w, 'n> {
     store: &'w SqliteStore,
     new: &'w NewArtifact<'n>,
     hash: [u8; 32],
-    body: Option<BodyRef>,
+    body: Option<BodyId>,
     stored: u64,
     chunks: u64,
     bytes: u64,
@@ -195,11 +175,11 @@ impl BodyWriter<'_, '_> {
         packer: &mut Packer<'_>,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        let mut batch = packer.batch(BATCH_BYTES)?;
+        let mut batch = packer.batch()?;
         if self.bytes > BATCH_BYTES {
             while !batch.is_empty() {
                 self.write(&batch, |_, _, _| Ok(()))?;
-                batch = packer.batch(BATCH_BYTES)?;
+                batch = packer.batch()?;
             }
         }
         let description = describe()?;
@@ -210,7 +190,7 @@ impl BodyWriter<'_, '_> {
     fn write<T>(
         &mut self,
         batch: &[Packed],
-        then: impl FnOnce(&Self, &Transaction<'_>, BodyRef) -> Result<T, StoreError>,
+        then: impl FnOnce(&Self, &Transaction<'_>, BodyId) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let now = self.store.clock.now();
         let size: u64 = batch.iter().map(|packed| packed.data.len() as u64).sum();
@@ -221,7 +201,7 @@ impl BodyWriter<'_, '_> {
             Some(body) => body,
             None => self.begin(&transaction, now)?,
         };
-        chunks::write(&transaction, body, batch)?;
+        chunks::write(&transaction, body, self.chunks, batch)?;
         self.stored += size;
         self.chunks += batch.len() as u64;
         transaction.execute(
@@ -238,7 +218,7 @@ impl BodyWriter<'_, '_> {
     fn publish(
         &self,
         transaction: &Transaction<'_>,
-        body: BodyRef,
+        body: BodyId,
         description: &Description,
     ) -> Result<Artifact, StoreError> {
         let row = ArtifactRow { new: self.new, description, now: self.store.clock.now() };
@@ -251,35 +231,27 @@ impl BodyWriter<'_, '_> {
         row.insert(transaction, body, self.bytes, self.stored)
     }
 
-    fn begin(&self, transaction: &Transaction<'_>, now: Millis) -> rusqlite::Result<BodyRef> {
+    fn begin(&self, transaction: &Transaction<'_>, now: Millis) -> rusqlite::Result<BodyId> {
         transaction.execute(
             "INSERT INTO body (owner, hash, bytes, stored, chunks, visible, created) VALUES (?1, ?2, ?3, 0, 0, 0, ?4)",
             params![self.new.owner.as_str(), self.hash, self.bytes.cast_signed(), now.0],
         )?;
-        Ok(BodyRef(transaction.last_insert_rowid()))
+        Ok(BodyId(transaction.last_insert_rowid()))
     }
 
     /// Fails if `size` more bytes would exceed a quota even after a sweep.
     fn check_quotas(&self, connection: &mut Connection, size: u64, now: Millis) -> Result<(), StoreError> {
-        let quotas = self.store.quotas;
-        let exceeded = |connection: &Connection| -> Result<Option<StoreError>, StoreError> {
+        let check = |connection: &Connection| {
             let session = stored_bytes_of_session(connection, self.new.session.as_str())? + self.stored;
-            if session + size > quotas.session_bytes {
-                return Ok(Some(StoreError::QuotaFull {
-                    scope: "session",
-                    used: session,
-                    limit: quotas.session_bytes,
-                }));
-            }
-            let all = stored_bytes(connection)?;
-            let full = all + size > quotas.store_bytes;
-            Ok(full.then_some(StoreError::QuotaFull { scope: "store", used: all, limit: quotas.store_bytes }))
+            self.store.quotas.check(session, stored_bytes(connection)?, size)
         };
-        if exceeded(connection)?.is_none() {
-            return Ok(());
+        match check(connection) {
+            Err(StoreError::QuotaFull { .. }) => {
+                sweep::sweep(connection, now)?;
+                check(connection)
+            }
+            checked => checked,
         }
-        sweep::sweep(connection, now)?;
-        exceeded(connection)?.map_or(Ok(()), Err)
     }
 
     /// Deletes what was written before an error. If that fails too, a sweep deletes it later.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use super::chunks;
-use crate::artifact::{BodyRef, Swept};
+use super::{BodyId, chunks};
+use crate::artifact::Swept;
 use crate::clock::Millis;
 use crate::error::StoreError;
 
@@ -53,7 +53,7 @@ fn delete_bodies(
             .query_map(params![created_until.0, BATCH_BODIES as i64], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         for body in &bodies {
-            delete_body(&transaction, BodyRef(*body))?;
+            delete_body(&transaction, BodyId(*body))?;
         }
         transaction.commit()?;
         deleted += bodies.len() as u64;
@@ -64,13 +64,13 @@ fn delete_bodies(
 }
 
 /// Deletes the chunks of a body.
-pub(super) fn delete_chunks(transaction: &Transaction<'_>, body: BodyRef) -> rusqlite::Result<()> {
+pub(super) fn delete_chunks(transaction: &Transaction<'_>, body: BodyId) -> rusqlite::Result<()> {
     let sql = "DELETE FROM chunk WHERE id >= ?1 AND id < ?2";
     transaction.execute(sql, params![chunks::row_id(body, 0), chunks::end_row_id(body)]).map(drop)
 }
 
 /// Deletes a body with its chunks.
-pub(super) fn delete_body(transaction: &Transaction<'_>, body: BodyRef) -> rusqlite::Result<()> {
+pub(super) fn delete_body(transaction: &Transaction<'_>, body: BodyId) -> rusqlite::Result<()> {
     delete_chunks(transaction, body)?;
     transaction.execute("DELETE FROM body WHERE id = ?1", [body.0])?;
     Ok(())

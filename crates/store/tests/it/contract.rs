@@ -1,19 +1,17 @@
-//! The contract suite on both forms of the embedded backend.
-//!
-//! The suite itself is in `testkit::contract`, and every further backend runs it as well.
+//! The contract suite on every backend. The suite itself is in `testkit::contract`.
 
 use std::sync::Mutex;
 
-use tidegate_store::SqliteStore;
+use tidegate_store::{FolderStore, MemoryStore, SqliteStore};
 use tidegate_testkit::contract::contract;
 
 #[test]
-fn in_memory() {
+fn sqlite_in_memory() {
     contract(&|quotas, clock| Box::new(SqliteStore::ephemeral_with(quotas, clock).unwrap()));
 }
 
 #[test]
-fn in_a_file() {
+fn sqlite_in_a_file() {
     let folders = Mutex::new(Vec::new());
     contract(&|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
@@ -21,4 +19,20 @@ fn in_a_file() {
         folders.lock().unwrap().push(folder);
         Box::new(store)
     });
+}
+
+#[test]
+fn folder_of_files() {
+    let folders = Mutex::new(Vec::new());
+    contract(&|quotas, clock| {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::open_with(&folder.path().join("artifacts"), quotas, clock).unwrap();
+        folders.lock().unwrap().push(folder);
+        Box::new(store)
+    });
+}
+
+#[test]
+fn memory() {
+    contract(&|quotas, clock| Box::new(MemoryStore::new_with(quotas, clock)));
 }

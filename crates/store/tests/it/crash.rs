@@ -4,19 +4,44 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::source::Span;
-use tidegate_store::{ArtifactId, ArtifactStore, Quotas, SqliteStore, open};
+use tidegate_store::{
+    ArtifactId, ArtifactStore, Clock, FolderStore, Quotas, SqliteStore, SystemClock, Usage, open,
+};
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::contract::noise;
 
-use crate::{owner, put, store_in};
+use crate::{owner, put};
 
+const KIND: &str = "TIDEGATE_TEST_CRASH_KIND";
 const FOLDER: &str = "TIDEGATE_TEST_CRASH_FOLDER";
 const SEED: &str = "TIDEGATE_TEST_CRASH_SEED";
+
+/// A backend whose processes can be killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sqlite,
+    Folder,
+}
+
+impl Kind {
+    fn open(self, folder: &Path, clock: Arc<dyn Clock>) -> Box<dyn ArtifactStore> {
+        let quotas = Quotas { session_bytes: 64 << 30, store_bytes: 64 << 30 };
+        match self {
+            Self::Sqlite => {
+                Box::new(SqliteStore::open_with(&folder.join("artifacts.db"), quotas, clock).unwrap())
+            }
+            Self::Folder => {
+                Box::new(FolderStore::open_with(&folder.join("artifacts"), quotas, clock).unwrap())
+            }
+        }
+    }
+}
 
 /// Not a test by itself: the process that is killed. It prints the id of each artifact after `put` has returned.
 #[test]
@@ -24,22 +49,27 @@ const SEED: &str = "TIDEGATE_TEST_CRASH_SEED";
 fn writer() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
-    let store = store_in(folder.as_ref());
+    let kind = if std::env::var(KIND).unwrap() == "Folder" { Kind::Folder } else { Kind::Sqlite };
+    let store = kind.open(folder.as_ref(), Arc::new(SystemClock));
     for n in 0.. {
         // Small bodies, and some that take several transactions.
         let length =
             if n % 7 == 3 { 12_000_000 } else { 1000 + (seed as usize * 7919 + n * 104_729) % 400_000 };
         let bytes = noise(seed * 1000 + n as u64, length);
-        let kept = put(&store, &bytes).unwrap();
-        let mut stdout = std::io::stdout().lock();
-        writeln!(stdout, "acknowledged {} {} {length}", kept.id, seed * 1000 + n as u64).unwrap();
-        stdout.flush().unwrap();
+        // The second shares the bytes of the first.
+        for _ in 0..2 {
+            let kept = put(&*store, &bytes).unwrap();
+            let mut stdout = std::io::stdout().lock();
+            writeln!(stdout, "acknowledged {} {} {length}", kept.id, seed * 1000 + n as u64).unwrap();
+            stdout.flush().unwrap();
+        }
     }
 }
 
-fn spawn(folder: &std::path::Path, seed: u64) -> Child {
+fn spawn(kind: Kind, folder: &Path, seed: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "crash::writer", "--nocapture"])
+        .env(KIND, format!("{kind:?}"))
         .env(FOLDER, folder)
         .env(SEED, seed.to_string())
         .stdout(Stdio::piped())
@@ -64,14 +94,23 @@ fn acknowledged(mut child: Child) -> Vec<(ArtifactId, u64, usize)> {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_when_writers_are_killed() {
+fn nothing_acknowledged_is_lost_when_writers_to_sqlite_are_killed() {
+    kill_writers(Kind::Sqlite);
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_writers_to_a_folder_are_killed() {
+    kill_writers(Kind::Folder);
+}
+
+fn kill_writers(kind: Kind) {
     const KILLS: u64 = 156;
     let folder = tempfile::tempdir().unwrap();
-    store_in(folder.path());
+    kind.open(folder.path(), Arc::new(SystemClock));
     let mut known = BTreeMap::new();
     let mut seed = 0;
     while seed < KILLS {
-        let children: Vec<Child> = (0..3).map(|n| spawn(folder.path(), seed + n)).collect();
+        let children: Vec<Child> = (0..3).map(|n| spawn(kind, folder.path(), seed + n)).collect();
         seed += 3;
         for (n, mut child) in children.into_iter().enumerate() {
             // Varied enough that over all kills every phase of a write is hit.
@@ -83,15 +122,15 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed() {
         }
     }
     assert!(known.len() > 100, "too few artifacts were written: {}", known.len());
-    let store = store_in(folder.path());
+    let store = kind.open(folder.path(), Arc::new(SystemClock));
     for (id, (seed, length)) in &known {
-        let source = open(&store, &owner(), id).unwrap();
+        let source = open(&*store, &owner(), id).unwrap();
         let bytes = Span::whole(&source).read(&source).unwrap();
         assert!(bytes == noise(*seed, *length), "{id} is damaged");
     }
     let listed = store.list(&owner(), 1_000_000).unwrap();
     for artifact in &listed {
-        let source = open(&store, &owner(), &artifact.id).unwrap();
+        let source = open(&*store, &owner(), &artifact.id).unwrap();
         assert_eq!(
             Span::whole(&source).read(&source).unwrap().len() as u64,
             artifact.bytes,
@@ -101,20 +140,24 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed() {
     drop(store);
     // Unfinished bodies are swept when they are old.
     let clock = Arc::new(ManualClock::default());
-    let later = SqliteStore::open_with(&folder.path().join("artifacts.db"), Quotas::default(), clock.clone())
-        .unwrap();
+    let later = kind.open(folder.path(), clock.clone());
     clock.advance(Duration::from_secs(100 * 365 * 24 * 3600));
     later.sweep().unwrap();
-    assert_eq!(later.usage().unwrap(), tidegate_store::Usage::default(), "nothing is left over");
+    assert_eq!(later.usage().unwrap(), Usage::default(), "nothing is left over");
+    if kind == Kind::Folder {
+        let files = std::fs::read_dir(folder.path().join("artifacts")).unwrap();
+        let names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(names, ["store.lock"], "no draft and no link is left over");
+    }
     println!("{KILLS} kills, {} acknowledged artifacts, 0 lost", known.len());
 }
 
 /// Several processes may create the store at the same time.
 #[test]
 fn several_processes_start_at_once() {
-    for round in 0..5 {
+    for (round, kind) in (0..).zip([Kind::Sqlite, Kind::Folder].repeat(5)) {
         let folder = tempfile::tempdir().unwrap();
-        let mut children: Vec<Child> = (0..6).map(|n| spawn(folder.path(), round * 10 + n)).collect();
+        let mut children: Vec<Child> = (0..6).map(|n| spawn(kind, folder.path(), round * 10 + n)).collect();
         for child in &mut children {
             let mut first = String::new();
             BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();

@@ -9,10 +9,10 @@ use tidegate_testkit::contract::noise;
 use crate::{owner, put, store_in};
 
 /// A file system of a few megabytes, if this machine allows to mount one.
-struct SmallDisk(tempfile::TempDir);
+pub(crate) struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    fn mount(megabytes: u32) -> Option<Self> {
+    pub(crate) fn mount(megabytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let status = std::process::Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m,mode=0700"), "tmpfs"])
@@ -20,6 +20,10 @@ impl SmallDisk {
             .stderr(std::process::Stdio::null())
             .status();
         status.is_ok_and(|status| status.success()).then_some(Self(folder))
+    }
+
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.0.path()
     }
 }
 
@@ -35,7 +39,7 @@ fn a_full_disk_refuses_and_recovers() {
         // Without permission to mount, SQLite's page limit stands in for the full disk.
         return a_full_file_refuses_and_recovers();
     };
-    let store = store_in(disk.0.path());
+    let store = store_in(disk.path());
     let mut kept = Vec::new();
     let error = loop {
         match put(&store, &noise(kept.len() as u64, 400_000)) {

@@ -1,5 +1,4 @@
-//! Tests of the embedded backend: the contract, crashes, full disks, damage, privacy, files of earlier versions; and of the
-//! ledger.
+//! Tests of the backends: the contract, crashes, full disks, damage, privacy, files of earlier versions; and of the ledgers.
 
 #![expect(clippy::unwrap_used, reason = "a test reports an error by panicking")]
 
@@ -7,7 +6,9 @@ mod compatibility;
 mod contract;
 mod crash;
 mod faults;
+mod folder;
 mod ledger;
+mod lines;
 mod privacy;
 
 use std::path::Path;
@@ -27,7 +28,7 @@ pub(crate) fn owner() -> Owner {
 
 /// Stores bytes for an hour.
 pub(crate) fn put(
-    store: &SqliteStore,
+    store: &dyn ArtifactStore,
     bytes: &[u8],
 ) -> Result<tidegate_store::Artifact, tidegate_store::StoreError> {
     let (owner, session) = (owner(), Session::new("one"));

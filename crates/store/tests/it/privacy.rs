@@ -2,7 +2,7 @@
 //!
 //! The files are created in a process of its own, since the umask belongs to the process.
 
-use tidegate_store::{Home, SealKey, SqliteLedger, SqliteStore};
+use tidegate_store::{FolderStore, Home, LineLedger, SealKey, SqliteLedger, SqliteStore};
 
 const FOLDER: &str = "TIDEGATE_TEST_PRIVACY_FOLDER";
 
@@ -14,15 +14,21 @@ fn creator() {
     let home = Home::open(Some(folder.into())).unwrap();
     let store = SqliteStore::open(&home.artifacts(), tidegate_store::Quotas::default()).unwrap();
     crate::put(&store, b"secret").unwrap();
-    let _ledger = SqliteLedger::open(&home.ledger()).unwrap();
+    let files = FolderStore::open(&home.artifact_folder(), tidegate_store::Quotas::default()).unwrap();
+    crate::put(&files, b"secret").unwrap();
+    crate::put(&files, b"secret").unwrap();
+    let _ledgers = (SqliteLedger::open(&home.ledger()).unwrap(), LineLedger::open(home.path()).unwrap());
     SealKey::load_or_create(home.path()).unwrap();
     // While the databases are open, so that their side files exist.
-    for entry in std::fs::read_dir(home.path()).unwrap() {
-        use std::os::unix::fs::PermissionsExt;
-        let entry = entry.unwrap();
-        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
-        println!("{:o} {}", mode, entry.file_name().display());
-        assert_eq!(mode, 0o600, "{:?}", entry.file_name());
+    for folder in [home.path(), &home.artifact_folder()] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            use std::os::unix::fs::PermissionsExt;
+            let entry = entry.unwrap();
+            let metadata = entry.metadata().unwrap();
+            let mode = metadata.permissions().mode() & 0o777;
+            println!("{:o} {}", mode, entry.file_name().display());
+            assert_eq!(mode, if metadata.is_dir() { 0o700 } else { 0o600 }, "{:?}", entry.file_name());
+        }
     }
 }
 

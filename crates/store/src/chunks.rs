@@ -1,0 +1,109 @@
+//! Chunks of a body: each is compressed by itself and has a hash of its bytes, which every read checks.
+//!
+//! Every backend packs a body with this module and unpacks what it reads. A chunk that does not match its hash is an error:
+//! wrong bytes are never returned.
+
+use tidegate_core::source::{Source, Span};
+
+use crate::artifact::CHUNK_BYTES;
+use crate::error::StoreError;
+
+/// Fast, and compresses typical tool results to about a quarter.
+const COMPRESSION_LEVEL: i32 = 1;
+/// Bytes stored of the hash of a chunk.
+pub(crate) const HASH_BYTES: usize = 16;
+/// Bytes before compression that are packed at a time: a large body is never in memory as a whole.
+pub(crate) const BATCH_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A chunk ready to be written.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    pub(crate) hash: [u8; HASH_BYTES],
+    pub(crate) data: Vec<u8>,
+}
+
+/// Compresses the chunks of a source one after another.
+pub(crate) struct Packer<'s> {
+    source: &'s dyn Source,
+    compressor: zstd::bulk::Compressor<'static>,
+    next: u64,
+}
+
+impl<'s> Packer<'s> {
+    pub(crate) fn new(source: &'s dyn Source) -> Result<Self, StoreError> {
+        let compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map_err(StoreError::Source)?;
+        Ok(Self { source, compressor, next: 0 })
+    }
+
+    /// Returns the next chunks, up to about [`BATCH_BYTES`] before compression; none at the end of the source.
+    pub(crate) fn batch(&mut self) -> Result<Vec<Packed>, StoreError> {
+        let mut batch = Vec::new();
+        while (batch.len() as u64) * CHUNK_BYTES < BATCH_BYTES {
+            let start = self.next * CHUNK_BYTES;
+            if start >= self.source.len() {
+                break;
+            }
+            let end = (start + CHUNK_BYTES).min(self.source.len());
+            let packed = match self.source.as_slice() {
+                Some(bytes) => self.pack(&bytes[start as usize..end as usize])?,
+                None => {
+                    let bytes = Span { start, end }.read(self.source).map_err(StoreError::Source)?;
+                    self.pack(&bytes)?
+                }
+            };
+            batch.push(packed);
+            self.next += 1;
+        }
+        Ok(batch)
+    }
+
+    fn pack(&mut self, bytes: &[u8]) -> Result<Packed, StoreError> {
+        let data = self.compressor.compress(bytes).map_err(StoreError::Source)?;
+        Ok(Packed { hash: hash(bytes), data })
+    }
+}
+
+/// Returns the bytes of a chunk, if they have the hash that was stored with them.
+pub(crate) fn unpack(data: &[u8], expected: &[u8]) -> Result<Vec<u8>, StoreError> {
+    match zstd::bulk::decompress(data, CHUNK_BYTES as usize) {
+        Ok(bytes) if hash(&bytes) == expected => Ok(bytes),
+        _ => Err(StoreError::Damaged { what: "a chunk" }),
+    }
+}
+
+/// Returns the part of the hash of some bytes that is stored with them.
+pub(crate) fn hash(bytes: &[u8]) -> [u8; HASH_BYTES] {
+    let mut hash = [0; HASH_BYTES];
+    hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..HASH_BYTES]);
+    hash
+}
+
+/// Returns the hash of all bytes of a source, by which equal bodies are found.
+pub(crate) fn hash_all(source: &dyn Source) -> Result<blake3::Hash, StoreError> {
+    if let Some(bytes) = source.as_slice() {
+        return Ok(blake3::hash(bytes));
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut start = 0;
+    while start < source.len() {
+        let end = (start + 4 * CHUNK_BYTES).min(source.len());
+        hasher.update(&Span { start, end }.read(source).map_err(StoreError::Source)?);
+        start = end;
+    }
+    Ok(hasher.finalize())
+}
+
+/// Returns whether every chunk of a body of this size can be read as it was stored.
+pub(crate) fn are_intact(
+    bytes: u64,
+    read: impl Fn(u64) -> Result<Vec<u8>, StoreError>,
+) -> Result<bool, StoreError> {
+    for number in 0..bytes.div_ceil(CHUNK_BYTES) {
+        match read(number) {
+            Ok(_) => {}
+            Err(StoreError::Damaged { .. } | StoreError::NotFound) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}

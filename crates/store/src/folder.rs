@@ -1,0 +1,475 @@
+//! The store in a folder of files, for programs that should not bring a database with them.
+//!
+//! Every artifact is a file, written as a draft, synced, renamed and its folder synced: it is durable and complete before
+//! anybody can open it. Equal bytes of one owner are stored once, as hard links of one file.
+//!
+//! Several processes share a folder. What changes its names is done under the lock of the file `store.lock`: giving a draft
+//! its final name after the quotas were checked, deleting, sweeping. The file holds a number that every change increases,
+//! so that a process knows whether its index still shows what is there. Bytes are written and read without the lock.
+
+mod draft;
+mod file;
+mod sweep;
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use tidegate_core::source::Source;
+
+use crate::artifact::{
+    Artifact, ArtifactStore, Body, BodyRef, CallOrigin, Description, NewArtifact, Opened, Owner, Quotas,
+    Swept, Usage,
+};
+use crate::chunks::{BATCH_BYTES, Packer, are_intact, hash_all};
+use crate::clock::{Clock, SystemClock};
+use crate::error::StoreError;
+use crate::files::{identity, lock_within, read_at, sync_folder};
+use crate::home::{prepare_folder, private_options};
+use crate::id::ArtifactId;
+use crate::index::{Entry, Index, StoredBody};
+use draft::Draft;
+pub(crate) use file::BodyFile;
+use file::{Chunks, Label, expiry, open_existing};
+
+/// How long a process waits for another that changes the folder.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const LOCK_FILE: &str = "store.lock";
+/// The ends of the names of files: an artifact, a link to the file with its chunks, a file that is being written.
+const ARTIFACT: &str = "artifact";
+const BODY: &str = "body";
+const DRAFT: &str = "draft";
+
+/// A store in a folder of files.
+pub struct FolderStore {
+    folder: PathBuf,
+    identity: Option<(u64, u64)>,
+    /// The file that is locked to change the folder, or why it cannot be changed.
+    lock: Result<Mutex<File>, Arc<StoreError>>,
+    state: Mutex<FolderState>,
+    quotas: Quotas,
+    clock: Arc<dyn Clock>,
+}
+
+/// What is known of the folder.
+#[derive(Default)]
+struct FolderState {
+    index: Index<Chunks>,
+    /// The number in the lock file when the index was complete; none if that is not known.
+    generation: Option<u64>,
+}
+
+/// The right to change the folder: no other process or thread has it.
+struct Locked<'s> {
+    store: &'s FolderStore,
+    file: MutexGuard<'s, File>,
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // Closing the file would release it at the latest.
+        let _ = self.file.unlock();
+    }
+}
+
+impl FolderStore {
+    /// Opens the store in a folder, and creates it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The folder can neither be written nor read.
+    pub fn open(folder: &Path, quotas: Quotas) -> Result<Self, StoreError> {
+        Self::open_with(folder, quotas, Arc::new(SystemClock))
+    }
+
+    /// Opens the store in a folder with the caller's clock.
+    ///
+    /// # Errors
+    ///
+    /// The folder can neither be written nor read.
+    pub fn open_with(folder: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let lock = match open_lock(folder) {
+            Ok(file) => Ok(Mutex::new(file)),
+            // What is there can still be read.
+            Err(error) if fs::read_dir(folder).is_ok() => Err(Arc::new(error)),
+            Err(error) => return Err(error),
+        };
+        let (folder, identity) = (folder.to_owned(), identity(folder));
+        Ok(Self { folder, identity, lock, state: Mutex::default(), quotas, clock })
+    }
+
+    fn path(&self, id: &ArtifactId, kind: &str) -> PathBuf {
+        path_of(&self.folder, id, kind)
+    }
+
+    fn state(&self) -> MutexGuard<'_, FolderState> {
+        // After a panic in another thread the index is read again.
+        self.state.lock().unwrap_or_else(|poisoned| {
+            let mut state = PoisonError::into_inner(poisoned);
+            state.generation = None;
+            state
+        })
+    }
+
+    /// Takes the right to change the folder, waiting for others.
+    fn lock(&self) -> Result<Locked<'_>, StoreError> {
+        let file = self.lock.as_ref().map_err(|why| StoreError::ReadOnly(Arc::clone(why)))?;
+        let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        lock_within(&file, LOCK_TIMEOUT)?;
+        let locked = Locked { store: self, file };
+        locked.refresh()?;
+        Ok(locked)
+    }
+
+    /// Reads the names in the folder, and the labels of those that are new.
+    fn rescan(&self, state: &mut FolderState) -> Result<(), StoreError> {
+        let mut present = HashSet::new();
+        for file in fs::read_dir(&self.folder)? {
+            let path = file?.path();
+            if path.extension().is_none_or(|extension| extension != ARTIFACT) {
+                continue;
+            }
+            let Some(id) = id_of(&path) else { continue };
+            // A file that was deleted meanwhile, or is damaged, is none: opening it says so.
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            match state.index.get_mut(&id) {
+                Some(known) => known.artifact.expires = expiry(known.artifact.expires, &metadata),
+                None => match open_existing(&path).and_then(|file| read_entry(&file)) {
+                    Ok(entry) if entry.artifact.id == id => state.index.insert(entry),
+                    _ => continue,
+                },
+            }
+            present.insert(id);
+        }
+        state.index.retain(|id| present.contains(id));
+        Ok(())
+    }
+
+    /// Opens the file of an artifact that this owner has.
+    fn find(&self, owner: &Owner, id: &ArtifactId) -> Result<(File, Label, Entry<Chunks>), StoreError> {
+        let file = open_existing(&self.path(id, ARTIFACT))?;
+        let label = Label::read(&file)?;
+        let entry = label.entry(&file.metadata()?)?;
+        match entry.owner == *owner && entry.artifact.id == *id {
+            true => Ok((file, label, entry)),
+            false => Err(StoreError::NotFound),
+        }
+    }
+
+    /// Opens the chunks of an artifact.
+    fn open_body(&self, entry: &Entry<Chunks>) -> Result<BodyFile, StoreError> {
+        let kind = if entry.place == Chunks::Here { ARTIFACT } else { BODY };
+        BodyFile::open(&self.path(&entry.artifact.id, kind), &entry.hash)
+    }
+
+    /// Returns an artifact with equal bytes, and those whose bytes turned out to be damaged.
+    fn find_equal(
+        &self,
+        owner: &Owner,
+        hash: &blake3::Hash,
+    ) -> Result<(Option<Entry<Chunks>>, HashSet<ArtifactId>), StoreError> {
+        drop(self.lock()?);
+        let equal: Vec<Entry<Chunks>> = self.state().index.equal_to(owner, hash).cloned().collect();
+        let mut damaged = HashSet::new();
+        for entry in equal {
+            let is_intact = match self.open_body(&entry) {
+                Ok(body) => are_intact(entry.artifact.bytes, |number| body.chunk(number))?,
+                Err(StoreError::Damaged { .. } | StoreError::NotFound) => false,
+                Err(error) => return Err(error),
+            };
+            if is_intact {
+                return Ok((Some(entry), damaged));
+            }
+            damaged.insert(entry.artifact.id);
+        }
+        Ok((None, damaged))
+    }
+
+    /// Stores an artifact that shares the chunks of another; nothing if those are gone, or if the disk knows no links.
+    fn share(
+        &self,
+        new: &NewArtifact<'_>,
+        description: &Description,
+        from: &Entry<Chunks>,
+    ) -> Result<Option<Artifact>, StoreError> {
+        let Artifact { bytes, stored_bytes, .. } = from.artifact;
+        let body = StoredBody { hash: from.hash, bytes, stored_bytes };
+        let entry = Entry::new(new, description, body, self.clock.now(), Chunks::Linked);
+        let mut draft = self.draft(&new.id)?;
+        draft.finish(&entry, &description.outline)?;
+        let mut locked = self.lock()?;
+        let kind = if from.place == Chunks::Here { ARTIFACT } else { BODY };
+        let link = self.path(&new.id, BODY);
+        if fs::hard_link(self.path(&from.artifact.id, kind), &link).is_err() {
+            return Ok(None);
+        }
+        // A link without its artifact is swept.
+        locked.publish(draft, entry).map(Some)
+    }
+
+    /// Writes a body that is not stored yet.
+    fn write_body(&self, new: &NewArtifact<'_>, body: &dyn Source) -> Result<Draft, StoreError> {
+        let mut packer = Packer::new(body)?;
+        let mut draft = self.draft(&new.id)?;
+        loop {
+            let batch = packer.batch()?;
+            if batch.is_empty() {
+                return Ok(draft);
+            }
+            draft.append(&batch)?;
+            if body.len() > BATCH_BYTES {
+                // The quotas are checked again when it is published; this ends a hopeless one early.
+                self.lock()?.make_room(new, draft.chunk_bytes)?;
+            }
+        }
+    }
+
+    /// Stores an artifact with its bytes. `unusable` are artifacts with equal bytes that cannot be shared.
+    fn put_whole(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        hash: blake3::Hash,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+        mut unusable: HashSet<ArtifactId>,
+    ) -> Result<Artifact, StoreError> {
+        let mut draft = self.write_body(new, body)?;
+        let description = describe()?;
+        let stored = StoredBody { hash, bytes: body.len(), stored_bytes: draft.chunk_bytes };
+        let entry = Entry::new(new, &description, stored, self.clock.now(), Chunks::Here);
+        draft.finish(&entry, &description.outline)?;
+        let mut locked = self.lock()?;
+        let is_usable = |equal: &&Entry<Chunks>| !unusable.contains(&equal.artifact.id);
+        let equal = self.state().index.equal_to(new.owner, &hash).find(is_usable).cloned();
+        let Some(equal) = equal else {
+            locked.make_room(new, draft.chunk_bytes)?;
+            return locked.publish(draft, entry);
+        };
+        // Another process has stored the same bytes meanwhile; this copy is dropped.
+        drop((locked, draft));
+        match self.share(new, &description, &equal)? {
+            Some(artifact) => Ok(artifact),
+            None => {
+                unusable.insert(equal.artifact.id);
+                self.put_whole(new, body, hash, describe, unusable)
+            }
+        }
+    }
+
+    fn draft(&self, id: &ArtifactId) -> Result<Draft, StoreError> {
+        let _locked = self.lock()?;
+        Draft::create(self.path(id, DRAFT))
+    }
+}
+
+impl Locked<'_> {
+    /// Returns the number in the lock file.
+    fn generation(&self) -> Result<u64, StoreError> {
+        match self.file.metadata()?.len() {
+            8.. => {
+                let bytes = read_at(&self.file, 0, 8)?;
+                Ok(u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+            }
+            _ => Ok(0),
+        }
+    }
+
+    /// Brings the index up to date if another process has changed the folder.
+    fn refresh(&self) -> Result<(), StoreError> {
+        let generation = self.generation()?;
+        let mut state = self.store.state();
+        if state.generation != Some(generation) {
+            self.store.rescan(&mut state)?;
+            state.generation = Some(generation);
+        }
+        Ok(())
+    }
+
+    /// Changes the folder and the index together. Other processes learn of it even if this one ends in between.
+    fn change<T>(
+        &mut self,
+        work: impl FnOnce(&mut FolderState) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let next = self.generation()?.wrapping_add(1);
+        let mut state = self.store.state();
+        state.generation = None;
+        self.file.rewind()?;
+        self.file.write_all(&next.to_le_bytes())?;
+        let done = work(&mut state)?;
+        state.generation = Some(next);
+        Ok(done)
+    }
+
+    /// Gives a finished draft its final name.
+    fn publish(&mut self, draft: Draft, entry: Entry<Chunks>) -> Result<Artifact, StoreError> {
+        let path = self.store.path(&entry.artifact.id, ARTIFACT);
+        self.change(|state| {
+            state.index.check_new(&entry.artifact.id)?;
+            draft.publish(&path)?;
+            let artifact = entry.artifact.clone();
+            state.index.insert(entry);
+            Ok(artifact)
+        })
+    }
+
+    /// Fails if a body would exceed a quota even after a sweep.
+    fn make_room(&mut self, new: &NewArtifact<'_>, size: u64) -> Result<(), StoreError> {
+        let quotas = self.store.quotas;
+        let check = |store: &FolderStore| store.state().index.check_quotas(quotas, new.session, size);
+        match check(self.store) {
+            Err(StoreError::QuotaFull { .. }) => {
+                self.sweep()?;
+                check(self.store)
+            }
+            checked => checked,
+        }
+    }
+
+    fn sweep(&mut self) -> Result<Swept, StoreError> {
+        let (store, now) = (self.store, self.store.clock.certain_now());
+        self.change(|state| {
+            // Another process may have extended the life of an artifact.
+            store.rescan(state)?;
+            sweep::sweep(&store.folder, state, now)
+        })
+    }
+}
+
+impl ArtifactStore for FolderStore {
+    fn put(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+    ) -> Result<Artifact, StoreError> {
+        let hash = hash_all(body)?;
+        let (equal, mut unusable) = self.find_equal(new.owner, &hash)?;
+        let mut artifact = None;
+        if let Some(equal) = equal {
+            artifact = self.share(new, &describe()?, &equal)?;
+            unusable.insert(equal.artifact.id);
+        }
+        let artifact = match artifact {
+            Some(artifact) => artifact,
+            None => self.put_whole(new, body, hash, describe, unusable)?,
+        };
+        if let Err(error) = sync_folder(&self.folder) {
+            // It might not survive a power loss, so it must not exist.
+            let _ = self.delete(new.owner, &new.id);
+            return Err(error.into());
+        }
+        Ok(artifact)
+    }
+
+    fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
+        let (file, label, entry) = self.find(owner, id)?;
+        let artifact = entry.readable(owner, self.clock.certain_now())?;
+        let outline = label.outline(&file)?;
+        let body = match entry.place {
+            Chunks::Here => BodyFile::new(file, &label),
+            Chunks::Linked => self.open_body(&entry)?,
+        };
+        Ok(Opened { artifact, body: BodyRef(Body::File(Arc::new(body))), outline })
+    }
+
+    fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
+        match &opened.body.0 {
+            Body::File(body) => body.chunk(number),
+            _ => Err(StoreError::NotFound),
+        }
+    }
+
+    fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
+        match self.find(owner, id) {
+            Ok((_, _, entry)) => Ok(entry.origin),
+            Err(StoreError::NotFound) => Ok(CallOrigin::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
+        let _locked = self.lock()?;
+        let (_, _, entry) = self.find(owner, id)?;
+        let artifact = entry.readable(owner, self.clock.certain_now())?;
+        let expires = artifact.expires.max(self.clock.now().after(ttl));
+        if expires > artifact.expires {
+            let since = Duration::from_millis(u64::try_from(expires.0).unwrap_or(0));
+            let time = UNIX_EPOCH.checked_add(since).ok_or(StoreError::Unusable("no such time".into()))?;
+            let file = File::options().write(true).open(self.path(id, ARTIFACT))?;
+            file.set_modified(time)?;
+            file.sync_all()?;
+        }
+        Ok(Artifact { expires, ..artifact })
+    }
+
+    fn delete(&self, owner: &Owner, id: &ArtifactId) -> Result<(), StoreError> {
+        self.lock()?.change(|state| {
+            let entry = state.index.remove(owner, id)?;
+            sweep::remove(&self.folder, &entry)
+        })?;
+        Ok(sync_folder(&self.folder)?)
+    }
+
+    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.list_where(Some(owner), limit)
+    }
+
+    fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {
+        match open_existing(&self.path(id, ARTIFACT)).and_then(|file| read_entry(&file)) {
+            Ok(entry) => Ok(Some(entry.owner)),
+            Err(StoreError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.list_where(None, limit)
+    }
+
+    fn sweep(&self) -> Result<Swept, StoreError> {
+        self.lock()?.sweep()
+    }
+
+    fn usage(&self) -> Result<Usage, StoreError> {
+        let mut state = self.state();
+        self.rescan(&mut state)?;
+        Ok(state.index.usage())
+    }
+
+    fn is_current(&self) -> bool {
+        self.lock.is_ok() && identity(&self.folder) == self.identity
+    }
+}
+
+/// Creates the folder if there is none, and opens its lock file for writing.
+fn open_lock(folder: &Path) -> Result<File, StoreError> {
+    prepare_folder(folder)?;
+    let mut file =
+        private_options().read(true).write(true).create(true).truncate(false).open(folder.join(LOCK_FILE))?;
+    // Takes the space that later changes need, so that a full disk does not prevent a deletion.
+    if file.metadata()?.len() == 0 {
+        lock_within(&file, LOCK_TIMEOUT)?;
+        if file.metadata()?.len() == 0 {
+            file.write_all(&0u64.to_le_bytes())?;
+        }
+        file.unlock()?;
+    }
+    Ok(file)
+}
+
+fn read_entry(file: &File) -> Result<Entry<Chunks>, StoreError> {
+    Label::read(file)?.entry(&file.metadata()?)
+}
+
+fn path_of(folder: &Path, id: &ArtifactId, kind: &str) -> PathBuf {
+    folder.join(format!("{id}.{kind}"))
+}
+
+/// Returns the id in the name of a file.
+fn id_of(path: &Path) -> Option<ArtifactId> {
+    let stem = path.file_stem()?.to_str()?;
+    ArtifactId::parse(stem).filter(|id| id.as_str() == stem)
+}

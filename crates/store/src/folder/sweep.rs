@@ -1,0 +1,68 @@
+//! Deletes what nobody needs: expired artifacts, drafts of processes that have ended, links without an artifact.
+//!
+//! The caller holds the lock of the store, so nothing that is being stored is taken for a leftover. An artifact that has not
+//! expired is never touched.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use super::file::{Chunks, Label, expiry};
+use super::{ARTIFACT, BODY, DRAFT, FolderState, id_of, path_of};
+use crate::artifact::Swept;
+use crate::clock::Millis;
+use crate::error::StoreError;
+use crate::index::Entry;
+
+/// Deletes the expired artifacts of an index that was just read, and leftovers.
+pub(super) fn sweep(folder: &Path, state: &mut FolderState, now: Millis) -> Result<Swept, StoreError> {
+    let (expired, mut swept) = state.index.take_expired(now);
+    for entry in &expired {
+        remove(folder, entry)?;
+    }
+    for file in fs::read_dir(folder)? {
+        let file = file?.path();
+        let is_leftover = match file.extension().and_then(|extension| extension.to_str()) {
+            Some(DRAFT) => is_abandoned(&file),
+            Some(BODY) => id_of(&file).is_none_or(|id| state.index.get(&id).is_none()),
+            Some(ARTIFACT) => is_damaged_and_expired(&file, now),
+            _ => false,
+        };
+        if is_leftover {
+            let bytes = fs::metadata(&file).map_or(0, |metadata| metadata.len());
+            fs::remove_file(&file)?;
+            swept.bodies += 1;
+            swept.freed_bytes += bytes;
+        }
+    }
+    Ok(swept)
+}
+
+/// Deletes the files of an artifact.
+pub(super) fn remove(folder: &Path, entry: &Entry<Chunks>) -> Result<(), StoreError> {
+    let id = &entry.artifact.id;
+    // Without its own file an artifact does not exist, so that goes first; a link that stays is a leftover.
+    remove_if_exists(&path_of(folder, id, ARTIFACT))?;
+    if entry.place == Chunks::Linked {
+        remove_if_exists(&path_of(folder, id, BODY))?;
+    }
+    Ok(())
+}
+
+fn remove_if_exists(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether nobody writes a draft any more: its writer would hold a lock on it.
+fn is_abandoned(path: &Path) -> bool {
+    File::open(path).is_ok_and(|draft| draft.try_lock().is_ok())
+}
+
+/// Returns whether a file cannot be read as an artifact, and would have expired.
+fn is_damaged_and_expired(path: &Path, now: Millis) -> bool {
+    let is_expired = fs::metadata(path).is_ok_and(|metadata| expiry(Millis(0), &metadata) <= now);
+    is_expired
+        && File::open(path).is_ok_and(|file| matches!(Label::read(&file), Err(StoreError::Damaged { .. })))
+}

@@ -1,0 +1,173 @@
+//! The index of a store that has no database: who may read what, until when, and how much of the quotas is used.
+//!
+//! [`FolderStore`](crate::FolderStore) and [`MemoryStore`](crate::MemoryStore) decide everything here; they differ only in
+//! where the bytes are, which is the type `T` of an entry.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::artifact::{Artifact, CallOrigin, Description, NewArtifact, Owner, Quotas, Session, Swept, Usage};
+use crate::clock::Millis;
+use crate::error::StoreError;
+use crate::id::ArtifactId;
+
+/// An artifact in the index.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry<T> {
+    pub(crate) owner: Owner,
+    pub(crate) session: Session,
+    /// The hash of the body: equal bytes of one owner are stored once.
+    pub(crate) hash: blake3::Hash,
+    pub(crate) origin: CallOrigin,
+    pub(crate) artifact: Artifact,
+    /// Where its bytes are.
+    pub(crate) place: T,
+}
+
+/// The body of a new artifact, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredBody {
+    pub(crate) hash: blake3::Hash,
+    pub(crate) bytes: u64,
+    pub(crate) stored_bytes: u64,
+}
+
+impl<T> Entry<T> {
+    /// Returns the entry of a new artifact.
+    pub(crate) fn new(
+        new: &NewArtifact<'_>,
+        description: &Description,
+        body: StoredBody,
+        now: Millis,
+        place: T,
+    ) -> Self {
+        Self {
+            owner: new.owner.clone(),
+            session: new.session.clone(),
+            hash: body.hash,
+            origin: new.origin(),
+            artifact: new.artifact(description, body.bytes, body.stored_bytes, now),
+            place,
+        }
+    }
+
+    /// Returns what identifies its body.
+    fn body(&self) -> (&Owner, &blake3::Hash) {
+        (&self.owner, &self.hash)
+    }
+
+    /// Returns the artifact if this owner may read it and it has not expired.
+    pub(crate) fn readable(&self, owner: &Owner, now: Millis) -> Result<Artifact, StoreError> {
+        if self.owner != *owner {
+            return Err(StoreError::NotFound);
+        }
+        self.artifact.clone().unexpired(now)
+    }
+}
+
+/// The artifacts of a store.
+#[derive(Debug)]
+pub(crate) struct Index<T>(BTreeMap<ArtifactId, Entry<T>>);
+
+impl<T> Default for Index<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T> Index<T> {
+    pub(crate) fn insert(&mut self, entry: Entry<T>) {
+        self.0.insert(entry.artifact.id.clone(), entry);
+    }
+
+    /// Fails if there is an artifact with this id already: an artifact never changes.
+    pub(crate) fn check_new(&self, id: &ArtifactId) -> Result<(), StoreError> {
+        match self.0.contains_key(id) {
+            true => Err(StoreError::Unusable("there is a result with this id already".into())),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn get(&self, id: &ArtifactId) -> Option<&Entry<T>> {
+        self.0.get(id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &ArtifactId) -> Option<&mut Entry<T>> {
+        self.0.get_mut(id)
+    }
+
+    /// Keeps only the artifacts for which `keep` returns true.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&ArtifactId) -> bool) {
+        self.0.retain(|id, _| keep(id));
+    }
+
+    /// Removes an artifact of an owner, expired or not.
+    pub(crate) fn remove(&mut self, owner: &Owner, id: &ArtifactId) -> Result<Entry<T>, StoreError> {
+        match self.0.get(id) {
+            Some(entry) if entry.owner == *owner => self.0.remove(id).ok_or(StoreError::NotFound),
+            _ => Err(StoreError::NotFound),
+        }
+    }
+
+    /// Returns the artifacts of an owner whose body has this hash.
+    pub(crate) fn equal_to<'i>(
+        &'i self,
+        owner: &'i Owner,
+        hash: &'i blake3::Hash,
+    ) -> impl Iterator<Item = &'i Entry<T>> {
+        self.0.values().filter(move |entry| entry.body() == (owner, hash))
+    }
+
+    /// Lists at most `limit` artifacts of an owner, or of all, that have not expired, newest first.
+    pub(crate) fn list(&self, owner: Option<&Owner>, now: Millis, limit: usize) -> Vec<Artifact> {
+        let readable =
+            self.0.values().filter_map(|entry| entry.readable(owner.unwrap_or(&entry.owner), now).ok());
+        let mut artifacts: Vec<Artifact> = readable.collect();
+        // The map is sorted by id, and the sort keeps the order of those created at the same time.
+        artifacts.sort_by_key(|artifact| std::cmp::Reverse(artifact.created));
+        artifacts.truncate(limit);
+        artifacts
+    }
+
+    /// Removes the expired artifacts, and counts them and the bodies that nothing refers to any more.
+    pub(crate) fn take_expired(&mut self, now: Millis) -> (Vec<Entry<T>>, Swept) {
+        let before = self.bodies(|_| true);
+        let (bodies, stored) = (before.len() as u64, before.values().sum::<u64>());
+        let ids: Vec<ArtifactId> = self
+            .0
+            .values()
+            .map(|entry| &entry.artifact)
+            .filter(|artifact| artifact.expires <= now)
+            .map(|artifact| artifact.id.clone())
+            .collect();
+        let expired: Vec<Entry<T>> = ids.iter().filter_map(|id| self.0.remove(id)).collect();
+        let after = self.bodies(|_| true);
+        let swept = Swept {
+            artifacts: expired.len() as u64,
+            bodies: bodies - after.len() as u64,
+            freed_bytes: stored.saturating_sub(after.values().sum()),
+        };
+        (expired, swept)
+    }
+
+    /// Returns how much the store holds.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage { artifacts: self.0.len() as u64, stored_bytes: self.bodies(|_| true).values().sum() }
+    }
+
+    /// Fails if `size` more bytes of a session would exceed a quota.
+    pub(crate) fn check_quotas(
+        &self,
+        quotas: Quotas,
+        session: &Session,
+        size: u64,
+    ) -> Result<(), StoreError> {
+        let of_session = self.bodies(|entry| entry.session == *session).values().sum();
+        quotas.check(of_session, self.usage().stored_bytes, size)
+    }
+
+    /// Returns the stored bytes of each body of some artifacts.
+    fn bodies(&self, of: impl Fn(&Entry<T>) -> bool) -> HashMap<(&Owner, &blake3::Hash), u64> {
+        let entries = self.0.values().filter(|entry| of(entry));
+        entries.map(|entry| (entry.body(), entry.artifact.stored_bytes)).collect()
+    }
+}

@@ -1,0 +1,243 @@
+//! The store in a folder: several processes, full and read-only disks, damage, leftovers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_core::source::Span;
+use tidegate_store::{
+    Artifact, ArtifactId, ArtifactStore, Description, FolderStore, NewArtifact, Quotas, Session, StoreError,
+    Usage, open,
+};
+use tidegate_testkit::clock::ManualClock;
+use tidegate_testkit::contract::noise;
+
+use crate::faults::SmallDisk;
+use crate::{owner, put};
+
+fn folder_store(folder: &Path) -> FolderStore {
+    FolderStore::open(folder, Quotas::default()).unwrap()
+}
+
+fn read(store: &FolderStore, id: &ArtifactId) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let source = open(store, &owner(), id)?;
+    Ok(Span::whole(&source).read(&source)?)
+}
+
+/// Stores bytes with an outline.
+fn put_outlined(store: &FolderStore, bytes: &[u8]) -> Artifact {
+    let (owner, session) = (owner(), Session::new("one"));
+    let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(3600));
+    let describe = || Ok(Description { outline: noise(1, 5000), ..Description::default() });
+    store.put(&new, &bytes, &describe).unwrap()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn several_stores_share_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let quotas = Quotas { session_bytes: 1 << 30, store_bytes: 500_000 };
+    let stores = [0, 1].map(|_| FolderStore::open(folder.path(), quotas).unwrap());
+    let kept = put(&stores[0], &noise(1, 300_000)).unwrap();
+    assert_eq!(read(&stores[1], &kept.id).unwrap(), noise(1, 300_000));
+    // The other one knows of it when it checks the quota, and when it stores the same bytes.
+    assert!(matches!(put(&stores[1], &noise(2, 300_000)), Err(StoreError::QuotaFull { scope: "store", .. })));
+    let shared = put(&stores[1], &noise(1, 300_000)).unwrap();
+    stores[1].delete(&owner(), &kept.id).unwrap();
+    assert_eq!(read(&stores[0], &shared.id).unwrap(), noise(1, 300_000));
+    stores[0].delete(&owner(), &shared.id).unwrap();
+    put(&stores[1], &noise(2, 300_000)).unwrap();
+    assert_eq!(stores[0].list(&owner(), 10).unwrap(), stores[1].list(&owner(), 10).unwrap());
+}
+
+#[test]
+fn a_sweep_sees_what_another_store_extended() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::default());
+    let stores =
+        [0, 1].map(|_| FolderStore::open_with(folder.path(), Quotas::default(), clock.clone()).unwrap());
+    let kept = put(&stores[0], b"kept").unwrap();
+    assert_eq!(stores[1].list(&owner(), 10).unwrap(), [kept.clone()]);
+    let touched = stores[1].touch(&owner(), &kept.id, Duration::from_secs(7200)).unwrap();
+    clock.advance(Duration::from_secs(3601));
+    assert_eq!(stores[0].sweep().unwrap().artifacts, 0);
+    let reopened = FolderStore::open_with(folder.path(), Quotas::default(), clock.clone()).unwrap();
+    assert_eq!(reopened.list(&owner(), 10).unwrap(), [touched]);
+    clock.advance(Duration::from_secs(3600));
+    assert_eq!(stores[0].sweep().unwrap().artifacts, 1);
+    assert_eq!(reopened.usage().unwrap(), Usage::default());
+}
+
+#[test]
+fn only_leftovers_are_swept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder_store(folder.path());
+    let bytes = noise(3, 200_000);
+    let (one, two) = (put(&store, &bytes).unwrap(), put(&store, &bytes).unwrap());
+    let (id, draft) = (ArtifactId::random(), ArtifactId::random());
+    let link = folder.path().join(format!("{id}.body"));
+    fs::hard_link(folder.path().join(format!("{}.artifact", one.id)), &link).unwrap();
+    fs::write(folder.path().join(format!("{draft}.draft")), "half").unwrap();
+    let foreign = folder.path().join("notes.txt");
+    fs::write(&foreign, "not ours").unwrap();
+    // A draft that is being written stays, and is stored.
+    let (owner, session) = (owner(), Session::new("one"));
+    let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(3600));
+    let describe = || {
+        let swept = folder_store(folder.path()).sweep()?;
+        assert_eq!((swept.artifacts, swept.bodies), (0, 2));
+        Ok(Description::default())
+    };
+    let three = store.put(&new, &noise(4, 1000), &describe).unwrap();
+    assert!(foreign.exists() && !link.exists());
+    for (artifact, bytes) in [(&one, &bytes), (&two, &bytes), (&three, &noise(4, 1000))] {
+        assert_eq!(read(&store, &artifact.id).unwrap(), *bytes);
+    }
+}
+
+/// Whichever byte of a file is flipped, and wherever it is cut: reading gives the right bytes or an error.
+#[test]
+fn damage_is_an_error_and_never_wrong_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder_store(folder.path());
+    let bytes = noise(5, 300_000);
+    let kept = [put_outlined(&store, &bytes), put_outlined(&store, &bytes)];
+    let other = put(&store, b"other").unwrap();
+    let intact: Vec<(PathBuf, Vec<u8>)> =
+        files(folder.path()).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    let mut errors = 0;
+    let mut check = |path: &Path, damaged: &[u8]| {
+        fs::write(path, damaged).unwrap();
+        let store = folder_store(folder.path());
+        for artifact in &kept {
+            match open(&store, &owner(), &artifact.id) {
+                Ok(source) => {
+                    assert!(source.outline() == noise(1, 5000), "a wrong outline");
+                    assert_eq!(source.artifact(), artifact, "a wrong label");
+                    match Span::whole(&source).read(&source) {
+                        Ok(read) => assert!(read == bytes, "wrong bytes"),
+                        Err(_) => errors += 1,
+                    }
+                }
+                Err(_) => errors += 1,
+            }
+        }
+        store.list(&owner(), 10).unwrap();
+        if !path.ends_with(format!("{}.artifact", other.id)) {
+            assert_eq!(read(&store, &other.id).unwrap(), b"other", "others are not affected");
+        }
+    };
+    for (path, content) in &intact {
+        let step = (content.len() / 60).max(1);
+        // Every byte of the end, where the label is, and some of the rest.
+        let positions = (0..content.len()).filter(|at| at % step == 0 || at + 60 > content.len());
+        for at in positions {
+            let mut damaged = content.clone();
+            damaged[at] ^= 0x41;
+            // The time of the file is not part of what is damaged.
+            let time = fs::metadata(path).unwrap().modified().unwrap();
+            check(path, &damaged);
+            check(path, &content[..at]);
+            fs::write(path, content).unwrap();
+            fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+        }
+    }
+    assert!(errors > 200, "damage is detected: {errors} errors");
+    assert_eq!(read(&folder_store(folder.path()), &kept[1].id).unwrap(), bytes);
+}
+
+/// Storing the same bytes again must not refer to a damaged file.
+#[test]
+fn bytes_are_not_shared_with_a_damaged_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder_store(folder.path());
+    let bytes = noise(7, 300_000);
+    let first = put(&store, &bytes).unwrap();
+    let path = folder.path().join(format!("{}.artifact", first.id));
+    let mut damaged = fs::read(&path).unwrap();
+    damaged[100_000] ^= 1;
+    fs::write(&path, damaged).unwrap();
+    for _ in 0..2 {
+        let again = put(&store, &bytes).unwrap();
+        assert_eq!(read(&store, &again.id).unwrap(), bytes);
+    }
+    assert!(read(&store, &first.id).is_err());
+}
+
+#[test]
+fn a_full_disk_refuses_and_recovers() {
+    // Needs the right to mount; the other tests of this file do without a full disk.
+    let Some(disk) = SmallDisk::mount(3) else { return };
+    let store = folder_store(&disk.path().join("artifacts"));
+    let mut kept = Vec::new();
+    let error = loop {
+        match put(&store, &noise(kept.len() as u64, 400_000)) {
+            Ok(artifact) => kept.push(artifact),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::DiskFull), "{error:?}");
+    assert!(kept.len() > 3);
+    for (seed, artifact) in kept.iter().enumerate() {
+        assert_eq!(read(&store, &artifact.id).unwrap(), noise(seed as u64, 400_000));
+    }
+    assert_eq!(store.list(&owner(), 100).unwrap().len(), kept.len());
+    for artifact in kept.drain(..2) {
+        store.delete(&owner(), &artifact.id).unwrap();
+    }
+    put(&store, &noise(99, 400_000)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_read_only_folder_can_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("artifacts");
+    let kept = put(&folder_store(&path), b"kept").unwrap();
+    let lock = path.join("store.lock");
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    fs::remove_file(&lock).unwrap();
+    // A folder in the place of the file stands for a disk that cannot be written, for root as well.
+    fs::create_dir(&lock).unwrap();
+    mode(&path, 0o500);
+    let store = folder_store(&path);
+    assert_eq!(read(&store, &kept.id).unwrap(), b"kept");
+    assert_eq!(store.list(&owner(), 10).unwrap().len(), 1);
+    assert!(matches!(put(&store, b"more"), Err(StoreError::ReadOnly(_))));
+    assert!(!store.is_current(), "it is worth opening again");
+    mode(&path, 0o700);
+    fs::remove_dir(&lock).unwrap();
+    let store = folder_store(&path);
+    put(&store, b"more").unwrap();
+    assert!(store.is_current());
+    fs::rename(&path, folder.path().join("moved")).unwrap();
+    assert!(!store.is_current());
+    assert!(put(&store, b"lost").is_err());
+}
+
+/// While another process holds the lock, artifacts can be read; storing waits.
+#[test]
+fn a_locked_folder_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder_store(folder.path());
+    let kept = put(&store, b"kept").unwrap();
+    let other = fs::File::open(folder.path().join("store.lock")).unwrap();
+    other.lock().unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| put(&store, b"more"));
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(read(&store, &kept.id).unwrap(), b"kept");
+        assert_eq!(store.list(&owner(), 10).unwrap().len(), 1);
+        assert_eq!(folder_store(folder.path()).usage().unwrap().artifacts, 1);
+        assert!(!waiting.is_finished());
+        other.unlock().unwrap();
+        waiting.join().unwrap().unwrap();
+    });
+}

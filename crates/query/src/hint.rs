@@ -43,6 +43,7 @@ pub(crate) fn meant(data: &Dataset<'_>, wrong: &str) -> String {
 }
 
 /// Returns the names in a jq program (`.titel`) that no field has.
+#[cfg(feature = "jq")]
 pub(crate) fn unknown_names(data: &Dataset<'_>, program: &str) -> Vec<String> {
     let known = |name: &str| {
         let part_of = |path: &str| path.split(['.', '[', ']', '"']).any(|part| part == name);

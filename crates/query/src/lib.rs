@@ -4,16 +4,23 @@
 //! over: jq can loop or allocate without end, one function of SQL can build gigabytes, and nothing inside the process can
 //! stop them. Where that process cannot be started, jq is refused; SQL and grep run in the caller's process under smaller
 //! limits, which the engines themselves keep.
+//!
+//! The engines of jq and SQL are behind the features `jq` and `sql`. A caller without them can still send programs to a
+//! worker that has them, such as an installed `tidegate`.
 
 mod engine;
 mod grep;
+#[cfg(any(feature = "jq", feature = "sql"))]
 mod hint;
+#[cfg(feature = "jq")]
 mod jq;
 mod limits;
+#[cfg(feature = "sql")]
 mod memory;
 mod order;
 mod remote;
 mod slots;
+#[cfg(feature = "sql")]
 mod sql;
 pub mod worker;
 
@@ -60,13 +67,23 @@ impl Queries {
             Ok(found) => Ok(found),
             Err(RemoteError::Query(error)) => Err(error),
             Err(RemoteError::NotStarted(error)) => match order.program {
-                Program::Jq(_) => Err(ViewError::Engine(format!(
-                    "jq is run by the program tidegate, which could not be started: {error}. Use path, fields, sql or grep"
-                ))),
+                Program::Jq(_) if cfg!(feature = "sql") => {
+                    Err(needs_worker("jq", "path, fields, sql or grep", &error))
+                }
+                Program::Jq(_) => Err(needs_worker("jq", "path, fields or grep", &error)),
+                Program::Sql(_) if !cfg!(feature = "sql") => {
+                    Err(needs_worker("SQL", "path, fields or grep", &error))
+                }
                 Program::Sql(_) | Program::Grep { .. } => engine::run(&order, data, Host::Caller, &mut || {}),
             },
         }
     }
+}
+
+fn needs_worker(what: &str, instead: &str, error: &std::io::Error) -> ViewError {
+    ViewError::Engine(format!(
+        "{what} is run by the program tidegate, which could not be started: {error}. Use {instead}"
+    ))
 }
 
 impl Engines for Queries {

@@ -60,6 +60,7 @@ pub(crate) fn out_of_memory(what: &str, bytes: u64) -> String {
 }
 
 /// Returns the message for something that made a value longer than a limit.
+#[cfg(feature = "sql")]
 pub(crate) fn value_too_long(what: &str, bytes: u64) -> String {
     format!("{what} makes a value of more than {bytes} bytes, the limit; {LOOK_AT_LESS}")
 }

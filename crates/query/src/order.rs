@@ -86,6 +86,7 @@ impl From<Outcome> for Result<EngineOutput, ViewError> {
 }
 
 /// Cuts a result that is longer than the window, more of which is never shown; it stays too long to fit.
+#[cfg(any(feature = "jq", feature = "sql"))]
 pub(crate) fn cut_result(text: &mut String, window_bytes: usize) {
     let mut end = window_bytes.saturating_add(4).min(text.len());
     while !text.is_char_boundary(end) {

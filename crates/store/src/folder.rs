@@ -9,6 +9,7 @@
 
 mod draft;
 mod file;
+mod put;
 mod sweep;
 
 use std::collections::HashSet;
@@ -24,13 +25,12 @@ use crate::artifact::{
     Artifact, ArtifactStore, Body, BodyRef, CallOrigin, Description, NewArtifact, Opened, Owner, Quotas,
     Swept, Usage,
 };
-use crate::chunks::{BATCH_BYTES, Packer, are_intact, hash_all};
 use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 use crate::files::{identity, lock_within, read_at, sync_folder};
 use crate::home::{prepare_folder, private_options};
 use crate::id::ArtifactId;
-use crate::index::{Entry, Index, StoredBody};
+use crate::index::{Entry, Index};
 use draft::Draft;
 pub(crate) use file::BodyFile;
 use file::{Chunks, Label, expiry, open_existing};
@@ -159,109 +159,10 @@ impl FolderStore {
         }
     }
 
-    /// Opens the chunks of an artifact.
-    fn open_body(&self, entry: &Entry<Chunks>) -> Result<BodyFile, StoreError> {
+    /// Returns the path of the file with the chunks of an artifact.
+    fn body_path(&self, entry: &Entry<Chunks>) -> PathBuf {
         let kind = if entry.place == Chunks::Here { ARTIFACT } else { BODY };
-        BodyFile::open(&self.path(&entry.artifact.id, kind), &entry.hash)
-    }
-
-    /// Returns an artifact with equal bytes, and those whose bytes turned out to be damaged.
-    fn find_equal(
-        &self,
-        owner: &Owner,
-        hash: &blake3::Hash,
-    ) -> Result<(Option<Entry<Chunks>>, HashSet<ArtifactId>), StoreError> {
-        drop(self.lock()?);
-        let equal: Vec<Entry<Chunks>> = self.state().index.equal_to(owner, hash).cloned().collect();
-        let mut damaged = HashSet::new();
-        for entry in equal {
-            let is_intact = match self.open_body(&entry) {
-                Ok(body) => are_intact(entry.artifact.bytes, |number| body.chunk(number))?,
-                Err(StoreError::Damaged { .. } | StoreError::NotFound) => false,
-                Err(error) => return Err(error),
-            };
-            if is_intact {
-                return Ok((Some(entry), damaged));
-            }
-            damaged.insert(entry.artifact.id);
-        }
-        Ok((None, damaged))
-    }
-
-    /// Stores an artifact that shares the chunks of another; nothing if those are gone, or if the disk knows no links.
-    fn share(
-        &self,
-        new: &NewArtifact<'_>,
-        description: &Description,
-        from: &Entry<Chunks>,
-    ) -> Result<Option<Artifact>, StoreError> {
-        let Artifact { bytes, stored_bytes, .. } = from.artifact;
-        let body = StoredBody { hash: from.hash, bytes, stored_bytes };
-        let entry = Entry::new(new, description, body, self.clock.now(), Chunks::Linked);
-        let mut draft = self.draft(&new.id)?;
-        draft.finish(&entry, &description.outline)?;
-        let mut locked = self.lock()?;
-        let kind = if from.place == Chunks::Here { ARTIFACT } else { BODY };
-        let link = self.path(&new.id, BODY);
-        if fs::hard_link(self.path(&from.artifact.id, kind), &link).is_err() {
-            return Ok(None);
-        }
-        // A link without its artifact is swept.
-        locked.publish(draft, entry).map(Some)
-    }
-
-    /// Writes a body that is not stored yet.
-    fn write_body(&self, new: &NewArtifact<'_>, body: &dyn Source) -> Result<Draft, StoreError> {
-        let mut packer = Packer::new(body)?;
-        let mut draft = self.draft(&new.id)?;
-        loop {
-            let batch = packer.batch()?;
-            if batch.is_empty() {
-                return Ok(draft);
-            }
-            draft.append(&batch)?;
-            if body.len() > BATCH_BYTES {
-                // The quotas are checked again when it is published; this ends a hopeless one early.
-                self.lock()?.make_room(new, draft.chunk_bytes)?;
-            }
-        }
-    }
-
-    /// Stores an artifact with its bytes. `unusable` are artifacts with equal bytes that cannot be shared.
-    fn put_whole(
-        &self,
-        new: &NewArtifact<'_>,
-        body: &dyn Source,
-        hash: blake3::Hash,
-        describe: &dyn Fn() -> Result<Description, StoreError>,
-        mut unusable: HashSet<ArtifactId>,
-    ) -> Result<Artifact, StoreError> {
-        let mut draft = self.write_body(new, body)?;
-        let description = describe()?;
-        let stored = StoredBody { hash, bytes: body.len(), stored_bytes: draft.chunk_bytes };
-        let entry = Entry::new(new, &description, stored, self.clock.now(), Chunks::Here);
-        draft.finish(&entry, &description.outline)?;
-        let mut locked = self.lock()?;
-        let is_usable = |equal: &&Entry<Chunks>| !unusable.contains(&equal.artifact.id);
-        let equal = self.state().index.equal_to(new.owner, &hash).find(is_usable).cloned();
-        let Some(equal) = equal else {
-            locked.make_room(new, draft.chunk_bytes)?;
-            return locked.publish(draft, entry);
-        };
-        // Another process has stored the same bytes meanwhile; this copy is dropped.
-        drop((locked, draft));
-        match self.share(new, &description, &equal)? {
-            Some(artifact) => Ok(artifact),
-            None => {
-                unusable.insert(equal.artifact.id);
-                self.put_whole(new, body, hash, describe, unusable)
-            }
-        }
-    }
-
-    fn draft(&self, id: &ArtifactId) -> Result<Draft, StoreError> {
-        let _locked = self.lock()?;
-        Draft::create(self.path(id, DRAFT))
+        self.path(&entry.artifact.id, kind)
     }
 }
 
@@ -305,9 +206,14 @@ impl Locked<'_> {
 
     /// Gives a finished draft its final name.
     fn publish(&mut self, draft: Draft, entry: Entry<Chunks>) -> Result<Artifact, StoreError> {
+        self.store.state().index.check_new(&entry.artifact.id)?;
+        self.publish_over(draft, entry)
+    }
+
+    /// Gives a finished draft its final name, even if another file has it.
+    fn publish_over(&mut self, draft: Draft, entry: Entry<Chunks>) -> Result<Artifact, StoreError> {
         let path = self.store.path(&entry.artifact.id, ARTIFACT);
         self.change(|state| {
-            state.index.check_new(&entry.artifact.id)?;
             draft.publish(&path)?;
             let artifact = entry.artifact.clone();
             state.index.insert(entry);
@@ -345,23 +251,7 @@ impl ArtifactStore for FolderStore {
         body: &dyn Source,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        let hash = hash_all(body)?;
-        let (equal, mut unusable) = self.find_equal(new.owner, &hash)?;
-        let mut artifact = None;
-        if let Some(equal) = equal {
-            artifact = self.share(new, &describe()?, &equal)?;
-            unusable.insert(equal.artifact.id);
-        }
-        let artifact = match artifact {
-            Some(artifact) => artifact,
-            None => self.put_whole(new, body, hash, describe, unusable)?,
-        };
-        if let Err(error) = sync_folder(&self.folder) {
-            // It might not survive a power loss, so it must not exist.
-            let _ = self.delete(new.owner, &new.id);
-            return Err(error.into());
-        }
-        Ok(artifact)
+        put::put(self, new, body, describe)
     }
 
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
@@ -370,7 +260,7 @@ impl ArtifactStore for FolderStore {
         let outline = label.outline(&file)?;
         let body = match entry.place {
             Chunks::Here => BodyFile::new(file, &label),
-            Chunks::Linked => self.open_body(&entry)?,
+            Chunks::Linked => BodyFile::open(&self.body_path(&entry), &entry.hash)?,
         };
         Ok(Opened { artifact, body: BodyRef(Body::File(Arc::new(body))), outline })
     }
@@ -407,8 +297,8 @@ impl ArtifactStore for FolderStore {
 
     fn delete(&self, owner: &Owner, id: &ArtifactId) -> Result<(), StoreError> {
         self.lock()?.change(|state| {
-            let entry = state.index.remove(owner, id)?;
-            sweep::remove(&self.folder, &entry)
+            state.index.remove(owner, id)?;
+            sweep::remove(&self.folder, id)
         })?;
         Ok(sync_folder(&self.folder)?)
     }

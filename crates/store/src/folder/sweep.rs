@@ -6,18 +6,18 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use super::file::{Chunks, Label, expiry};
+use super::file::{Label, expiry};
 use super::{ARTIFACT, BODY, DRAFT, FolderState, id_of, path_of};
 use crate::artifact::Swept;
 use crate::clock::Millis;
 use crate::error::StoreError;
-use crate::index::Entry;
+use crate::id::ArtifactId;
 
 /// Deletes the expired artifacts of an index that was just read, and leftovers.
 pub(super) fn sweep(folder: &Path, state: &mut FolderState, now: Millis) -> Result<Swept, StoreError> {
     let (expired, mut swept) = state.index.take_expired(now);
     for entry in &expired {
-        remove(folder, entry)?;
+        remove(folder, &entry.artifact.id)?;
     }
     for file in fs::read_dir(folder)? {
         let file = file?.path();
@@ -38,14 +38,10 @@ pub(super) fn sweep(folder: &Path, state: &mut FolderState, now: Millis) -> Resu
 }
 
 /// Deletes the files of an artifact.
-pub(super) fn remove(folder: &Path, entry: &Entry<Chunks>) -> Result<(), StoreError> {
-    let id = &entry.artifact.id;
+pub(super) fn remove(folder: &Path, id: &ArtifactId) -> Result<(), StoreError> {
     // Without its own file an artifact does not exist, so that goes first; a link that stays is a leftover.
     remove_if_exists(&path_of(folder, id, ARTIFACT))?;
-    if entry.place == Chunks::Linked {
-        remove_if_exists(&path_of(folder, id, BODY))?;
-    }
-    Ok(())
+    remove_if_exists(&path_of(folder, id, BODY))
 }
 
 fn remove_if_exists(path: &Path) -> Result<(), StoreError> {

@@ -152,22 +152,34 @@ fn damage_is_an_error_and_never_wrong_bytes() {
     assert_eq!(read(&folder_store(folder.path()), &kept[1].id).unwrap(), bytes);
 }
 
-/// Storing the same bytes again must not refer to a damaged file.
+/// Storing the same bytes again must not refer to a damaged file: it is repaired.
 #[test]
-fn bytes_are_not_shared_with_a_damaged_file() {
+fn storing_again_repairs_damaged_files() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder_store(folder.path());
     let bytes = noise(7, 300_000);
-    let first = put(&store, &bytes).unwrap();
-    let path = folder.path().join(format!("{}.artifact", first.id));
-    let mut damaged = fs::read(&path).unwrap();
-    damaged[100_000] ^= 1;
-    fs::write(&path, damaged).unwrap();
+    let mut kept = vec![put_outlined(&store, &bytes), put_outlined(&store, &bytes)];
     for _ in 0..2 {
-        let again = put(&store, &bytes).unwrap();
-        assert_eq!(read(&store, &again.id).unwrap(), bytes);
+        for path in files(folder.path()).iter().filter(|path| fs::metadata(path).unwrap().len() > 200_000) {
+            let mut damaged = fs::read(path).unwrap();
+            // Some are names of the same file.
+            damaged[100_000] = damaged[100_000].wrapping_add(1);
+            fs::write(path, damaged).unwrap();
+        }
+        assert!(kept.iter().all(|artifact| read(&store, &artifact.id).is_err()));
+        kept.push(put_outlined(&store, &bytes));
+        for artifact in &kept {
+            assert_eq!(read(&store, &artifact.id).unwrap(), bytes);
+        }
+        let mut listed = store.list(&owner(), 10).unwrap();
+        listed.sort_by_key(|artifact| artifact.id.clone());
+        kept.sort_by_key(|artifact| artifact.id.clone());
+        assert_eq!(listed, kept);
     }
-    assert!(read(&store, &first.id).is_err());
+    for artifact in kept {
+        store.delete(&owner(), &artifact.id).unwrap();
+    }
+    assert_eq!(files(folder.path()), [folder.path().join("store.lock")]);
 }
 
 #[test]

@@ -1,0 +1,170 @@
+//! Stores a result: as a file of its own, or, if its owner has the same bytes already, as a link to the file that has them.
+//!
+//! The bytes are written and synced without the lock of the store, which is held only to check the quotas and to give the
+//! file its final name.
+
+use std::collections::HashSet;
+use std::fs;
+
+use tidegate_core::source::Source;
+
+use super::draft::Draft;
+use super::file::{BodyFile, Chunks};
+use super::{ARTIFACT, BODY, DRAFT, FolderStore};
+use crate::artifact::{Artifact, ArtifactStore, Description, NewArtifact, Owner};
+use crate::chunks::{BATCH_BYTES, Packer, are_intact, hash_all};
+use crate::error::StoreError;
+use crate::files::sync_folder;
+use crate::id::ArtifactId;
+use crate::index::{Entry, StoredBody};
+
+pub(super) fn put(
+    store: &FolderStore,
+    new: &NewArtifact<'_>,
+    body: &dyn Source,
+    describe: &dyn Fn() -> Result<Description, StoreError>,
+) -> Result<Artifact, StoreError> {
+    let hash = hash_all(body)?;
+    let (equal, mut unusable) = store.find_equal(new.owner, &hash)?;
+    let mut artifact = None;
+    if let Some(equal) = equal {
+        artifact = store.share(new, &describe()?, &equal)?;
+        unusable.insert(equal.artifact.id);
+    }
+    let artifact = match artifact {
+        Some(artifact) => artifact,
+        None => store.put_whole(new, body, hash, describe, unusable)?,
+    };
+    if let Err(error) = sync_folder(&store.folder) {
+        // It might not survive a power loss, so it must not exist.
+        let _ = store.delete(new.owner, &new.id);
+        return Err(error.into());
+    }
+    Ok(artifact)
+}
+
+impl FolderStore {
+    /// Returns an artifact with equal bytes, and those whose bytes turned out to be damaged.
+    fn find_equal(
+        &self,
+        owner: &Owner,
+        hash: &blake3::Hash,
+    ) -> Result<(Option<Entry<Chunks>>, HashSet<ArtifactId>), StoreError> {
+        drop(self.lock()?);
+        let equal: Vec<Entry<Chunks>> = self.state().index.equal_to(owner, hash).cloned().collect();
+        let mut damaged = HashSet::new();
+        for entry in equal {
+            let is_intact = match BodyFile::open(&self.body_path(&entry), &entry.hash) {
+                Ok(body) => are_intact(entry.artifact.bytes, |number| body.chunk(number))?,
+                Err(StoreError::Damaged { .. } | StoreError::NotFound) => false,
+                Err(error) => return Err(error),
+            };
+            if is_intact {
+                return Ok((Some(entry), damaged));
+            }
+            damaged.insert(entry.artifact.id);
+        }
+        Ok((None, damaged))
+    }
+
+    /// Stores an artifact that shares the chunks of another; nothing if those are gone, or if the disk knows no links.
+    fn share(
+        &self,
+        new: &NewArtifact<'_>,
+        description: &Description,
+        from: &Entry<Chunks>,
+    ) -> Result<Option<Artifact>, StoreError> {
+        let Artifact { bytes, stored_bytes, .. } = from.artifact;
+        let body = StoredBody { hash: from.hash, bytes, stored_bytes };
+        let entry = Entry::new(new, description, body, self.clock.now(), Chunks::Linked);
+        let mut draft = self.draft(&new.id)?;
+        draft.finish(&entry, &description.outline)?;
+        let mut locked = self.lock()?;
+        self.state().index.check_new(&new.id)?;
+        if fs::hard_link(self.body_path(from), self.path(&new.id, BODY)).is_err() {
+            return Ok(None);
+        }
+        // A link without its artifact is swept.
+        locked.publish(draft, entry).map(Some)
+    }
+
+    /// Writes a body that is not stored yet.
+    fn write_body(&self, new: &NewArtifact<'_>, body: &dyn Source) -> Result<Draft, StoreError> {
+        let mut packer = Packer::new(body)?;
+        let mut draft = self.draft(&new.id)?;
+        loop {
+            let batch = packer.batch()?;
+            if batch.is_empty() {
+                return Ok(draft);
+            }
+            draft.append(&batch)?;
+            if body.len() > BATCH_BYTES {
+                // The quotas are checked again when it is published; this ends a hopeless one early.
+                self.lock()?.make_room(new, draft.chunk_bytes)?;
+            }
+        }
+    }
+
+    /// Stores an artifact with its bytes. `unusable` are artifacts with equal bytes that cannot be shared.
+    fn put_whole(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        hash: blake3::Hash,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+        mut unusable: HashSet<ArtifactId>,
+    ) -> Result<Artifact, StoreError> {
+        let mut draft = self.write_body(new, body)?;
+        let description = describe()?;
+        let stored = StoredBody { hash, bytes: body.len(), stored_bytes: draft.chunk_bytes };
+        let entry = Entry::new(new, &description, stored, self.clock.now(), Chunks::Here);
+        draft.finish(&entry, &description.outline)?;
+        let mut locked = self.lock()?;
+        let is_usable = |equal: &&Entry<Chunks>| !unusable.contains(&equal.artifact.id);
+        let equal = self.state().index.equal_to(new.owner, &hash).find(is_usable).cloned();
+        let Some(equal) = equal else {
+            locked.make_room(new, draft.chunk_bytes)?;
+            let artifact = locked.publish(draft, entry)?;
+            drop(locked);
+            self.repair(&unusable, new.owner, &new.id);
+            return Ok(artifact);
+        };
+        // Another process has stored the same bytes meanwhile; this copy is dropped.
+        drop((locked, draft));
+        match self.share(new, &description, &equal)? {
+            Some(artifact) => Ok(artifact),
+            None => {
+                unusable.insert(equal.artifact.id);
+                self.put_whole(new, body, hash, describe, unusable)
+            }
+        }
+    }
+
+    fn draft(&self, id: &ArtifactId) -> Result<Draft, StoreError> {
+        let _locked = self.lock()?;
+        Draft::create(self.path(id, DRAFT))
+    }
+
+    /// Lets artifacts whose chunks are damaged share those of another, as far as the rest of them is intact.
+    fn repair(&self, damaged: &HashSet<ArtifactId>, owner: &Owner, intact: &ArtifactId) {
+        for id in damaged {
+            // What cannot be repaired stays an error for whoever reads it.
+            let _ = self.repair_one(id, owner, intact);
+        }
+    }
+
+    fn repair_one(&self, id: &ArtifactId, owner: &Owner, intact: &ArtifactId) -> Result<(), StoreError> {
+        let (file, label, entry) = self.find(owner, id)?;
+        let outline = label.outline(&file)?;
+        let entry = Entry { place: Chunks::Linked, ..entry };
+        let mut draft = self.draft(id)?;
+        draft.finish(&entry, &outline)?;
+        let mut locked = self.lock()?;
+        // It may have been deleted meanwhile.
+        self.find(owner, id)?;
+        let link = self.path(id, BODY);
+        let _ = fs::remove_file(&link);
+        fs::hard_link(self.path(intact, ARTIFACT), &link)?;
+        locked.publish_over(draft, entry).map(drop)
+    }
+}

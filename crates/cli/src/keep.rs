@@ -12,12 +12,11 @@ pub(crate) use tidegate_gate::causes;
 use tidegate_gate::policy::{Policy, Rules};
 use tidegate_gate::{KeptResult, Opened, UserStore};
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, CallOrigin, NewArtifact, SqliteStore, StoreError, StoredSource,
-    open, read_calls,
+    Artifact, ArtifactId, ArtifactStore, CallOrigin, NewArtifact, StoreError, StoredSource, open,
 };
 
 use crate::error::CommandError;
-use crate::ledger::{EntryKind, ledger_path};
+use crate::ledger::{EntryKind, read_ledgers};
 
 /// The results of this user.
 pub(crate) struct KeptResults {
@@ -40,8 +39,8 @@ impl KeptResults {
     }
 
     /// Returns the store.
-    pub(crate) fn store(&self) -> &SqliteStore {
-        &self.opened.store
+    pub(crate) fn store(&self) -> &dyn ArtifactStore {
+        &*self.opened.store
     }
 
     /// Lists the results, newest first.
@@ -103,10 +102,10 @@ impl KeptResults {
     /// Returns the server that the ledger has for a result.
     fn recorded_server(&self, artifact: &Artifact) -> Option<String> {
         let mut server = None;
-        if let Some(ledger) = ledger_path(&self.config.place()) {
+        if let Some(folder) = self.config.place().folder() {
             let id = artifact.id.as_str();
             // A ledger that cannot be read must not hide the result.
-            let _ = read_calls(&ledger, artifact.created, &mut |call| {
+            let _ = read_ledgers(&folder, artifact.created, &mut |call| {
                 let is_origin =
                     call.artifact.as_deref() == Some(id) && EntryKind::of(&call) != EntryKind::FollowUp;
                 if is_origin && server.is_none() {

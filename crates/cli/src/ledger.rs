@@ -3,16 +3,17 @@
 mod percentile;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tidegate_gate::{ARTIFACT, LIST, MORE_OF_LIST, REFUSED, StoreLocation};
-use tidegate_store::{Call, Clock, Millis, SystemClock, read_calls};
+use tidegate_gate::{ARTIFACT, LIST, MORE_OF_LIST, REFUSED};
+use tidegate_store::{Call, Clock, Millis, StoreError, SystemClock, read_calls, read_lines};
 
 use crate::error::CommandError;
 use crate::keep::causes;
 use crate::overrides::duration;
+use crate::ui;
 pub(crate) use percentile::percentile;
 
 /// Which entries to read.
@@ -86,17 +87,17 @@ impl EntryFilter {
     /// returned the result; it counts for the latter.
     pub(crate) fn read(
         &self,
-        ledger: Option<PathBuf>,
+        folder: Option<PathBuf>,
         mut each: impl FnMut(Call),
     ) -> Result<(), CommandError> {
-        let Some(path) = ledger else { return Ok(()) };
+        let Some(folder) = folder else { return Ok(()) };
         let since = match self.since {
             None => Millis(0),
             Some(Since::At(time)) => time,
             Some(Since::Ago(duration)) => SystemClock.now().before(duration),
         };
         let mut origins: HashMap<String, String> = HashMap::new();
-        let read = read_calls(&path, since, &mut |mut call| {
+        let read = read_ledgers(&folder, since, &mut |mut call| {
             if let Some(artifact) = &call.artifact {
                 match (EntryKind::of(&call), origins.get(artifact)) {
                     (EntryKind::FollowUp, Some(server)) => call.server.clone_from(server),
@@ -108,10 +109,15 @@ impl EntryFilter {
                 each(call);
             }
         });
-        read.map_err(|error| {
+        let damaged = read.map_err(|(path, error)| {
             CommandError::out_of_reach(format!("cannot read {}: {}", path.display(), causes(&error)))
                 .hint("move the file away to start a new one")
-        })
+        })?;
+        if damaged > 0 {
+            let lines = ui::count(damaged, "line");
+            ui::note(&format!("skipped {lines} of the ledger that a server left unfinished"));
+        }
+        Ok(())
     }
 
     /// Returns whether the filter leaves entries out.
@@ -120,9 +126,16 @@ impl EntryFilter {
     }
 }
 
-/// Returns the path of the ledger, whether or not it exists.
-pub(crate) fn ledger_path(place: &StoreLocation) -> Option<PathBuf> {
-    place.folder().map(|folder| folder.join("ledger.db"))
+/// Reads the calls since a time from both ledgers of a data folder: first the database, then the lines of servers without
+/// one, each oldest first. Returns how many lines are damaged, or which file cannot be read.
+pub(crate) fn read_ledgers(
+    folder: &Path,
+    since: Millis,
+    each: &mut dyn FnMut(Call),
+) -> Result<u64, (PathBuf, StoreError)> {
+    let database = folder.join("ledger.db");
+    read_calls(&database, since, each).map_err(|error| (database, error))?;
+    read_lines(folder, since, each).map_err(|error| (folder.join("calls-*.jsonl"), error))
 }
 
 #[cfg(test)]

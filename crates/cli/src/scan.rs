@@ -13,7 +13,7 @@ use tidegate_config::Config;
 
 use crate::cli::TableFormat;
 use crate::error::CommandError;
-use crate::ledger::{EntryFilter, EntryKind, ledger_path};
+use crate::ledger::{EntryFilter, EntryKind};
 use crate::overrides::duration;
 use crate::ui;
 use table::{Scan, ToolResults};
@@ -112,7 +112,7 @@ fn nothing_found(arguments: &Arguments) -> &'static str {
 fn recorded(filter: &EntryFilter) -> Result<Scan, CommandError> {
     let place = Config::load(None)?.place();
     let (mut tools, mut lists, mut vocabularies) = (ToolResults::default(), BTreeMap::new(), BTreeSet::new());
-    filter.read(ledger_path(&place), |call| {
+    filter.read(place.folder(), |call| {
         // Some clients count with a margin; removing it makes the results of all comparable.
         let (vocabulary, margin) = match &call.counted {
             Some(counted) => (Some(counted.vocabulary.clone()), counted.margin_percent),

@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 use tidegate_config::Config;
 use tidegate_core::measure::MAX_EXACT_BYTES;
 use tidegate_gate::StoreLocation;
-use tidegate_store::{ArtifactStore, Call, Quotas, SqliteStore, Usage, check_folder};
+use tidegate_store::{ArtifactStore, Call, FolderStore, Quotas, SqliteStore, Usage, check_folder};
 
 use crate::cli::TableFormat;
 use crate::error::CommandError;
 use crate::keep::causes;
-use crate::ledger::{EntryFilter, ledger_path};
+use crate::ledger::EntryFilter;
 use crate::run::store_warning;
 use crate::ui;
 use figures::Figures;
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let place = config.place();
     let by = arguments.by.or(arguments.graph.then_some(By::Day));
     let mut report = Report::default();
-    arguments.filter.read(ledger_path(&place), |call| report.add(&call, by))?;
+    arguments.filter.read(place.folder(), |call| report.add(&call, by))?;
     report.finish();
     let problem = store_problem(&place);
     if let (Some(problem), Some(folder)) = (&problem, place.folder()) {
@@ -143,10 +143,19 @@ fn store_problem(place: &StoreLocation) -> Option<String> {
 
 /// Returns the usage of the store, without creating one.
 fn usage(place: &StoreLocation) -> Result<Usage, CommandError> {
-    let path = place.folder().map(|folder| folder.join("artifacts.db"));
-    let Some(path) = path.filter(|path| path.is_file()) else { return Ok(Usage::default()) };
-    let usage = SqliteStore::open(&path, Quotas::default()).and_then(|store| store.usage());
-    usage.map_err(|error| CommandError::out_of_reach(causes(&error)))
+    let Some(folder) = place.folder() else { return Ok(Usage::default()) };
+    let (database, files) = (folder.join("artifacts.db"), folder.join("artifacts"));
+    let mut usage = Usage::default();
+    let opened = [
+        database.is_file().then(|| SqliteStore::open(&database, Quotas::default())?.usage()),
+        files.is_dir().then(|| FolderStore::open(&files, Quotas::default())?.usage()),
+    ];
+    for used in opened.into_iter().flatten() {
+        let used = used.map_err(|error| CommandError::out_of_reach(causes(&error)))?;
+        usage.artifacts += used.artifacts;
+        usage.stored_bytes += used.stored_bytes;
+    }
+    Ok(usage)
 }
 
 /// Returns the figures by name, for JSON and CSV.

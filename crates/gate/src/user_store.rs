@@ -17,9 +17,12 @@ use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::cursor;
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Call, Clock, Description, Home, Ledger, Millis, NewArtifact, Owner,
-    Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, StoredSource, SystemClock, open,
+    Artifact, ArtifactId, ArtifactStore, Call, Clock, Description, FolderStore, Home, Ledger, LineLedger,
+    MemoryStore, Millis, NewArtifact, Owner, Quotas, SealKey, Session, StoreError, StoredSource, SystemClock,
+    open,
 };
+#[cfg(feature = "sqlite")]
+use tidegate_store::{HomeStore, SqliteLedger};
 
 use crate::caller::Principal;
 use crate::error::causes;
@@ -31,8 +34,12 @@ use memory::StandIn;
 /// Where results are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreLocation {
-    /// In a folder; the platform's data folder if none is named.
+    /// In a folder; the platform's data folder if none is named. With the feature `sqlite` the results are in a SQLite
+    /// file, otherwise this is the same as [`Self::Files`].
     Folder(Option<PathBuf>),
+    /// In a folder, one file for each result; the platform's data folder if none is named. `tidegate ls`, `query` and `stats`
+    /// read both kinds.
+    Files(Option<PathBuf>),
     /// In the memory of this process.
     Memory,
 }
@@ -41,14 +48,14 @@ impl StoreLocation {
     /// Returns the folder, whether it exists or not.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {
-            Self::Folder(named) => Home::find(named.clone()),
+            Self::Folder(named) | Self::Files(named) => Home::find(named.clone()),
             Self::Memory => None,
         }
     }
 
     fn quotas(&self) -> Quotas {
         match self {
-            Self::Folder(_) => Quotas::default(),
+            Self::Folder(_) | Self::Files(_) => Quotas::default(),
             Self::Memory => MEMORY_QUOTAS,
         }
     }
@@ -57,7 +64,7 @@ impl StoreLocation {
 /// An open store and the key that seals its cursors and tokens.
 pub struct Opened {
     /// The store.
-    pub store: SqliteStore,
+    pub store: Box<dyn ArtifactStore>,
     key: SealKey,
     /// Whether its results are lost when this process ends.
     is_in_memory: bool,
@@ -77,7 +84,7 @@ enum LedgerState {
     Closed,
     /// The ledger could not be opened at this time.
     Failed(Millis),
-    Open(Arc<SqliteLedger>),
+    Open(Arc<dyn Ledger>),
 }
 
 /// The member that names the tool which made an artifact.
@@ -262,7 +269,7 @@ impl UserStore {
         opened: &'o Arc<Opened>,
         id: &ArtifactId,
     ) -> Result<StoredSource<'o>, StoreError> {
-        open(&opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
+        open(&*opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
     }
 
     /// Returns what is stored as the arguments of an artifact that a tool made itself.
@@ -281,7 +288,7 @@ impl UserStore {
     /// Says for how long a result is kept that is put into the store: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         match self.shared.place {
-            StoreLocation::Folder(_) => retention_note(left),
+            StoreLocation::Folder(_) | StoreLocation::Files(_) => retention_note(left),
             StoreLocation::Memory => memory_note(left),
         }
     }
@@ -364,7 +371,7 @@ impl UserStore {
     }
 
     /// Returns the ledger, opened if possible. One that cannot be opened must not fail a call or delay the next ones.
-    fn ledger(&self) -> Option<Arc<SqliteLedger>> {
+    fn ledger(&self) -> Option<Arc<dyn Ledger>> {
         let mut ledger = self.shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.shared.clock.now();
         match &*ledger {
@@ -372,9 +379,10 @@ impl UserStore {
             LedgerState::Failed(at) if (*at..at.after(LEDGER_RETRY)).contains(&now) => return None,
             LedgerState::Failed(_) | LedgerState::Closed => {}
         }
-        let StoreLocation::Folder(named) = &self.shared.place else { return None };
-        let opened = Home::open(named.clone()).ok().and_then(|home| SqliteLedger::open(&home.ledger()).ok());
-        let opened = opened.map(Arc::new);
+        let opened = match &self.shared.place {
+            StoreLocation::Memory => return None,
+            place => open_ledger(place).ok(),
+        };
         *ledger = opened.clone().map_or(LedgerState::Failed(now), LedgerState::Open);
         opened
     }
@@ -403,10 +411,10 @@ impl Opened {
         let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
         match place {
             StoreLocation::Memory => Self::in_memory(place.quotas(), clock),
-            StoreLocation::Folder(named) => {
-                let home = Home::open(named.clone()).map_err(|error| unusable(Box::new(error)))?;
+            StoreLocation::Folder(named) | StoreLocation::Files(named) => {
+                let home = open_home(named)?;
                 Ok(Self {
-                    store: SqliteStore::open_with(&home.artifacts(), place.quotas(), clock)?,
+                    store: open_store(place, &home, clock)?,
                     key: SealKey::load_or_create(home.path()).map_err(|error| unusable(Box::new(error)))?,
                     is_in_memory: false,
                 })
@@ -416,7 +424,7 @@ impl Opened {
 
     /// Opens a store in memory, with a key of its own.
     fn in_memory(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let store = SqliteStore::ephemeral_with(quotas, clock)?;
+        let store = Box::new(MemoryStore::new_with(quotas, clock));
         Ok(Self { store, key: SealKey::ephemeral(), is_in_memory: true })
     }
 
@@ -429,6 +437,36 @@ impl Opened {
     pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
         self.key.seal(owner, id, bytes)
     }
+}
+
+fn open_home(named: &Option<PathBuf>) -> Result<Home, StoreError> {
+    Home::open(named.clone()).map_err(|error| StoreError::Unusable(Box::new(error)))
+}
+
+/// Opens the store in a folder.
+fn open_store(
+    place: &StoreLocation,
+    home: &Home,
+    clock: Arc<dyn Clock>,
+) -> Result<Box<dyn ArtifactStore>, StoreError> {
+    #[cfg(feature = "sqlite")]
+    if matches!(place, StoreLocation::Folder(_)) {
+        return Ok(Box::new(HomeStore::open_with(home, place.quotas(), clock)?));
+    }
+    Ok(Box::new(FolderStore::open_with(&home.artifact_folder(), place.quotas(), clock)?))
+}
+
+/// Opens the ledger in a folder.
+fn open_ledger(place: &StoreLocation) -> Result<Arc<dyn Ledger>, StoreError> {
+    let home = match place {
+        StoreLocation::Folder(named) | StoreLocation::Files(named) => open_home(named)?,
+        StoreLocation::Memory => return Err(StoreError::NotFound),
+    };
+    #[cfg(feature = "sqlite")]
+    if matches!(place, StoreLocation::Folder(_)) {
+        return Ok(Arc::new(SqliteLedger::open(&home.ledger())?));
+    }
+    Ok(Arc::new(LineLedger::open(home.path())?))
 }
 
 /// Says for how long a result is kept in memory: its time, unless the process ends earlier.
@@ -485,6 +523,25 @@ mod tests {
         keep.sweep();
         assert!(matches!(keep.stored(&opened, &id).err(), Some(StoreError::NotFound)), "its day is over");
         assert!(keep.stored(&opened, &later).is_ok(), "it expires by the clock that it was stored under");
+    }
+
+    #[test]
+    fn files_need_no_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let keep = UserStore::of_user(StoreLocation::Files(Some(folder.path().to_owned())));
+        let id = stored(&keep, Duration::from_secs(60));
+        assert!(keep.ledger().is_some());
+        let opened = keep.open().unwrap();
+        assert!(keep.stored(&opened, &id).is_ok());
+        assert!(folder.path().join("artifacts").is_dir());
+        for database in ["artifacts.db", "ledger.db"] {
+            assert!(!folder.path().join(database).exists());
+        }
+        // Whoever has one reads the files too.
+        let other = UserStore::of_user(StoreLocation::Folder(Some(folder.path().to_owned())));
+        let opened = other.open().unwrap();
+        assert!(other.stored(&opened, &id).is_ok());
+        assert_eq!(other.list(10).len(), 1);
     }
 
     #[test]

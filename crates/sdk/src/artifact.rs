@@ -151,7 +151,7 @@ impl Artifacts {
         let id = ArtifactId::parse(id).ok_or_else(gone)?;
         let keep = Self::keep_of(CallScope::current().as_ref(), &self.keep);
         let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
-        let source = open(&opened.store, &keep.owner, &id).map_err(|_| gone())?;
+        let source = open(&*opened.store, &keep.owner, &id).map_err(|_| gone())?;
         let source: &dyn Source = &source;
         let body = Span::whole(source).read(source).map_err(|error| failed(&error))?;
         let result: Value = serde_json::from_slice(&body).map_err(|error| failed(&error))?;

@@ -31,6 +31,8 @@ mod folder;
 #[cfg(feature = "sqlite")]
 mod health;
 mod home;
+#[cfg(feature = "sqlite")]
+mod home_store;
 mod id;
 mod index;
 pub mod ledger;
@@ -50,6 +52,8 @@ pub use folder::FolderStore;
 #[cfg(feature = "sqlite")]
 pub use health::{Health, check, check_can_create, check_folder, check_writable, free_bytes, health};
 pub use home::{Home, HomeError};
+#[cfg(feature = "sqlite")]
+pub use home_store::HomeStore;
 pub use id::ArtifactId;
 pub use ledger::{Call, CountMethod, Ledger, LineLedger, read_lines};
 #[cfg(feature = "sqlite")]

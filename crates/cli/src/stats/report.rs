@@ -32,8 +32,8 @@ impl Report {
         if matches!(EntryKind::of(call), EntryKind::List | EntryKind::MoreOfList) {
             return;
         }
-        let first = self.span.map_or(call.at, |(first, _)| first);
-        self.span = Some((first, call.at));
+        let (first, last) = self.span.unwrap_or((call.at, call.at));
+        self.span = Some((first.min(call.at), last.max(call.at)));
         if let Some(artifact) = &call.artifact
             && EntryKind::of(call) == EntryKind::Shaped
             && call.stored_bytes == 0

@@ -1,8 +1,13 @@
 //! The cycle a person can try in a shell: keep, list, read, export, remove.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
+use tidegate_core::outline::Outline;
+use tidegate_core::payload::Payload;
+use tidegate_gate::{StoreLocation, UserStore};
+use tidegate_store::{Call, Clock, Ledger, LineLedger, NewArtifact, SystemClock};
 use tidegate_testkit::{make, sample};
 
 use crate::place::Place;
@@ -45,6 +50,62 @@ impl Home {
 
 fn json(outcome: &Outcome) -> Value {
     serde_json::from_slice(&outcome.stdout).unwrap()
+}
+
+/// A server without SQLite keeps its results in files, and its calls in lines.
+#[test]
+fn results_of_servers_without_a_database_are_read() {
+    let home = Home::new();
+    let in_database = home.keep("list_gates", &make::text_result(&sample::issues(50)));
+    let result = make::text_result(&sample::issues(300));
+    let server = UserStore::of_user(StoreLocation::Files(Some(home.0.path().to_owned())));
+    let outline = Outline::read(&Payload::read_result(&result).unwrap()).unwrap();
+    let new = server.new_artifact("list_issues", Duration::from_secs(600));
+    let new = NewArtifact { server: "github", ..new };
+    let kept = server.put(&new, &result, &|| Ok(UserStore::description(&outline, 5000))).unwrap();
+    let id = format!("list_issues-{}", kept.id);
+    assert!(home.0.path().join("artifacts").is_dir());
+
+    let listed = home.json(&["ls"]);
+    let names: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|kept| kept["id"].as_str()).collect();
+    assert_eq!(names, [id.as_str(), in_database.as_str()]);
+    assert_eq!(listed[0]["server"], "github");
+    assert_eq!(home.json(&["query", &id, "--sql", "select max(number) m from t"])["body"], "m\n4499");
+    assert_eq!(home.json(&["gc"])["kept"], 2);
+
+    let ledger = LineLedger::open(home.0.path()).unwrap();
+    ledger.note(Call {
+        at: SystemClock.now(),
+        client: "claude-code".into(),
+        server: "github".into(),
+        tool: "list_issues".into(),
+        step: "overview".into(),
+        raw_bytes: 20_000,
+        raw_tokens: 5000,
+        sent_bytes: 4000,
+        sent_tokens: 1000,
+        added_micros: 900,
+        artifact: Some(kept.id.to_string()),
+        session: None,
+        view: None,
+        stored_bytes: kept.stored_bytes,
+        counted: None,
+        budget_tokens: 1000,
+    });
+    drop(ledger);
+    let stats = home.json(&["stats"]);
+    assert_eq!((&stats["calls"], &stats["raw_tokens"]), (&1.into(), &5000.into()));
+    assert_eq!(stats["store_results"], 2);
+    // A server that was killed left half a line.
+    let mut files = std::fs::read_dir(home.0.path()).unwrap().map(|file| file.unwrap().path());
+    let lines = files.find(|path| path.extension().is_some_and(|extension| extension == "jsonl")).unwrap();
+    std::fs::write(&lines, [std::fs::read(&lines).unwrap(), b"{\"at\":17".to_vec()].concat()).unwrap();
+    let stats = home.run(&["stats", "--format", "json"]);
+    assert_eq!(json(&stats)["calls"], 1);
+    assert!(stats.stderr.contains("skipped 1 line of the ledger"), "{}", stats.stderr);
+
+    assert_eq!(home.run(&["rm", &id]).code, 0);
+    assert_eq!(home.json(&["ls"]).as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod contract;
 mod crash;
 mod faults;
 mod folder;
+mod home_store;
 mod ledger;
 mod lines;
 mod privacy;

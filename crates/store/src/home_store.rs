@@ -1,0 +1,150 @@
+//! The store of a data folder: the database, and what programs without SQLite keep in files beside it.
+//!
+//! New results go to the database. Everything else looks there first and then at the files, so that whoever opens the data
+//! folder reads the results of all programs of its user.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tidegate_core::source::Source;
+
+use crate::artifact::{
+    Artifact, ArtifactStore, CallOrigin, Description, NewArtifact, Opened, Owner, Quotas, Swept, Usage,
+};
+use crate::clock::Clock;
+use crate::error::StoreError;
+use crate::folder::FolderStore;
+use crate::home::Home;
+use crate::id::ArtifactId;
+use crate::sqlite::SqliteStore;
+
+/// The store of a data folder.
+pub struct HomeStore {
+    database: SqliteStore,
+    /// Opened once another program has created the folder.
+    files: OnceLock<FolderStore>,
+    folder: PathBuf,
+    quotas: Quotas,
+    clock: Arc<dyn Clock>,
+}
+
+impl HomeStore {
+    /// Opens the store of a data folder, and creates its database if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be opened or is not a store.
+    pub fn open_with(home: &Home, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let database = SqliteStore::open_with(&home.artifacts(), quotas, Arc::clone(&clock))?;
+        Ok(Self { database, files: OnceLock::new(), folder: home.artifact_folder(), quotas, clock })
+    }
+
+    /// Returns the files beside the database, if there are any that can be read.
+    fn files(&self) -> Option<&FolderStore> {
+        if self.files.get().is_none() && self.folder.is_dir() {
+            let opened = FolderStore::open_with(&self.folder, self.quotas, Arc::clone(&self.clock)).ok()?;
+            return Some(self.files.get_or_init(|| opened));
+        }
+        self.files.get()
+    }
+
+    /// Asks the database, and the files if the database does not have the artifact.
+    fn find<T>(&self, ask: impl Fn(&dyn ArtifactStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match ask(&self.database) {
+            Err(StoreError::NotFound) => ask(self.files().ok_or(StoreError::NotFound)?),
+            found => found,
+        }
+    }
+
+    /// Returns a list of both, newest first.
+    fn merge(
+        &self,
+        limit: usize,
+        list: impl Fn(&dyn ArtifactStore) -> Result<Vec<Artifact>, StoreError>,
+    ) -> Result<Vec<Artifact>, StoreError> {
+        let mut artifacts = list(&self.database)?;
+        if let Some(files) = self.files() {
+            artifacts.extend(list(files)?);
+            artifacts
+                .sort_by(|one, other| other.created.cmp(&one.created).then_with(|| one.id.cmp(&other.id)));
+            artifacts.truncate(limit);
+        }
+        Ok(artifacts)
+    }
+}
+
+impl ArtifactStore for HomeStore {
+    fn put(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+    ) -> Result<Artifact, StoreError> {
+        self.database.put(new, body, describe)
+    }
+
+    fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
+        self.find(|store| store.open(owner, id))
+    }
+
+    fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
+        self.find(|store| store.read_chunk(opened, number))
+    }
+
+    fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
+        let origin = self.database.origin(owner, id)?;
+        match self.files() {
+            Some(files) if origin == CallOrigin::default() => files.origin(owner, id),
+            _ => Ok(origin),
+        }
+    }
+
+    fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
+        self.find(|store| store.touch(owner, id, ttl))
+    }
+
+    fn delete(&self, owner: &Owner, id: &ArtifactId) -> Result<(), StoreError> {
+        self.find(|store| store.delete(owner, id))
+    }
+
+    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.merge(limit, |store| store.list(owner, limit))
+    }
+
+    fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {
+        match (self.database.owner_of(id)?, self.files()) {
+            (None, Some(files)) => files.owner_of(id),
+            (owner, _) => Ok(owner),
+        }
+    }
+
+    fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.merge(limit, |store| store.list_all(limit))
+    }
+
+    fn sweep(&self) -> Result<Swept, StoreError> {
+        let mut swept = self.database.sweep()?;
+        if let Some(files) = self.files() {
+            let more = files.sweep()?;
+            swept.artifacts += more.artifacts;
+            swept.bodies += more.bodies;
+            swept.freed_bytes += more.freed_bytes;
+        }
+        Ok(swept)
+    }
+
+    fn usage(&self) -> Result<Usage, StoreError> {
+        let mut usage = self.database.usage()?;
+        if let Some(files) = self.files() {
+            let more = files.usage()?;
+            usage.artifacts += more.artifacts;
+            usage.stored_bytes += more.stored_bytes;
+        }
+        Ok(usage)
+    }
+
+    fn is_current(&self) -> bool {
+        self.database.is_current() && self.files.get().is_none_or(FolderStore::is_current)
+    }
+}

@@ -1,0 +1,45 @@
+//! A data folder with a database and files: what programs of either kind keep is read by whoever has SQLite.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidegate_core::source::Span;
+use tidegate_store::{ArtifactStore, FolderStore, Home, HomeStore, Quotas, StoreError, SystemClock, open};
+use tidegate_testkit::contract::contract;
+
+use crate::{owner, put};
+
+#[test]
+fn passes_the_contract_with_files_beside_it() {
+    let folders = Mutex::new(Vec::new());
+    contract(&|quotas, clock| {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(folder.path().to_owned())).unwrap();
+        FolderStore::open(&home.artifact_folder(), quotas).unwrap();
+        folders.lock().unwrap().push(folder);
+        Box::new(HomeStore::open_with(&home, quotas, clock).unwrap())
+    });
+}
+
+#[test]
+fn files_of_other_programs_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(Some(folder.path().to_owned())).unwrap();
+    let store = HomeStore::open_with(&home, Quotas::default(), Arc::new(SystemClock)).unwrap();
+    let first = put(&store, b"first").unwrap();
+    assert!(!home.artifact_folder().exists(), "nothing is created for programs that do not exist");
+    // The other program starts later.
+    let files = FolderStore::open(&home.artifact_folder(), Quotas::default()).unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    let second = put(&files, b"second").unwrap();
+    let source = open(&store, &owner(), &second.id).unwrap();
+    assert_eq!(Span::whole(&source).read(&source).unwrap(), b"second");
+    assert_eq!(store.list(&owner(), 10).unwrap(), [second.clone(), first.clone()]);
+    assert_eq!(store.list(&owner(), 1).unwrap(), [second.clone()]);
+    assert_eq!(store.usage().unwrap().artifacts, 2);
+    assert!(store.touch(&owner(), &second.id, Duration::from_secs(7200)).unwrap().expires > second.expires);
+    store.delete(&owner(), &second.id).unwrap();
+    assert!(matches!(store.delete(&owner(), &second.id), Err(StoreError::NotFound)));
+    assert!(files.list(&owner(), 10).unwrap().is_empty());
+    assert_eq!(store.list(&owner(), 10).unwrap(), [first]);
+}

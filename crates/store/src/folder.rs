@@ -159,6 +159,12 @@ impl FolderStore {
         }
     }
 
+    fn list_where(&self, owner: Option<&Owner>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        let mut state = self.state();
+        self.rescan(&mut state)?;
+        Ok(state.index.list(owner, self.clock.certain_now(), limit))
+    }
+
     /// Returns the path of the file with the chunks of an artifact.
     fn body_path(&self, entry: &Entry<Chunks>) -> PathBuf {
         let kind = if entry.place == Chunks::Here { ARTIFACT } else { BODY };

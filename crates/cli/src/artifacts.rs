@@ -11,7 +11,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_core::visible;
 use tidegate_gate::duration_text;
-use tidegate_store::{Artifact, ArtifactStore, CHUNK_BYTES, CallOrigin, Clock, SystemClock};
+use tidegate_store::{Artifact, CHUNK_BYTES, CallOrigin, Clock, SystemClock};
 
 use crate::cli::Format;
 use crate::error::CommandError;

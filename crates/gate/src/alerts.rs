@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidegate_store::{ArtifactStore, Call, Quotas};
+use tidegate_store::{Call, Quotas};
 
 use crate::gate::{LIST, MORE_OF_LIST};
 use crate::user_store::UserStore;

@@ -52,7 +52,7 @@ mod tests {
     use std::time::Instant;
 
     use tidegate_gate::StoreLocation;
-    use tidegate_store::{ArtifactStore, Description};
+    use tidegate_store::Description;
     use tidegate_testkit::clock::ManualClock;
 
     use super::*;

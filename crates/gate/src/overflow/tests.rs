@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::Value;
-use tidegate_store::ArtifactStore;
 use tidegate_testkit::{make, sample};
 
 use super::*;

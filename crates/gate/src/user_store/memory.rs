@@ -7,9 +7,7 @@
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tidegate_core::source::Source;
-use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Clock, Description, NewArtifact, Owner, Quotas, StoreError,
-};
+use tidegate_store::{Artifact, ArtifactId, Clock, Description, NewArtifact, Owner, Quotas, StoreError};
 
 use super::Opened;
 

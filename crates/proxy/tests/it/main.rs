@@ -18,7 +18,7 @@ use tidegate_gate::profile::{OutputSchema, ProfileRules};
 use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
 use tidegate_proxy::{Link, Message, Mode};
 use tidegate_query::{Limits, Queries, Worker};
-use tidegate_store::{ArtifactId, ArtifactStore, open};
+use tidegate_store::{ArtifactId, open};
 use tidegate_testkit::make;
 
 fn gate() -> Arc<Gate> {
@@ -322,7 +322,7 @@ fn is_within_the_line(result: &[u8]) -> bool {
 /// The bytes that are kept under a name.
 fn kept(gate: &Gate, name: &str) -> Vec<u8> {
     let opened = gate.keep().open().unwrap();
-    let source = open(&opened.store, &gate.keep().owner, &ArtifactId::parse(name).unwrap()).unwrap();
+    let source = open(&*opened.store, &gate.keep().owner, &ArtifactId::parse(name).unwrap()).unwrap();
     Span::whole(&source).read(&source).unwrap()
 }
 

@@ -58,7 +58,8 @@ pub enum ArtifactError {
 impl Default for Artifacts {
     /// Returns the store in `$TIDEGATE_HOME`, or in the user's data folder if that is not set.
     ///
-    /// `tidegate run` uses the same store, so on stdio each can read what the other stored for this user.
+    /// On stdio, `tidegate run` and the commands of `tidegate` can read what is stored there for this user. With the
+    /// feature `sqlite` the reverse holds too, since both use one database.
     fn default() -> Self {
         let home = std::env::var_os("TIDEGATE_HOME").filter(|home| !home.is_empty());
         Self::store_in(StoreLocation::Folder(home.map(PathBuf::from)))

@@ -23,6 +23,7 @@ fn every_call_is_a_line_with_the_figures_of_the_client() {
         let place = Place::new();
         place.configure("[server.upstream.tool.bugs]\nstyle = \"probe\"\n");
         let mut session = place.start(&[format]);
+        session.request("tools/list", json!({}));
         let mut counted = Vec::new();
         let mut call = |tool: &str, arguments: Value| {
             session.ask("tools/call", json!({"name": tool, "arguments": arguments}));
@@ -72,7 +73,9 @@ fn every_call_is_a_line_with_the_figures_of_the_client() {
 #[test]
 fn what_is_above_its_limit_is_reported_and_fails_a_gate() {
     let place = Place::new();
-    let mut session = place.start(&["--line", "9000", "--budget", "9000"]);
+    // A client that takes more than 10 KB.
+    let mut session =
+        Session::start(&place.home(), &["--line", "9000", "--budget", "9000"]).greeted("opencode");
     for _ in 0..2 {
         session.text("echo", json!({"value": "words and words ".repeat(1000)}));
     }

@@ -255,6 +255,7 @@ impl<S: ServerHandler> Tidegate<S> {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let called = ToolCall { tool, arguments, by_program: false };
+        let result = asker.as_sent(result);
         let json = bytes(&result)?;
         let answer = asker
             .apart(move |gate, caller| {
@@ -384,11 +385,19 @@ pub(super) struct Asker {
 impl Asker {
     /// Returns the answer to a call that was not made, and records it.
     fn refused(&self, tool: &str, message: String) -> CallToolResponse {
-        let result = CallToolResult::error(vec![ContentBlock::text(message)]);
+        let result = self.as_sent(CallToolResult::error(vec![ContentBlock::text(message)]));
         if let Ok(answer) = bytes(&result) {
             self.gate.note_refused(&self.caller, tool, &answer);
         }
         result.into()
+    }
+
+    /// Returns a result as rmcp sends it: clients of the sessions' era get no type of it.
+    fn as_sent(&self, mut result: CallToolResult) -> CallToolResult {
+        if !self.caller.modern {
+            result.result_type = None;
+        }
+        result
     }
 
     /// Runs work that may wait for the disk on a thread for blocking work.

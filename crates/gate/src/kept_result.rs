@@ -20,6 +20,7 @@ use tidegate_store::{Artifact, ArtifactId, StoreError, StoredSource};
 
 use crate::policy::Policy;
 use crate::profile::Profile;
+use crate::resources::Address;
 use crate::user_store::{Opened, UserStore};
 
 /// A kept result, opened for reading.
@@ -59,9 +60,14 @@ impl<'k> KeptResult<'k> {
         &self.policy
     }
 
-    /// Returns the name under which a caller asks for the result, such as `list_issues-3f9c2kq7m0xw`.
+    /// Returns the name under which a caller asks for the result, such as `list_issues-3f9c2kq7m0xw`; the address of one
+    /// that has a name of its own.
     pub fn name(&self) -> String {
-        handle_name(&self.artifact().tool, self.artifact().id.as_str())
+        let artifact = self.artifact();
+        match self.keep.name_of(self.opened, artifact) {
+            Some(name) => Address { domain: &artifact.tool, id: &name }.to_string(),
+            None => handle_name(&artifact.tool, artifact.id.as_str()),
+        }
     }
 
     /// Returns the bytes of the result.

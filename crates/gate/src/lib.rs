@@ -40,6 +40,7 @@ pub use gate::{
 };
 pub use kept_result::{KeptResult, duration_text, retention_note};
 pub use reply::{error_response, response};
+pub use resources::Address;
 pub use session::{MAX_SMALLEST_BYTES, SessionMeter};
 pub use tools::listed_tokens;
 pub use tools::reader_definition;

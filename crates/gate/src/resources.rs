@@ -19,10 +19,38 @@ const SCHEME: &str = "ax://";
 /// The most results in a list of resources, newest first.
 pub(crate) const MAX_LISTED: usize = 50;
 
+/// An address of ours: `ax://<domain>/<id>`, where the id is that of an artifact or a name that a server chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address<'a> {
+    /// The domain.
+    pub domain: &'a str,
+    /// The id or name.
+    pub id: &'a str,
+}
+
+impl<'a> Address<'a> {
+    /// Reads an address; its query string is ignored.
+    pub fn parse(uri: &'a str) -> Option<Self> {
+        let path = uri.trim().trim_matches('"').strip_prefix(SCHEME)?.split(['?', '#']).next()?;
+        let (domain, id) = path.split_once('/')?;
+        (!domain.is_empty() && !id.is_empty()).then_some(Self { domain, id })
+    }
+}
+
+impl std::fmt::Display for Address<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{SCHEME}{}/{}", self.domain, self.id)
+    }
+}
+
+/// Returns the domain in the address of a result.
+pub(crate) fn domain(tool: &str, domain: Option<&str>) -> String {
+    handle_name(domain.unwrap_or(tool), "").trim_end_matches('-').to_owned()
+}
+
 /// Returns the address of a result.
-pub(crate) fn uri(tool: &str, domain: Option<&str>, id: &ArtifactId) -> String {
-    let domain = handle_name(domain.unwrap_or(tool), "");
-    format!("{SCHEME}{}/{}", domain.trim_end_matches('-'), id)
+pub(crate) fn uri(tool: &str, set: Option<&str>, id: &ArtifactId) -> String {
+    Address { domain: &domain(tool, set), id: id.as_str() }.to_string()
 }
 
 /// Returns the block that links to a result.
@@ -32,22 +60,27 @@ pub(crate) fn link(tool: &str, domain: Option<&str>, id: &ArtifactId) -> String 
         .to_string()
 }
 
-/// Returns whether an address is one of ours. An upstream may have other addresses with our scheme.
+/// Returns whether an address has an id of ours. An upstream may have other addresses with our scheme.
 pub(crate) fn is_ours(uri: &str) -> bool {
-    uri.starts_with(SCHEME) && ArtifactId::parse(uri).is_some()
+    Address::parse(uri).is_some_and(|address| ArtifactId::parse_bare(address.id).is_some())
 }
 
 /// The most tokens of our entries in a list of resources.
 const MAX_LISTED_TOKENS: Tokens = Tokens(1500);
 
-/// Returns the entries of a list of resources, newest first, as many as [`MAX_LISTED_TOKENS`] allows.
-pub(crate) fn entries(artifacts: &[Artifact], meter: &Meter) -> Vec<Value> {
+/// Returns the entries of a list of resources, newest first, as many as [`MAX_LISTED_TOKENS`] allows; `uri_of` returns
+/// their addresses.
+pub(crate) fn entries(
+    artifacts: &[Artifact],
+    uri_of: impl Fn(&Artifact) -> String,
+    meter: &Meter,
+) -> Vec<Value> {
     let mut left = MAX_LISTED_TOKENS;
     let entry = |artifact: &Artifact| {
         let records = artifact.records.map_or_else(String::new, |records| format!("{records} records, "));
         let description = format!("{records}{} bytes, kept until {}", artifact.bytes, artifact.expires);
         json!({
-            "uri": uri(&artifact.tool, None, &artifact.id),
+            "uri": uri_of(artifact),
             "name": handle_name(&artifact.tool, artifact.id.as_str()),
             "description": description,
             "mimeType": "text/plain",
@@ -152,7 +185,8 @@ mod tests {
     #[test]
     fn only_our_names_are_ours() {
         assert!(is_ours("ax://list/3f9c2kq7m0xw?page=2"));
-        for other in ["ax://their/own", "file:///3f9c2kq7m0xw", "3f9c2kq7m0xw"] {
+        let uuid = "ax://trace/550e8400-e29b-41d4-a716-446655440000";
+        for other in ["ax://their/own", "file:///3f9c2kq7m0xw", "3f9c2kq7m0xw", uuid] {
             assert!(!is_ours(other), "{other}");
         }
     }

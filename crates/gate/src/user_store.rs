@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate_core::outline::Outline;
-use tidegate_core::source::Source;
+use tidegate_core::source::{Source, Span};
 use tidegate_core::view::cursor;
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, Call, Clock, Description, FolderStore, Home, Ledger, LineLedger,
@@ -27,6 +27,7 @@ use tidegate_store::{HomeStore, SqliteLedger};
 use crate::caller::Principal;
 use crate::error::causes;
 use crate::kept_result::{duration_text, retention_note};
+use crate::resources::Address;
 use crate::session::{SessionMeter, SessionMeters};
 pub use memory::MAX_MEMORY_BYTES;
 use memory::StandIn;
@@ -89,6 +90,8 @@ enum LedgerState {
 
 /// The member that names the tool which made an artifact.
 const MADE_BY: &str = "tidegate/made_by";
+/// The member that holds the name which was chosen for an artifact.
+const NAME: &str = "tidegate/name";
 
 /// The most bytes, compressed, that a store in memory holds. Nothing is evicted: when it is full, a result cannot be kept.
 const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, store_bytes: 1 << 30 };
@@ -272,9 +275,96 @@ impl UserStore {
         open(&*opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
     }
 
-    /// Returns what is stored as the arguments of an artifact that a tool made itself.
-    pub fn made_by(tool: &str) -> String {
-        json!({ MADE_BY: tool }).to_string()
+    /// Returns what is stored as the arguments of an artifact that a server made itself: the tool, where one did, and the
+    /// name that was chosen for it.
+    pub fn made_by(tool: Option<&str>, name: Option<&str>) -> String {
+        json!({ MADE_BY: tool, NAME: name }).to_string()
+    }
+
+    /// Returns the name that was chosen for an artifact. The arguments of a call may say anything, but only those of an
+    /// artifact with a name lead to its id.
+    pub(crate) fn name_of(&self, opened: &Opened, artifact: &Artifact) -> Option<String> {
+        if !artifact.id.may_be_of_name() {
+            return None;
+        }
+        let origin = opened.store.origin(&self.owner, &artifact.id).ok()?;
+        let arguments: Value = serde_json::from_str(&origin.arguments).ok()?;
+        let name = arguments.get(NAME)?.as_str()?;
+        let id = ArtifactId::of_name(&self.owner, &origin.server, &artifact.tool, name);
+        (id == artifact.id).then(|| name.to_owned())
+    }
+
+    /// Stores an artifact under a name, whose id it has. The same bytes under the same name only live longer.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Taken`] if other bytes have the name, and the errors of [`Self::put`].
+    pub fn put_named(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &[u8],
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+    ) -> Result<Artifact, StoreError> {
+        let opened = self.open_for(&new.id)?;
+        match self.stored(&opened, &new.id) {
+            Ok(stored) => {
+                let is_equal = Span::whole(&stored).read(&stored).map_err(StoreError::Source)? == body;
+                if !is_equal {
+                    return Err(StoreError::Taken);
+                }
+                opened.store.touch(&self.owner, &new.id, new.ttl)
+            }
+            Err(StoreError::Expired { .. }) => {
+                opened.store.delete(&self.owner, &new.id)?;
+                self.put(new, &body, describe)
+            }
+            Err(StoreError::NotFound) => self.put(new, &body, describe),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether a server stored an artifact itself, under a domain instead of the name of a tool.
+    pub(crate) fn is_made_here(&self, opened: &Opened, artifact: &Artifact) -> bool {
+        let origin = opened.store.origin(&self.owner, &artifact.id).unwrap_or_default();
+        serde_json::from_str::<Value>(&origin.arguments)
+            .is_ok_and(|arguments| arguments.get(MADE_BY).is_some())
+    }
+
+    /// Returns the artifact at an address, which is either its id or the name that a server chose for it; `domain_of` returns
+    /// the domain in the address of a result. An address with another domain leads nowhere.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is kept at the address, or the store cannot be used.
+    pub fn find(
+        &self,
+        address: &Address<'_>,
+        server: &str,
+        domain_of: impl Fn(&Artifact) -> String,
+    ) -> Result<ArtifactId, StoreError> {
+        let named =
+            [server, ""].map(|server| ArtifactId::of_name(&self.owner, server, address.domain, address.id));
+        let mut outcome = StoreError::NotFound;
+        for id in ArtifactId::parse(address.id).into_iter().chain(named) {
+            let opened = self.open_for(&id)?;
+            let artifact = match self.stored(&opened, &id) {
+                Ok(source) => source.artifact().clone(),
+                Err(StoreError::NotFound) => continue,
+                Err(error) => {
+                    outcome = error;
+                    continue;
+                }
+            };
+            let is_there = match self.name_of(&opened, &artifact) {
+                Some(name) => name == address.id && artifact.tool == address.domain,
+                None if self.is_made_here(&opened, &artifact) => artifact.tool == address.domain,
+                None => domain_of(&artifact) == address.domain,
+            };
+            if is_there {
+                return Ok(id);
+            }
+        }
+        Err(outcome)
     }
 
     /// Returns the tool that made an artifact itself. The arguments of a call may say anything, so this can only restrict who
@@ -509,6 +599,25 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_taken_until_it_expires() {
+        let clock = Arc::new(ManualClock::default());
+        let keep = UserStore::of_user(StoreLocation::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
+        let id = ArtifactId::of_name(&keep.owner, "server", "trace", "t1");
+        let hour = Duration::from_secs(3600);
+        let put = |body: &[u8]| {
+            let new = NewArtifact { id: id.clone(), ..keep.new_artifact("trace", hour) };
+            keep.put_named(&new, body, &|| Ok(Description::default()))
+        };
+        let first = put(b"events").unwrap();
+        clock.advance(hour / 2);
+        let again = put(b"events").unwrap();
+        assert!(again.id == first.id && again.expires > first.expires, "the same bytes live longer");
+        assert!(matches!(put(b"others"), Err(StoreError::Taken)));
+        clock.advance(hour);
+        assert_eq!(put(b"others").unwrap().bytes, 6, "the name is free again");
+    }
+
+    #[test]
     fn a_clock_that_is_set_ahead_deletes_nothing() {
         let day = Duration::from_secs(86_400);
         let clock = Arc::new(ManualClock::default());
@@ -596,7 +705,7 @@ mod tests {
             assert!(kept.in_memory.is_some());
             let opened = keep.open_for(&kept.artifact.id).unwrap();
             let source = keep.stored(&opened, &kept.artifact.id).unwrap();
-            assert_eq!(tidegate_core::source::Span::whole(&source).read(&source).unwrap(), body);
+            assert_eq!(Span::whole(&source).read(&source).unwrap(), body);
         }
         assert_eq!(keep.list(10).len(), 2);
         assert_eq!(reports.lock().unwrap().len(), 1, "told once");

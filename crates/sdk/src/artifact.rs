@@ -19,11 +19,16 @@ use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
 use tidegate_gate::policy::TTL;
-use tidegate_gate::{StoreLocation, UserStore, causes};
-use tidegate_store::{ArtifactId, Clock, NewArtifact, open};
+use tidegate_gate::{Address, StoreLocation, UserStore, causes};
+use tidegate_store::{ArtifactId, Clock, NewArtifact, StoreError, open};
 
 use crate::call::CallScope;
 use crate::text::excerpt;
+
+/// The most bytes of an id that a server chooses.
+const MAX_ID_BYTES: usize = 128;
+/// The most bytes of a domain.
+const MAX_DOMAIN_BYTES: usize = 48;
 
 /// A handle to the artifact store, shared by the tools of a server and the gate around it.
 #[derive(Clone)]
@@ -50,6 +55,9 @@ pub enum ArtifactError {
     /// The artifact does not exist or has expired.
     #[error("{0} is not stored or has expired; call the tool that created it again")]
     Gone(String),
+    /// Other data is stored under the chosen id.
+    #[error("{0} holds other data; choose an id that is unique, such as that of a run")]
+    Taken(String),
     /// The store failed.
     #[error("the artifact store failed: {0}")]
     Store(String),
@@ -109,10 +117,41 @@ impl Artifacts {
     ///
     /// Fails if the domain has other characters than letters, digits, `-`, `_` and `.`, or if the store fails.
     pub fn store(&self, domain: &str, data: &impl Serialize) -> Result<Artifact, ArtifactError> {
-        let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if domain.is_empty() || !domain.bytes().all(valid) {
+        self.put(domain, None, data)
+    }
+
+    /// Stores data under an id of your choice, such as that of a trace: its address is `ax://<domain>/<id>`.
+    ///
+    /// The id is unique for the caller, the server and the domain. Storing the same data again gives the same address and
+    /// keeps it for longer. Only its caller can read it, and only under its address.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::store`], if the id has other characters than letters, digits and `- _ . : ~` or more than 128 of
+    /// them, or if other data is stored under the id.
+    pub fn store_as(&self, domain: &str, id: &str, data: &impl Serialize) -> Result<Artifact, ArtifactError> {
+        let valid = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:~".contains(&byte);
+        if !(1..=MAX_ID_BYTES).contains(&id.len()) || !id.bytes().all(valid) {
             return Err(ArtifactError::Invalid(format!(
-                "ax://{domain}/; a domain has only letters, digits, '-', '_' and '.'"
+                "ax://{domain}/{}; an id has 1 to {MAX_ID_BYTES} letters, digits, '-', '_', '.', ':' and '~'",
+                excerpt(id)
+            )));
+        }
+        self.put(domain, Some(id), data)
+    }
+
+    fn put(
+        &self,
+        domain: &str,
+        name: Option<&str>,
+        data: &impl Serialize,
+    ) -> Result<Artifact, ArtifactError> {
+        let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let is_valid = (1..=MAX_DOMAIN_BYTES).contains(&domain.len()) && domain.bytes().all(valid);
+        if !is_valid || domain.ends_with('-') {
+            return Err(ArtifactError::Invalid(format!(
+                "ax://{}/; a domain has 1 to {MAX_DOMAIN_BYTES} letters, digits, '-', '_' and '.', and no '-' at its end",
+                excerpt(domain)
             )));
         }
         let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
@@ -123,16 +162,27 @@ impl Artifacts {
         let cost = measure::cost(&payload, &Meter::default()).map_err(|error| failed(&error))?;
         let scope = CallScope::current();
         let keep = Self::keep_of(scope.as_ref(), &self.keep);
-        let maker = scope.as_ref().map(|scope| UserStore::made_by(&scope.tool));
+        let maker = UserStore::made_by(scope.as_ref().map(|scope| scope.tool.as_str()), name);
         let server = scope.as_ref().map_or("", |scope| scope.gate.server());
-        let new = keep.new_artifact(domain, self.ttl);
-        let new = NewArtifact { server, arguments: maker.as_deref(), ..new };
+        let mut new = keep.new_artifact(domain, self.ttl);
+        if let Some(name) = name {
+            new.id = ArtifactId::of_name(&keep.owner, server, domain, name);
+        }
+        let new = NewArtifact { server, arguments: Some(&maker), ..new };
         let describe = || Ok(UserStore::description(&outline, cost.tokens.0));
-        let stored = keep.put(&new, &body, &describe).map_err(|error| failed(&error))?;
+        let stored = match name {
+            Some(_) => keep.put_named(&new, &body, &describe),
+            None => keep.put(&new, &body, &describe),
+        };
+        let stored = stored.map_err(|error| match (error, name) {
+            (StoreError::Taken, Some(name)) => ArtifactError::Taken(Address { domain, id: name }.to_string()),
+            (error, _) => failed(&error),
+        })?;
         if let Some(scope) = &scope {
             scope.gate.note_artifact(&scope.caller, &scope.tool, &stored, cost);
         }
-        Ok(Artifact { uri: format!("ax://{domain}/{}", stored.id), bytes: text.len() as u64 })
+        let uri = Address { domain, id: name.unwrap_or(stored.id.as_str()) }.to_string();
+        Ok(Artifact { uri, bytes: text.len() as u64 })
     }
 
     /// Returns the data stored under a reference, for the caller whose call is being answered.
@@ -142,15 +192,19 @@ impl Artifacts {
     /// Fails if the reference is malformed, if nothing is stored under it for this caller, or if the store fails.
     pub fn retrieve(&self, reference: &str) -> Result<Value, ArtifactError> {
         let invalid = || ArtifactError::Invalid(excerpt(reference).to_owned());
-        let (domain, id) =
-            reference.strip_prefix("ax://").and_then(|rest| rest.split_once('/')).ok_or_else(invalid)?;
-        if domain.is_empty() || id.is_empty() {
-            return Err(invalid());
-        }
+        let address = Address::parse(reference).ok_or_else(invalid)?;
         let gone = || ArtifactError::Gone(excerpt(reference).to_owned());
         let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
-        let id = ArtifactId::parse(id).ok_or_else(gone)?;
-        let keep = Self::keep_of(CallScope::current().as_ref(), &self.keep);
+        let scope = CallScope::current();
+        let keep = Self::keep_of(scope.as_ref(), &self.keep);
+        let found = match &scope {
+            Some(scope) => scope.gate.find_for(&scope.caller, reference),
+            None => keep.find(&address, "", |artifact| artifact.tool.clone()),
+        };
+        let id = found.map_err(|error| match error {
+            StoreError::NotFound | StoreError::Expired { .. } => gone(),
+            error => failed(&error),
+        })?;
         let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
         let source = open(&*opened.store, &keep.owner, &id).map_err(|_| gone())?;
         let source: &dyn Source = &source;
@@ -205,6 +259,31 @@ mod tests {
         for gone in ["ax://bugfix/1", "ax://bugfix/000000000000"] {
             assert!(artifacts.retrieve(gone).unwrap_err().to_string().starts_with(gone));
         }
-        assert!(matches!(artifacts.store("a/b", &1), Err(ArtifactError::Invalid(_))));
+        for domain in ["", "a/b", "trace-", &"d".repeat(49)] {
+            assert!(matches!(artifacts.store(domain, &1), Err(ArtifactError::Invalid(_))), "{domain}");
+        }
+    }
+
+    #[test]
+    fn a_chosen_id_is_the_address() {
+        let artifacts = Artifacts::store_in(StoreLocation::Memory);
+        let uuid = "550e8400-e29b-41d4-a716-446655440000";
+        for id in ["t1", uuid, "3f9c2kq7m0xw"] {
+            let data = json!({"trace": id});
+            let stored = artifacts.store_as("trace", id, &data).unwrap();
+            assert_eq!(stored.reference(), format!("ax://trace/{id}"));
+            assert_eq!(artifacts.retrieve(stored.reference()).unwrap(), data);
+            assert_eq!(artifacts.store_as("trace", id, &data).unwrap(), stored, "the same data");
+            let error = artifacts.store_as("trace", id, &json!(1)).unwrap_err();
+            assert!(matches!(&error, ArtifactError::Taken(uri) if uri == stored.reference()), "{error}");
+            artifacts.store_as("run", id, &json!(1)).unwrap();
+            assert!(matches!(artifacts.retrieve(&format!("ax://other/{id}")), Err(ArtifactError::Gone(_))));
+        }
+        let random = artifacts.store("trace", &1).unwrap();
+        let elsewhere = random.reference().replace("trace", "run");
+        assert!(matches!(artifacts.retrieve(&elsewhere), Err(ArtifactError::Gone(_))), "another domain");
+        for id in ["", "a/b", "a b", &"x".repeat(129)] {
+            assert!(matches!(artifacts.store_as("trace", id, &1), Err(ArtifactError::Invalid(_))), "{id}");
+        }
     }
 }

@@ -20,6 +20,9 @@ pub enum StoreError {
         /// When it expired.
         at: Millis,
     },
+    /// Other bytes are stored under the name that was chosen; nothing was stored.
+    #[error("another result is stored under this name")]
+    Taken,
     /// A quota would be exceeded; nothing was stored.
     #[error("the {scope} quota is full: {used} of {limit} bytes are in use")]
     QuotaFull {

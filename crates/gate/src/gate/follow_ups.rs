@@ -15,8 +15,10 @@ use crate::error::{FollowUpError, MAX_MESSAGE_CHARS, RpcError, bounded};
 use crate::exact::ReadPlan;
 use crate::follow_up::FollowUp;
 use crate::kept_result::KeptResult;
+use crate::reply;
+use crate::resources::{self, Address};
 use crate::session::MAX_SMALLEST_RESULT;
-use crate::{reply, resources};
+use crate::user_store::UserStore;
 
 /// A part of a kept result that was read, for the ledger.
 struct AnsweredPart {
@@ -87,9 +89,50 @@ impl Gate {
         (message, result)
     }
 
-    /// Returns whether a resource address is one of ours.
-    pub fn owns(&self, uri: &str) -> bool {
+    /// Returns whether a resource address is one of ours: it has an id of ours, or a name that was chosen for something
+    /// that this caller can read.
+    pub fn owns(&self, caller: &Caller, uri: &str) -> bool {
         resources::is_ours(uri)
+            || Address::parse(uri).is_some() && self.find(&self.keep_of(caller), uri).is_ok()
+    }
+
+    /// Returns the id of a kept result by any of its names. What has a name of its own is found under its address alone.
+    fn find(&self, keep: &UserStore, name: &str) -> Result<ArtifactId, StoreError> {
+        if let Some(address) = Address::parse(name) {
+            let domain_of = |artifact: &Artifact| {
+                resources::domain(&artifact.tool, self.policy(&artifact.tool).domain.as_deref())
+            };
+            return keep.find(&address, &self.setup.server, domain_of);
+        }
+        let id = ArtifactId::parse(name).ok_or(StoreError::NotFound)?;
+        if id.may_be_of_name() {
+            let opened = keep.open_for(&id)?;
+            let source = keep.stored(&opened, &id)?;
+            if keep.name_of(&opened, source.artifact()).is_some() {
+                return Err(StoreError::NotFound);
+            }
+        }
+        Ok(id)
+    }
+
+    /// Returns the data that is kept at an address, for a server that reads what it stored itself.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is kept at the address, or the store cannot be used.
+    pub fn find_for(&self, caller: &Caller, uri: &str) -> Result<ArtifactId, StoreError> {
+        self.find(&self.keep_of(caller), uri)
+    }
+
+    /// Returns the address of a kept result, which its answer has and under which it is listed.
+    pub(super) fn uri_of(&self, keep: &UserStore, artifact: &Artifact) -> String {
+        let (id, opened) = (&artifact.id, keep.open_for(&artifact.id).ok());
+        if let Some(name) = opened.as_ref().and_then(|opened| keep.name_of(opened, artifact)) {
+            return Address { domain: &artifact.tool, id: &name }.to_string();
+        }
+        let policy = self.policy(&artifact.tool);
+        let is_made_here = opened.is_some_and(|opened| keep.is_made_here(&opened, artifact));
+        resources::uri(&artifact.tool, policy.domain.as_deref().filter(|_| !is_made_here), id)
     }
 
     /// Reads a resource whose address is one of ours: the part that its query string asks for.
@@ -162,7 +205,8 @@ impl Gate {
     /// Returns the tool that a kept result of a caller came from, by any of its names, and the tool that stored it, where
     /// a tool did.
     pub fn tools_of(&self, caller: &Caller, name: &str) -> Option<(String, Option<String>)> {
-        let (keep, id) = (self.keep_of(caller), ArtifactId::parse(name)?);
+        let keep = self.keep_of(caller);
+        let id = self.find(&keep, name).ok()?;
         let opened = keep.open_for(&id).ok()?;
         let source = keep.stored(&opened, &id).ok()?;
         Some((source.artifact().tool.clone(), keep.maker(&opened, &id)))
@@ -185,8 +229,8 @@ impl Gate {
         read: impl FnOnce(&KeptResult<'_>) -> Result<T, FollowUpError>,
     ) -> Result<T, FollowUpError> {
         let failed = |error: &StoreError| FollowUpError::of_store(name, error);
-        let id = ArtifactId::parse(name).ok_or_else(|| failed(&StoreError::NotFound))?;
         let keep = &*self.keep_of(caller);
+        let id = self.find(keep, name).map_err(|error| failed(&error))?;
         let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
         let kept = KeptResult::open(keep, &opened, &id, |artifact| self.policy(&artifact.tool))
             .map_err(|error| failed(&error))?;

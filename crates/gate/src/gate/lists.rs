@@ -60,7 +60,9 @@ impl Gate {
         result: Option<&[u8]>,
         artifacts: &[Artifact],
     ) -> Option<Vec<u8>> {
-        let entries = resources::entries(artifacts, &caller.profile.meter);
+        let keep = self.keep_of(caller);
+        let uri_of = |artifact: &Artifact| self.uri_of(&keep, artifact);
+        let entries = resources::entries(artifacts, uri_of, &caller.profile.meter);
         match result {
             Some(result) => resources::extend(result, "resources", &entries),
             None => Some(reply::own_list(caller, json!({ "resources": entries }))),

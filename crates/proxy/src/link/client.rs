@@ -201,7 +201,7 @@ impl Link {
             }
             "resources/read" => {
                 let uri = params.text("uri")?;
-                self.gate.owns(&uri).then(|| LocalKind::Read(uri.into_owned()))
+                self.gate.owns(&conversation.caller, &uri).then(|| LocalKind::Read(uri.into_owned()))
             }
             "resources/list" if conversation.lacks_resources() => Some(LocalKind::Resources),
             "resources/templates/list" if conversation.lacks_resources() => Some(LocalKind::Templates),

@@ -18,6 +18,12 @@ pub(crate) struct Count {
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
+pub(crate) struct Trace {
+    trace_id: String,
+    count: usize,
+}
+
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 pub(crate) struct Reference {
     reference: String,
 }
@@ -64,6 +70,17 @@ impl Bugs {
         let summary = format!("Trace t1: done ({count} events)");
         let stored = self.artifacts.store("trace", &events).map_err(failed)?;
         Ok(Response::new(&summary, &shown).artifact(stored.reference()).wrap().map_err(failed)?.text())
+    }
+
+    #[tool(description = "Keeps a trace under its own id")]
+    async fn trace_keep(
+        &self,
+        Parameters(Trace { trace_id, count }): Parameters<Trace>,
+    ) -> Result<String, ErrorData> {
+        let events: Vec<Value> = (0..count).map(|n| json!({"at": n, "event": format!("step {n}")})).collect();
+        let stored = self.artifacts.store_as("trace", &trace_id, &events).map_err(failed)?;
+        let summary = format!("Trace {trace_id}: {count} events");
+        Ok(Response::new(&summary, &Value::Null).artifact(stored.reference()).wrap().map_err(failed)?.text())
     }
 
     #[tool(description = "A status in the strict shape")]

@@ -361,7 +361,8 @@ impl<S: ServerHandler> Tidegate<S> {
             Ok(asker) => asker,
             Err(refused) => return Some(Err(refused)),
         };
-        if !asker.gate.owns(uri) {
+        let given = uri.to_owned();
+        if !asker.apart(move |gate, caller| gate.owns(caller, &given)).await.unwrap_or(false) {
             return None;
         }
         if !self.may_read(&asker, uri, context).await {

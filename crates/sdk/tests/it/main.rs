@@ -19,7 +19,7 @@ mod response_contract;
 mod shop;
 mod wrapped;
 
-use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, ReadResourceRequestParams, Tool};
 use rmcp::service::{ClientLifecycleMode, RunningService, Service, serve_client_with_lifecycle};
 use rmcp::{RoleClient, RoleServer, ServiceExt};
 use serde_json::Value;
@@ -52,6 +52,22 @@ impl Client {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments.as_object().cloned();
         self.client.call_tool(params).await.unwrap()
+    }
+
+    /// Reads a resource, and returns its text.
+    pub(crate) async fn read(&self, uri: &str) -> Result<String, rmcp::ServiceError> {
+        let read = self.client.read_resource(ReadResourceRequestParams::new(uri)).await?;
+        let read = serde_json::to_value(&read).unwrap();
+        Ok(read["contents"][0]["text"].as_str().unwrap().to_owned())
+    }
+
+    /// Returns the addresses of the listed resources.
+    pub(crate) async fn resources(&self) -> Vec<String> {
+        let listed = self.client.list_all_resources().await.unwrap();
+        listed
+            .iter()
+            .map(|resource| serde_json::to_value(resource).unwrap()["uri"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// Calls a tool and returns the text of its first block.

@@ -102,3 +102,45 @@ async fn references_are_checked() {
         assert!(error.contains("Invalid artifact ref: trace/t1"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_tool_chooses_the_id_of_its_artifact() {
+    let id = "550e8400-e29b-41d4-a716-446655440000";
+    let uri = format!("ax://trace/{id}");
+    for era in ERAS {
+        let client = connect(era).await;
+        let keep = |count: usize| json!({"trace_id": id, "count": count});
+        let answer = client.json("trace_keep", keep(900)).await;
+        assert_eq!((&answer["artifactRef"], &answer["hasMore"]), (&json!(uri), &json!(true)));
+        assert_eq!(client.json("trace_keep", keep(900)).await["artifactRef"], json!(uri), "the same data");
+        let taken = client.any_error("trace_keep", keep(3)).await;
+        assert!(taken.contains("holds other data"), "{taken}");
+        let page = json!({"id": uri, "page": 2, "page_size": 2});
+        assert!(client.text("result_query", page).await.contains("step 2"));
+        let read = client.read(&uri).await.unwrap();
+        assert!(read.contains("900 rows") && read.contains(&uri), "it names its address: {read}");
+        assert_eq!(client.resources().await, [uri.clone()], "the list has the same address");
+        for wrong in [format!("ax://other/{id}"), "ax://trace/t2".to_owned(), id.to_owned()] {
+            assert!(
+                client.any_error("result_query", json!({"id": wrong})).await.contains("no result is kept")
+            );
+        }
+        client.read(&format!("ax://other/{id}")).await.unwrap_err();
+        let other = connect(era).await;
+        other.read(&uri).await.unwrap_err();
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_domain_does_not_resolve() {
+    for era in ERAS {
+        let client = connect(era).await;
+        let scan = client.json("bugfix_scan", json!({"count": 150})).await;
+        let uri = scan["artifactRef"].as_str().unwrap();
+        assert_eq!(client.resources().await, [uri], "answers and lists use the same address");
+        client.read(uri).await.unwrap();
+        client.read(&uri.replace("bugfix", "trace")).await.unwrap_err();
+        let wrong = json!({"id": uri.replace("bugfix", "trace")});
+        assert!(client.any_error("result_query", wrong).await.contains("no result is kept"));
+    }
+}

@@ -206,6 +206,11 @@ impl UserStore {
         self.shared.callers.of(owner.as_str())
     }
 
+    /// Returns whether results are found by their id alone, so that an id must not be guessed.
+    pub fn is_unlisted(&self) -> bool {
+        self.is_unlisted
+    }
+
     /// Returns how much the store may hold.
     pub fn quotas(&self) -> Quotas {
         self.shared.place.quotas()

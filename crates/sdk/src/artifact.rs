@@ -106,9 +106,14 @@ impl Artifacts {
     }
 
     /// Returns a text that is the same for all calls of one caller, and another for every other caller: the key of what a
-    /// server keeps for its callers itself.
+    /// server keeps for its callers itself. Where nothing connects the requests of a caller, each call has another.
     pub fn caller_key(&self) -> String {
-        Self::keep_of(CallScope::current().as_ref(), &self.keep).owner.to_string()
+        let scope = CallScope::current();
+        let keep = Self::keep_of(scope.as_ref(), &self.keep);
+        match scope.filter(|_| keep.is_unlisted()) {
+            Some(scope) => scope.key,
+            None => keep.owner.to_string(),
+        }
     }
 
     /// Stores data under a domain that names its kind, such as `trace`. It belongs to the caller of the tool that stores it.
@@ -123,7 +128,8 @@ impl Artifacts {
     /// Stores data under an id of your choice, such as that of a trace: its address is `ax://<domain>/<id>`.
     ///
     /// The id is unique for the caller, the server and the domain. Storing the same data again gives the same address and
-    /// keeps it for longer. Only its caller can read it, and only under its address.
+    /// keeps it for longer. Only its caller can read it, and only under its address. An unnamed caller whose requests
+    /// nothing connects gets a random id instead, because others could guess a chosen one.
     ///
     /// # Errors
     ///
@@ -162,6 +168,7 @@ impl Artifacts {
         let cost = measure::cost(&payload, &Meter::default()).map_err(|error| failed(&error))?;
         let scope = CallScope::current();
         let keep = Self::keep_of(scope.as_ref(), &self.keep);
+        let name = name.filter(|_| !keep.is_unlisted());
         let maker = UserStore::made_by(scope.as_ref().map(|scope| scope.tool.as_str()), name);
         let server = scope.as_ref().map_or("", |scope| scope.gate.server());
         let mut new = keep.new_artifact(domain, self.ttl);

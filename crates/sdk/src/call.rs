@@ -17,6 +17,8 @@ pub(crate) struct CallScope {
     pub(crate) caller: Caller,
     pub(crate) gate: Arc<Gate>,
     pub(crate) tool: String,
+    /// A random text that stands for this call.
+    pub(crate) key: String,
 }
 
 impl CallScope {

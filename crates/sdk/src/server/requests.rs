@@ -20,6 +20,7 @@ use tidegate_core::payload::Payload;
 use tidegate_gate::profile::OutputSchema;
 use tidegate_gate::tier;
 use tidegate_gate::{Caller, Gate, ToolCall, not_kept};
+use tidegate_store::ArtifactId;
 
 use super::{Tidegate, is_modern};
 use crate::call::CallScope;
@@ -228,7 +229,8 @@ impl<S: ServerHandler> Tidegate<S> {
             arguments.retain(|name, _| !ours.contains(&name.as_str()));
         }
         let (caller, gate) = (asker.caller.clone(), Arc::clone(&asker.gate));
-        let scope = CallScope { caller, gate, tool: tool.clone() };
+        let scope =
+            CallScope { caller, gate, tool: tool.clone(), key: ArtifactId::random_shared().to_string() };
         match scope.run(self.server.call_tool(call, context)).await {
             Err(error) => Err(self.bounded(&asker, &tool, error).await),
             Ok(CallToolResponse::Complete(result)) => self.shaped(asker, tool, arguments, result).await,

@@ -47,6 +47,11 @@ impl Vault {
         Ok(stored.map_err(|error| ErrorData::internal_error(error.to_string(), None))?.reference().to_owned())
     }
 
+    #[tool(description = "Stores an artifact under an id of its choice")]
+    async fn named(&self) -> String {
+        self.artifacts.store_as("named", "n1", &rows("named")).unwrap().reference().to_owned()
+    }
+
     #[tool(description = "Stores an artifact on another thread")]
     async fn apart(&self) -> String {
         let artifacts = self.artifacts.clone();
@@ -221,6 +226,24 @@ async fn nobody_reaches_what_belongs_to_another() {
             assert_eq!(reached(seat, &loots[owner]).await, of_tier_read(), "{who}");
         }
     }
+}
+
+/// Nothing connects the requests of such a caller, so that its artifacts are found by their ids alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_a_tool_chooses_for_an_unnamed_caller_cannot_be_guessed() {
+    let artifacts = Artifacts::store_in(StoreLocation::Memory);
+    let server = Tidegate::wrap(Vault { artifacts: artifacts.clone() }).artifacts(&artifacts).quiet();
+    let port = seat::listen(server.callers(header)).await;
+    let reads = |read: &Value| read["result"]["contents"].is_array();
+    let (mut one, mut two) = (Seat::stateless(port, None), Seat::stateless(port, None));
+    let references = [one.text("named", json!({})).await, two.text("named", json!({})).await];
+    assert_ne!(references[0], references[1]);
+    assert!(reads(&one.request("resources/read", json!({"uri": references[0]})).await));
+    assert!(!reads(&two.request("resources/read", json!({"uri": "ax://named/n1"})).await));
+    let mut ada = Seat::stateless(port, Some("ada"));
+    assert_eq!(ada.text("named", json!({})).await, "ax://named/n1");
+    assert!(reads(&ada.request("resources/read", json!({"uri": "ax://named/n1"})).await));
+    assert!(!reads(&two.request("resources/read", json!({"uri": "ax://named/n1"})).await));
 }
 
 #[tokio::test(flavor = "multi_thread")]

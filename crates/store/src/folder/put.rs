@@ -77,7 +77,7 @@ impl FolderStore {
         let Artifact { bytes, stored_bytes, .. } = from.artifact;
         let body = StoredBody { hash: from.hash, bytes, stored_bytes };
         let entry = Entry::new(new, description, body, self.clock.now(), Chunks::Linked);
-        let mut draft = self.draft(&new.id)?;
+        let mut draft = self.draft()?;
         draft.finish(&entry, &description.outline)?;
         let mut locked = self.lock()?;
         self.state().index.check_new(&new.id)?;
@@ -91,7 +91,7 @@ impl FolderStore {
     /// Writes a body that is not stored yet.
     fn write_body(&self, new: &NewArtifact<'_>, body: &dyn Source) -> Result<Draft, StoreError> {
         let mut packer = Packer::new(body)?;
-        let mut draft = self.draft(&new.id)?;
+        let mut draft = self.draft()?;
         loop {
             let batch = packer.batch()?;
             if batch.is_empty() {
@@ -140,9 +140,10 @@ impl FolderStore {
         }
     }
 
-    fn draft(&self, id: &ArtifactId) -> Result<Draft, StoreError> {
+    /// Begins a file. Its name is random: an id may be one that was chosen before, by a process that was killed since.
+    fn draft(&self) -> Result<Draft, StoreError> {
         let _locked = self.lock()?;
-        Draft::create(self.path(id, DRAFT))
+        Draft::create(self.path(&ArtifactId::random(), DRAFT))
     }
 
     /// Lets artifacts whose chunks are damaged share those of another, as far as the rest of them is intact.
@@ -157,7 +158,7 @@ impl FolderStore {
         let (file, label, entry) = self.find(owner, id)?;
         let outline = label.outline(&file)?;
         let entry = Entry { place: Chunks::Linked, ..entry };
-        let mut draft = self.draft(id)?;
+        let mut draft = self.draft()?;
         draft.finish(&entry, &outline)?;
         let mut locked = self.lock()?;
         // It may have been deleted meanwhile.

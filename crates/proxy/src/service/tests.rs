@@ -55,8 +55,11 @@ fn service() -> Service {
     Service::new(link, Box::new(double))
 }
 
-/// Sends lines, each of them made from the answers so far.
-fn answers(lines: &[&dyn Fn(&[Value]) -> Value]) -> Vec<Value> {
+/// Makes a line from the answers so far.
+type Line<'l> = &'l dyn Fn(&[Value]) -> Value;
+
+/// Sends lines, one after the other.
+fn answers(lines: &[Line<'_>]) -> Vec<Value> {
     let service = Arc::new(service());
     let mut answers = Vec::new();
     for line in lines {

@@ -228,10 +228,10 @@ mod tests {
     #[test]
     fn the_file_of_a_diff_is_shown_once_before_its_matches() {
         let diff = "diff -ru a b\n--- a/x.rs\n+++ b/x.rs\n@@ -1 +1 @@\n-one\n+two\n+two\n\
-                    --- a/gone.rs\n+++ /dev/null\n@@ -1 +0 @@\n-two\n--- a/y.rs\n+++ b/y.rs\n@@ -1 +1 @@\n one\n";
+                    --- a/left.rs\n+++ /dev/null\n@@ -1 +0 @@\n-two\n--- a/y.rs\n+++ b/y.rs\n@@ -1 +1 @@\n one\n";
         assert_eq!(
             lines("^.two", diff, 0),
-            ["3- +++ b/x.rs\n6: +two", "7: +two", "8- --- a/gone.rs\n11: -two"]
+            ["3- +++ b/x.rs\n6: +two", "7: +two", "8- --- a/left.rs\n11: -two"]
         );
         assert_eq!(lines("one", diff, 0), ["3- +++ b/x.rs\n5: -one", "13- +++ b/y.rs\n15:  one"]);
         assert_eq!(
@@ -241,7 +241,7 @@ mod tests {
                 "13- +++ b/y.rs\n14- @@ -1 +1 @@\n15:  one"
             ]
         );
-        assert_eq!(lines("^@@ -1 \\+0", diff, 0), ["8- --- a/gone.rs\n10: @@ -1 +0 @@"]);
+        assert_eq!(lines("^@@ -1 \\+0", diff, 0), ["8- --- a/left.rs\n10: @@ -1 +0 @@"]);
         // What names a file needs no name, and other texts have none.
         assert_eq!(lines("y\\.rs", diff, 0), ["12: --- a/y.rs", "13: +++ b/y.rs"]);
         assert_eq!(lines("two", "--- one\n+++ two\n- two\n", 0), ["2: +++ two", "3: - two"]);

@@ -158,7 +158,7 @@ impl<S: ServerHandler> Tidegate<S> {
         list: ListResourcesResult,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let kept = asker.apart(|gate, caller| gate.kept_with_makers(caller)).await?;
+        let kept = asker.apart(Gate::kept_with_makers).await?;
         let (mut decided, mut allowed) = (HashMap::new(), Vec::new());
         for (artifact, maker) in kept {
             let tools = (artifact.tool.clone(), maker);

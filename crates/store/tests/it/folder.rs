@@ -63,7 +63,7 @@ fn a_sweep_sees_what_another_store_extended() {
     let stores =
         [0, 1].map(|_| FolderStore::open_with(folder.path(), Quotas::default(), clock.clone()).unwrap());
     let kept = put(&stores[0], b"kept").unwrap();
-    assert_eq!(stores[1].list(&owner(), 10).unwrap(), [kept.clone()]);
+    assert_eq!(stores[1].list(&owner(), 10).unwrap(), std::slice::from_ref(&kept));
     let touched = stores[1].touch(&owner(), &kept.id, Duration::from_secs(7200)).unwrap();
     clock.advance(Duration::from_secs(3601));
     assert_eq!(stores[0].sweep().unwrap().artifacts, 0);

@@ -76,6 +76,8 @@ pub struct Gate {
     offered: Offered,
     /// Whether any tool may have arguments of ours; where none has, no call is searched for them.
     offers_arguments: AtomicBool,
+    /// Whether the upstream was seen to have a tool of our tool's usual name.
+    has_name_taken: AtomicBool,
     observer: Option<Observer>,
 }
 
@@ -113,6 +115,7 @@ impl Gate {
             policies: Mutex::default(),
             offered: Offered::default(),
             offers_arguments,
+            has_name_taken: AtomicBool::new(false),
             observer: None,
         }
     }

@@ -139,7 +139,8 @@ impl Link {
 
     /// Returns a conversation with another client, about which nothing is known yet, and the same gate.
     pub fn fresh(&self) -> Self {
-        let caller = self.conversation().caller.forgotten();
+        let mut caller = self.conversation().caller.forgotten();
+        caller.query_tool = self.gate.query_tool();
         let new = Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout);
         Self { limits: self.limits(), ledger: Arc::clone(&self.ledger), ..new }
     }

@@ -1,6 +1,9 @@
 //! The few changes to lists and capabilities that tell a client what it can ask for.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::json;
+use tidegate_core::envelope::Handle;
 use tidegate_store::Artifact;
 
 use super::Gate;
@@ -27,7 +30,19 @@ impl Gate {
         };
         let listed = tools::rewrite(caller, result, first_page, &offer);
         caller.query_tool = listed.query_tool;
+        if listed.query_tool == Self::ALTERNATIVE_QUERY_TOOL {
+            self.has_name_taken.store(true, Ordering::Relaxed);
+        }
         listed.result.or(visible)
+    }
+
+    /// Returns the name under which our tool was listed last. A client without a session may have listed the tools in another
+    /// conversation than the one in which it calls them.
+    pub fn query_tool(&self) -> &'static str {
+        match self.has_name_taken.load(Ordering::Relaxed) {
+            true => Self::ALTERNATIVE_QUERY_TOOL,
+            false => Handle::DEFAULT_QUERY_TOOL,
+        }
     }
 
     /// Reads the capabilities of the upstream, and returns them with ours added; `None` in the second place where nothing

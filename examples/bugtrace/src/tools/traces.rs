@@ -46,7 +46,8 @@ impl Backend {
             Some(id) if !latest.is_empty() => {
                 Failure::new(format!("no trace {}; the latest are:", quote(id))).with_accepted(latest)
             }
-            _ => Failure::new("there are no traces yet; run bugfix_scan to create one"),
+            Some(id) => Failure::new(format!("no trace {}: run bugfix_scan to create one", quote(id))),
+            None => Failure::new("there are no traces yet; run bugfix_scan to create one"),
         })
     }
 }

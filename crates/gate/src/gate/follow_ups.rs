@@ -96,6 +96,14 @@ impl Gate {
             || Address::parse(uri).is_some() && self.find(&self.keep_of(caller), uri).is_ok()
     }
 
+    /// Returns whether this caller can read what is kept under a resource address.
+    pub fn keeps(&self, caller: &Caller, uri: &str) -> bool {
+        let address = uri.split_once('?').map_or(uri, |(address, _)| address);
+        let keep = self.keep_of(caller);
+        self.find(&keep, address)
+            .is_ok_and(|id| keep.open_for(&id).is_ok_and(|opened| keep.stored(&opened, &id).is_ok()))
+    }
+
     /// Returns the id of a kept result by any of its names. What has a name of its own is found under its address alone.
     fn find(&self, keep: &UserStore, name: &str) -> Result<ArtifactId, StoreError> {
         if let Some(address) = Address::parse(name) {

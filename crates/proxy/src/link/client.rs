@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 use tidegate_gate::raw::{self, ByteRange, Edits, Member};
-use tidegate_gate::{Gate, ToolCall};
+use tidegate_gate::{Gate, Principal, ToolCall};
 
 use super::local::LocalKind;
 use super::{Conversation, Link, LocalRequest, Mode, append_line, tiers};
@@ -201,7 +201,12 @@ impl Link {
             }
             "resources/read" => {
                 let uri = params.text("uri")?;
-                self.gate.owns(&conversation.caller, &uri).then(|| LocalKind::Read(uri.into_owned()))
+                let caller = &conversation.caller;
+                // A server may have kept it itself, for a user that this caller is not: then it is the server's to answer.
+                let may_be_of_server = caller.principal != Principal::User && !conversation.lacks_resources();
+                let is_ours =
+                    self.gate.owns(caller, &uri) && (!may_be_of_server || self.gate.keeps(caller, &uri));
+                is_ours.then(|| LocalKind::Read(uri.into_owned()))
             }
             "resources/list" if conversation.lacks_resources() => Some(LocalKind::Resources),
             "resources/templates/list" if conversation.lacks_resources() => Some(LocalKind::Templates),

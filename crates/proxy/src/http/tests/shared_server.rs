@@ -100,7 +100,7 @@ fn a_server_that_takes_no_more_requests_is_ended() {
         };
         assert!(call().await.contains("result"));
         let pid = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(120);
         // The server may not have closed its input yet.
         while !call().await.contains("closed its input") {
             assert!(Instant::now() < until, "it still reads");

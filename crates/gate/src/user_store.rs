@@ -6,70 +6,29 @@
 //! ledger is separate: a broken ledger never fails a result. All times come from one clock, which tests can set.
 
 mod memory;
+mod names;
+mod place;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tidegate_core::outline::Outline;
 use tidegate_core::source::{Source, Span};
-use tidegate_core::view::cursor;
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Call, Clock, Description, FolderStore, Home, Ledger, LineLedger,
-    MemoryStore, Millis, NewArtifact, Owner, Quotas, SealKey, Session, StoreError, StoredSource, SystemClock,
-    open,
+    Artifact, ArtifactId, Call, Clock, Description, Ledger, Millis, NewArtifact, Owner, Quotas, Session,
+    StoreError, StoredSource, SystemClock, open,
 };
-#[cfg(feature = "sqlite")]
-use tidegate_store::{HomeStore, SqliteLedger};
 
 use crate::caller::Principal;
 use crate::error::causes;
-use crate::kept_result::{duration_text, retention_note};
-use crate::resources::Address;
+use crate::kept_result::retention_note;
 use crate::session::{SessionMeter, SessionMeters};
 pub use memory::MAX_MEMORY_BYTES;
 use memory::StandIn;
-
-/// Where results are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoreLocation {
-    /// In a folder; the platform's data folder if none is named. With the feature `sqlite` the results are in a SQLite
-    /// file, otherwise this is the same as [`Self::Files`].
-    Folder(Option<PathBuf>),
-    /// In a folder, one file for each result; the platform's data folder if none is named. `tidegate ls`, `query` and `stats`
-    /// read both kinds.
-    Files(Option<PathBuf>),
-    /// In the memory of this process.
-    Memory,
-}
-
-impl StoreLocation {
-    /// Returns the folder, whether it exists or not.
-    pub fn folder(&self) -> Option<PathBuf> {
-        match self {
-            Self::Folder(named) | Self::Files(named) => Home::find(named.clone()),
-            Self::Memory => None,
-        }
-    }
-
-    fn quotas(&self) -> Quotas {
-        match self {
-            Self::Folder(_) | Self::Files(_) => Quotas::default(),
-            Self::Memory => MEMORY_QUOTAS,
-        }
-    }
-}
-
-/// An open store and the key that seals its cursors and tokens.
-pub struct Opened {
-    /// The store.
-    pub store: Box<dyn ArtifactStore>,
-    key: SealKey,
-    /// Whether its results are lost when this process ends.
-    is_in_memory: bool,
-}
+pub use place::{Opened, StoreLocation};
+use place::{memory_note, open_ledger};
 
 /// A result that was kept, and where.
 pub(crate) struct KeptArtifact {
@@ -87,14 +46,6 @@ enum LedgerState {
     Failed(Millis),
     Open(Arc<dyn Ledger>),
 }
-
-/// The member that names the tool which made an artifact.
-const MADE_BY: &str = "tidegate/made_by";
-/// The member that holds the name which was chosen for an artifact.
-const NAME: &str = "tidegate/name";
-
-/// The most bytes, compressed, that a store in memory holds. Nothing is evicted: when it is full, a result cannot be kept.
-const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, store_bytes: 1 << 30 };
 
 /// How long to wait before a ledger that could not be opened is tried again.
 const LEDGER_RETRY: Duration = Duration::from_secs(60);
@@ -280,106 +231,6 @@ impl UserStore {
         open(&*opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
     }
 
-    /// Returns what is stored as the arguments of an artifact that a server made itself: the tool, where one did, and the
-    /// name that was chosen for it.
-    pub fn made_by(tool: Option<&str>, name: Option<&str>) -> String {
-        json!({ MADE_BY: tool, NAME: name }).to_string()
-    }
-
-    /// Returns the name that was chosen for an artifact. The arguments of a call may say anything, but only those of an
-    /// artifact with a name lead to its id.
-    pub(crate) fn name_of(&self, opened: &Opened, artifact: &Artifact) -> Option<String> {
-        if !artifact.id.may_be_of_name() {
-            return None;
-        }
-        let origin = opened.store.origin(&self.owner, &artifact.id).ok()?;
-        let arguments: Value = serde_json::from_str(&origin.arguments).ok()?;
-        let name = arguments.get(NAME)?.as_str()?;
-        let id = ArtifactId::of_name(&self.owner, &origin.server, &artifact.tool, name);
-        (id == artifact.id).then(|| name.to_owned())
-    }
-
-    /// Stores an artifact under a name, whose id it has. The same bytes under the same name only live longer.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Taken`] if other bytes have the name, and the errors of [`Self::put`].
-    pub fn put_named(
-        &self,
-        new: &NewArtifact<'_>,
-        body: &[u8],
-        describe: &dyn Fn() -> Result<Description, StoreError>,
-    ) -> Result<Artifact, StoreError> {
-        let opened = self.open_for(&new.id)?;
-        match self.stored(&opened, &new.id) {
-            Ok(stored) => {
-                let is_equal = Span::whole(&stored).read(&stored).map_err(StoreError::Source)? == body;
-                if !is_equal {
-                    return Err(StoreError::Taken);
-                }
-                opened.store.touch(&self.owner, &new.id, new.ttl)
-            }
-            Err(StoreError::Expired { .. }) => {
-                opened.store.delete(&self.owner, &new.id)?;
-                self.put(new, &body, describe)
-            }
-            Err(StoreError::NotFound) => self.put(new, &body, describe),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Returns whether a server stored an artifact itself, under a domain instead of the name of a tool.
-    pub(crate) fn is_made_here(&self, opened: &Opened, artifact: &Artifact) -> bool {
-        let origin = opened.store.origin(&self.owner, &artifact.id).unwrap_or_default();
-        serde_json::from_str::<Value>(&origin.arguments)
-            .is_ok_and(|arguments| arguments.get(MADE_BY).is_some())
-    }
-
-    /// Returns the artifact at an address, which is either its id or the name that a server chose for it; `domain_of` returns
-    /// the domain in the address of a result. An address with another domain leads nowhere.
-    ///
-    /// # Errors
-    ///
-    /// Nothing is kept at the address, or the store cannot be used.
-    pub fn find(
-        &self,
-        address: &Address<'_>,
-        server: &str,
-        domain_of: impl Fn(&Artifact) -> String,
-    ) -> Result<ArtifactId, StoreError> {
-        let named =
-            [server, ""].map(|server| ArtifactId::of_name(&self.owner, server, address.domain, address.id));
-        let mut outcome = StoreError::NotFound;
-        for id in ArtifactId::parse(address.id).into_iter().chain(named) {
-            let opened = self.open_for(&id)?;
-            let artifact = match self.stored(&opened, &id) {
-                Ok(source) => source.artifact().clone(),
-                Err(StoreError::NotFound) => continue,
-                Err(error) => {
-                    outcome = error;
-                    continue;
-                }
-            };
-            let is_there = match self.name_of(&opened, &artifact) {
-                Some(name) => name == address.id && artifact.tool == address.domain,
-                None if self.is_made_here(&opened, &artifact) => artifact.tool == address.domain,
-                None => domain_of(&artifact) == address.domain,
-            };
-            if is_there {
-                return Ok(id);
-            }
-        }
-        Err(outcome)
-    }
-
-    /// Returns the tool that made an artifact itself. The arguments of a call may say anything, so this can only restrict who
-    /// may read it.
-    pub(crate) fn maker(&self, opened: &Opened, id: &ArtifactId) -> Option<String> {
-        let origin = opened.store.origin(&self.owner, id).ok()?;
-        let arguments: Value = serde_json::from_str(&origin.arguments).ok()?;
-        Some(arguments.get(MADE_BY)?.as_str()?.to_owned())
-    }
-
     /// Says for how long a result is kept that is put into the store: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         match self.shared.place {
@@ -501,74 +352,6 @@ impl UserStore {
     }
 }
 
-impl Opened {
-    fn open(place: &StoreLocation, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
-        match place {
-            StoreLocation::Memory => Self::in_memory(place.quotas(), clock),
-            StoreLocation::Folder(named) | StoreLocation::Files(named) => {
-                let home = open_home(named)?;
-                Ok(Self {
-                    store: open_store(place, &home, clock)?,
-                    key: SealKey::load_or_create(home.path()).map_err(|error| unusable(Box::new(error)))?,
-                    is_in_memory: false,
-                })
-            }
-        }
-    }
-
-    /// Opens a store in memory, with a key of its own.
-    fn in_memory(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let store = Box::new(MemoryStore::new_with(quotas, clock));
-        Ok(Self { store, key: SealKey::ephemeral(), is_in_memory: true })
-    }
-
-    /// Says for how long a result is kept here: `kept 24 h`.
-    pub(crate) fn retention_note(&self, left: Duration) -> String {
-        if self.is_in_memory { memory_note(left) } else { retention_note(left) }
-    }
-
-    /// Returns the seal over the bytes of a cursor or token.
-    pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
-        self.key.seal(owner, id, bytes)
-    }
-}
-
-fn open_home(named: &Option<PathBuf>) -> Result<Home, StoreError> {
-    Home::open(named.clone()).map_err(|error| StoreError::Unusable(Box::new(error)))
-}
-
-/// Opens the store in a folder.
-fn open_store(
-    place: &StoreLocation,
-    home: &Home,
-    clock: Arc<dyn Clock>,
-) -> Result<Box<dyn ArtifactStore>, StoreError> {
-    #[cfg(feature = "sqlite")]
-    if matches!(place, StoreLocation::Folder(_)) {
-        return Ok(Box::new(HomeStore::open_with(home, place.quotas(), clock)?));
-    }
-    Ok(Box::new(FolderStore::open_with(&home.artifact_folder(), place.quotas(), clock)?))
-}
-
-/// Opens the ledger in a folder.
-fn open_ledger(place: &StoreLocation) -> Result<Arc<dyn Ledger>, StoreError> {
-    let home = match place {
-        StoreLocation::Folder(named) | StoreLocation::Files(named) => open_home(named)?,
-        StoreLocation::Memory => return Err(StoreError::NotFound),
-    };
-    #[cfg(feature = "sqlite")]
-    if matches!(place, StoreLocation::Folder(_)) {
-        return Ok(Arc::new(SqliteLedger::open(&home.ledger())?));
-    }
-    Ok(Arc::new(LineLedger::open(home.path())?))
-}
-
-/// Says for how long a result is kept in memory: its time, unless the process ends earlier.
-fn memory_note(left: Duration) -> String {
-    format!("kept in memory {}, or until this server exits", duration_text(left))
-}
-
 /// Returns the user who runs this process.
 #[cfg(unix)]
 fn user() -> String {
@@ -581,211 +364,4 @@ fn user() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use tidegate_testkit::clock::ManualClock;
-
-    use super::*;
-    use crate::caller::CallerId;
-
-    fn stored(keep: &UserStore, ttl: Duration) -> ArtifactId {
-        let new = keep.new_artifact("list", ttl);
-        keep.put(&new, &b"{}".as_slice(), &|| Ok(Description::default())).unwrap().id
-    }
-
-    #[test]
-    fn a_result_expires_by_the_clock_of_the_keep() {
-        let clock = Arc::new(ManualClock::default());
-        let keep = UserStore::of_user(StoreLocation::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
-        let id = stored(&keep, Duration::from_secs(60));
-        let opened = keep.open().unwrap();
-        assert!(keep.stored(&opened, &id).is_ok());
-        clock.advance(Duration::from_secs(61));
-        assert!(matches!(keep.stored(&opened, &id).err(), Some(StoreError::Expired { .. })));
-    }
-
-    #[test]
-    fn a_name_is_taken_until_it_expires() {
-        let clock = Arc::new(ManualClock::default());
-        let keep = UserStore::of_user(StoreLocation::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
-        let id = ArtifactId::of_name(&keep.owner, "server", "trace", "t1");
-        let hour = Duration::from_secs(3600);
-        let put = |body: &[u8]| {
-            let new = NewArtifact { id: id.clone(), ..keep.new_artifact("trace", hour) };
-            keep.put_named(&new, body, &|| Ok(Description::default()))
-        };
-        let first = put(b"events").unwrap();
-        clock.advance(hour / 2);
-        let again = put(b"events").unwrap();
-        assert!(again.id == first.id && again.expires > first.expires, "the same bytes live longer");
-        assert!(matches!(put(b"others"), Err(StoreError::Taken)));
-        clock.advance(hour);
-        assert_eq!(put(b"others").unwrap().bytes, 6, "the name is free again");
-    }
-
-    #[test]
-    fn a_clock_that_is_set_ahead_deletes_nothing() {
-        let day = Duration::from_secs(86_400);
-        let clock = Arc::new(ManualClock::default());
-        let keep = UserStore::of_user(StoreLocation::Memory).with_clock(Arc::<ManualClock>::clone(&clock));
-        let id = stored(&keep, day);
-        clock.set_ahead(2 * day);
-        keep.sweep();
-        let opened = keep.open().unwrap();
-        assert!(keep.stored(&opened, &id).is_ok(), "no time has passed");
-        let later = stored(&keep, day);
-        clock.advance(day);
-        keep.sweep();
-        assert!(matches!(keep.stored(&opened, &id).err(), Some(StoreError::NotFound)), "its day is over");
-        assert!(keep.stored(&opened, &later).is_ok(), "it expires by the clock that it was stored under");
-    }
-
-    #[test]
-    fn files_need_no_database() {
-        let folder = tempfile::tempdir().unwrap();
-        let keep = UserStore::of_user(StoreLocation::Files(Some(folder.path().to_owned())));
-        let id = stored(&keep, Duration::from_secs(60));
-        assert!(keep.ledger().is_some());
-        let opened = keep.open().unwrap();
-        assert!(keep.stored(&opened, &id).is_ok());
-        assert!(folder.path().join("artifacts").is_dir());
-        for database in ["artifacts.db", "ledger.db"] {
-            assert!(!folder.path().join(database).exists());
-        }
-        // Whoever has one reads the files too.
-        let other = UserStore::of_user(StoreLocation::Folder(Some(folder.path().to_owned())));
-        let opened = other.open().unwrap();
-        assert!(other.stored(&opened, &id).is_ok());
-        assert_eq!(other.list(10).len(), 1);
-    }
-
-    #[test]
-    fn nothing_is_opened_before_it_is_needed() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = StoreLocation::Folder(Some(folder.path().join("data")));
-        let keep = UserStore::of_user(place);
-        keep.flush();
-        keep.sweep();
-        assert!(!folder.path().join("data").exists());
-        stored(&keep, Duration::from_secs(60));
-        assert!(folder.path().join("data").exists());
-    }
-
-    #[test]
-    fn a_ledger_that_cannot_be_opened_is_tried_again_later() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().join("data");
-        // A file where the folder should be.
-        std::fs::write(&home, "").unwrap();
-        let clock = Arc::new(ManualClock::default());
-        let keep = UserStore::of_user(StoreLocation::Folder(Some(home.clone())))
-            .with_clock(Arc::<ManualClock>::clone(&clock));
-        assert!(keep.ledger().is_none());
-        std::fs::remove_file(&home).unwrap();
-        assert!(keep.ledger().is_none(), "it is left alone for a while");
-        clock.advance(LEDGER_RETRY);
-        assert!(keep.ledger().is_some());
-    }
-
-    /// A place where no store can be opened, and the file in its way.
-    fn broken() -> (tempfile::TempDir, PathBuf, StoreLocation) {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().join("data");
-        std::fs::write(&home, "").unwrap();
-        (folder, home.clone(), StoreLocation::Folder(Some(home)))
-    }
-
-    fn kept(keep: &UserStore, body: &[u8]) -> Result<KeptArtifact, StoreError> {
-        keep.keep(&keep.new_artifact("list", Duration::from_secs(60)), &body, &|| Ok(Description::default()))
-    }
-
-    #[test]
-    fn memory_stands_in_for_a_store_that_cannot_be_used() {
-        let (_folder, home, place) = broken();
-        let reports = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&reports);
-        let report = Box::new(move |why: &str| told.lock().unwrap().push(why.to_owned()));
-        let keep = UserStore::of_user(place.clone()).with_report(report);
-        let in_memory = [kept(&keep, b"one"), kept(&keep, b"two")].map(|kept| kept.unwrap());
-        for (kept, body) in in_memory.iter().zip([b"one", b"two"]) {
-            assert!(kept.in_memory.is_some());
-            let opened = keep.open_for(&kept.artifact.id).unwrap();
-            let source = keep.stored(&opened, &kept.artifact.id).unwrap();
-            assert_eq!(Span::whole(&source).read(&source).unwrap(), body);
-        }
-        assert_eq!(keep.list(10).len(), 2);
-        assert_eq!(reports.lock().unwrap().len(), 1, "told once");
-        let other = keep.of_principal(&Principal::Named(CallerId::new("ada").unwrap()), "server");
-        assert!(
-            other.list(10).is_empty() && other.open_for(&in_memory[0].artifact.id).is_err(),
-            "not another's"
-        );
-        // Once the store works, it is used, and what is in memory stays readable.
-        std::fs::remove_file(&home).unwrap();
-        let stored = kept(&keep, b"three").unwrap();
-        assert!(stored.in_memory.is_none());
-        assert_eq!(keep.list(10).len(), 3);
-        for id in [&in_memory[0].artifact.id, &stored.artifact.id] {
-            let opened = keep.open_for(id).unwrap();
-            assert!(keep.stored(&opened, id).is_ok());
-        }
-        std::fs::remove_dir_all(&home).unwrap();
-        std::fs::write(&home, "").unwrap();
-        assert!(kept(&keep, b"four").unwrap().in_memory.is_some());
-        assert_eq!(reports.lock().unwrap().len(), 2, "and again for the next failure");
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let (_folder, _, place) = broken();
-        let keep = UserStore::of_user(place).with_memory_limit(1000);
-        // Bytes that do not compress.
-        let body = |from: u32| -> Vec<u8> {
-            (from..from + 100).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
-        };
-        assert!(kept(&keep, &body(0)).is_ok() && kept(&keep, &body(1000)).is_ok());
-        let error = kept(&keep, &body(2000)).err().unwrap();
-        assert!(matches!(error, StoreError::MemoryFull(_)));
-        assert!(
-            causes(&error)
-                .starts_with("the memory that stands in for the store is full: the store cannot be used")
-        );
-    }
-
-    #[test]
-    fn every_principal_is_an_owner_of_its_own() {
-        let keep = UserStore::of_user(StoreLocation::Memory);
-        let named = |name: &str| Principal::Named(CallerId::new(name).unwrap());
-        let all = [
-            (Principal::User, "one"),
-            (named("ada"), "one"),
-            (named("ada"), "other"),
-            (named("bob"), "one"),
-            (Principal::Session("ada".into()), "one"),
-            (Principal::Session("bob".into()), "one"),
-            (Principal::Stateless, "one"),
-            (Principal::Stateless, "other"),
-        ];
-        let keeps: Vec<UserStore> =
-            all.iter().map(|(principal, server)| keep.of_principal(principal, server)).collect();
-        let ids: Vec<ArtifactId> = keeps.iter().map(|keep| stored(keep, Duration::from_secs(60))).collect();
-        for (reader, keep) in keeps.iter().enumerate() {
-            assert!(!keep.owner.as_str().is_empty());
-            let opened = keep.open().unwrap();
-            for (owner, id) in ids.iter().enumerate() {
-                assert_eq!(
-                    keep.stored(&opened, id).is_ok(),
-                    reader == owner,
-                    "{:?}, {:?}",
-                    all[reader],
-                    all[owner]
-                );
-            }
-            let listed: Vec<ArtifactId> = keep.list(50).into_iter().map(|artifact| artifact.id).collect();
-            let expected =
-                if all[reader].0 == Principal::Stateless { &[][..] } else { &ids[reader..=reader] };
-            assert_eq!(listed, expected);
-        }
-        assert_eq!((ids[0].as_str().len(), ids[6].as_str().len()), (12, 26));
-        assert_eq!(keep.of_owner_of(&ids[3]).unwrap().owner, keeps[3].owner);
-    }
-}
+mod tests;

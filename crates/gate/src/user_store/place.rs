@@ -1,0 +1,125 @@
+//! Where results are kept: a folder, or memory, and what is opened there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_core::view::cursor;
+use tidegate_store::{
+    ArtifactId, ArtifactStore, Clock, FolderStore, Home, Ledger, LineLedger, MemoryStore, Owner, Quotas,
+    SealKey, StoreError,
+};
+#[cfg(feature = "sqlite")]
+use tidegate_store::{HomeStore, SqliteLedger};
+
+use crate::kept_result::{duration_text, retention_note};
+
+/// The most bytes, compressed, that a store in memory holds. Nothing is evicted: when it is full, a result cannot be kept.
+const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, store_bytes: 1 << 30 };
+
+/// Where results are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// In a folder; the platform's data folder if none is named. With the feature `sqlite` the results are in a SQLite
+    /// file, otherwise this is the same as [`Self::Files`].
+    Folder(Option<PathBuf>),
+    /// In a folder, one file for each result; the platform's data folder if none is named. `tidegate ls`, `query` and `stats`
+    /// read both kinds.
+    Files(Option<PathBuf>),
+    /// In the memory of this process.
+    Memory,
+}
+
+impl StoreLocation {
+    /// Returns the folder, whether it exists or not.
+    pub fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::Folder(named) | Self::Files(named) => Home::find(named.clone()),
+            Self::Memory => None,
+        }
+    }
+
+    pub(super) fn quotas(&self) -> Quotas {
+        match self {
+            Self::Folder(_) | Self::Files(_) => Quotas::default(),
+            Self::Memory => MEMORY_QUOTAS,
+        }
+    }
+}
+
+/// An open store and the key that seals its cursors and tokens.
+pub struct Opened {
+    /// The store.
+    pub store: Box<dyn ArtifactStore>,
+    key: SealKey,
+    /// Whether its results are lost when this process ends.
+    pub(super) is_in_memory: bool,
+}
+
+impl Opened {
+    pub(super) fn open(place: &StoreLocation, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
+        match place {
+            StoreLocation::Memory => Self::in_memory(place.quotas(), clock),
+            StoreLocation::Folder(named) | StoreLocation::Files(named) => {
+                let home = open_home(named)?;
+                Ok(Self {
+                    store: open_store(place, &home, clock)?,
+                    key: SealKey::load_or_create(home.path()).map_err(|error| unusable(Box::new(error)))?,
+                    is_in_memory: false,
+                })
+            }
+        }
+    }
+
+    /// Opens a store in memory, with a key of its own.
+    pub(super) fn in_memory(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let store = Box::new(MemoryStore::new_with(quotas, clock));
+        Ok(Self { store, key: SealKey::ephemeral(), is_in_memory: true })
+    }
+
+    /// Says for how long a result is kept here: `kept 24 h`.
+    pub(crate) fn retention_note(&self, left: Duration) -> String {
+        if self.is_in_memory { memory_note(left) } else { retention_note(left) }
+    }
+
+    /// Returns the seal over the bytes of a cursor or token.
+    pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
+        self.key.seal(owner, id, bytes)
+    }
+}
+
+fn open_home(named: &Option<PathBuf>) -> Result<Home, StoreError> {
+    Home::open(named.clone()).map_err(|error| StoreError::Unusable(Box::new(error)))
+}
+
+/// Opens the store in a folder.
+fn open_store(
+    place: &StoreLocation,
+    home: &Home,
+    clock: Arc<dyn Clock>,
+) -> Result<Box<dyn ArtifactStore>, StoreError> {
+    #[cfg(feature = "sqlite")]
+    if matches!(place, StoreLocation::Folder(_)) {
+        return Ok(Box::new(HomeStore::open_with(home, place.quotas(), clock)?));
+    }
+    Ok(Box::new(FolderStore::open_with(&home.artifact_folder(), place.quotas(), clock)?))
+}
+
+/// Opens the ledger in a folder.
+pub(super) fn open_ledger(place: &StoreLocation) -> Result<Arc<dyn Ledger>, StoreError> {
+    let home = match place {
+        StoreLocation::Folder(named) | StoreLocation::Files(named) => open_home(named)?,
+        StoreLocation::Memory => return Err(StoreError::NotFound),
+    };
+    #[cfg(feature = "sqlite")]
+    if matches!(place, StoreLocation::Folder(_)) {
+        return Ok(Arc::new(SqliteLedger::open(&home.ledger())?));
+    }
+    Ok(Arc::new(LineLedger::open(home.path())?))
+}
+
+/// Says for how long a result is kept in memory: its time, unless the process ends earlier.
+pub(super) fn memory_note(left: Duration) -> String {
+    format!("kept in memory {}, or until this server exits", duration_text(left))
+}

@@ -52,7 +52,7 @@ pub(crate) struct Export {
     /// Id of the result
     id: String,
 
-    /// Only this content block, counted from 1: the bytes of a picture, the text of a text
+    /// Only this content block, counted from 1: the bytes of an image, or the text of a text block
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     block: Option<u32>,
 
@@ -112,7 +112,7 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
         return ui::json(&Value::Array(reports.collect()));
     }
     if artifacts.is_empty() {
-        ui::note("no results are kept; tidegate run keeps those that do not fit the budget");
+        ui::note("no results are kept; tidegate run keeps those that are too large to pass");
         return Ok(());
     }
     let now = SystemClock.now();

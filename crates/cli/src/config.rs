@@ -38,8 +38,8 @@ enum Command {
 /// Check the configuration and report every mistake
 ///
 /// Checks the project's tidegate.toml and the user's, or only FILE. Reports each mistake with its file:line:column and
-/// the text of that line. A project's file may set what concerns answers, and nothing else. Exits with 2 if there is a
-/// mistake.
+/// the text of that line. A key that only the user's file may set is a mistake in a project's file. Exits with 2 if
+/// there is a mistake.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate config check\n  tidegate config check ./tidegate.toml --format json"

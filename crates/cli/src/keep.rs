@@ -144,6 +144,6 @@ impl KeptResults {
 pub(crate) fn id(name: &str) -> Result<ArtifactId, CommandError> {
     ArtifactId::parse(name).ok_or_else(|| {
         CommandError::bad_input(format!("{name:?} is not the name of a result"))
-            .hint("it looks like list_issues-3f9c2kq7m0xw")
+            .hint("names look like list_issues-3f9c2kq7m0xw")
     })
 }

@@ -17,8 +17,8 @@ use crate::ui;
 /// Read a part of a stored result
 ///
 /// Takes the same arguments as result_query: at most one of --page, --jq, --sql, --grep, --lines, --range and --mode.
-/// With --path, that view reads the value at the path alone, and without a view the value is shown. Without any of them, prints page 1 if --fields or --page-size is given, otherwise the summary. The answer
-/// fits the budget.
+/// With --path, that view reads only the value at the path; --path alone prints the value. Without a view or a path,
+/// prints page 1 if --fields or --page-size is given, otherwise the summary. The answer fits the budget.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate query list_issues-3f9c2kq7m0xw --page 2\n  \
     tidegate query list_issues-3f9c2kq7m0xw --jq '.[] | select(.state == \"open\") | .title'\n  \
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     context: Option<u64>,
 
-    /// Show only how often --grep matches, by place
+    /// Show only how often --grep matches, and where
     #[arg(long)]
     count: bool,
 

@@ -88,7 +88,7 @@ fn the_page_of_result_query_is_up_to_date() {
     let mut out = format!(
         "# result_query\n\nThe tool that tidegate adds to the tools of a server. If the server has a tool of this name, ours is \
          called\n`tidegate_result_query`. The model reads this description:\n\n> {}\n\n`tidegate query` takes the same arguments as \
-         flags, except the name, which is positional.\n\n| argument | type | description for models | help of `tidegate query` |\n|---|---|---|---|\n",
+         flags, except `id`, which is positional.\n\n| argument | type | description for models | help of `tidegate query` |\n|---|---|---|---|\n",
         tool["description"].as_str().unwrap()
     );
     for (name, schema) in in_order {
@@ -108,7 +108,7 @@ fn the_page_of_result_query_is_up_to_date() {
         let _ = writeln!(out, "| `{name}` | {kind}{required} | {description} | {help} |");
     }
     out.push_str(
-        "\nAsk for at most one view; with `path`, it reads the value at the path alone. `fields` combines with a page, `context`\n\
+        "\nAsk for at most one view; with `path`, it reads only the value at the path. `fields` combines with a page, `context`\n\
          and `count` with `grep`, `max_tokens` with any view. Every answer fits its budget and ends with how to continue.\n\n| to get | arguments besides `id` |\n|---|---|\n",
     );
     for (goal, arguments) in VIEW_EXAMPLES {

@@ -48,7 +48,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     overrides: Overrides,
 
-    /// What clients may call and read, whatever tidegate.toml sets for them [default: admin]
+    /// Tier of every client: what it may call and read; overrides the tiers that tidegate.toml sets for clients
+    /// [default: admin]
     #[arg(long, value_name = "TIER", env = "TIDEGATE_TIER", conflicts_with = "observe",
         value_parser = PossibleValuesParser::new(Tier::NAMES))]
     tier: Option<String>,

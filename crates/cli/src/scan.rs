@@ -25,8 +25,8 @@ use table::{Scan, ToolResults};
 /// whose schema has a value (const, default, example or enum) for every required argument. With --probe, --server sets
 /// the server's name in the table.
 ///
-/// With --fail-above, exits with code 1 if a result, or all tools in the list together, have more tokens, so that CI can
-/// stop a server from growing. Measure what clients get behind tidegate with: --probe -- tidegate run -- COMMAND.
+/// With --fail-above, exits with code 1 if a result, or the whole tool list, has more tokens than that, so that CI can
+/// keep a server from growing. To measure what clients get behind tidegate: --probe -- tidegate run -- COMMAND.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate scan\n  tidegate scan --server github --since 7d\n  \
     tidegate scan --probe -- npx -y @modelcontextprotocol/server-memory\n  \
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "since")]
     probe: bool,
 
-    /// How long a call may take
+    /// How long the tool list and each call may take; starting the server may take 2 minutes
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration, requires = "probe")]
     timeout: Duration,
 
@@ -89,7 +89,7 @@ fn check(scan: &Scan, most: u64) -> Result<(), CommandError> {
     if !scan.has_results() {
         let message = format!("no result was measured, so --fail-above {most} has nothing to check");
         return Err(CommandError::failed(message)
-            .hint("mark tools as read-only and give their required arguments an example"));
+            .hint("with --probe, mark tools as read-only and give their required arguments an example"));
     }
     match scan.above(most).as_slice() {
         [] => Ok(()),

@@ -28,9 +28,9 @@ use stdin::Stdin;
 
 /// Show what a model would read instead of a tool result
 ///
-/// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints the answer that
-/// fits the budget, with the settings that tidegate.toml has for the server and the tool. A result within the line, or
-/// within --budget if that is given, comes out unchanged. Nothing is stored without --keep.
+/// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints the answer that fits
+/// the budget, with the settings that tidegate.toml has for the server and the tool. A result within the line, or
+/// within --budget if that is given, is printed unchanged. Nothing is stored without --keep.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate shape --tool list_issues --budget 1000 < result.json\n  \
     tidegate shape --server github --tool list_issues < result.json\n  tidegate shape --keep --stats < result.json")]
@@ -47,7 +47,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
 
-    /// Maximum tokens of the answer, also of a result within the line [default: that of tidegate.toml, or 1000]
+    /// Maximum tokens of the answer; also applies to a result within the line [default: budget_tokens in tidegate.toml,
+    /// or 1000]
     #[arg(long, value_name = "TOKENS")]
     budget: Option<u64>,
 
@@ -55,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<u64>,
 
-    /// Use the whole budget, by lines that tell little, too
+    /// Use the whole budget, even for lines that say little
     #[arg(long)]
     fill: bool,
 
@@ -75,7 +76,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     keep: bool,
 
-    /// Shape the results of a server in another language, as its child: JSON lines on stdin and stdout
+    /// Shape results for the server that started this process, over JSON lines on stdin and stdout; the Python and
+    /// TypeScript packages use it
     #[arg(long, conflicts_with_all = ["tool", "arguments", "budget", "max_bytes", "fill", "format", "stats", "keep"])]
     serve: bool,
 }

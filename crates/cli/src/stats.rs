@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     graph: bool,
 
-    /// Exit with 1 if an answer has more than this many bytes
+    /// Exit with 1 if an answer has more than this many bytes, or more than 10240 if no number is given
     #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "10240", require_equals = true)]
     fail_above: Option<u64>,
 

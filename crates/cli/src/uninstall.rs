@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         .map_err(CommandError::failed)?;
     let format = arguments.change.format;
     if plan.is_empty && format == Format::Text {
-        ui::note("nothing is installed; nothing was changed");
+        ui::note("no server is wrapped; nothing was changed");
         return Ok(());
     }
     let servers = || plan.reversals.iter().flat_map(|reversal| &reversal.servers);
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         ui::data(plan_text(&plan, &paths).as_bytes())?;
         plan.problems.iter().for_each(report_problem);
         if plan.reversals.is_empty() && plan.problems.is_empty() {
-            ui::note("none of these is installed; nothing was changed");
+            ui::note("none of these servers is wrapped; nothing was changed");
         }
     }
     let mut written = Vec::new();

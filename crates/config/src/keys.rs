@@ -78,8 +78,8 @@ pub struct Key {
     pub flag: &'static str,
     /// The environment variable that sets it as well; empty if there is none.
     pub variable: &'static str,
-    /// Whether only the user may set it. A project's file, which may come from a stranger, sets what concerns answers: not
-    /// where results go, how long they are kept, or how much of the machine they may take.
+    /// Whether only the user may set it. A project's file, which may come from a stranger, may set only what affects answers: not
+    /// where results go, how long they are kept, or how much of the machine they may use.
     pub user_only: bool,
 }
 

@@ -16,7 +16,7 @@ and `tidegate/tidegate.toml` in the user's configuration folder (`~/.config` on 
 `TIDEGATE_CONFIG` replaces both. Precedence, highest first: command line, environment, project file, user file, default. A
 narrower section wins over a wider one whatever the file: a tool's over its server's, and that over `[defaults]`.
 
-A project's file takes part as soon as the project is cloned, so it may set what concerns answers and nothing else. A key
+A project's file takes effect as soon as the project is cloned, so it may set only keys that affect answers. A key
 marked \"user only\" is an error in it: set it in the user's file, or in one named by `--config` or `TIDEGATE_CONFIG`.
 
 For completion in an editor, run `tidegate config schema > tidegate.schema.json` and begin the file with

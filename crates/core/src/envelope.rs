@@ -104,7 +104,7 @@ pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
         )),
         State::Lost(why) => out.push_str(&format!(
             "The tool did run, but its complete result could not be kept: {why}.\n\
-             Nothing but what stands here can be read; call {tool} again only if it is safe to repeat."
+             Only what is shown here can be read; call {tool} again only if it is safe to repeat."
         )),
     }
     for note in &frame.notes {

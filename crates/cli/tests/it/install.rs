@@ -153,7 +153,7 @@ fn nothing_configured_says_where_it_looked() {
     assert!(!home.path("data").exists(), "looking makes nothing");
     assert_eq!(
         home.transcript(&["uninstall"]),
-        "exit code 0\n--- stdout\n--- stderr\nnothing is installed; nothing was changed\n"
+        "exit code 0\n--- stdout\n--- stderr\nno server is wrapped; nothing was changed\n"
     );
     assert!(!home.path("data").exists(), "looking makes nothing");
 }

@@ -202,7 +202,7 @@ fn bad_input_says_what_to_do() {
         home.refused(&["query", "nonsense"]),
         (
             2,
-            "tidegate: \"nonsense\" is not the name of a result; it looks like list_issues-3f9c2kq7m0xw\n"
+            "tidegate: \"nonsense\" is not the name of a result; names look like list_issues-3f9c2kq7m0xw\n"
                 .into()
         )
     );

@@ -22,7 +22,7 @@ use crate::link::Failure;
 #[non_exhaustive]
 pub enum RemoteError {
     /// The address is invalid.
-    #[error("the address of the server is invalid; it looks like https://example.com/mcp")]
+    #[error("the URL of the server is invalid; it must look like https://example.com/mcp")]
     Address,
     /// The system's certificates cannot be read.
     #[error("the certificates of this system cannot be read")]

@@ -1,4 +1,4 @@
-//! A conversation of any lines, from both sides in any order.
+//! A conversation of arbitrary lines, from both sides in any order.
 //!
 //! Checks that the client gets no more responses than it sent requests, by id; that JSON stays JSON; and that every line is
 //! forwarded unchanged when the link only observes.
@@ -14,8 +14,8 @@ use tidegate_gate::{Caller, Gate, Setup, StoreLocation, UserStore};
 use tidegate_proxy::{Limits, Link, Message, Mode};
 use tidegate_query::{Queries, Worker};
 
-/// Runs one input: lines whose first byte tells where they come from, `c` for the client and `s` for the server; `e` ends the
-/// server. Any other line is the client's, including that byte.
+/// Runs one input: lines whose first byte says who sends them, `c` for the client and `s` for the server; `e` ends the
+/// server. Any other line is sent by the client, first byte included.
 pub fn target(data: &[u8]) {
     observe(data);
     shape(data);
@@ -60,7 +60,7 @@ fn steps(data: &[u8]) -> impl Iterator<Item = Step> {
 
 fn on_disk(line: &[u8]) -> Message {
     let limits = Limits { spool_above: 0, ..Limits::default() };
-    Message::receive(line, limits).expect("it is not larger than the largest")
+    Message::receive(line, limits).expect("a line is within the limits")
 }
 
 fn observe(data: &[u8]) {
@@ -73,7 +73,7 @@ fn observe(data: &[u8]) {
                 assert!(outcome.local.is_empty());
             }
             Step::Server(line) => {
-                // Memory and disk make no difference.
+                // The outcome is the same in memory and on disk.
                 for message in [line.clone().into(), on_disk(&line)] {
                     let outcome = link.from_server(message);
                     assert_eq!(
@@ -131,7 +131,7 @@ fn is_json(line: &[u8]) -> bool {
 #[derive(Default)]
 struct Counts {
     balance: HashMap<String, i64>,
-    /// The client sent something that is no message, so a response may belong to that.
+    /// Whether the client sent something that is not a message: an unexpected response may belong to it.
     unreadable: bool,
 }
 
@@ -162,7 +162,7 @@ impl Counts {
 
     fn check(&self) {
         for (id, balance) in &self.balance {
-            assert!(self.unreadable || *balance >= 0, "{} responses too many to {id}", -balance);
+            assert!(self.unreadable || *balance >= 0, "{} too many responses to {id}", -balance);
         }
     }
 }

@@ -1,22 +1,22 @@
-//! Events of a stream, in any pieces, with any limits.
+//! Reads an event stream that arrives in any pieces, with any limits.
 //!
-//! Checks that they are those of the stream, with the same data, id and retry time; that an event whose data is one line is
-//! forwarded byte for byte; that data put into an event is the data of that event; that an event above the limit is reported
-//! once; and that no more than the limit is in memory.
+//! Checks that the events found are those of the stream, with the same data, id and retry time; that an event whose data
+//! is one line is forwarded byte for byte; that data put into an event is the data of that event; that an event above the
+//! limit is reported once; and that no more than the limit is in memory.
 
 use tidegate_proxy::Limits;
 use tidegate_proxy::fuzzing::{Found, FoundEvent, events};
 
 use crate::{input, lines};
 
-/// How many bytes the byte 0xff of an input becomes: lines that are longer than any buffer.
+/// How many bytes replace each byte 0xff of an input, for lines that are longer than any buffer.
 const FILLER_BYTES: usize = 20_000;
-/// How large a stream with fillers becomes.
+/// The maximum size of a stream with fillers.
 const MAX_STREAM_BYTES: usize = 200_000;
 /// How many bytes of an event may be in memory besides its data: its other lines, the start of one, and a line end.
 const MAX_OTHER_BYTES: usize = 2 * 64 * 1024 + 64;
 
-/// Runs one input: two bytes of limits, a piece that is the lengths of pieces, then the stream.
+/// Runs one input: two bytes of limits, the lengths of the pieces (after their number), then the stream.
 pub fn target(mut data: &[u8]) {
     let limits = input::limits(&mut data, 8);
     let lengths = input::piece(&mut data);
@@ -33,11 +33,11 @@ pub fn target(mut data: &[u8]) {
             events = event.check(events, &limits);
         }
         match events {
-            // What follows the last event has no end, but may be known to be too large.
+            // The event after the last one is incomplete, but may already be known to be too large.
             [] | [FoundEvent { data: Some(Found::TooLarge(Some(_))), .. }] => {}
-            more => panic!("more than the stream has: {more:?}"),
+            more => panic!("these events are not in the stream: {more:?}"),
         }
-        assert!(stream[ends..].ends_with(&found.rest), "what is left is the end");
+        assert!(stream[ends..].ends_with(&found.rest), "the rest is the end of the stream");
     }
 }
 
@@ -60,7 +60,7 @@ struct Expected {
     data: Vec<Vec<u8>>,
     id: Option<String>,
     retry: Option<u64>,
-    /// Whether a line is so long that a large event loses it.
+    /// Whether a line is so long that it is dropped from a large event.
     has_long_lines: bool,
 }
 
@@ -135,7 +135,7 @@ impl Expected {
         // Something has to follow, or a CR at the end could be half of a CR LF.
         let again = reference(&[with_data, &b":"[..]].concat());
         assert_eq!(again.len(), 1, "one event stays one: {}", with_data.escape_ascii());
-        // White space around JSON means nothing.
+        // White space around JSON is insignificant.
         let line =
             |data: &[u8]| data.trim_ascii().iter().copied().filter(|byte| *byte != b'\n').collect::<Vec<_>>();
         assert_eq!(line(&again[0].data.join(&b'\n')), line(data), "the new data is in the event");

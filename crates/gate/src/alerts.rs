@@ -1,6 +1,6 @@
 //! What should not happen often: answers above 10 KB, sessions above their goal, a store above its share.
 //!
-//! Every entry of the ledger is looked at. An answer is reported each time, a session and the store once.
+//! Every ledger entry is checked. Each large answer is reported; a session and the store are reported once.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,9 +11,9 @@ use tidegate_store::{Call, Quotas};
 use crate::gate::{LIST, MORE_OF_LIST};
 use crate::user_store::UserStore;
 
-/// The most sessions that are remembered. Beyond it all are forgotten, and may be reported again.
+/// The maximum number of sessions that are remembered. Beyond it, all are forgotten and may be reported again.
 const MAX_SESSIONS: usize = 10_000;
-/// How often the size of the store is looked at.
+/// How often the size of the store is checked.
 const STORE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The sizes above which something is reported.
@@ -52,7 +52,7 @@ struct SessionSizes {
 pub struct Alerts {
     limits: AlertLimits,
     sessions: Mutex<HashMap<String, SessionSizes>>,
-    /// When the store was looked at last, and whether it was above its share.
+    /// When the store was last checked, and whether it was above its share.
     store: Mutex<Option<(Instant, bool)>>,
 }
 
@@ -62,7 +62,7 @@ impl Alerts {
         Self { limits, ..Self::default() }
     }
 
-    /// Returns what an entry brings above its limit, one line each; `keep` is where the results of all sessions are kept.
+    /// Returns a line for each limit that an entry exceeds; `keep` is where the results of all sessions are kept.
     pub fn of(&self, call: &Call, keep: &UserStore) -> Vec<String> {
         if matches!(call.step.as_str(), LIST | MORE_OF_LIST | "observe" | "whole") {
             return Vec::new();
@@ -119,7 +119,7 @@ impl Alerts {
         let was_above = store.replace((Instant::now(), is_above)).is_some_and(|(_, above)| above);
         let percent = self.limits.store_percent;
         (is_above && !was_above).then(|| {
-            format!("the store holds {used} bytes, above {percent} % of the {store_bytes} that it may")
+            format!("the store holds {used} bytes, above {percent} % of the {store_bytes} that it may hold")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The errors of the gate, and the one place where they become words for a model or a JSON-RPC error.
+//! The errors of the gate, and the one place where they become text for a model or a JSON-RPC error.
 //!
 //! Every message says what to do next, and none contains stored data.
 
@@ -17,7 +17,7 @@ pub struct RpcError {
 }
 
 impl RpcError {
-    /// Returns the error for a request whose params make no sense.
+    /// Returns the error for a request whose params are invalid.
     pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
         Self { code: -32602, message: bounded(&message.into(), MAX_MESSAGE_CHARS) }
     }
@@ -41,13 +41,13 @@ impl RpcError {
 /// Why a follow-up has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FollowUpError {
-    /// The arguments make no sense.
+    /// The arguments are invalid.
     #[error("{0}")]
     Arguments(String),
     /// The result does not exist, or has expired.
     #[error("{0}")]
     Gone(String),
-    /// The part cannot be given.
+    /// The part cannot be read.
     #[error("{0}")]
     View(String),
     /// The store cannot be used.
@@ -75,7 +75,7 @@ impl FollowUpError {
     }
 }
 
-/// Says that no result has this name; also where the caller must not know whether one has.
+/// Says that no result has this name; also used if the caller must not learn that there is one.
 pub fn not_kept(name: &str) -> String {
     let message = format!(
         "no result is kept under {name:?}; copy the id from the answer that named it, such as list_issues-3f9c2kq7m0xw, or \
@@ -101,7 +101,7 @@ impl From<ViewError> for FollowUpError {
 /// The most characters of an error message of ours, so that it fits the smallest budget.
 pub(crate) const MAX_MESSAGE_CHARS: usize = 600;
 
-/// Returns a message with its middle cut out where it has more characters, and with hidden characters escaped.
+/// Returns a message with hidden characters escaped, and with its middle cut out if it is longer than allowed.
 pub(crate) fn bounded(message: &str, characters: usize) -> String {
     let shown = visible_text(message);
     let length = shown.chars().count();

@@ -1,9 +1,9 @@
 //! Exact reads of a kept result, for programs: bytes without a frame, through `resources/read`.
 //!
-//! `ax://<domain>/<id>?range=FROM-TO` is exactly these bytes: as text where they are plain text, else as a blob. An
-//! address without a view has the overview and, beside it, the sequence of such reads that adds up to the result. So a
-//! program reaches every byte in a number of bounded steps that it knows beforehand. A client whose profile says that
-//! it is a program gets all of it in one.
+//! `ax://<domain>/<id>?range=FROM-TO` is exactly these bytes: as text if they are plain text, otherwise as a
+//! blob. An address without a view returns the overview and, beside it, the sequence of such reads that adds up to the
+//! result. So a program reaches every byte in a number of bounded steps that it knows beforehand. A client whose profile
+//! says that it is a program gets the whole result in one read.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,11 +19,11 @@ use crate::kept_result::KeptResult;
 use crate::policy::MAX_WHOLE_BYTES;
 use crate::resources;
 
-/// The key of what we say about a read in its `_meta`.
+/// The `_meta` key under which a read describes itself.
 const META: &str = "tidegate/whole";
-/// The bytes of the response to a read beside its content: two addresses, a type and the `_meta`.
+/// The bytes of the response to a read besides its content: two addresses, a type and the `_meta`.
 const BESIDE_BYTES: u64 = 512;
-/// The tokens of the same.
+/// The tokens of those bytes.
 const BESIDE_TOKENS: u64 = 200;
 
 /// The reads that together are exactly one result.
@@ -48,7 +48,7 @@ impl ReadPlan {
     pub(crate) fn new(kept: &KeptResult<'_>, most: Budget) -> Self {
         let artifact = kept.artifact();
         let address = resources::uri(&artifact.tool, kept.policy().domain.as_deref(), &artifact.id);
-        // Base64 makes four characters of three bytes, and a character costs a token at most.
+        // Base64 turns three bytes into four characters, and a character costs at most one token.
         let characters =
             (most.bytes.0.saturating_sub(BESIDE_BYTES)).min(most.tokens.0.saturating_sub(BESIDE_TOKENS));
         Self { address, total: kept.source().len(), each: (characters / 4 * 3).max(3) }
@@ -63,7 +63,7 @@ impl ReadPlan {
         self.total.div_ceil(self.each)
     }
 
-    /// Returns the address of the read that begins at a byte; `None` behind the end.
+    /// Returns the address of the read that begins at a byte; `None` past the end.
     fn read_from(&self, from: u64) -> Option<String> {
         let to = (from + self.each).min(self.total).checked_sub(1)?;
         (from < self.total).then(|| format!("{}?range={from}-{to}", self.address))
@@ -112,7 +112,7 @@ impl ReadPlan {
         }
         if end - from > self.each {
             return Err(FollowUpError::Arguments(format!(
-                "range has {} bytes, and one read has {} at most: read {}",
+                "range has {} bytes, but one read returns at most {}: read {}",
                 end - from,
                 self.each,
                 self.read_from(from).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! A follow-up: which kept result a caller asks for, and which part of it.
 //!
-//! `follow-up -> store -> view -> respond`: here the arguments of `result_query` are read, forgiving what models write
-//! (numbers as strings, one number for a span, names joined by commas). The result is opened by `kept_result.rs`.
+//! `follow-up -> store -> view -> respond`: this file reads the arguments of `result_query` and accepts what models tend to write
+//! (numbers as strings, one number for a span, names joined by commas). `kept_result.rs` opens the result.
 
 use serde_json::{Map, Value};
 use tidegate_core::view::arguments::Arguments;
@@ -17,7 +17,7 @@ const CLIENT_ARGUMENT: &str = "wait_for_previous";
 pub(crate) struct FollowUp {
     /// The name of the result, in any form.
     pub(crate) id: String,
-    /// The position of the last answer, instead of a view.
+    /// The cursor of the last answer, instead of a view.
     pub(crate) cursor: Option<String>,
     /// The view, if no cursor is given.
     pub(crate) arguments: Arguments,
@@ -36,7 +36,7 @@ impl FollowUp {
         }
         if follow_up.id.is_empty() {
             return Err(FollowUpError::Arguments(
-                "id is missing; it is named in the answer that was too large".into(),
+                "id is missing; copy it from the answer that replaced the large result".into(),
             ));
         }
         if follow_up.cursor.is_some() && follow_up.arguments != Arguments::default() {
@@ -83,20 +83,20 @@ fn text(name: &str, value: &Value) -> Result<String, FollowUpError> {
     value.as_str().map(str::to_owned).ok_or_else(|| wrong(name, value, "a string"))
 }
 
-/// Reads a number, also where a model wrote it as a string.
+/// Reads a number, even if a model wrote it as a string.
 fn number(name: &str, value: &Value) -> Result<u64, FollowUpError> {
     let read = value.as_u64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
     let whole = || value.as_f64().filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n)).map(|n| n as u64);
     read.or_else(whole).ok_or_else(|| wrong(name, value, "a whole number"))
 }
 
-/// Reads yes or no, also where a model wrote it as a string.
+/// Reads a boolean, even if a model wrote it as a string.
 fn flag(name: &str, value: &Value) -> Result<bool, FollowUpError> {
     let written = value.as_str().and_then(|text| text.trim().parse().ok());
     value.as_bool().or(written).ok_or_else(|| wrong(name, value, "true or false"))
 }
 
-/// Reads a span such as `10-20`, also where a model wrote one number.
+/// Reads a span such as `10-20`, even if a model wrote one number.
 fn span(name: &str, value: &Value) -> Result<String, FollowUpError> {
     match value.as_u64() {
         Some(number) => Ok(number.to_string()),
@@ -106,7 +106,7 @@ fn span(name: &str, value: &Value) -> Result<String, FollowUpError> {
     }
 }
 
-/// Reads a list of names, also where a model wrote them as one string.
+/// Reads a list of names, even if a model wrote them as one string.
 fn names(name: &str, value: &Value) -> Result<Vec<String>, FollowUpError> {
     let expected = "a list of names such as [\"id\"]";
     match value {

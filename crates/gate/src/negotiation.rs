@@ -1,7 +1,7 @@
 //! The arguments that fetch parts of a result through its own tool.
 //!
 //! They are offered where tools are listed, removed from every call, so that the upstream never sees them, and answered
-//! from the store. A token that is not valid, of another tool or caller, or expired gets one and the same answer.
+//! from the store. A token that is invalid, expired, or of another tool or caller always gets the same answer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +37,7 @@ const MAX_OFFERED_TOOLS: usize = 4096;
 /// Our arguments that were offered for one tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Offer {
-    /// The names of the negotiation, where there is one.
+    /// The names of the negotiation's arguments, if there is one.
     names: Option<Names>,
     /// Whether `output` is ours.
     output: bool,
@@ -116,7 +116,7 @@ impl Offered {
 fn offered(names: Names, policy: &Policy, profile: &Profile) -> String {
     let max_tokens = policy.follow_up(profile).tokens;
     let [token, mode, page, page_size, keys] = names;
-    let other = if *token == NAMES[0] { "" } else { " (tg_: this tool has an argument of the plain name)" };
+    let other = if *token == NAMES[0] { "" } else { " (tg_: this tool has an argument of the same name)" };
     let schemas = [
         json!({"type": "string", "description": format!(
             "From a first answer: fetch from its result instead of running again{other}"
@@ -148,7 +148,7 @@ fn token(arguments: &[u8], names: Names) -> Option<ByteRange> {
     (arguments[token.clone()] != *b"null").then_some(token)
 }
 
-/// Says what is wrong with our arguments of a call that has no token.
+/// Says what is wrong with our arguments in a call that has no token.
 pub(crate) fn mistake(arguments: &[u8], own: &[&str]) -> Option<String> {
     let asked: Map<String, Value> = serde_json::from_slice(arguments).ok()?;
     let names = [&NAMES, &OTHER_NAMES].into_iter().find(|names| own.contains(&names[0]))?;
@@ -168,7 +168,7 @@ pub(crate) fn is_envelope(payload: &Payload<'_>) -> bool {
     ["preview", "total_size", "available_modes", "continuation_token"].into_iter().all(has)
 }
 
-/// Names what a result holds beside the data that is fetched from it.
+/// Names what a result holds besides the data that is fetched from it.
 fn outside(source: &dyn Source, data: &Dataset<'_>) -> Vec<String> {
     let mut outside = Vec::new();
     if data.is_surrounded().unwrap_or(false) {
@@ -178,7 +178,7 @@ fn outside(source: &dyn Source, data: &Dataset<'_>) -> Vec<String> {
         payload.blocks.iter().filter(|block| !matches!(block.kind, BlockKind::Text { .. })).count()
     });
     if others > 0 {
-        outside.push(format!("{others} blocks that are no text"));
+        outside.push(format!("{others} blocks that are not text"));
     }
     outside
 }
@@ -193,7 +193,7 @@ pub(crate) struct ProbeFetch<'r> {
     pub(crate) policy: Arc<Policy>,
     /// Whether the caller may call the tool now.
     pub(crate) allowed: bool,
-    /// The ceiling of the session, where it has one.
+    /// The ceiling of the session, if it has one.
     pub(crate) ceiling: Option<Ceiling>,
 }
 
@@ -223,8 +223,8 @@ impl ProbeFetch<'_> {
                 token.is_valid(bound, now, |bytes| opened.seal(&self.keep.owner, &token.id, bytes))
             })
             .filter(|_| self.allowed);
-        // Without a valid token a name that nothing has is looked up, so that neither the words nor the time of the
-        // answer tell why it is refused.
+        // Without a valid token, a name that does not exist is looked up, so that neither the text nor the timing of
+        // the answer reveals why it is refused.
         let id = token.map_or_else(ArtifactId::random, |token| token.id);
         let Ok(kept) = KeptResult::open(self.keep, &opened, &id, |_| Arc::clone(&self.policy)) else {
             return self.gone();
@@ -253,7 +253,7 @@ impl ProbeFetch<'_> {
         }
     }
 
-    /// Returns the result as it came, or, where that is above the cap, its first page and the calls that give the rest.
+    /// Returns the result as it came, or, if that is above the cap, its first page and the calls that give the rest.
     fn whole(
         &self,
         kept: &KeptResult<'_>,
@@ -298,7 +298,7 @@ impl ProbeFetch<'_> {
         Fetched { result: reply::text_result(self.caller, &text, true), artifact: None, view: None }
     }
 
-    /// Returns the answer to a call that asks for no part, which says why.
+    /// Returns the answer to a call that gets no part; it says why.
     pub(crate) fn refused(&self, message: &str) -> Fetched {
         let characters = if self.ceiling.is_some_and(Ceiling::is_reached) { 120 } else { MAX_MESSAGE_CHARS };
         let (tool, message) = (bounded(self.tool, 40), bounded(message, characters));

@@ -51,7 +51,7 @@ pub(crate) fn is_full(policy: &Policy, arguments: Option<&str>) -> bool {
         && arguments.and_then(|arguments| value_in(arguments.as_bytes())).is_some_and(|value| value == "full")
 }
 
-/// Says what is wrong with our argument of a call, if anything is.
+/// Says what is wrong with our argument in a call, if anything is.
 pub(crate) fn mistake(arguments: &[u8]) -> Option<String> {
     let value = value_in(arguments)?;
     let known = value.as_str().is_some_and(|value| CHOICES.contains(&value));

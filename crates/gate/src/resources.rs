@@ -105,7 +105,7 @@ pub(crate) fn template() -> Value {
     })
 }
 
-/// Adds entries to a list that the upstream gave; `None` where nothing changes.
+/// Adds entries to the upstream's list; returns `None` if nothing changes.
 pub(crate) fn extend(result: &[u8], key: &str, entries: &[Value]) -> Option<Vec<u8>> {
     let whole = raw::whole(result)?;
     let list = raw::member(result, &whole, key)?;

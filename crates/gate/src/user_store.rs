@@ -47,7 +47,7 @@ enum LedgerState {
     Open(Arc<dyn Ledger>),
 }
 
-/// How long to wait before a ledger that could not be opened is tried again.
+/// How long to wait before opening a ledger again that could not be opened.
 const LEDGER_RETRY: Duration = Duration::from_secs(60);
 
 /// The kept results of one owner.
@@ -58,7 +58,7 @@ pub struct UserStore {
     pub owner: Owner,
     /// The session whose quota the results count for.
     pub session: Session,
-    /// Whether results are found by their id alone, which then nobody can guess.
+    /// Whether an id alone gives access to a result; such ids cannot be guessed.
     is_unlisted: bool,
 }
 
@@ -72,7 +72,7 @@ struct Shared {
     has_failed: AtomicBool,
     report: Option<FailureReport>,
     ledger: Mutex<LedgerState>,
-    /// What callers were sent whose requests nothing connects.
+    /// What was sent to callers whose requests belong to no session.
     callers: SessionMeters,
 }
 
@@ -112,7 +112,7 @@ impl UserStore {
         Self { shared: Arc::clone(&self.shared), owner, session, is_unlisted }
     }
 
-    /// Returns the store with the owner of a result, for the user of the machine, whose file it is.
+    /// Returns the store as the owner of a result sees it, for the user of the machine, to whom the file belongs.
     ///
     /// # Errors
     ///
@@ -152,12 +152,12 @@ impl UserStore {
         &self.shared.place
     }
 
-    /// Returns what counts the bytes that an owner is sent whose requests nothing connects.
+    /// Returns the meter of the bytes sent to an owner whose requests belong to no session.
     pub(crate) fn meter_of(&self, owner: &Owner) -> Arc<SessionMeter> {
         self.shared.callers.of(owner.as_str())
     }
 
-    /// Returns whether results are found by their id alone, so that an id must not be guessed.
+    /// Returns whether an id alone gives access to a result, so that ids must not be guessable.
     pub fn is_unlisted(&self) -> bool {
         self.is_unlisted
     }
@@ -231,7 +231,7 @@ impl UserStore {
         open(&*opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
     }
 
-    /// Says for how long a result is kept that is put into the store: `kept 24 h`.
+    /// Says how long a result in the store is kept: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         match self.shared.place {
             StoreLocation::Folder(_) | StoreLocation::Files(_) => retention_note(left),

@@ -111,7 +111,7 @@ fn names_that_could_be_misread() {
     );
 }
 
-/// Only the program that is run counts, not a word in its arguments.
+/// Only the program counts, not a word in its arguments.
 #[test]
 fn a_word_that_says_tidegate_is_not_tidegate() {
     for args in [r#"["-y","fs","/work/tidegate","run"]"#, r#"["-c","x","tidegate","run"]"#] {
@@ -185,7 +185,8 @@ fn names_with_commas() {
     }
 }
 
-/// A list of allowed tools belongs to the user, who is told to add `result_query`: without it a result cannot be read on.
+/// A list of allowed tools belongs to the user, who is told to add `result_query`: without it, the rest of a result cannot
+/// be read.
 #[test]
 fn a_list_of_allowed_tools_is_reported() {
     let codex = "[mcp_servers.a]\ncommand = \"x\"\nenabled_tools = [\"y\"]\n";

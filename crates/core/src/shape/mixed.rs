@@ -33,7 +33,7 @@ pub(crate) fn compose(payload: &Payload<'_>, budget: &Budget, draft: &mut Draft<
     for number in payload.repeated_blocks() {
         draft.writer.push(0, format!("/content/{number} repeats an earlier text"));
     }
-    draft.leave_out(LeftOut::new("", "blocks that are no text", described, others.len() as u64));
+    draft.leave_out(LeftOut::new("", "blocks that are not text", described, others.len() as u64));
     draft.leave_out(LeftOut::new("content", "blocks", payload.blocks.len() as u64, payload.block_count));
     let kept = draft.blocks.len();
     let pictures = others.iter().filter(|(_, block)| is_picture(block)).count();

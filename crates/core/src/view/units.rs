@@ -1,5 +1,5 @@
 //! Everything in a result that a search looks at: the records of the main list, every other key and value, and what
-//! stands beside the text.
+//! the result holds beside its text.
 //!
 //! A JSON text is walked once, front to back. Strings and keys are decoded, so an expression never has to know about
 //! escapes. Each unit knows its range in the text: matches outside of all ranges belong to lines, and nothing is left
@@ -23,7 +23,7 @@ use crate::text::Text;
 pub struct Unit<'u> {
     /// Where it is.
     pub place: Place<'u>,
-    /// Its range in the decoded text; empty for what stands beside the text.
+    /// Its range in the decoded text; empty for a unit beside the text.
     pub range: Range<u64>,
     /// What it is.
     pub content: UnitContent<'u>,
@@ -36,14 +36,14 @@ pub enum UnitContent<'u> {
     Record(RecordText<'u>),
     /// A value outside of the main list.
     Value {
-        /// The key before it, decoded, where it is the member of an object.
+        /// Its key, decoded, if it is a member of an object.
         key: Option<&'u str>,
-        /// The value, decoded; nothing for an object or a list, whose members follow.
+        /// The value, decoded; `None` for an object or a list, whose members follow.
         text: Option<&'u str>,
     },
 }
 
-/// Takes units, until it breaks.
+/// Visits units; breaking ends the walk.
 pub type VisitUnit<'v> = dyn FnMut(&Unit<'_>) -> ControlFlow<()> + 'v;
 
 impl Dataset<'_> {
@@ -51,7 +51,7 @@ impl Dataset<'_> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn units(&self, text: &[u8], visit: &mut VisitUnit<'_>) -> io::Result<()> {
         let blocks = self.json_blocks(text)?;
         let start = self.outline.data.as_ref().map_or(u64::MAX, |data| data.start);
@@ -66,7 +66,7 @@ impl Dataset<'_> {
         if self.outline.parts.len() < 2 {
             return Ok(Vec::new());
         }
-        // Where records are lines or cells, a block of JSON only looks like some.
+        // If records are lines or cells, a block of JSON only looks like records.
         let data = match &self.outline.data {
             Some(data) if is_json(&data.notation) => data.start..data.end,
             _ => 0..0,
@@ -91,7 +91,7 @@ impl Dataset<'_> {
         Ok(blocks)
     }
 
-    /// Visits the units of the data, and among them the blocks that it takes for records; returns the other blocks.
+    /// Visits the units of the data, and with them the blocks that look like its records; returns the other blocks.
     fn units_of_data<'b>(
         &self,
         text: &[u8],
@@ -156,7 +156,7 @@ impl Dataset<'_> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn units_beside(&self, visit: &mut VisitUnit<'_>) -> io::Result<u64> {
         let payload = Payload::read_result(self.source).map_err(io::Error::other)?;
         if payload.form == Form::Plain || !self.outline.scope.is_empty() {
@@ -164,7 +164,7 @@ impl Dataset<'_> {
         }
         let mut in_text: BTreeSet<u64> = self.outline.parts.iter().map(|part| part.start).collect();
         if !payload.is_structured() {
-            // What an earlier block says is searched there.
+            // A text that repeats an earlier block is searched there.
             let repeated = payload.repeated_blocks().iter().map(|number| &payload.blocks[*number]);
             in_text.extend(repeated.filter_map(Block::text_span).map(|span| span.start));
         }
@@ -209,7 +209,7 @@ pub fn record_values(json: &str, visit: &mut VisitUnit<'_>) {
 /// The minimum number of bytes of a string in which JSON is looked for.
 const MIN_INNER_JSON_BYTES: usize = 1024;
 
-/// Returns whether a string is JSON once more, long enough to be data rather than a word in quotes.
+/// Returns whether a string is itself JSON, and long enough to be data rather than a quoted word.
 pub fn is_inner_json(text: &str) -> bool {
     text.len() >= MIN_INNER_JSON_BYTES && strict::is_container(text)
 }
@@ -254,7 +254,7 @@ impl JsonBlock {
     }
 }
 
-/// What of a member is looked at.
+/// Which parts of a member are searched.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     key: bool,
@@ -266,7 +266,7 @@ impl Look {
     const NOTHING: Self = Self { key: false, value: false };
 }
 
-/// Returns whether a member of `content` has a name that the protocol prescribes, which is no content.
+/// Returns whether a member of `content` has a name that the protocol prescribes, which is not content.
 fn is_prescribed(below: &[Open]) -> bool {
     let is_resource = |open: &Open| matches!(&open.step, Step::Key { name, .. } if name == "resource");
     // An element of the list, then a member of the block, then one of the resource in it.
@@ -276,7 +276,7 @@ fn is_prescribed(below: &[Open]) -> bool {
 /// A walk over a JSON text that visits its units.
 struct UnitWalk<'w> {
     root: &'w str,
-    /// Whether this is a walk over what stands beside the text.
+    /// Whether the walk is over what is beside the text.
     is_beside: bool,
     scanner: Scanner<'w>,
     dialect: Dialect,
@@ -416,7 +416,7 @@ impl<'w> UnitWalk<'w> {
 
     fn visit(&self, begin: u64, content: UnitContent<'_>, visit: &mut VisitUnit<'_>) -> ControlFlow<()> {
         let place = Place { root: self.root, opens: &self.opens };
-        // What stands beside the text has no range in it.
+        // A unit beside the text has no range in it.
         let range = if self.is_beside { 0..0 } else { begin..self.scanner.position() };
         visit(&Unit { place, range, content })
     }

@@ -1,7 +1,7 @@
 //! `measure -> fits?`: whether a result passes as it came. This file is the only place that decides it.
 //!
-//! A verdict is reached by the cheapest sufficient look: by length alone, then by reading the result and counting up to
-//! the line. The quick look, made where messages are read, never reads more than [`MAX_QUICK_BYTES`]; it applies the
+//! The cheapest look that suffices decides: the length alone, or else reading the result and counting up to the
+//! line. The quick look, made where messages are read, never reads more than [`MAX_QUICK_BYTES`]; it applies the
 //! same rule and leaves the rest undecided.
 
 use tidegate_core::Bytes;
@@ -38,7 +38,7 @@ pub(super) enum Outcome {
 /// How far a result may be read to reach a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// As far as takes no time: its length, or all of a small result.
+    /// Only as far as takes no time: its length, or all of a small result.
     Quick,
     /// As far as necessary.
     Full,
@@ -46,9 +46,9 @@ pub(super) enum Look {
 
 /// What becomes of a result.
 pub(super) enum Verdict<'v> {
-    /// It passes as it came; its cost, where it was counted.
+    /// It passes as it came; its cost, if it was counted.
     Pass(Option<Cost>),
-    /// It passes, but the policy wants it in less space; its cost, where it was counted.
+    /// It passes, but the policy asks for a compact form; its cost, if it was counted.
     Compact(Payload<'v>, Option<Cost>),
     /// It is stored, and answered in a style within a budget.
     Shape { payload: Payload<'v>, style: Style, budget: Budget },
@@ -58,7 +58,7 @@ pub(super) enum Verdict<'v> {
     Undecided,
 }
 
-/// The smallest result worth writing in less space: the frame of a shorter form has about this many bytes.
+/// The smallest result worth compacting: the frame around a compact form alone has about this many bytes.
 const MIN_COMPACT_BYTES: u64 = 300;
 
 /// What the answer to one call may cost, and why.
@@ -67,11 +67,11 @@ pub(super) struct Terms<'t> {
     profile: &'t Profile,
     /// What an answer of ours may cost.
     pub(super) budget: Budget,
-    /// What a result may cost that passes as it came.
+    /// What a result that passes as it came may cost.
     pub(super) line: Budget,
-    /// What the line is counted with.
+    /// The meter that counts up to the line.
     line_meter: Meter,
-    /// The ceiling of the session, where it has one.
+    /// The ceiling of the session, if it has one.
     ceiling: Option<Ceiling>,
     /// Whether the call asks for all of the result.
     pub(super) full: bool,
@@ -102,7 +102,7 @@ impl<'t> Terms<'t> {
         Self { policy, profile, budget: limited(usual), line, line_meter, ceiling, full }
     }
 
-    /// Returns the ceiling of the session, where it has been reached.
+    /// Returns the ceiling of the session if it has been reached.
     pub(super) fn reached(&self) -> Option<Ceiling> {
         self.ceiling.filter(|ceiling| ceiling.is_reached())
     }
@@ -112,7 +112,7 @@ impl<'t> Terms<'t> {
         self.ceiling.is_none_or(|ceiling| bytes <= ceiling.max_passing())
     }
 
-    /// Returns whether a result that passes may be written in less space instead.
+    /// Returns whether a result that passes may be sent in a compact form instead.
     fn compacts(&self, bytes: u64, outcome: Outcome) -> bool {
         self.policy.compact == Compact::Lossless
             && self.policy.style == Style::Overview
@@ -158,7 +158,7 @@ impl<'t> Terms<'t> {
             && self.affords(result.len())
             && let Some(cost) = fitting_cost(&payload, &bounded(*line), meter)
         {
-            // A count without the client's margin is not what the ledger wants.
+            // The ledger records counts with the client's margin, and this one has none.
             let cost = cost.filter(|_| *meter == self.profile.meter);
             return match may_compact && !is_error && is_final(&payload) {
                 true => Verdict::Compact(payload, cost),
@@ -180,7 +180,7 @@ impl<'t> Terms<'t> {
     }
 }
 
-/// Returns the cost of a result that fits, as far as it was counted; `None` where the result does not fit.
+/// Returns the cost of a result that fits, as far as it was counted; `None` if the result does not fit.
 fn fitting_cost(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> Option<Option<Cost>> {
     match measure::fits(payload, budget, meter) {
         Ok(Fit::Fits(tokens)) => Some(tokens.map(|tokens| Cost {
@@ -354,7 +354,7 @@ mod tests {
             let rpc = verdict(of_style(style), false, &large, Outcome::RpcError, Look::Full);
             assert_eq!(rpc, "overview 10240");
         }
-        // Whatever the budget, an error has at most the bytes that no client cuts.
+        // Whatever the budget, an error is small enough that no client truncates it.
         let wide = Rules { max_bytes: Some(40_000), budget_tokens: Some(9000), ..Rules::default() };
         assert_eq!(full_look(wide, &large), "overview 10240");
     }

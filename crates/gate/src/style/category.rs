@@ -1,4 +1,4 @@
-//! The category of a tool, as its name shows, and the bytes that an answer of this category may have.
+//! The category of a tool, derived from its name, and the maximum bytes of an answer in that category.
 //!
 //! This is the only table of categories: policies with `category_budgets` and the SDK's response contract both use it.
 
@@ -20,7 +20,8 @@ pub enum Category {
 }
 
 /// The patterns of names, in the order in which they are tried. A domain at the beginning of a name decides before a verb
-/// at its end, and that before a verb at its beginning: `memory_list` is of the domain, `list_status` reports.
+/// at its end, and that before a verb at its beginning: `memory_list` is [`Category::ConfigMemory`], `list_status` is
+/// [`Category::Status`].
 const PATTERNS: [(&str, Category); 12] = [
     ("config_*", Category::ConfigMemory),
     ("memory_*", Category::ConfigMemory),
@@ -37,16 +38,16 @@ const PATTERNS: [(&str, Category); 12] = [
 ];
 
 impl Category {
-    /// Returns the category of a tool, or `None` where its name matches no pattern.
+    /// Returns the category of a tool, or `None` if its name matches no pattern.
     ///
-    /// Where several match, `config_*`, `memory_*` and `guard_*` win.
+    /// If several match, `config_*`, `memory_*` and `guard_*` win.
     pub fn of_tool(name: &str) -> Option<Self> {
-        // A bare prefix or suffix names nothing.
+        // A bare prefix or suffix, such as `list_`, has no category.
         let is_of = |pattern: &str| name.len() >= pattern.len() && matches(pattern, name);
         PATTERNS.iter().find(|(pattern, _)| is_of(pattern)).map(|(_, category)| *category)
     }
 
-    /// Returns the most bytes of an answer.
+    /// Returns the maximum bytes of an answer.
     pub fn bytes(self) -> usize {
         match self {
             Self::Execution => 3 * 1024,

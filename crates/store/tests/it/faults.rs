@@ -8,7 +8,7 @@ use tidegate_testkit::contract::noise;
 
 use crate::{owner, put, store_in};
 
-/// A file system of a few megabytes, if this machine allows to mount one.
+/// A file system of a few megabytes, if this machine allows mounting one.
 pub(crate) struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {

@@ -140,7 +140,7 @@ fn damage_is_an_error_and_never_wrong_bytes() {
         for at in positions {
             let mut damaged = content.clone();
             damaged[at] ^= 0x41;
-            // The time of the file is not part of what is damaged.
+            // The modification time is restored, because only the bytes are damaged.
             let time = fs::metadata(path).unwrap().modified().unwrap();
             check(path, &damaged);
             check(path, &content[..at]);
@@ -184,7 +184,7 @@ fn storing_again_repairs_damaged_files() {
 
 #[test]
 fn a_full_disk_refuses_and_recovers() {
-    // Needs the right to mount; the other tests of this file do without a full disk.
+    // Needs permission to mount; the other tests in this file need no full disk.
     let Some(disk) = SmallDisk::mount(3) else { return };
     let store = folder_store(&disk.path().join("artifacts"));
     let mut kept = Vec::new();
@@ -216,7 +216,7 @@ fn a_read_only_folder_can_be_read() {
     let lock = path.join("store.lock");
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     fs::remove_file(&lock).unwrap();
-    // A folder in the place of the file stands for a disk that cannot be written, for root as well.
+    // A folder in place of the file simulates a disk that cannot be written, even by root.
     fs::create_dir(&lock).unwrap();
     mode(&path, 0o500);
     let store = folder_store(&path);

@@ -67,7 +67,7 @@ fn each_month_has_a_file_and_old_ones_are_deleted() {
     ledger.note(call(150 * DAY));
     ledger.flush();
     let times: Vec<i64> = read(folder.path(), 0).0.iter().map(|call| (call.at.0 - START) / DAY).collect();
-    assert_eq!(times, [60, 90, 150], "a month goes when its last day is 90 days ago");
+    assert_eq!(times, [60, 90, 150], "a month is deleted when its last day is 90 days ago");
 }
 
 #[test]

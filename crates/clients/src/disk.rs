@@ -46,7 +46,7 @@ impl Disk {
         self.put(path, bytes, |_| Ok(()))
     }
 
-    /// Removes a file of tidegate; a missing file is no error.
+    /// Removes a file of tidegate; a missing file is not an error.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         self.step("remove")?;
         match std::fs::remove_file(path) {

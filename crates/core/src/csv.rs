@@ -38,7 +38,7 @@ const MIN_ROWS_AFTER_LINES: usize = 5;
 
 /// Recognises separated values in the beginning of a text; returns their format and the offset of their header row.
 ///
-/// Comments and a title may stand before them.
+/// Comments and a title may be before them.
 pub(crate) fn recognise(sample: &Sample<'_>) -> Option<(Format, u64)> {
     if let Some(format) = recognise_at_start(sample.head, sample.whole) {
         return Some((format, 0));
@@ -64,7 +64,7 @@ pub(crate) fn recognise(sample: &Sample<'_>) -> Option<(Format, u64)> {
             }
         }
         if !is_comment {
-            // A line with as many cells is no title, and the rows began before it.
+            // A line with as many cells is not a title, and the rows began before it.
             let cells = DELIMITERS.into_iter().map(|mark| marks(line, mark) + 1).max();
             longest = longest.max(cells.unwrap_or(1));
         }

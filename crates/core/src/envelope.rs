@@ -185,7 +185,7 @@ fn members<'p>(payload: &'p Payload<'_>, kept: bool) -> Vec<&'p Member> {
     let mut out = Vec::new();
     for member in &payload.others {
         let length = member.value.len() + member.key.len() as u64 + 4;
-        // A second `content` would stand beside that of the answer.
+        // A second `content` would be beside that of the answer.
         let fits = length <= left && member.key != "content";
         if fits {
             left -= length;

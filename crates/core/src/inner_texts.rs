@@ -41,7 +41,7 @@ pub(crate) struct InnerText {
     pub(crate) name: Option<String>,
     /// The inside of the string, in the decoded text that holds it.
     pub(crate) inside: Span,
-    /// Whether it stands in a list of several elements.
+    /// Whether it is in a list of several elements.
     in_list: bool,
     /// The object that holds it.
     holder: u64,

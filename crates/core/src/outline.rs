@@ -80,7 +80,7 @@ pub(crate) struct RecordsOutline {
     pub(crate) noun: String,
     /// How records that are written as lists get their columns.
     pub(crate) form: Option<RowForm>,
-    /// How many values stand beside the list, in the objects and lists that hold it.
+    /// How many values are beside the list, in the objects and lists that hold it.
     pub(crate) beside: u64,
 }
 
@@ -232,7 +232,7 @@ impl DataOutline {
     }
 }
 
-/// Returns how many values stand beside a container, in those that hold it.
+/// Returns how many values are beside a container, in those that hold it.
 fn values_beside(data: &Data<'_>, container: NodeId) -> u64 {
     let profile = &data.profile;
     let mut beside = 0;

@@ -1,4 +1,4 @@
-//! The one way for a name from the upstream to stand outside the fence.
+//! The one way for a name from the upstream to appear outside the fence.
 //!
 //! Keys, field names and paths come from the result, and a key may be a sentence. The frame is read as our own words, so
 //! only names that cannot be one pass: letters, digits and underscores, at most 32 of them. Any other name is shown
@@ -11,7 +11,7 @@ const MAX_NAME_CHARACTERS: usize = 32;
 /// The maximum number of characters of a path of plain names.
 const MAX_PATH_CHARACTERS: usize = 96;
 
-/// Returns whether a name may stand outside the fence.
+/// Returns whether a name may appear outside the fence.
 pub fn is_plain(name: &str) -> bool {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     starts
@@ -19,7 +19,7 @@ pub fn is_plain(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Returns whether a path may stand outside the fence: each of its parts is a plain name, a position or `*`.
+/// Returns whether a path may appear outside the fence: each of its parts is a plain name, a position or `*`.
 pub fn is_plain_path(path: &str) -> bool {
     let is_position = |part: &str| part == "*" || part.bytes().all(|byte| byte.is_ascii_digit());
     let mut parts = path.split(['.', '/', '[', ']', '$']).filter(|part| !part.is_empty());

@@ -63,7 +63,7 @@ pub(crate) const ARGUMENTS: [&str; 15] = [
 ];
 
 /// Returns what a page of a list of tools costs in every conversation, whether the tools are called or not; `None` where
-/// it is no such list.
+/// it is not such a list.
 pub(crate) fn cost(result: &dyn Source, meter: &Meter) -> Option<Cost> {
     let whole = Span { start: 0, end: result.len() };
     let page: Value = serde_json::from_slice(&whole.read(result).ok()?).ok()?;
@@ -90,7 +90,7 @@ pub(crate) struct Listed {
 }
 
 /// Rewrites a page of `tools/list`: adds our tool to the first page, and changes the schemas against which clients would
-/// check results. Anything that is no list stays as it is.
+/// check results. Anything that is not a list stays as it is.
 pub(crate) fn rewrite(
     caller: &Caller,
     result: &[u8],

@@ -92,7 +92,7 @@ impl MessageHead {
     pub(crate) fn of_spooled(message: &skim::Message) -> Self {
         let value = |key: &str| message.member(key).map(|member| member.value.clone());
         let method = message.member("method").and_then(|member| match member.head.len() {
-            // A name this long is no method that tidegate knows, but it is one.
+            // A name this long is a method, but not one that tidegate knows.
             skim::MAX_HEAD_BYTES.. if member.head[0] == b'"' => Some(SmallVec::new()),
             length => raw::text(&member.head, &(0..length)).map(|name| SmallVec::from_slice(name.as_bytes())),
         });

@@ -173,7 +173,7 @@ impl<'s> Search<'s> {
         self.window.skip.saturating_sub(MAX_EXACT as u64)
     }
 
-    /// Counts a match that is no exact one, and keeps it if it may be wanted.
+    /// Counts a match that is not an exact one, and keeps it if it may be wanted.
     fn keep(&mut self, before: u64, show: impl FnOnce(&mut Self) -> String) {
         self.last_match = LastMatch::Left;
         if self.tally.is_some() || before < self.first() || self.bytes > self.window.bytes {

@@ -1,6 +1,6 @@
 //! Hints for a query that asks for something the data does not have.
 //!
-//! They stand outside of the fence around upstream text, so they name plain names only: whatever else a server calls a
+//! They appear outside the fence around upstream text, so they name plain names only: whatever else a server calls a
 //! field is counted.
 
 use tidegate_core::plain_name;
@@ -9,7 +9,7 @@ use tidegate_core::view::{Dataset, nearest};
 /// The most field names in a hint.
 const MAX_SHOWN_FIELDS: usize = 30;
 
-/// Returns a name, dots included, if all its parts may stand outside the fence.
+/// Returns a name, dots included, if all its parts may appear outside the fence.
 pub(crate) fn plain_name(name: &str) -> Option<&str> {
     let is_plain = plain_name::is_plain_path(name) && name.split('.').all(plain_name::is_plain);
     is_plain.then_some(name)

@@ -138,7 +138,7 @@ fn brief(error: &str) -> String {
 }
 
 /// Returns the error of a running program without the values that it quotes, which are words of the server: a message
-/// stands outside of the fence. Plain names stay.
+/// appears outside the fence. Plain names stay.
 fn without_values(error: &str) -> String {
     let mut out = String::new();
     let mut rest = error;

@@ -16,7 +16,7 @@ use crate::worker::Worker;
 
 /// Why a worker gave no answer.
 pub(crate) enum RemoteError {
-    /// The process could not be started, or is no worker that understands us.
+    /// The process could not be started, or is not a worker that understands us.
     NotStarted(io::Error),
     /// The query failed, or reached a limit.
     Query(ViewError),

@@ -58,7 +58,7 @@ impl Totals {
         self.stored.load(Ordering::Relaxed)
     }
 
-    /// Adds an entry of the ledger. A list of tools is no call.
+    /// Adds an entry of the ledger. A list of tools is not a call.
     pub(crate) fn count(&self, call: &Call) {
         let add = |total: &AtomicU64, number: u64| {
             total.fetch_add(number, Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! Results whose names try to speak as tidegate, and the check that no word of them stands outside the fence.
+//! Results whose names try to speak as tidegate, and the check that no word of them appears outside the fence.
 
 use proptest::prelude::*;
 
 use crate::make;
 
-/// Part of every name that must not stand outside the fence.
+/// Part of every name that must not appear outside the fence.
 const MARK: &str = "PW-N";
 
 /// A name that is a sentence, an attempt at markup, hidden, or too long.

@@ -8,7 +8,7 @@ use tidegate_testkit::{make, sample};
 
 use crate::tidegate_in;
 
-/// A name as it stands in a snapshot.
+/// A name as it appears in a snapshot.
 const NAME: &str = "list_issues-3f9c2kq7m0xw";
 
 /// Runs commands one after the other in a store that has one result; returns what was said, with what is new in each run

@@ -33,7 +33,7 @@ impl Place {
         std::fs::write(self.folder.path().join("tidegate.toml"), text).unwrap();
     }
 
-    /// What stands in the command line of every process that is started here.
+    /// What is in the command line of every process that is started here.
     pub(crate) fn mark(&self) -> String {
         self.folder.path().to_str().unwrap().to_owned()
     }

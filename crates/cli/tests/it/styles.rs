@@ -118,7 +118,7 @@ fn full_above_the_cap_names_the_calls_that_give_the_rest() {
     let full = json!({"continuation_token": probe["continuation_token"], "mode": "full"});
     let full = told(&mut session, "exact", full);
     assert_eq!(followed(&mut session, "exact", full), items);
-    // One value that is no list is read by its bytes.
+    // One value that is not a list is read by its bytes.
     let value =
         json!({"content": [{"type": "text", "text": json!("x".repeat(90_000)).to_string()}]}).to_string();
     let probe = told(&mut session, "exact", json!({"result": value}));

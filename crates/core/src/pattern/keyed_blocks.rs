@@ -19,7 +19,7 @@ pub(crate) struct KeyedBlocks {
     form: BlockForm,
 }
 
-/// What stands between a key and its value.
+/// What is between a key and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Mark {
     Colon,

@@ -135,7 +135,7 @@ impl LineFields {
                 names.extend(["program".to_owned(), "pid".to_owned()]);
                 continue;
             }
-            // A word that stands before every value names it: `length 12`.
+            // A word before every value names it: `length 12`.
             let before = at.checked_sub(1).and_then(|before| constant_word(rows, before));
             // A level is a value itself.
             let before = before.filter(|word| field_name::of(&[*word]).is_empty());
@@ -152,7 +152,7 @@ impl LineFields {
                 (name, known) => format!("{name}{}", known + 1),
             });
         }
-        // In a system log the host stands between the time and the program.
+        // In a system log the host is between the time and the program.
         if let [time, host, program, ..] = names.as_mut_slice()
             && time == "time"
             && host == "c2"
@@ -196,7 +196,7 @@ impl LineFields {
     }
 }
 
-/// Returns the word that is the field of every row; `None` if the rows differ or the field is no word.
+/// Returns the word that is the field of every row; `None` if the rows differ or the field is not a word.
 fn constant_word<'l>(rows: &[&Fields<'l>], at: usize) -> Option<&'l str> {
     let (enclosure, word) = *rows.first()?.get(at)?;
     let is_same = |row: &&Fields<'l>| row.get(at).is_some_and(|(_, other)| *other == word);

@@ -220,7 +220,7 @@ fn write_around(data: &Data<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
     let around = Surroundings::of(data.text, data.range.clone())?;
     draft.frame.notes.extend(around.note());
     if matches!(data.notation, Notation::Pattern(_)) {
-        // What stands before such records was written with the other lines.
+        // What is before such records was written with the other lines.
         return Ok(());
     }
     let share = draft.writer.left() / 8;
@@ -282,7 +282,7 @@ fn write_anywhere(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: usiz
     }
 }
 
-/// The maximum number of keys that stand twice in one object and are listed.
+/// The maximum number of keys that occur twice in one object and are listed.
 const MAX_DOUBLED_KEYS: usize = 8;
 
 /// Writes what is unusual: duplicate keys, the most deeply nested value.
@@ -310,7 +310,7 @@ fn write_oddities(
     }
     if !doubled.is_empty() {
         doubled.extend((more > 0).then(|| format!("and {more} more")));
-        writer.push(section, format!("keys that stand twice in one object: {}", doubled.join(", ")));
+        writer.push(section, format!("keys that occur twice in one object: {}", doubled.join(", ")));
     }
     if data.profile.depth > DEEP_NESTING
         && let Some(value) = data.scalar(data.profile.deepest_at)?

@@ -203,7 +203,7 @@ impl DocumentText {
         let indentation = line.len() - line.trim_start().len();
         if let Some((keyword, text)) = symbols::definition(line) {
             self.definitions.add(keyword.as_bytes(), number, capacity);
-            // What stands at the margin is the outline; what is inside comes after it.
+            // Lines at the margin are the outline; what is inside comes after them.
             let level = 1 + u8::from(indentation > 0) + u8::from(indentation > 4);
             self.headings.push(number, level, text);
         } else if let Some(module) = symbols::import(line) {
@@ -232,7 +232,7 @@ impl DocumentText {
         let constants =
             draft.within(all / 6, |draft| self.constants.write(draft, section + 2, "named values"));
         let to_do = draft.within(all / 8, |draft| self.to_do.write(draft, section + 5, "to do"));
-        // A text that names a value now and then is no list of values.
+        // A text that names a value now and then is not a list of values.
         let values = self.values.total * 8 >= self.facts.lines
             && draft.within(all / 3, |draft| self.values.write(draft, section + 5, "values"));
         let title = if self.code { "definitions" } else { "headings" };
@@ -296,7 +296,7 @@ impl DocumentText {
     }
 }
 
-/// Returns whether a line names a value: a short name, a colon, and what is no sentence.
+/// Returns whether a line names a value: a short name, a colon, and what is not a sentence.
 fn is_value(line: &str) -> bool {
     let line = line.trim_start_matches(['-', '*', '•', ' ']);
     let Some((name, value)) = line.split_once(": ") else { return false };

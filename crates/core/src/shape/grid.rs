@@ -60,7 +60,7 @@ impl<'t> Grid<'t> {
             for fast in &candidates[at + 1..] {
                 let (height, width) = (distinct(slow)?, distinct(fast)?);
                 let complete = height * width >= table.count && height * width <= table.count * 5 / 4;
-                // In a grid a value stands once in each row or column, not in most records.
+                // In a grid a value occurs once in each row or column, not in most records.
                 let is_even = most_frequent(slow) <= width && most_frequent(fast) <= height;
                 if complete && is_even {
                     let objective = objective(table, &[slow, fast])?;

@@ -114,7 +114,7 @@ impl LineFacts {
     }
 
     /// Fills the frame of a text that is shown by lines; `below` lists what the overview shows of it, each by the title
-    /// under which it stands.
+    /// under which it is.
     pub(crate) fn describe(&self, draft: &mut Draft<'_>, kind: &str, below: &[&str]) {
         draft.frame.what = format!("{} of {kind}", self.count());
         draft.frame.below = below.join(", ");

@@ -1,7 +1,7 @@
 //! What the frame offers to ask next: queries with columns and values of this result, so that a reader sees which
 //! questions it can answer.
 //!
-//! The frame is outside the fence, so only plain names stand in it ([`plain_name`]); a column or a value of any other
+//! The frame is outside the fence, so only plain names appear in it ([`plain_name`]); a column or a value of any other
 //! form is not offered.
 
 use super::additive::is_additive;
@@ -14,7 +14,7 @@ use crate::profile::value_counts::ValueCount;
 
 /// The maximum number of distinct values of a column that is offered for grouping.
 const MAX_GROUPS: u64 = 60;
-/// The maximum number of characters of a value that stands in a query.
+/// The maximum number of characters of a value in a query.
 const MAX_VALUE_CHARACTERS: usize = 16;
 
 /// Returns the arguments of calls that read on: pages of the main list, or parts by path.
@@ -135,7 +135,7 @@ impl<'t, 'd> Columns<'t, 'd> {
         format!("\"grep\":\"{}\"", self.rare_value().unwrap_or_else(|| "text".into()))
     }
 
-    /// Returns the rarest value of the group that may stand outside the fence.
+    /// Returns the rarest value of the group that may appear outside the fence.
     fn rare_value(&self) -> Option<String> {
         let counts = &self.table.data.profile.node(self.group?.node).counts;
         let is_plain = |entry: &&&ValueCount| {
@@ -184,7 +184,7 @@ const SQL_WORDS: &[&str] = &[
     "where",
 ];
 
-/// Returns whether a field is a column whose name may stand outside the fence.
+/// Returns whether a field is a column whose name may appear outside the fence.
 fn is_column(field: &Field) -> bool {
     field.single
         && field.position.is_none()

@@ -278,7 +278,7 @@ impl Parts<'_> {
     }
 }
 
-/// The section of what stands around the main text, before those of its strategy.
+/// The section of what is around the main text, before those of its strategy.
 const AROUND_SECTION: usize = 1;
 
 /// The section of small blocks.

@@ -219,7 +219,7 @@ impl SnapshotText {
         }
     }
 
-    /// Adds a line that is no element: what stands before the tree, the address of a link, text of an element.
+    /// Adds a line that is not an element: what is before the tree, the address of a link, text of an element.
     fn add_other(&mut self, number: u64, line: &str, capacity: &mut usize) {
         if let Some((_, address)) = line.strip_prefix("- /").and_then(|rest| rest.split_once(": ")) {
             self.close_link(Some((address, number, capacity)));

@@ -56,7 +56,7 @@ pub(crate) fn tables<'d>(data: &'d Data<'d>) -> Vec<Table<'d>> {
                 pending.extend(
                     members.filter(|(_, child)| child.types.containers() == 1).map(|(child, _)| child),
                 );
-                // A list of one element is no table, but its element may contain some.
+                // A list of one element is not a table, but its element may contain some.
                 if let Some(only) = node.items.filter(|_| node.index.as_ref().is_some_and(|i| i.count == 1)) {
                     pending.push(only);
                 }

@@ -1,9 +1,9 @@
 //! Tables whose columns are aligned by spaces: listings of processes, disks, containers, packages.
 //!
-//! Where a line of dashes stands under the header, it says where the columns are. Else they are found by position: two
+//! Where a line of dashes is under the header, it says where the columns are. Else they are found by position: two
 //! words of the header are names of different columns if there is a place between them at which hardly any row has a
-//! character. Where rows are wider than their header, the columns are the words of a line, if those stand under the
-//! names. A listing without a header is no table here.
+//! character. Where rows are wider than their header, the columns are the words of a line, if those are under the
+//! names. A listing without a header is not a table here.
 
 use super::tables::Table;
 use super::typed::column_names;
@@ -14,7 +14,7 @@ const MAX_COLUMNS: usize = 64;
 /// The number of rows that are looked at first, and the number by which the columns are found.
 const FEW_ROWS: usize = 12;
 const MANY_ROWS: usize = 300;
-/// How far a word may stand from the name of its column, in characters.
+/// How far a word may be from the name of its column, in characters.
 const MAX_DRIFT: usize = 6;
 
 /// Returns whether a line is a ruler: at least two runs of dashes.
@@ -22,7 +22,7 @@ fn is_ruler(line: &str) -> bool {
     ruler_columns(line).is_some()
 }
 
-/// Returns where the columns under a ruler begin; `None` if the line is no ruler.
+/// Returns where the columns under a ruler begin; `None` if the line is not a ruler.
 fn ruler_columns(line: &str) -> Option<Vec<usize>> {
     let drawn = |c: char| matches!(c, '-' | '=' | '+' | '~' | ' ' | '─' | '═');
     if line.len() < 5 || !line.starts_with(['-', '=', '+', '~', ' ', '─', '═']) || !line.chars().all(drawn)
@@ -105,7 +105,7 @@ pub(super) fn table_at<'t>(lines: &[&'t str], at: usize) -> Option<(Table<'t>, u
     let block = block_from(lines, first);
     under_names(lines[at], &block[..block.len().min(FEW_ROWS)])?;
     let (names, cut) = under_names(lines[at], &block[..block.len().min(MANY_ROWS)])?;
-    // A title may stand above the header.
+    // A title may be above the header.
     let below = block.first().and_then(|line| under_names(line, &block[1..block.len().min(MANY_ROWS)]));
     if below.is_some_and(|(below, _)| below.len() > names.len()) {
         return None;
@@ -121,7 +121,7 @@ fn under_ruler(lines: &[&str], at: usize) -> Option<(usize, Vec<usize>, usize)> 
     if is_text(at) {
         return Some((at, starts_at(at + 1)?, at + 2)).filter(|_| is_text(at + 2));
     }
-    // A ruler may stand above the header, too.
+    // A ruler may be above the header, too.
     (is_text(at + 1) && starts_at(at).is_some()).then(|| Some((at + 1, starts_at(at + 2)?, at + 3)))?
 }
 
@@ -273,7 +273,7 @@ fn positions(names: &[Word<'_>], rows: &[&str]) -> (Vec<usize>, Vec<String>) {
     (starts, columns)
 }
 
-/// Returns whether the words of nearly all rows stand under the names.
+/// Returns whether the words of nearly all rows are under the names.
 fn words_stand_under(names: &[Word<'_>], rows: &[&str]) -> bool {
     let stand =
         |row: &&&str| {
@@ -299,7 +299,7 @@ fn is_table(header: &str, names: &[String], cut: &Cut, rows: &[&str]) -> bool {
         return false;
     }
     let filled: usize = fitting.iter().map(|row| row.iter().filter(|cell| !cell.is_empty()).count()).sum();
-    // A row is no header: its words would stand in other rows, too.
+    // A row is not a header: its words would be in other rows, too.
     let repeats = |(at, name): &(usize, &String)| fitting.iter().any(|row| row[*at] == name.as_str());
     let repeated = names.iter().enumerate().filter(repeats).count();
     if filled * 10 < fitting.len() * names.len() * 6 || repeated > usize::from(names.len() > 3) {

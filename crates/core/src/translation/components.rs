@@ -1,6 +1,6 @@
 //! Calendars and address books: `BEGIN:VEVENT`, lines of `NAME;PARAMETER=x:value`, `END:VEVENT`.
 //!
-//! A component is an object; components of one name in another are a list. A name that stands twice in a component
+//! A component is an object; components of one name in another are a list. A name that occurs twice in a component
 //! (`ATTENDEE`) is a list as well. Parameters are dropped from names, and a line that is folded is one line.
 
 use super::{MAX_DEPTH, MAX_JSON_BYTES};

@@ -183,7 +183,7 @@ fn time(text: &str) -> Option<(&str, &str)> {
     for _ in 0..count {
         rest = word(rest)?.1;
     }
-    // One space stands before the name, which may begin with others.
+    // One space is before the name, which may begin with others.
     Some((text[..text.len() - rest.len()].trim_end(), &rest[1..]))
 }
 

@@ -61,7 +61,7 @@ fn holds_pairs(value: &str) -> bool {
         && value.split_whitespace().skip(1).any(|word| word.contains('='))
 }
 
-/// Reads a line; `None` if it is no setting.
+/// Reads a line; `None` if it is not a setting.
 fn setting(line: &str) -> Option<Setting<'_>> {
     let line = line.trim();
     if line.is_empty() || line.starts_with(['#', ';']) || line.starts_with("//") {

@@ -1,4 +1,4 @@
-//! Tables drawn in text, with whatever stands before, between and after them.
+//! Tables drawn in text, with whatever is before, between and after them.
 //!
 //! A text with one table, or with several that have the same columns, is a list of rows; several tables with different
 //! columns are an object of lists, each under the line above it. Most lines must be rows, so that a document with a

@@ -59,7 +59,7 @@ struct Reader<'x> {
 }
 
 impl<'x> Reader<'x> {
-    /// Reads the only root element and what may stand around it.
+    /// Reads the only root element and what may be around it.
     fn read(mut self) -> Option<Vec<Element<'x>>> {
         let mut open: Vec<u32> = Vec::new();
         while !self.rest.is_empty() {

@@ -16,7 +16,7 @@ pub const SEAL_BYTES: usize = 12;
 /// The longest cursor.
 pub const MAX_CURSOR_BYTES: usize = 4096;
 
-/// Why a text is no cursor of this artifact.
+/// Why a text is not a cursor of this artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CursorError {

@@ -168,7 +168,7 @@ impl<'a> Dataset<'a> {
         (!parts.is_empty()).then(|| format!("Beside this text: {}{more}.", shown.join(", ")))
     }
 
-    /// Returns how many values stand beside the main list, in words; `None` if there are none.
+    /// Returns how many values are beside the main list, in words; `None` if there are none.
     pub(crate) fn beside_records(&self) -> Option<String> {
         let beside = self.main().map_or(0, |main| main.beside);
         let values = crate::write::plural(beside, "value");
@@ -287,7 +287,7 @@ impl<'a> Dataset<'a> {
     }
 
     /// Returns the data as one JSON value: the value itself, or the list of the records where it is in another
-    /// notation, or the list of lines where it is no data. `None` where that is more than `most` bytes.
+    /// notation, or the list of lines where it is not data. `None` where that is more than `most` bytes.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ pub enum Scalar<'s> {
 }
 
 /// Calls `visit` for the members of a record with their dotted paths: for objects both as JSON and for their members, down
-/// to `depth` levels; for a record that is no object, with the empty path.
+/// to `depth` levels; for a record that is not an object, with the empty path.
 ///
 /// Broken JSON is visited up to the break.
 pub fn flatten(json: &str, depth: usize, visit: &mut dyn FnMut(&str, Scalar<'_>)) {

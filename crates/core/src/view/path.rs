@@ -267,7 +267,7 @@ impl Walker<'_> {
                 )))
             }
             _ => Err(ViewError::NotThere(format!(
-                "{}: nothing can stand below a plain value",
+                "{}: nothing can be below a plain value",
                 plain_name::asked_path(path)
             ))),
         }
@@ -429,7 +429,7 @@ impl Walker<'_> {
         self.each_below(at, &segments[any..], to_pointer(&segments[..any]), &mut found, writer)?;
         if found.number == 0 {
             return Err(ViewError::NotThere(format!(
-                "{}: nothing stands there",
+                "{}: there is nothing there",
                 plain_name::asked_path(path)
             )));
         }

@@ -167,7 +167,7 @@ fn hidden_characters_are_not_shown_raw_in_separated_values() {
     }
 }
 
-/// What stands in the place of the blocks is no part of `structuredContent`, and no client shows it.
+/// What replaces the blocks is not part of `structuredContent`, and no client shows it.
 #[test]
 fn content_that_is_no_list_is_left_out_aloud() {
     let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, "name": format!("thing {n}")})).collect();

@@ -37,7 +37,7 @@ fn duplicate_keys_are_reported() {
     let filler: Vec<String> = (0..900).map(|n| format!("\"case{n}\":[{n}]")).collect();
     let json = format!("{{{},\"twice\":{{\"a\":\"b\",\"a\":\"c\"}}}}", filler.join(","));
     let text = shaped(&make::text_result(&json).as_slice(), 2000).text;
-    assert!(text.contains("keys that stand twice in one object"), "{text}");
+    assert!(text.contains("keys that occur twice in one object"), "{text}");
 }
 
 #[test]

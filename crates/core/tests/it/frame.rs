@@ -1,4 +1,4 @@
-//! The frame is ours alone: no word of the upstream and no hidden character stands outside the fence, in whatever
+//! The frame is ours alone: no word of the upstream and no hidden character appears outside the fence, in whatever
 //! part of a result it came and whichever view shows it.
 
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Every text is content wherever it stands: in a string inside JSON, in any block, and beside a picture.
+//! Every text is content wherever it is: in a string inside JSON, in any block, and beside a picture.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -271,7 +271,7 @@ fn texts_have_pages_of_lines() {
 }
 
 /// Bytes with something every few of them that cannot be shown as it is.
-/// What stands around a part repeats the question; one that leaves no room is refused, at once and in words.
+/// What is around a part repeats the question; one that leaves no room is refused, at once and in words.
 #[test]
 fn a_question_that_leaves_no_room_is_refused() {
     let long: String = (0..120).map(|number| format!("n{}", number * 37)).collect();

@@ -67,7 +67,7 @@ pub struct Skim {
     key: String,
     /// The start of the value that is being read.
     value: Option<usize>,
-    /// The position after the last byte that is no white space.
+    /// The position after the last byte that is not white space.
     last: usize,
     /// The beginning of the key or value that is being read.
     head: Vec<u8>,
@@ -189,7 +189,7 @@ impl Skim {
 
     fn open(&mut self, byte: u8) {
         if self.level == 0 {
-            // An incomplete byte order mark is no part of a message.
+            // An incomplete byte order mark is not part of a message.
             self.broken |= self.last > 0 && self.last < BYTE_ORDER_MARK.len();
             self.level = if byte == b'{' { 1 } else { 2 };
         } else if self.depth == 0 {

@@ -163,7 +163,7 @@ pub(crate) struct RestCalls<'c> {
     pub(crate) token: &'c str,
     /// What the whole result would have to fit.
     pub(crate) cap: Budget,
-    /// How to read the bytes of the result, where it is no list.
+    /// How to read the bytes of the result, where it is not a list.
     pub(crate) reads: &'c str,
 }
 
@@ -294,7 +294,7 @@ impl Parts<'_> {
         Ok(written(&each, cut))
     }
 
-    /// Returns some members of a result that is an object; `None` where it is no object or has none of them.
+    /// Returns some members of a result that is an object; `None` where it is not an object or has none of them.
     fn members(&self, keys: &[String]) -> io::Result<Option<String>> {
         let wanted = |name: &str| {
             keys.iter().any(|key| {

@@ -65,7 +65,7 @@ impl<'d> Items<'d> {
         }
     }
 
-    /// Returns whether the result is text that is no data.
+    /// Returns whether the result is text that is not data.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.form, Form::Lines)
     }

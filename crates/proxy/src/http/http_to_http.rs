@@ -273,7 +273,7 @@ impl Forwarded {
         }
     }
 
-    /// Forwards a body that is no message, such as an error page, unless a request still needs its answer.
+    /// Forwards a body that is not a message, such as an error page, unless a request still needs its answer.
     async fn relay_page(&self, mut parts: response::Parts, body: Incoming) -> Response<Body> {
         let is_answer_due = parts.status.is_success() && self.exchange.is_open();
         if is_answer_due || !self.local_answers.is_empty() {
@@ -303,7 +303,7 @@ impl Forwarded {
         };
         let is_answered = failed.is_empty() && !(parts.status.is_success() && self.exchange.is_open());
         if self.local_answers.is_empty() && is_answered {
-            // A body that is not forwarded, such as an error page that is no message, is sent unchanged.
+            // A body that is not forwarded, such as an error page that is not a message, is sent unchanged.
             return Response::from_parts(parts, body_of(forward.unwrap_or(unchanged)));
         }
         let (theirs, failure) = (forward.filter(|_| self.is_batch), no_answer(&parts));

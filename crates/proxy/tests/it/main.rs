@@ -187,7 +187,7 @@ fn answered_ids(lines: &[Vec<u8>]) -> Vec<u8> {
         let message: Value = serde_json::from_slice(line).unwrap();
         let outcomes =
             [&message["result"], &message["error"]].iter().filter(|outcome| outcome.is_object()).count();
-        // The only result that is no object is null, which some servers send.
+        // The only result that is not an object is null, which some servers send.
         let is_null = outcomes == 0 && message.get("result") == Some(&Value::Null);
         assert!(outcomes == 1 || is_null, "{message}");
         u8::try_from(message["id"].as_u64().unwrap()).unwrap()
@@ -235,7 +235,7 @@ proptest! {
     }
 }
 
-/// The text of the `result` in a response, as it stands on the wire.
+/// The text of the `result` in a response, as it is on the wire.
 fn result_of(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii_end();
     let start = memchr::memmem::find(line, b"\"result\":").unwrap() + 9;

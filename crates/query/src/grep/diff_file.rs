@@ -27,7 +27,7 @@ impl Default for DiffFile {
 }
 
 impl DiffFile {
-    /// Returns the line that names the file of a line, and its number; `None` for a line that is no part of a hunk.
+    /// Returns the line that names the file of a line, and its number; `None` for a line that is not part of a hunk.
     pub(super) fn of(&mut self, text: &[u8], line: Range<usize>) -> Option<(u64, Range<usize>)> {
         while self.at < line.end.min(text.len()) {
             let feed = text[self.at..].iter().position(|&byte| byte == b'\n');

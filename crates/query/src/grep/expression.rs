@@ -97,7 +97,7 @@ fn next_quoted(text: &[u8], mut at: usize) -> Option<Range<usize>> {
             match text.get(end) {
                 Some(b'"') => return Some(start..end + 1),
                 Some(b'\\') => end += 2,
-                // A quote that is not closed on its line is no string.
+                // A quote that is not closed on its line is not a string.
                 Some(b'\n') | None => break,
                 Some(_) => end += 1,
             }

@@ -27,7 +27,7 @@ pub(super) fn note(pattern: &str, text: &[u8]) -> Option<String> {
     (!counted.is_empty()).then(|| format!("Its words alone, in any case: {}.", counted.join(", ")))
 }
 
-/// Returns the words of an expression, in order. What follows a backslash is no part of a word.
+/// Returns the words of an expression, in order. What follows a backslash is not part of a word.
 fn words(pattern: &str) -> Vec<String> {
     let mut all: Vec<String> = vec![String::new()];
     let mut characters = pattern.chars();

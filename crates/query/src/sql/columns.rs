@@ -16,7 +16,7 @@ const MAX_COLUMNS: usize = 1500;
 pub(super) enum Origin {
     /// The key of the record.
     Key,
-    /// The record itself, where it is no object.
+    /// The record itself, where it is not an object.
     Value,
     /// The member at a path.
     Member(String),

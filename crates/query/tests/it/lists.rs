@@ -191,7 +191,7 @@ proptest! {
     fn every_notation_of_a_table_is_the_same_table(
         cells in prop::collection::vec(prop::collection::vec(scalar(), 4), 8..20), width in 1usize..4
     ) {
-        // The first column is one of numbers, as a header row is told from texts by what stands below it.
+        // The first column is one of numbers, as a header row is told from texts by what is below it.
         let names: Vec<String> = (0..=width).map(|at| format!("col{at}")).collect();
         let rows: Vec<Vec<Value>> = cells.iter().enumerate().map(|(n, row)| {
             let mut row = row[..width].to_vec();

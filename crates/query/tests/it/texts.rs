@@ -61,7 +61,7 @@ fn lines_of_long_texts_in_records_are_matches() {
     let results = kept.results(Grep, "^line 7\\d of file 3$");
     assert_eq!(results.len(), 10);
     assert_eq!(results[0], "/files/3/content 71: line 70 of file 3");
-    // A record is one match for what stands beside its long texts.
+    // A record is one match for what is beside its long texts.
     let named = kept.results(Grep, "^f4\\.txt$");
     assert!(named.len() == 1 && named[0].starts_with("/files/4 ("), "{named:?}");
     assert_eq!(
@@ -225,7 +225,7 @@ fn line(kind: usize, number: usize, word: &str) -> String {
     }
 }
 
-/// A long text of lines of one kind, in some of which the word to look for stands; a short string is a value, not a text.
+/// A long text of lines of one kind, in some of which the word to look for occurs; a short string is a value, not a text.
 fn text() -> impl Strategy<Value = String> {
     let words =
         prop::collection::vec(prop::sample::select(vec!["needle", "thread", "cloth", "hay"]), 150..260);

@@ -143,7 +143,7 @@ fn a_folder_that_can_only_be_read() {
     on_disk("a_folder_that_can_only_be_read", |place, disk| can_only_be_read(place, disk, true));
 }
 
-/// What was kept last stands in the log beside the file.
+/// What was kept last is in the log beside the file.
 #[test]
 fn a_folder_with_a_log_that_can_only_be_read() {
     on_disk("a_folder_with_a_log_that_can_only_be_read", |place, disk| can_only_be_read(place, disk, false));

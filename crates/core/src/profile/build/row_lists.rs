@@ -22,7 +22,7 @@ impl ProfileBuilder {
         is_first && node.seen() == 0 && node.by_position
     }
 
-    /// Prepares for a container inside a list: what is held is no header row, and lists that begin with containers are no
+    /// Prepares for a container inside a list: what is held is not a header row, and lists that begin with containers are no
     /// rows.
     #[inline]
     pub(super) fn begin_cell_container(&mut self) {

@@ -1,6 +1,6 @@
 //! Gathers the messages of compilers and linters: counts by severity, code and file, each message once with its places.
 //!
-//! A message names a place and a severity or a code. Tools differ in where the place stands: before the message
+//! A message names a place and a severity or a code. Tools differ in where the place is: before the message
 //! (`a.c:3:1: error: ...`, `a.ts(3,1): error TS1: ...`, `a.py:3:1: E501 ...`), on the next line (`--> src/a.rs:3:1`), or
 //! under a line with the file (`3:1  error  ...  rule`).
 
@@ -229,7 +229,7 @@ impl Message {
     }
 }
 
-/// Splits a severity that stands before the place: `[ERROR] a.java:[1,2] ...`, `w: a.kt:1:2 ...`.
+/// Splits a severity before the place: `[ERROR] a.java:[1,2] ...`, `w: a.kt:1:2 ...`.
 fn prefixed(line: &str) -> (Option<Severity>, &str) {
     let prefixes = [
         ("[ERROR] ", Severity::Error),

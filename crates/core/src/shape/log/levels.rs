@@ -1,7 +1,7 @@
 //! Reads what a line of a log begins with: when, how severe, and from which part of the program.
 //!
 //! A level counts where a log writes it: near the beginning of the line, in capitals, in brackets, or as `level=info`.
-//! A message that contains such a word is no level.
+//! A message that contains such a word is not a level.
 
 use crate::profile::time;
 use crate::profile::value_counts::ValueCounts;
@@ -54,7 +54,7 @@ const LEVEL_WORDS: &[(&str, Level)] = &[
     ("panic", Level::Severe),
 ];
 
-/// The number of bytes at the beginning of a line where its level stands.
+/// The number of bytes at the beginning of a line where its level is.
 const PREFIX_BYTES: usize = 96;
 const MAX_COUNTED_VALUES: usize = 20_000;
 /// The unit of parsed times.

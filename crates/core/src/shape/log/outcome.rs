@@ -280,7 +280,7 @@ impl<'l> TestLine<'l> {
         let quoted = name.ends_with('\'') && duration.is_some();
         let accepted =
             is_capitals(word) && before.ends_with([' ', '|']) && !name.ends_with(':') || dotted || quoted;
-        // A capital word at the end of a sentence is no outcome: names have few words.
+        // A capital word at the end of a sentence is not an outcome: names have few words.
         let short = name.split_whitespace().count() <= 12;
         (accepted && short && !name.is_empty()).then_some(Self { outcome, word, name, duration, reason })
     }
@@ -368,7 +368,7 @@ pub(crate) fn counts_tests(word: &str) -> bool {
     outcome(word) == Some(Outcome::Passed) || COUNTED_TESTS.contains(&word)
 }
 
-/// Returns the words and numbers of a line, each with what stands before it.
+/// Returns the words and numbers of a line, each with what is before it.
 fn tokens(line: &str) -> Vec<(&str, &str)> {
     let is_part = |c: char| c.is_alphanumeric() || c == '.' || c == '%' || c == '_';
     let mut out = Vec::new();

@@ -39,7 +39,7 @@ fn quoted(text: &str) -> Option<Place<'_>> {
     Some(Place { path: &text[start..start + length], line, end: start + length + 8 + digits })
 }
 
-/// Reads the place whose path ends at an offset, where a colon or a parenthesis stands.
+/// Reads the place whose path ends at an offset, where there is a colon or a parenthesis.
 fn ending_at(text: &str, at: usize) -> Option<Place<'_>> {
     let (before, mark) = (&text[..at], text.as_bytes()[at]);
     let start = before.rfind([' ', '\t', '(', '"', '\'', '<', '`', '[']).map_or(0, |at| at + 1);
@@ -73,7 +73,7 @@ fn is_path(word: &str) -> bool {
     let is_extension = (1..=6).contains(&extension.len())
         && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && extension.starts_with(|c: char| c.is_ascii_alphabetic());
-    // `http://host.com:80` is no file.
+    // `http://host.com:80` is not a file.
     is_extension && !word.contains("//") && !word.contains(',')
 }
 

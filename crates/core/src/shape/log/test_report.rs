@@ -458,7 +458,7 @@ fn section_name(line: &str) -> Option<&str> {
     is_test.then_some(name)
 }
 
-/// Returns what stands between two rows of the same mark: `==== FAILURES ====`.
+/// Returns what is between two rows of the same mark: `==== FAILURES ====`.
 fn decorated(line: &str) -> Option<&str> {
     let mark = line.chars().next().filter(|c| matches!(c, '_' | '-' | '=' | '*' | '─' | '━'))?;
     let is_row = |mut marks: std::iter::Take<std::str::Chars<'_>>| marks.all(|c| c == mark);

@@ -1,6 +1,6 @@
 //! Reads one line of an accessibility tree: role, name, reference and attributes, whatever program wrote it.
 //!
-//! Trees differ in where the reference stands and in how a name is quoted:
+//! Trees differ in where the reference is and in how a name is quoted:
 //!
 //! ```text
 //! - link "Home" [ref=e3]:            uid=1_2 link "Home" url="/"           [14] heading 'Title', level=2
@@ -145,7 +145,7 @@ fn role(word: &str) -> Option<String> {
 }
 
 impl<'l> Element<'l> {
-    /// Reads a line; `None` if it is no element.
+    /// Reads a line; `None` if it is not an element.
     pub(crate) fn parse(line: &'l str) -> Option<Self> {
         let trimmed = line.trim_start_matches([' ', '\t', '|', '→']);
         let indentation = line.len() - trimmed.len();

@@ -163,7 +163,7 @@ fn flow_plain<'y>(rest: &mut &'y str) -> &'y str {
     scalar.trim_end()
 }
 
-/// Splits an object that this reader wrote into its keys and values; `None` if it is no object.
+/// Splits an object that this reader wrote into its keys and values; `None` if it is not an object.
 pub(super) fn members(object: &str) -> Option<Vec<(&str, &str)>> {
     let inside = object.strip_prefix('{')?.strip_suffix('}')?;
     let bytes = inside.as_bytes();

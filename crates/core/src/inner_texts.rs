@@ -1,4 +1,4 @@
-//! Long strings inside JSON, which are texts of their own: a diff, a log, a page, or JSON once more.
+//! Long strings inside JSON, which are texts of their own: a diff, a log, a page, or more JSON.
 //!
 //! Tools often wrap what they have to say: `{"diff": "..."}`, `{"files": [{"path": ..., "content": ...}]}`. Such a
 //! string is recognised, shaped and searched like a text, and its path addresses it. Where one string is most of the

@@ -146,7 +146,7 @@ impl Outline {
         bytes
     }
 
-    /// Reads stored bytes; `None` where another version wrote them or they are damaged.
+    /// Reads stored bytes; `None` if another version wrote them or they are damaged.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
         (*version == VERSION).then(|| postcard::from_bytes(rest).ok())?

@@ -61,7 +61,7 @@ pub fn target(mut data: &[u8]) {
     let worker = if is_jq(pick) {
         WORKER.get().expect("a worker was set").clone()
     } else {
-        // SQL and grep run in this process where there is no worker, which is much faster.
+        // SQL and grep run in this process if there is no worker, which is much faster.
         PathBuf::from("/nonexistent")
     };
     let Ok(query) = arguments(pick, &program).into_query() else { return };

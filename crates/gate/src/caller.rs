@@ -52,7 +52,7 @@ pub enum Principal {
     Named(CallerId),
     /// An unnamed caller with a session: a connection, or an MCP session over HTTP.
     Session(String),
-    /// An unnamed caller whose requests nothing connects, as of the 2026-07-28 revision over HTTP. Its results are never
+    /// An unnamed caller whose requests belong to no session, as of the 2026-07-28 revision over HTTP. Its results are never
     /// listed. Their ids have 130 random bits, and only who was told one can read the result.
     Stateless,
 }
@@ -80,7 +80,7 @@ pub struct Caller {
     pub principal: Principal,
     /// The name of our tool for this client.
     pub query_tool: &'static str,
-    /// What its session was sent; `None` where nothing connects its requests, so that they count for the caller.
+    /// What its session was sent; `None` if its requests belong to no session, so that they count for the caller.
     pub session: Option<Arc<SessionMeter>>,
     /// Settings for clients, by pattern of their name; of several that match, the first wins.
     rules: Vec<(String, ProfileRules)>,
@@ -114,7 +114,7 @@ impl Caller {
         self.client = client.chars().take(64).collect();
     }
 
-    /// Returns the client as a request introduces it; `None` where the request says nothing new. A client introduces itself
+    /// Returns the client as a request introduces it; `None` if the request says nothing new. A client introduces itself
     /// in `initialize`, or, since 2026-07-28, in every request.
     pub fn renewed(&self, method: &str, json: &[u8], params: &ByteRange) -> Option<Self> {
         if method == "initialize" {

@@ -95,7 +95,7 @@ pub struct ToolCall {
 /// What the gate decided about the result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The answer to send instead of the result; `None` where the result passes as it came.
+    /// The answer to send instead of the result; `None` if the result passes as it came.
     pub answer: Option<Vec<u8>>,
     /// What the result costs, where that was counted.
     pub raw: Option<Cost>,
@@ -173,7 +173,7 @@ impl Gate {
         self.decide_outcome(caller, called, result, Outcome::Result)
     }
 
-    /// Returns what is sent instead of the result of a call; `None` where the result passes as it came.
+    /// Returns what is sent instead of the result of a call; `None` if the result passes as it came.
     pub fn result(
         &self,
         caller: &Caller,
@@ -183,7 +183,7 @@ impl Gate {
         self.decide(caller, called, result).answer
     }
 
-    /// Returns what is sent instead of the JSON-RPC error of a call; `None` where the error passes as it came. An error
+    /// Returns what is sent instead of the JSON-RPC error of a call; `None` if the error passes as it came. An error
     /// that would flood the context is kept, and its message becomes an overview.
     pub fn error(&self, caller: &Caller, called: &ToolCall, error: &(dyn Source + Sync)) -> Option<Vec<u8>> {
         let answer = self.decide_outcome(caller, called, error, Outcome::RpcError).answer?;
@@ -258,7 +258,7 @@ impl Gate {
         Decision { answer, raw: Some(shaped.raw), step }
     }
 
-    /// Stores and shapes a result; `Err` holds the cost of a result that passes, where it was counted.
+    /// Stores and shapes a result; `Err` holds the cost of a result that passes, if it was counted.
     fn shape(
         &self,
         terms: &Terms<'_>,

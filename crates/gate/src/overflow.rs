@@ -116,7 +116,7 @@ impl Overflow<'_> {
         }
     }
 
-    /// Stores the result, and answers with all of it in less space; `None` where there is no shorter form, or where the
+    /// Stores the result, and answers with all of it in a compact form; `None` if there is no such form, or if the
     /// result cannot be kept: then it passes as it came.
     pub(crate) fn compact(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Option<Shaped> {
         catch_unwind(AssertUnwindSafe(|| self.try_compact(payload, body))).ok()?.ok()?

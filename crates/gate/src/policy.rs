@@ -43,7 +43,7 @@ pub enum Compact {
     /// They pass byte for byte.
     #[default]
     Off,
-    /// All of the data in a shorter form, where there is one that can be read back.
+    /// All of the data in a shorter form, if there is one that can be read back.
     Lossless,
 }
 

@@ -26,13 +26,13 @@ pub struct Member<'j> {
     pub whole: ByteRange,
 }
 
-/// Returns the members of the object at a place; `None` where there is no object.
+/// Returns the members of the object at a place; `None` if there is no object.
 pub fn members<'j>(json: &'j [u8], place: &ByteRange) -> Option<Vec<Member<'j>>> {
     let mut members = Vec::new();
     each_member(json, place, |member| members.push(member)).map(|()| members)
 }
 
-/// Calls `each` for every member of the object at a place; `None` where there is no object, which may be found only after
+/// Calls `each` for every member of the object at a place; `None` if there is no object, which may be found only after
 /// some calls.
 pub fn each_member<'j>(json: &'j [u8], place: &ByteRange, mut each: impl FnMut(Member<'j>)) -> Option<()> {
     let mut reader = Scanner { json: json.get(..place.end)?, at: place.start };
@@ -61,7 +61,7 @@ pub fn each_member<'j>(json: &'j [u8], place: &ByteRange, mut each: impl FnMut(M
     }
 }
 
-/// Returns the elements of the array at a place; `None` where there is no array.
+/// Returns the elements of the array at a place; `None` if there is no array.
 pub fn elements(json: &[u8], place: &ByteRange) -> Option<Vec<ByteRange>> {
     let mut reader = Scanner { json: json.get(..place.end)?, at: place.start };
     reader.open(b'[')?;
@@ -91,7 +91,7 @@ pub fn at(json: &[u8], place: &ByteRange, path: &[&str]) -> Option<ByteRange> {
     path.iter().try_fold(place.clone(), |place, key| member(json, &place, key))
 }
 
-/// Returns the string at a place; `None` where there is none, or it is not valid.
+/// Returns the string at a place; `None` if there is none, or it is not valid.
 pub fn text<'j>(json: &'j [u8], place: &ByteRange) -> Option<Cow<'j, str>> {
     let inside = json.get(place.clone())?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if memchr::memchr(b'\\', inside).is_none() {

@@ -19,7 +19,7 @@ const NAMED_KEYWORDS: [&str; 6] =
 /// The most levels of a schema; no client could use a deeper one.
 const MAX_DEPTH: usize = 200;
 
-/// Returns the schema with our envelope allowed; `None` where that cannot be expressed.
+/// Returns the schema with our envelope allowed; `None` if that cannot be expressed.
 pub(crate) fn union(schema: &[u8]) -> Option<Vec<u8>> {
     let place = raw::whole(schema)?;
     let members = raw::members(schema, &place)?;

@@ -1,4 +1,4 @@
-//! What a session was sent so far, and what its ceiling (`session_max_bytes`) leaves.
+//! What was sent to a session so far, and what its ceiling (`session_max_bytes`) leaves.
 //!
 //! Answers shrink towards what is left. Once too little is left for an answer, each one is the smallest of its style: at
 //! most [`MAX_SMALLEST_BYTES`] on the wire. An answer is counted before it is sent, and in one step with the check that it
@@ -19,14 +19,14 @@ const MESSAGE_BYTES: u64 = 64;
 /// The most bytes of the result in the smallest answer.
 pub(crate) const MAX_SMALLEST_RESULT: usize = (MAX_SMALLEST_BYTES - MESSAGE_BYTES) as usize;
 
-/// After this time without a call, a caller without sessions starts anew.
+/// After this time without a call, a caller without sessions starts again at zero.
 pub(crate) const IDLE_RESET: Duration = Duration::from_secs(3600);
 
-/// The bytes that one session was sent.
+/// The bytes sent to one session.
 #[derive(Debug, Default)]
 pub struct SessionMeter {
     state: Mutex<State>,
-    /// The time without a call after which the session starts anew.
+    /// The time without a call after which the session starts again at zero.
     idle_reset: Option<Duration>,
 }
 
@@ -73,7 +73,7 @@ impl Ceiling {
 }
 
 impl SessionMeter {
-    /// Returns the meter of a caller without sessions, which starts anew after an hour without a call.
+    /// Returns the meter of a caller without sessions, which starts again at zero after an hour without a call.
     pub(crate) fn of_caller() -> Self {
         Self { idle_reset: Some(IDLE_RESET), ..Self::default() }
     }
@@ -98,7 +98,7 @@ impl SessionMeter {
         Ceiling { max_bytes, left: max_bytes.saturating_sub(sent + MESSAGE_BYTES) }
     }
 
-    /// Counts a result that is sent, unless the ceiling does not leave enough for it and it is not one of the smallest.
+    /// Counts a result that is sent, unless the ceiling leaves too little for it and it is not one of the smallest.
     pub(crate) fn admit(&self, max_bytes: Option<u64>, result: u64, now: Millis) -> bool {
         let mut state = self.state(now);
         let bytes = result + MESSAGE_BYTES;
@@ -111,13 +111,13 @@ impl SessionMeter {
     }
 }
 
-/// The meters of callers whose requests nothing connects, by their name.
+/// The meters of callers whose requests belong to no session, by their name.
 #[derive(Debug, Default)]
 pub(crate) struct SessionMeters {
     by_caller: Mutex<HashMap<String, Arc<SessionMeter>>>,
 }
 
-/// The most callers whose bytes are counted each by itself; the one idle for longest makes room for another.
+/// The maximum number of callers whose bytes are counted separately; the one idle longest makes room for another.
 const MAX_CALLERS: usize = 10_000;
 
 impl SessionMeters {

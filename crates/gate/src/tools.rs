@@ -62,7 +62,7 @@ pub(crate) const ARGUMENTS: [&str; 15] = [
     "max_tokens",
 ];
 
-/// Returns what a page of a list of tools costs in every conversation, whether the tools are called or not; `None` where
+/// Returns what a page of a list of tools costs in every conversation, whether the tools are called or not; `None` if
 /// it is not such a list.
 pub(crate) fn cost(result: &dyn Source, meter: &Meter) -> Option<Cost> {
     let whole = Span { start: 0, end: result.len() };
@@ -83,7 +83,7 @@ pub fn listed_tokens(tool: &Value, meter: &Meter) -> u64 {
 
 /// A rewritten list of tools.
 pub(crate) struct Listed {
-    /// The list; `None` where nothing changes.
+    /// The list; `None` if nothing changes.
     pub(crate) result: Option<Vec<u8>>,
     /// The name of our tool from now on.
     pub(crate) query_tool: &'static str,
@@ -143,7 +143,7 @@ fn rewrite_schema(
     }
 }
 
-/// Returns a list of tools without those that are hidden; `None` where none is.
+/// Returns a list of tools without those that are hidden; `None` if none is.
 pub(crate) fn without(result: &[u8], hidden: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
     let list = raw::member(result, &raw::whole(result)?, "tools")?;
     let is_hidden = |tool: &ByteRange| {

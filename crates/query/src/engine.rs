@@ -1,4 +1,4 @@
-//! Runs an order over a result: in the worker process, or in the caller's where there is no worker.
+//! Runs an order over a result: in the worker process, or in the caller's if there is no worker.
 
 use tidegate_core::view::{Dataset, EngineOutput, ViewError};
 

@@ -4,7 +4,7 @@
 //! beside the text, such as a `structuredContent` that differs from it. Strings are decoded, so an expression never has to
 //! know about JSON escapes. A match inside a record or a value is shown with its path, any other with its line; each is
 //! counted once, in the order of the text. A value of several lines is a text: each line that matches counts, and is shown
-//! with the path of the value and its number in it. In a string that is JSON once more, each value that matches counts.
+//! with the path of the value and its number in it. In a string that is itself JSON, each value that matches counts.
 //! Only records that are shown whole count once, whatever they hold.
 //! An expression without capitals also matches capitals.
 //!
@@ -503,7 +503,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// Returns whether a value is a text of its own: of several lines, or JSON once more.
+/// Returns whether a value is a text of its own: of several lines, or JSON.
 fn is_text(text: &str) -> bool {
     text.contains('\n') || is_inner_json(text)
 }

@@ -206,7 +206,7 @@ fn an_entry_wrapped_by_hand_between_installs_stays() {
     assert_eq!(servers["mine"]["args"], serde_json::json!(["run", "--", "uvx", "mine"]));
 }
 
-/// An entry that the user wraps by hand after install stays, also where a recorded one is gone.
+/// An entry that the user wraps by hand after install stays, even if a recorded one is gone.
 #[test]
 fn an_entry_wrapped_by_hand_is_not_taken_for_a_renamed_one() {
     let home = Home::with(FILE, TWO_SERVERS);

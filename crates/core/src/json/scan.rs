@@ -105,7 +105,7 @@ pub(crate) struct Scanner<'a> {
     token: u64,
     /// Strings up to this many raw bytes are returned whole.
     max_whole_string: usize,
-    /// The last string decoded, where tokens are to be decoded; `None` where they are to be as written.
+    /// The last string decoded, where tokens are to be decoded; `None` if they are to be as written.
     decoded: Option<Vec<u8>>,
 }
 

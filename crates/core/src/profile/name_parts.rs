@@ -22,7 +22,7 @@ pub(crate) struct NameParts {
 const MAX_DISTINCT_PARTS: usize = 2048;
 
 impl NameParts {
-    /// Counts the parts of values; `None` where the parts differ as much as the values do.
+    /// Counts the parts of values; `None` if the parts differ as much as the values do.
     pub(crate) fn of(entries: &[ValueCount]) -> Option<Self> {
         let mut parts = Self::default();
         for entry in entries {

@@ -143,7 +143,7 @@ fn is_skipped(text: &str) -> bool {
     text.is_empty() || text.starts_with('#')
 }
 
-/// Reads one document and writes it as JSON. Every method returns `None` where the text is not YAML that it knows.
+/// Reads one document and writes it as JSON. Every method returns `None` if the text is not YAML that it knows.
 struct Reader<'y> {
     lines: Vec<Line<'y>>,
     at: usize,

@@ -122,7 +122,7 @@ impl<'a> Dataset<'a> {
         self.text.length()
     }
 
-    /// Returns whether there is text before or behind the data, such as words about it.
+    /// Returns whether there is text before or after the data, such as words about it.
     ///
     /// # Errors
     ///
@@ -287,7 +287,7 @@ impl<'a> Dataset<'a> {
     }
 
     /// Returns the data as one JSON value: the value itself, or the list of the records where it is in another
-    /// notation, or the list of lines where it is not data. `None` where that is more than `most` bytes.
+    /// notation, or the list of lines where it is not data. `None` if that is more than `most` bytes.
     ///
     /// # Errors
     ///
@@ -351,7 +351,7 @@ impl<'a> Dataset<'a> {
         Ok(out.into_bytes())
     }
 
-    /// Returns what [`to_json`](Self::to_json) reads, in words; `None` where that is simply all of the text.
+    /// Returns what [`to_json`](Self::to_json) reads, in words; `None` if that is simply all of the text.
     ///
     /// # Errors
     ///

@@ -126,7 +126,7 @@ impl Outline {
         }
     }
 
-    /// Says which value an answer is about; `None` where it is the whole result.
+    /// Says which value an answer is about; `None` if it is the whole result.
     pub(super) fn scope_note(&self) -> Option<String> {
         let place = || match plain_name::is_plain_path(&self.scope) {
             true => format!("the value at \"{}\"", self.scope),

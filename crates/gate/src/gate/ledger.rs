@@ -1,7 +1,7 @@
 //! What the ledger records of each call: sizes before and after, and the time that was added.
 //!
-//! Every answer is measured as it is sent, so that the figures are what a client counts. Whoever observes the gate is told
-//! of every entry, also where there is no ledger.
+//! Every answer is measured as it is sent, so that the figures are what a client counts. An observer of the gate receives every
+//! entry, even without a ledger.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub const REFUSED: &str = "refused";
 /// The step of an artifact that a tool stored itself.
 pub const ARTIFACT: &str = "artifact";
 
-/// Is told of every entry.
+/// Receives every ledger entry.
 pub type Observer = Arc<dyn Fn(&Call) + Send + Sync>;
 
 /// The most characters of a tool's name in the ledger.
@@ -60,7 +60,7 @@ impl Gate {
         self.record(Call { added_micros, ..call });
     }
 
-    /// Records a result that passed as it came, where its cost is known; the call began at `started`.
+    /// Records a result that passed as it came, whose cost is known; the call began at `started`.
     pub fn note_passed(&self, caller: &Caller, tool: &str, cost: Cost, started: Instant) {
         self.note(self.entry(caller, tool, "pass", (cost, cost)), started);
     }
@@ -71,7 +71,7 @@ impl Gate {
         self.record(self.entry(caller, tool, REFUSED, (cost, cost)));
     }
 
-    /// Records an artifact that a tool stored itself, and that costs this much.
+    /// Records an artifact that a tool stored itself, with its cost.
     pub fn note_artifact(&self, caller: &Caller, tool: &str, artifact: &Artifact, cost: Cost) {
         let nothing = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0) };
         let call = self.entry(caller, tool, ARTIFACT, (cost, nothing));
@@ -79,7 +79,7 @@ impl Gate {
         self.record(Call { artifact: id, stored_bytes, ..call });
     }
 
-    /// Writes an entry to the ledger, and tells whoever observes.
+    /// Writes an entry to the ledger, and passes it to the observer.
     fn record(&self, call: Call) {
         if let Some(observer) = &self.observer {
             observer(&call);

@@ -14,7 +14,7 @@ use crate::tier::Tier;
 use crate::{reply, resources, tools};
 
 impl Gate {
-    /// Rewrites a page of `tools/list`; `None` where nothing changes. Sets the name of our tool in `caller`.
+    /// Rewrites a page of `tools/list`; `None` if nothing changes. Sets the name of our tool in `caller`.
     pub fn tools(&self, caller: &mut Caller, result: &[u8], first_page: bool) -> Option<Vec<u8>> {
         let visible = match caller.profile.tier {
             Tier::Admin => None,
@@ -36,8 +36,8 @@ impl Gate {
         listed.result.or(visible)
     }
 
-    /// Returns the name under which our tool was listed last. A client without a session may have listed the tools in another
-    /// conversation than the one in which it calls them.
+    /// Returns the name under which our tool was last listed. A client without a session may list the tools in one
+    /// conversation and call them in another.
     pub fn query_tool(&self) -> &'static str {
         match self.has_name_taken.load(Ordering::Relaxed) {
             true => Self::ALTERNATIVE_QUERY_TOOL,
@@ -45,20 +45,20 @@ impl Gate {
         }
     }
 
-    /// Reads the capabilities of the upstream, and returns them with ours added; `None` in the second place where nothing
+    /// Reads the capabilities of the upstream, and returns them with ours added; `None` in the second place if nothing
     /// changes.
     pub fn announce(&self, result: &[u8]) -> Option<(Capabilities, Option<Vec<u8>>)> {
         capabilities::announce(result)
     }
 
-    /// Adds the newest kept results to a list of resources, or returns a new list where the upstream has none.
+    /// Adds the newest kept results to a list of resources, or returns a new list if the upstream has none.
     pub fn resources(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
         let mut artifacts = self.keep_of(caller).list(resources::MAX_LISTED);
         artifacts.retain(|artifact| self.may_read(caller, artifact));
         self.resources_of(caller, result, &artifacts)
     }
 
-    /// Returns the newest kept results of a caller, each with the tool that stored it, where a tool did.
+    /// Returns the newest kept results of a caller, each with the tool that stored it, if a tool did.
     pub fn kept_with_makers(&self, caller: &Caller) -> Vec<(Artifact, Option<String>)> {
         let keep = self.keep_of(caller);
         let maker = |artifact: &Artifact| {
@@ -68,7 +68,7 @@ impl Gate {
         kept.map(|artifact| (artifact.clone(), maker(&artifact))).collect()
     }
 
-    /// Adds some kept results to a list of resources, or returns a new list where the upstream has none.
+    /// Adds some kept results to a list of resources, or returns a new list if the upstream has none.
     pub fn resources_of(
         &self,
         caller: &Caller,
@@ -84,7 +84,7 @@ impl Gate {
         }
     }
 
-    /// Adds our template to a list of resource templates, or returns a new list where the upstream has none.
+    /// Adds our template to a list of resource templates, or returns a new list if the upstream has none.
     pub fn templates(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
         let template = resources::template();
         match result {

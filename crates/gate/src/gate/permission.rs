@@ -14,7 +14,7 @@ impl Gate {
         has == Tier::Admin || has.allows(self.policy(tool).tier)
     }
 
-    /// Returns the answer to a call that the caller may not make; `None` where it may.
+    /// Returns the answer to a call that the caller may not make; `None` if it may.
     pub fn forbidden(&self, caller: &Caller, tool: &str) -> Option<Vec<u8>> {
         let message = || tier::refusal(tool, self.policy(tool).tier, caller.profile.tier);
         (!self.allows(caller, tool)).then(|| reply::text_result(caller, &message(), true))

@@ -252,7 +252,7 @@ fn answers_shrink_towards_the_ceiling_of_the_session() {
     other.session = Some(Arc::default());
     let first = fixture.gate.decide(&other, &called(), &issues().as_slice()).answer.unwrap();
     assert_eq!(first.len(), sizes[0]);
-    // Calls that no session connects start anew after an hour without one.
+    // Calls outside of a session start again at zero after an hour without one.
     fixture.clock.advance(Duration::from_secs(3599));
     assert!(fixture.decide(&issues()).answer.unwrap().len() <= 336);
     fixture.clock.advance(Duration::from_secs(3600));

@@ -98,7 +98,7 @@ impl Skim {
         self.message.member(key).or_else(|| self.messages.last()?.member(key))
     }
 
-    /// Returns the messages; `None` where the bytes were no message.
+    /// Returns the messages; `None` if the bytes were not a message.
     pub fn finish(self) -> Option<Vec<Message>> {
         let whole = !self.broken && self.depth == 0 && self.level > 0 && !self.in_string;
         whole.then_some(self.messages)
@@ -234,7 +234,7 @@ impl Skim {
     }
 }
 
-/// Returns the members of the object at a place of a source that may not be in memory; none where there is no object.
+/// Returns the members of the object at a place of a source that may not be in memory; none if there is no object.
 ///
 /// # Errors
 ///

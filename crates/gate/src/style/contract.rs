@@ -31,7 +31,7 @@ const ERROR_FIELDS: [&str; 6] = ["error.message", "message", "error", "detail", 
 pub(crate) struct Contract<'c> {
     pub(crate) tool: &'c str,
     pub(crate) success: bool,
-    /// The address of the complete result; `None` where it could not be kept.
+    /// The address of the complete result; `None` if it could not be kept.
     pub(crate) reference: Option<&'c str>,
     /// The cursor behind the items that are shown, for where they are shown in order.
     pub(crate) cursor: Option<&'c str>,

@@ -10,7 +10,7 @@ pub(crate) struct Exceeded<'e> {
     pub(crate) tool: &'e str,
     pub(crate) tokens: u64,
     pub(crate) budget: u64,
-    /// The name of the kept result and for how long it is kept; `None` where it could not be kept.
+    /// The name of the kept result and for how long it is kept; `None` if it could not be kept.
     pub(crate) handle: Option<(&'e str, &'e str)>,
     /// The name of our tool.
     pub(crate) query_tool: &'e str,

@@ -197,7 +197,7 @@ impl RestCalls<'_> {
 /// The result that a call fetches from.
 pub(crate) struct About<'a> {
     pub(crate) data: &'a Dataset<'a>,
-    /// Items of a page, where that is set.
+    /// Items of a page, if that is set.
     pub(crate) page_size: Option<u64>,
     /// The call that reads what is not shown.
     pub(crate) rest: &'a str,
@@ -294,7 +294,7 @@ impl Parts<'_> {
         Ok(written(&each, cut))
     }
 
-    /// Returns some members of a result that is an object; `None` where it is not an object or has none of them.
+    /// Returns some members of a result that is an object; `None` if it is not an object or has none of them.
     fn members(&self, keys: &[String]) -> io::Result<Option<String>> {
         let wanted = |name: &str| {
             keys.iter().any(|key| {
@@ -356,7 +356,7 @@ impl Parts<'_> {
         let place = PagePlace { number, size, total };
         let written = |items: &[String], cut: bool| self.written(place, items, cut);
         // The whole page where it fits, else a number of items that divides the page size, so that a smaller page
-        // number begins exactly behind them.
+        // number begins exactly after them.
         let divides = |count: usize| size.is_multiple_of(count as u64);
         let fitting = (1..=items.len())
             .rev()

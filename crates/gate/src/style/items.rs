@@ -102,8 +102,8 @@ impl<'d> Items<'d> {
         }
     }
 
-    /// Returns how many members a result that is an object has, and those of them that are wanted; `None` where it is no
-    /// object.
+    /// Returns how many members a result that is an object has, and those of them that are wanted; `None` if it is not
+    /// an object.
     pub(crate) fn members(&self, mut wanted: impl FnMut(&str) -> bool) -> io::Result<Option<Members>> {
         match &self.form {
             Form::Inside(members) if !members.is_empty() => {

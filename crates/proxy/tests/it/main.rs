@@ -39,7 +39,7 @@ fn link(gate: &Arc<Gate>, rules: Option<ProfileRules>, mode: Mode) -> Link {
     Link::new(Arc::clone(gate), Caller::unknown(set), mode, None)
 }
 
-/// Takes a line from the server to the end, also where it is worked on later.
+/// Takes a line from the server to the end, even if it is worked on later.
 fn from_server(link: &Link, line: impl Into<Message>) -> Option<Vec<u8>> {
     let outcome = link.from_server(line);
     let forward = match outcome.shape_job {

@@ -39,7 +39,7 @@ pub(super) struct CellForms {
     numbers: u64,
     /// Numbers that SQLite would write in another way, such as `007` and `1e3`.
     odd: u64,
-    /// The digits behind the point, if all numbers have as many.
+    /// The digits after the point, if all numbers have as many.
     decimals: Option<usize>,
     mixed_decimals: bool,
     trailing_zeros: bool,
@@ -68,13 +68,13 @@ impl CellForms {
         self.numbers > 0 && !self.are_numbers()
     }
 
-    /// Returns the digits behind the point with which all numbers are written, where that is not the usual way.
+    /// Returns the digits after the point with which all numbers are written, where that is not the usual way.
     pub(super) fn fixed_decimals(&self) -> Option<usize> {
         self.decimals.filter(|_| self.are_numbers() && self.trailing_zeros)
     }
 }
 
-/// Returns the digits behind the point of a plain decimal number; `None` for every other way to write one.
+/// Returns the digits after the point of a plain decimal number; `None` for every other way to write one.
 fn decimals(cell: &str) -> Option<usize> {
     let digits = cell.strip_prefix('-').unwrap_or(cell);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));

@@ -67,7 +67,7 @@ impl Kept {
         Self::of_result(make::text_result(text), Queries::new(limits, worker))
     }
 
-    /// Runs SQL and grep in this process, as where there is no worker.
+    /// Runs SQL and grep in this process, as happens without a worker.
     pub(crate) fn in_process(result: Vec<u8>, limits: Limits) -> Self {
         Self::of_result(result, Queries::new(limits, Worker::new("/nonexistent".into())))
     }

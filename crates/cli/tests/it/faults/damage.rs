@@ -16,7 +16,7 @@ fn move_away(place: &Place) {
     }
 }
 
-/// Keeps a result, damages the file, and starts anew.
+/// Keeps a result, damages the file, and starts again.
 fn damaged(damage: impl Fn(&std::fs::File)) {
     let place = Place::new();
     let mut before = Faulty::start(&place);

@@ -104,7 +104,7 @@ impl Outline {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn read(payload: &Payload<'_>) -> io::Result<Self> {
         Self::read_with_hints(payload, &Hints::default())
     }
@@ -128,7 +128,7 @@ impl Outline {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn load(bytes: &[u8], source: &dyn Source, hints: &Hints) -> io::Result<Self> {
         match Self::from_bytes(bytes) {
             Some(outline) => Ok(outline),

@@ -140,7 +140,7 @@ pub struct Shaped {
 ///
 /// # Errors
 ///
-/// Where the source cannot be read.
+/// The source cannot be read.
 pub fn shape(payload: &Payload<'_>, request: &Request<'_>) -> io::Result<Shaped> {
     match passes(payload, request)? {
         Some(shaped) => Ok(shaped),
@@ -177,7 +177,7 @@ impl<'p> Prepared<'p> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn new(payload: &'p Payload<'p>, text: Option<&'p Text<'p>>) -> io::Result<Self> {
         Self::with_hints(payload, text, &Hints::default())
     }
@@ -186,7 +186,7 @@ impl<'p> Prepared<'p> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn with_hints(
         payload: &'p Payload<'p>,
         text: Option<&'p Text<'p>>,
@@ -211,7 +211,7 @@ impl<'p> Prepared<'p> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn cost(&self, meter: &Meter) -> io::Result<Cost> {
         if let Some((counted_with, cost)) = self.cost.get()
             && counted_with == meter
@@ -241,7 +241,7 @@ impl<'p> Prepared<'p> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn outline(&self) -> io::Result<Outline> {
         let (kind, data) =
             self.recognised.as_ref().map_or(("", None), |recognised| (recognised.kind(), recognised.data()));
@@ -252,7 +252,7 @@ impl<'p> Prepared<'p> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn fit(&self, request: &Request<'_>) -> io::Result<Shaped> {
         passes(self.payload, request)?.map_or_else(|| self.shape(request), Ok)
     }
@@ -261,7 +261,7 @@ impl<'p> Prepared<'p> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn shape(&self, request: &Request<'_>) -> io::Result<Shaped> {
         let raw = self.cost(&request.meter)?;
         let shaper = Shaper { prepared: self, payload: self.payload, request, raw };
@@ -275,7 +275,7 @@ impl<'p> Prepared<'p> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn overview(&self, request: &Request<'_>) -> io::Result<Shaped> {
         let raw = self.cost(&request.meter)?;
         Shaper { prepared: self, payload: self.payload, request, raw }.overview()

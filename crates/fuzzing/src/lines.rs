@@ -1,7 +1,7 @@
-//! Lines of a stream, in any pieces, with any limits.
+//! Reads the lines of a stream that arrives in any pieces, with any limits.
 //!
-//! Checks that they are the lines of the stream; that one above the limit is reported once, with its id, and does not affect
-//! what follows; and that no more than the limit is in memory.
+//! Checks that the lines found are those of the stream; that one above the limit is reported once, with its id, and does
+//! not affect what follows; and that no more than the limit is in memory.
 
 use serde_json::Value;
 use tidegate_gate::raw::{self, skim};
@@ -9,7 +9,7 @@ use tidegate_proxy::fuzzing::{Found, lines};
 
 use crate::input;
 
-/// Runs one input: two bytes of limits, a piece that is the lengths of pieces, then the stream.
+/// Runs one input: two bytes of limits, the lengths of the pieces (after their number), then the stream.
 pub fn target(mut data: &[u8]) {
     let limits = input::limits(&mut data, 1);
     let lengths = input::piece(&mut data);

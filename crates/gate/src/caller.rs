@@ -53,7 +53,7 @@ pub enum Principal {
     /// An unnamed caller with a session: a connection, or an MCP session over HTTP.
     Session(String),
     /// An unnamed caller whose requests belong to no session, as of the 2026-07-28 revision over HTTP. Its results are never
-    /// listed. Their ids have 130 random bits, and only who was told one can read the result.
+    /// listed. Their ids have 130 random bits, and only a caller that knows one can read the result.
     Stateless,
 }
 

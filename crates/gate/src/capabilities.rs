@@ -11,7 +11,7 @@ pub struct Capabilities {
     pub resources: bool,
 }
 
-/// Reads the result of `initialize` or `server/discover`, and returns it with `resources` announced where the upstream
+/// Reads the result of `initialize` or `server/discover`, and returns it with `resources` announced if the upstream
 /// has none. Without that some clients refuse to read any resource.
 pub(crate) fn announce(result: &[u8]) -> Option<(Capabilities, Option<Vec<u8>>)> {
     let place = raw::member(result, &raw::whole(result)?, "capabilities")?;

@@ -48,7 +48,7 @@ pub(crate) struct Overflow<'p> {
     pub(crate) style: Style,
     /// Whether the complete result is attached as a resource, whatever the client.
     pub(crate) attached: bool,
-    /// The ceiling of the session, where it has been reached.
+    /// The ceiling of the session, if it has been reached.
     pub(crate) ceiling: Option<Ceiling>,
     /// Whether the call was answered with a JSON-RPC error.
     pub(crate) is_rpc_error: bool,
@@ -89,7 +89,7 @@ impl From<io::Error> for Unshaped {
     }
 }
 
-/// Runs work on a result, whose panic is one of its errors.
+/// Runs work on a result, and turns a panic into one of its errors.
 fn caught<T>(work: impl FnOnce() -> Result<T, Unshaped>) -> Result<T, Unshaped> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Unshaped::Panicked))
 }
@@ -219,7 +219,7 @@ impl Overflow<'_> {
         }
     }
 
-    /// The answer where the result is kept, but cannot be read or handled.
+    /// The answer if the result is kept, but cannot be read or handled.
     fn unsummarized(&self, id: &ArtifactId, memory: Option<&Opened>) -> Shaped {
         let (tool, query_tool) = (&self.called.tool, self.caller.query_tool);
         let (name, kept) = (handle_name(tool, id.as_str()), self.retention_note(memory));
@@ -235,7 +235,7 @@ impl Overflow<'_> {
         prepared.cost(&self.caller.profile.meter)
     }
 
-    /// The answer where the result is kept under an id, in the store or in the memory that stands in for it.
+    /// The answer if the result is kept under an id, in the store or in the memory that stands in for it.
     fn kept(
         &self,
         prepared: &Prepared<'_>,
@@ -254,13 +254,13 @@ impl Overflow<'_> {
         self.overview(prepared, handle, &link.unwrap_or_default(), Some(id.to_string()))
     }
 
-    /// Says for how long the result is kept.
+    /// Says how long the result is kept.
     fn retention_note(&self, memory: Option<&Opened>) -> String {
         let ttl = self.policy.ttl;
         memory.map_or_else(|| self.keep.retention_note(ttl), |memory| memory.retention_note(ttl))
     }
 
-    /// The answer in another style than the overview, or the smallest one of any style.
+    /// The answer in a style other than the overview, or the smallest one of any style.
     fn styled(
         &self,
         prepared: &Prepared<'_>,
@@ -348,7 +348,7 @@ impl Overflow<'_> {
         Ok(Shaped { result, step, raw, sent, artifact, stored_bytes: 0 })
     }
 
-    /// Returns a contract with the blocks of the result that are no text, where all of them fit beside it.
+    /// Returns a contract with the blocks of the result that are not text, if all of them fit beside it.
     fn with_others(&self, contract: Vec<u8>, payload: &Payload<'_>, raw: Cost) -> Vec<u8> {
         let tokens = self.caller.profile.meter.count(&String::from_utf8_lossy(&contract)) + raw.tokens;
         let bytes = raw.bytes.0 + contract.len() as u64;
@@ -359,7 +359,7 @@ impl Overflow<'_> {
         blocks.fold(contract, |result, block| raw::added(&result, &["content"], &block))
     }
 
-    /// The answer where the result could not be stored.
+    /// The answer if the result could not be stored.
     fn lost(&self, prepared: &Prepared<'_>, error: &StoreError) -> io::Result<Shaped> {
         let raw = self.raw_cost(prepared)?;
         let why = causes(error);
@@ -377,7 +377,7 @@ impl Overflow<'_> {
         }
     }
 
-    /// The overview, with a block beside its text where there is room for it.
+    /// The overview, with a block beside its text if there is room for it.
     fn overview(
         &self,
         prepared: &Prepared<'_>,
@@ -438,7 +438,7 @@ impl Overflow<'_> {
         Shaped { result, step, raw: shaped.raw, sent, artifact: None, stored_bytes: 0 }
     }
 
-    /// Returns a block beside the text with its cost; nothing where the budget is too small for it.
+    /// Returns a block beside the text with its cost; an empty one if the budget is too small for it.
     fn affordable<'b>(&self, beside: &'b str) -> (&'b str, Cost) {
         let cost = Cost {
             tokens: self.caller.profile.meter.count(beside),
@@ -477,7 +477,7 @@ impl Shaped {
         Self { result, sent, ..self }
     }
 
-    /// The answer where the result cannot be read any more, as from a disk that fails.
+    /// The answer if the result cannot be read any more, as from a disk that fails.
     pub(crate) fn unreadable(caller: &Caller, called: &ToolCall, error: &dyn std::error::Error) -> Self {
         let tool = &called.tool;
         let why = causes(error);
@@ -487,7 +487,7 @@ impl Shaped {
         Self::of_text(caller, &message)
     }
 
-    /// The answer where the engine failed.
+    /// The answer if the engine failed.
     pub(crate) fn failed(caller: &Caller, called: &ToolCall) -> Self {
         let tool = &called.tool;
         let message = format!(

@@ -92,7 +92,7 @@ impl AnswerLimits<'_> {
         bytes <= self.budget.bytes && self.caller.profile.meter.count(&text) <= self.budget.tokens
     }
 
-    /// Returns a result with a text; in both channels where the listed schema allows our envelope.
+    /// Returns a result with a text; in both channels if the listed schema allows our envelope.
     pub(crate) fn result(&self, text: &str, is_error: bool) -> Vec<u8> {
         let text = &*visible_json(text);
         let result = reply::text_result(self.caller, text, is_error);

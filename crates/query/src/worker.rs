@@ -33,7 +33,7 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// Where the path of the current program is unknown.
+    /// The path of the current program is unknown.
     pub fn current() -> io::Result<Self> {
         Ok(Self::new(std::env::current_exe()?))
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 ///
 /// # Panics
 ///
-/// Where the schema has a keyword that is not known here.
+/// The schema has a keyword that is not known here.
 pub fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
     let Some(keywords) = schema.as_object() else { return schema.as_bool().expect("a schema") };
     keywords.iter().all(|(keyword, wanted)| match keyword.as_str() {

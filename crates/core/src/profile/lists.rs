@@ -19,7 +19,7 @@ const MAX_HELD_BYTES: usize = 16 * 1024;
 pub(crate) struct RowForm {
     /// The names of the elements of each record, which is a list; empty if the table consists of lists of `columns`.
     pub(crate) names: Vec<String>,
-    /// How many lists at the beginning are no records, because they name the columns.
+    /// How many lists at the beginning are not records, because they name the columns.
     pub(crate) header_rows: u64,
     /// The lists whose elements belong to the records, one by one.
     pub(crate) columns: Vec<ListColumn>,

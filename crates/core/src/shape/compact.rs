@@ -17,7 +17,7 @@ impl Prepared<'_> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn compact(&self, request: &Request<'_>) -> io::Result<Option<Shaped>> {
         let raw = self.cost(&request.meter)?;
         let whole = self.text.map(|text| WholeText::read(self.payload, text, request.budget.bytes.0 * 8));

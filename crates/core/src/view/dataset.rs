@@ -64,7 +64,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn decoded_text(&self) -> io::Result<Vec<u8>> {
         self.text.to_bytes()
     }
@@ -98,7 +98,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn line_count(&self) -> io::Result<u64> {
         self.text.line_count()
     }
@@ -107,7 +107,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn beginning(&self, characters: usize) -> io::Result<String> {
         let bytes = self.text.read(0..4 * characters as u64)?;
         Ok(String::from_utf8_lossy(&bytes).chars().take(characters).collect())
@@ -117,7 +117,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn text_bytes(&self) -> io::Result<u64> {
         self.text.length()
     }
@@ -126,7 +126,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn is_surrounded(&self) -> io::Result<bool> {
         Ok(self.around_data()?.is_some())
     }
@@ -231,7 +231,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn records(
         &self,
         from: u64,
@@ -260,7 +260,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn lines(&self, from: u64, visit: &mut dyn FnMut(LineText<'_>) -> ControlFlow<()>) -> io::Result<()> {
         let (mut number, mut lines) = self.lines_from(from)?;
         while let Some(line) = lines.next()? {
@@ -291,7 +291,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn to_json(&self, most: usize) -> io::Result<Option<Vec<u8>>> {
         if self.text.max_len() > most as u64 {
             return Ok(None);
@@ -355,7 +355,7 @@ impl<'a> Dataset<'a> {
     ///
     /// # Errors
     ///
-    /// Where the source cannot be read.
+    /// The source cannot be read.
     pub fn json_subject(&self) -> io::Result<Option<String>> {
         let Some(data) = &self.outline.data else {
             return Ok(Some(format!("the list of the {} lines of the text", self.line_count()?)));

@@ -21,7 +21,7 @@ use crate::write;
 ///
 /// # Errors
 ///
-/// Where the source cannot be read.
+/// The source cannot be read.
 pub fn is_picture(source: &dyn Source, view: &View) -> io::Result<bool> {
     let Some(number) = block_number(view) else { return Ok(false) };
     let payload = Payload::read_result(source).map_err(io::Error::other)?;

@@ -77,7 +77,7 @@ fn route_path(dataset: &Dataset<'_>, query: &Query, path: &str) -> Result<Option
     let within = |path: String, view: View| {
         Some(Query { view: View::Within { path, view: Box::new(view) }, ..query.clone() })
     };
-    // Cells and lines are no texts of their own.
+    // Cells and lines are not texts of their own.
     let has_strings = |notation: &Notation| matches!(notation, Notation::Json(_) | Notation::JsonLines(_));
     let data = dataset.outline.data.as_ref();
     if !path.trim().starts_with("//") && data.is_some_and(|data| !has_strings(&data.notation)) {

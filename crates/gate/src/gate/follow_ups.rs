@@ -25,7 +25,7 @@ struct AnsweredPart {
     artifact: Artifact,
     view: &'static str,
     budget: Budget,
-    /// Tokens of what was read, where they are known.
+    /// Tokens of what was read, if they are known.
     tokens: Option<Tokens>,
 }
 
@@ -65,7 +65,7 @@ impl Gate {
     }
 
     /// Returns an answer that refuses a call, and its message, which `message` writes with a number of characters: fewer
-    /// where the session has reached its ceiling.
+    /// if the session has reached its ceiling.
     pub(super) fn refuse(
         &self,
         caller: &Caller,
@@ -145,12 +145,11 @@ impl Gate {
 
     /// Reads a resource whose address is one of ours: the part that its query string asks for.
     ///
-    /// Bytes are given exactly; where an overview or the beginning of the result is given, it says with which reads the
-    /// whole result is read.
+    /// Bytes are returned exactly. An overview, or the beginning of the result, says which reads return the whole result.
     ///
     /// # Errors
     ///
-    /// A result that does not exist, or a view that makes no sense for it.
+    /// A result that does not exist, or a view that does not apply to it.
     pub fn read_resource(&self, caller: &Caller, uri: &str) -> Result<Vec<u8>, RpcError> {
         let started = Instant::now();
         let read = resources::follow_up(uri).and_then(|follow_up| self.read(caller, follow_up, uri));
@@ -210,8 +209,8 @@ impl Gate {
         })
     }
 
-    /// Returns the tool that a kept result of a caller came from, by any of its names, and the tool that stored it, where
-    /// a tool did.
+    /// Returns the tool that a kept result of a caller came from, by any of its names, and the tool that stored it, if a
+    /// tool did.
     pub fn tools_of(&self, caller: &Caller, name: &str) -> Option<(String, Option<String>)> {
         let keep = self.keep_of(caller);
         let id = self.find(&keep, name).ok()?;
@@ -243,7 +242,7 @@ impl Gate {
         let kept = KeptResult::open(keep, &opened, &id, |artifact| self.policy(&artifact.tool))
             .map_err(|error| failed(&error))?;
         if !self.may_read(caller, kept.artifact()) {
-            // Who may not read a result learns nothing of it.
+            // A caller that may not read a result learns nothing about it.
             return Err(failed(&StoreError::NotFound));
         }
         match self.ceiling(caller, kept.policy()) {

@@ -1,4 +1,4 @@
-//! The arguments of ours among a tool's own: offered, checked, removed from the call, and answered from the store.
+//! Our arguments among those of a tool: offered, checked, removed from the call, and answered from the store.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -42,7 +42,7 @@ impl Gate {
         self.policy(tool).negotiates() && self.offered.names(tool, arguments).is_some()
     }
 
-    /// Returns the answer to a call whose arguments of ours make no sense, so that it must not be made.
+    /// Returns the answer to a call in which arguments of ours are invalid, so that it must not be made.
     pub fn refusal(&self, caller: &Caller, tool: &str, arguments: &[u8]) -> Option<Vec<u8>> {
         let own = self.own_arguments(tool);
         let output = own.contains(&output::NAME).then(|| output::mistake(arguments)).flatten();
@@ -58,7 +58,7 @@ impl Gate {
         negotiation::take_out(line, arguments, &self.own_arguments(tool), edits);
     }
 
-    /// Returns the names of the arguments of a tool that are ours, where it was listed with them.
+    /// Returns the names of the arguments of a tool that are ours, if it was listed with them.
     pub fn own_arguments(&self, tool: &str) -> Vec<&'static str> {
         self.offered.own(tool)
     }

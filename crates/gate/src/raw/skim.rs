@@ -238,7 +238,7 @@ impl Skim {
 ///
 /// # Errors
 ///
-/// Where the source cannot be read.
+/// The source cannot be read.
 pub fn members(source: &dyn Source, place: &ByteRange) -> std::io::Result<Vec<Skimmed>> {
     let mut skim = Skim { at: place.start, ..Skim::default() };
     while skim.at < place.end && !skim.broken {

@@ -27,7 +27,7 @@ const SUMMARY_CHARACTERS: usize = 100;
 
 /// The names of our arguments, as the style defines them.
 pub(crate) const NAMES: [&str; 5] = ["continuation_token", "mode", "page", "page_size", "filter_keys"];
-/// The names of our arguments where a tool has an argument of one of the plain names.
+/// The names of our arguments if a tool already has an argument with one of the plain names.
 pub(crate) const OTHER_NAMES: [&str; 5] =
     ["tg_continuation_token", "tg_mode", "tg_page", "tg_page_size", "tg_filter_keys"];
 
@@ -163,7 +163,7 @@ pub(crate) struct RestCalls<'c> {
     pub(crate) token: &'c str,
     /// What the whole result would have to fit.
     pub(crate) cap: Budget,
-    /// How to read the bytes of the result, where it is not a list.
+    /// How to read the bytes of the result, if it is not a list.
     pub(crate) reads: &'c str,
 }
 
@@ -201,9 +201,9 @@ pub(crate) struct About<'a> {
     pub(crate) page_size: Option<u64>,
     /// The call that reads what is not shown.
     pub(crate) rest: &'a str,
-    /// Names of what the result holds beside its data.
+    /// Names of what the result holds besides its data.
     pub(crate) outside: Vec<String>,
-    /// The calls that give the rest, where all of the result was asked for.
+    /// The calls that give the rest, if all of the result was asked for.
     pub(crate) calls: Option<RestCalls<'a>>,
 }
 
@@ -355,7 +355,7 @@ impl Parts<'_> {
         let items: Vec<String> = self.read(start, of_page)?.into_iter().map(item).collect();
         let place = PagePlace { number, size, total };
         let written = |items: &[String], cut: bool| self.written(place, items, cut);
-        // The whole page where it fits, else a number of items that divides the page size, so that a smaller page
+        // The whole page if it fits, else a number of items that divides the page size, so that a smaller page
         // number begins exactly after them.
         let divides = |count: usize| size.is_multiple_of(count as u64);
         let fitting = (1..=items.len())
@@ -386,7 +386,7 @@ impl Parts<'_> {
         if shown < of_page && shown > 0 {
             let (left, next) = (of_page - shown, start / shown + 2);
             text.push_str(&format!(
-                r#","left_out":{left},"hint":"go on with page {next} and page_size {shown}""#
+                r#","left_out":{left},"hint":"continue with page {next} and page_size {shown}""#
             ));
         }
         if let Some(calls) = &self.about.calls {

@@ -67,7 +67,7 @@ impl Smallest<'_> {
         }
     }
 
-    /// Returns a result with a text. Where the listed schema wants a second channel, that has only what leads to the rest.
+    /// Returns a result with a text. If the listed schema requires `structuredContent`, that holds only what leads to the rest.
     fn of_text(&self, limits: AnswerLimits<'_>, text: &str, is_error: bool) -> Vec<u8> {
         let result = reply::text_result(limits.caller, text, is_error);
         if limits.caller.profile.output_schema != OutputSchema::Union {

@@ -78,7 +78,7 @@ impl Opened {
         Ok(Self { store, key: SealKey::ephemeral(), is_in_memory: true })
     }
 
-    /// Says for how long a result is kept here: `kept 24 h`.
+    /// Says how long a result is kept here: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         if self.is_in_memory { memory_note(left) } else { retention_note(left) }
     }
@@ -119,7 +119,7 @@ pub(super) fn open_ledger(place: &StoreLocation) -> Result<Arc<dyn Ledger>, Stor
     Ok(Arc::new(LineLedger::open(home.path())?))
 }
 
-/// Says for how long a result is kept in memory: its time, unless the process ends earlier.
+/// Says how long a result is kept in memory: its lifetime, unless the process ends earlier.
 pub(super) fn memory_note(left: Duration) -> String {
     format!("kept in memory {}, or until this server exits", duration_text(left))
 }

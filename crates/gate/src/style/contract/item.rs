@@ -1,4 +1,4 @@
-//! One item of a contract: an id, a label and, where the record has one, a severity.
+//! One item of a contract: an id, a label and, if the record has one, a severity.
 //!
 //! Id and label come from the fields that the policy names, or else from those that usually hold them.
 
@@ -42,7 +42,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// Returns the item of a record; `number` is its position and `key` its key, where it is a member of an object.
+    /// Returns the item of a record; `number` is its position and `key` its key, if it is a member of an object.
     pub(super) fn new(number: u64, key: Option<&str>, json: &str, fields: &ItemFields) -> Self {
         let record = Record::new(json);
         let named = |field: &Option<String>| record.value(field.as_deref()?);

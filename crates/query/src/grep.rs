@@ -467,7 +467,7 @@ impl<'s> Search<'s> {
         let Counts { records, values, .. } = self.seen;
         match &self.stopped {
             Some(limit) => notes.push(format!(
-                "{limit}. The search got through {records} records and {values} other values, and not to the end."
+                "{limit}. The search read {records} records and {values} other values, and did not reach the end."
             )),
             None if self.hit_count() == 0 => {
                 let rest = if base64_bytes == 0 { "; that is all of it" } else { "" };
@@ -494,7 +494,7 @@ impl<'s> Search<'s> {
             notes.push(format!("{} keys and values match in all.", self.matching_values));
         }
         if !self.exact.is_empty() && !self.results.is_empty() {
-            notes.push("Those in which a value is just that come first.".into());
+            notes.push("Those with exactly that value come first.".into());
         }
         if base64_bytes > 0 {
             notes.push(format!("{base64_bytes} bytes of base64 data were not searched."));

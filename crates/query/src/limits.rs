@@ -32,7 +32,7 @@ impl Default for Limits {
 }
 
 /// What to do about a query that reached a limit.
-const LOOK_AT_LESS: &str = "make it look at less, or read pages";
+const LOOK_AT_LESS: &str = "narrow it, or read pages";
 
 impl Limits {
     /// Returns the message for something that ran out of time.

@@ -292,7 +292,7 @@ fn less(budget: Budget, beside: &str, caller: &Caller) -> Result<Budget, FollowU
     let tokens = budget.tokens - caller.profile.meter.count(beside);
     let bytes = budget.bytes - Bytes(2 * beside.len() as u64 + 64);
     if tokens < Budget::MIN_TOKENS || bytes < Budget::MIN_BYTES {
-        return Err(FollowUpError::Arguments("the address is too long; ask with fewer words".into()));
+        return Err(FollowUpError::Arguments("the address is too long; shorten the query in it".into()));
     }
     Ok(Budget { tokens, bytes })
 }

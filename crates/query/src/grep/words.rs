@@ -24,7 +24,7 @@ pub(super) fn note(pattern: &str, text: &[u8]) -> Option<String> {
         }
     });
     let counted: Vec<String> = counted.collect();
-    (!counted.is_empty()).then(|| format!("Its words alone, in any case: {}.", counted.join(", ")))
+    (!counted.is_empty()).then(|| format!("Its words alone, ignoring case: {}.", counted.join(", ")))
 }
 
 /// Returns the words of an expression, in order. What follows a backslash is not part of a word.
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn words_are_counted_in_any_case() {
         let note = |pattern: &str| note(pattern, b"locale\nZH-tw zh-TW Render delay");
-        let expected = "Its words alone, in any case: \"locale\" once, \"zh-TW\" 2 times.";
+        let expected = "Its words alone, ignoring case: \"locale\" once, \"zh-TW\" 2 times.";
         assert_eq!(note("locale/zh-TW").as_deref(), Some(expected));
-        assert_eq!(note("DELAY").as_deref(), Some("Its words alone, in any case: \"DELAY\" once."));
+        assert_eq!(note("DELAY").as_deref(), Some("Its words alone, ignoring case: \"DELAY\" once."));
         assert_eq!(note("nowhere"), None);
     }
 }

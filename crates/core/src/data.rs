@@ -176,7 +176,7 @@ impl<'t> Data<'t> {
         let has_others = pattern.has_other_lines();
         let mut data = Self::new(text, Notation::Pattern(pattern), builder, 0..end);
         if !has_others {
-            // Lines before the first record are no record.
+            // Lines before the first record are not a record.
             let index = data.profile.node(data.profile.root()).index.as_deref();
             data.range.start = index.and_then(|index| index.before(0)).map_or(0, |(_, offset)| offset);
         }

@@ -58,7 +58,7 @@ pub(crate) struct DataOutline {
     pub(crate) notation: Notation,
     /// The notation that is translated to JSON, in which the offsets are.
     pub(crate) translation: Option<Translation>,
-    /// How many lines of a translated text are no part of its data.
+    /// How many lines of a translated text are not part of its data.
     pub(crate) other_lines: u64,
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -185,7 +185,7 @@ impl RecordsOutline {
         self.form.as_ref().map_or(0, |form| form.header_rows)
     }
 
-    /// Returns whether the records are no elements of one list, but of several, so that no path leads to one.
+    /// Returns whether the records are not elements of one list, but of several, so that no path leads to one.
     pub(crate) fn is_joined(&self) -> bool {
         self.form.as_ref().is_some_and(|form| form.names.is_empty())
     }

@@ -88,7 +88,7 @@ impl DataProfile {
             .map(|(id, _)| id)
     }
 
-    /// Drops the statistics of numbers at a path, where texts that look like numbers are none.
+    /// Drops the statistics of numbers at a path where texts that look like numbers are not numbers.
     pub(crate) fn forget_numbers(&mut self, id: NodeId) {
         let node = &mut self.nodes[id.0 as usize];
         (node.numbers, node.numeric_strings) = (None, 0);

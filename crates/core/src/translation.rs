@@ -51,7 +51,7 @@ pub(crate) enum Translation {
 /// A text translated to JSON.
 pub(crate) struct TranslatedText {
     pub(crate) text: Text<'static>,
-    /// The lines that are no part of the data.
+    /// The lines that are not part of the data.
     pub(crate) others: OtherLines,
 }
 

@@ -195,7 +195,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Returns how many matches that are no exact ones were found.
+    /// Returns how many matches that are not exact ones were found.
     fn others(&self) -> u64 {
         self.hit_count() - self.exact.len() as u64
     }

@@ -300,7 +300,7 @@ fn leading_fields(rows: &[Fields<'_>]) -> Vec<Enclosure> {
             break;
         }
     }
-    // Words that happen to begin the same few sentences are no columns by themselves.
+    // Words that happen to begin the same few sentences are not columns by themselves.
     if telling || numbers > 0 && leading.len() > 2 { leading } else { Vec::new() }
 }
 

@@ -1,6 +1,6 @@
 //! Lines of `key=value` pairs: logfmt, kernel and firewall logs, metrics in one line.
 //!
-//! A value may be quoted. A time at the beginning of a line is `time`; words that are no pair are `text`.
+//! A value may be quoted. A time at the beginning of a line is `time`; words that are not a pair are `text`.
 
 use std::borrow::Cow;
 use std::io;

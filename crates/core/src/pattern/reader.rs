@@ -46,7 +46,7 @@ pub(crate) struct OtherLines {
     /// Their numbers from 1 and their texts, at most [`MAX_OTHER_LINES`] of them.
     pub(crate) lines: Vec<(u64, String)>,
     pub(crate) count: u64,
-    /// How many blank lines there are, which are no records where each line is one.
+    /// How many blank lines there are, which are not records where each line is one.
     pub(crate) blank: u64,
 }
 
@@ -144,7 +144,7 @@ impl<'a> PatternReader<'a> {
         Ok(None)
     }
 
-    /// Reads the lines of a block, up to the line that begins the next one; lines before the first block are no record.
+    /// Reads the lines of a block, up to the line that begins the next one; lines before the first block are not a record.
     pub(super) fn next_block(
         &mut self,
         begins: impl Fn(&str) -> bool,
@@ -158,7 +158,7 @@ impl<'a> PatternReader<'a> {
         })
     }
 
-    /// Reads the lines of a block, up to a separator; lines that do not begin one are no record.
+    /// Reads the lines of a block, up to a separator; lines that do not begin one are not a record.
     pub(super) fn next_stanza(
         &mut self,
         separates: impl Fn(&str) -> bool,

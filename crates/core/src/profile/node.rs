@@ -62,7 +62,7 @@ pub(crate) struct PathNode {
     pub(super) by_position: bool,
     /// The first list inside this list, until it is known whether it is a header row.
     pub(super) held: Option<Box<HeldRow>>,
-    /// How the records of this list get their columns, where they are no objects.
+    /// How the records of this list get their columns, where they are not objects.
     pub(crate) rows: Option<Box<RowForm>>,
     /// The node of the members, where values are objects used as maps.
     pub(crate) values: Option<NodeId>,

@@ -77,7 +77,7 @@ impl<'t> CellGrid<'t> {
         (more <= 1).then_some(Self { place, value })
     }
 
-    /// Writes the grid, as many of its rows as fit; `None` if the records are no cells of one.
+    /// Writes the grid, as many of its rows as fit; `None` if the records are not cells of one.
     pub(crate) fn write(
         &self,
         table: &Table<'_>,

@@ -42,7 +42,7 @@ pub(crate) struct Draft<'m> {
     pub(crate) left_out: Vec<LeftOut>,
     /// Blocks that are passed on beside the text.
     pub(crate) blocks: Vec<Span>,
-    /// The numbers of the lines that are shown, where the content is lines.
+    /// The numbers of the lines that are shown, if the content is lines.
     pub(crate) lines: BTreeSet<u64>,
 }
 
@@ -73,7 +73,7 @@ impl<'m> Draft<'m> {
     }
 }
 
-/// Returns how much of what is left may go to samples, which tell less than what came before: all of it only where the
+/// Returns how much of what is left may go to samples, which say less than what came before: all of it only if the
 /// whole budget is to be used.
 pub(super) fn share_of_rest(draft: &Draft<'_>) -> u64 {
     let left = draft.writer.left();

@@ -39,7 +39,7 @@ pub(crate) struct DrawnTree {
     entries: Vec<Entry>,
     /// A line that is a root if a branch follows.
     root: Option<(u64, String)>,
-    /// How many entries there are, also those that are not held.
+    /// How many entries there are, including those that are not held.
     total: u64,
     leaves: u64,
     names: ValueCounts,
@@ -315,7 +315,7 @@ fn split_version(name: &str) -> Option<(&str, &str)> {
     let is_version =
         |text: &str| text.trim_start_matches(['v', '^', '~', '=']).starts_with(|c: char| c.is_ascii_digit());
     let word = |text: &'_ str| text.split_whitespace().next().map_or(0, str::len);
-    // The name is one word, after which other words may stand.
+    // The name is one word; other words may follow it.
     let (name, rest) = name.split_at(word(name));
     for separator in ["==", "@", ":"] {
         if let Some((name, version)) = name.rsplit_once(separator)

@@ -74,7 +74,7 @@ impl Field {
     }
 
     /// Returns whether a word of its name says that it holds addresses or hashes. A word is more than a part: `shared`
-    /// is no `sha`.
+    /// does not contain the word `sha`.
     fn has_useless_name(&self) -> bool {
         words(self.last_step()).any(|word| USELESS_NAMES.contains(&word.as_str()))
     }

@@ -70,7 +70,7 @@ enum SharedFact {
     Constant,
     /// True in some records, false in all others.
     TrueIn,
-    /// Another value in every record.
+    /// A different value in every record.
     Unique,
     /// Null in all records.
     Null,
@@ -165,11 +165,11 @@ fn shared_facts<'f>(
     Ok((lines, placed))
 }
 
-/// The score below which a field is only named, where the budget is not filled.
+/// The score below which a field is only named, if the budget is not to be filled.
 const MIN_SHARED_SCORE: f64 = 12.0;
 /// The share of the budget for which every line is useful enough.
 const FREE_SHARE: f64 = 0.4;
-/// What a further line must tell for each token where the budget is not filled. The score of a field less
+/// What a further line must tell for each token if the budget is not to be filled. The score of a field less
 /// [`USELESS_SCORE`] is what its line tells.
 const MIN_WORTH_PER_TOKEN: f64 = 0.8;
 /// The score of a field whose statistics tell nothing.

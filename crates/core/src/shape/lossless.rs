@@ -104,7 +104,7 @@ impl<'t> WholeJson<'t> {
     fn separated(&self) -> io::Result<Option<LosslessForm>> {
         let data = &self.data;
         let root = data.profile.root();
-        // Records are read as they are written: lists are no objects.
+        // Records are read as they are written: lists are not objects.
         let records = data.records(root).map(|records| Records { form: None, ..records });
         let Some(records) = records.filter(|records| !records.keyed && records.count() >= 2) else {
             return Ok(None);

@@ -29,7 +29,7 @@ impl<'m> SectionWriter<'m> {
         Self { fill, ..self }
     }
 
-    /// Returns whether the whole budget is used, by lines that tell little, too.
+    /// Returns whether the whole budget is to be used, even for lines that say little.
     pub(crate) fn fills(&self) -> bool {
         self.fill == Fill::Whole
     }

@@ -30,7 +30,7 @@ pub(crate) struct Sheets<'a, 'd> {
 }
 
 impl<'a, 'd> Sheets<'a, 'd> {
-    /// Returns the records of a list as sheets; `None` if they are no such records.
+    /// Returns the records of a list as sheets; `None` if they are not such records.
     pub(crate) fn of(table: &'a Table<'d>) -> Option<Self> {
         let dialect = match table.data.notation {
             Notation::Json(dialect) => dialect,

@@ -1,8 +1,8 @@
 //! Tables whose columns are aligned by spaces: listings of processes, disks, containers, packages.
 //!
-//! Where a line of dashes is under the header, it says where the columns are. Else they are found by position: two
+//! If a line of dashes is under the header, it says where the columns are. Otherwise they are found by position: two
 //! words of the header are names of different columns if there is a place between them at which hardly any row has a
-//! character. Where rows are wider than their header, the columns are the words of a line, if those are under the
+//! character. If rows are wider than their header, the columns are the words of a line, if those are under the
 //! names. A listing without a header is not a table here.
 
 use super::tables::Table;
@@ -47,7 +47,7 @@ fn ruler_columns(line: &str) -> Option<Vec<usize>> {
 enum Cut {
     /// Columns begin at these positions, with a space before each.
     At(Vec<usize>),
-    /// Each of so many words is a cell; the last takes the rest of the line.
+    /// Each of this many words is a cell; the last takes the rest of the line.
     Words(usize),
 }
 
@@ -192,7 +192,7 @@ fn words(line: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Returns the names of the columns under a header and how to find the cells; `None` if the lines are no such table.
+/// Returns the names of the columns under a header and how to find the cells; `None` if the lines are not such a table.
 fn under_names(header: &str, rows: &[&str]) -> Option<(Vec<String>, Cut)> {
     let names = words(header);
     if !(2..=MAX_COLUMNS).contains(&names.len()) || rows.len() < 2 || !can_be_names(header, &names) {
@@ -313,7 +313,7 @@ fn is_table(header: &str, names: &[String], cut: &Cut, rows: &[&str]) -> bool {
             cells.fold((0, 0), |(digits, all), cell| (digits + usize::from(has_digit(cell)), all + 1));
         !has_digit(&names[at]) && all > 0 && digits * 10 >= all * 9
     };
-    // Of a wide gap every row must have something to say, too.
+    // A header in capitals needs little else; any other one needs wide gaps or many names, and a column of numbers.
     let wide = header.trim().contains("  ") || names.len() > 3;
     capitals && (names.len() > 2 || wide) || fitting.len() >= 3 && wide && (0..names.len()).any(counts)
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each entry is a record with the folder above it. The size of a folder is that of its own entry on the disk, which is
-//! no part of the sum that a reader asks for, so it has a column of its own.
+//! not part of the sum that a reader asks for, so it has a column of its own.
 
 use crate::json::string;
 use crate::pattern::OtherLines;

@@ -37,7 +37,7 @@ pub(super) fn recognise(sample: &Sample<'_>) -> bool {
             }
             Some(Setting::Pair(key, value)) => {
                 pairs += 1;
-                // Keys that come again and again are those of records.
+                // Keys that keep recurring are those of records.
                 repeated += usize::from(!keys.insert(key));
                 open = opens_list(value);
                 // Several pairs in one line are something else.

@@ -130,7 +130,7 @@ fn what_is_said_twice_is_shown_once() {
     let pretty = serde_json::to_string_pretty(&rows).unwrap();
     let text = overview(&blocks(&[&rows.to_string(), &pretty]));
     assert!(text.contains("200 rows") && text.contains("/content/1 repeats an earlier text"), "{text}");
-    // A heading before the data, or words in another block, are no other data.
+    // A heading before the data, or words in another block, are not other data.
     for texts in [vec![format!("Found 200:\n{pretty}")], vec!["Found 200:".to_owned(), pretty.clone()]] {
         let mut result = blocks(&texts.iter().map(String::as_str).collect::<Vec<_>>());
         result["structuredContent"] = json!({ "result": rows });

@@ -1,6 +1,6 @@
 //! Lists inside lists: their elements by position, as long as the lists can be rows of a table.
 //!
-//! The first list inside a list is held until it is closed: if it can be a header row, its elements are no values of the
+//! The first list inside a list is held until it is closed: if it can be a header row, its elements are not values of the
 //! columns. A list that is longer than a table is wide turns out to be a vector, and then all elements share one node.
 
 use super::super::MAX_NODES;

@@ -61,9 +61,9 @@ const MAX_FAILURES: usize = 512;
 const MAX_TOTALS: usize = 12;
 const MAX_OUTCOME_WORDS: usize = 16;
 const MAX_SLOWEST: usize = 5;
-/// The maximum number of skipped tests that are named; of many only the number tells something.
+/// The maximum number of skipped tests that are named; of many, only the number is useful.
 const MAX_NAMED_SKIPPED: usize = 5;
-/// The number of seconds from which on a test is slow enough to be named.
+/// The number of seconds from which a test is slow enough to be named.
 const MIN_SLOW_SECONDS: f64 = 0.01;
 const MAX_REASON_CHARACTERS: usize = 160;
 const MAX_NAME_CHARACTERS: usize = 300;

@@ -291,7 +291,7 @@ impl Scan {
             let mut out = format!("{words} has a p95 of at most {line} tokens, which passes unchanged.\n");
             if missing > 0 {
                 out.push_str(&format!(
-                    "Nothing is known of the other {missing}. Use the server with `tidegate run --observe --` in front of \
+                    "Nothing is known about the other {missing}. Use the server with `tidegate run --observe --` in front of \
                      its command for a while; then tidegate scan shows the sizes of its results.\n"
                 ));
             }

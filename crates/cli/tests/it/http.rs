@@ -397,7 +397,7 @@ fn a_client_on_stdio_of_a_server_over_http() {
     assert!(!refused.contains("SECRET") && !said.contains("SECRET"), "{refused} {said}");
     let wrong = tidegate_in(Some(home.path()), &["run", "--url", "example.com"], b"");
     assert_eq!(wrong.code, 2);
-    assert!(wrong.stderr.contains("looks like https://example.com/mcp"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("look like https://example.com/mcp"), "{}", wrong.stderr);
 }
 
 /// A server on stdio that answers every call with the value of an environment variable.

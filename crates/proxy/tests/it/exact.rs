@@ -108,8 +108,8 @@ fn a_range_is_exactly_its_bytes_or_refused() {
     assert_eq!(bytes(&part), &result[last..]);
     assert_eq!(part["_meta"]["tidegate/whole"]["next"], Value::Null);
     for (range, words) in [
-        ("0-", format!("one read has 7296 at most: read {address}?range=0-7295")),
-        ("100-90000", format!("one read has 7296 at most: read {address}?range=100-7395")),
+        ("0-", format!("one read returns at most 7296: read {address}?range=0-7295")),
+        ("100-90000", format!("one read returns at most 7296: read {address}?range=100-7395")),
         ("999999999-", format!("the result has {} bytes", result.len())),
     ] {
         let error = read(&link, &format!("{address}?range={range}")).unwrap_err();

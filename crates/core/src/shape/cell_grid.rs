@@ -77,13 +77,8 @@ impl<'t> CellGrid<'t> {
         (more <= 1).then_some(Self { place, value })
     }
 
-    /// Writes the grid, as many of its rows as fit; `None` if the records are not cells of one.
-    pub(crate) fn write(
-        &self,
-        table: &Table<'_>,
-        writer: &mut SectionWriter<'_>,
-        section: usize,
-    ) -> io::Result<Option<ShownCounts>> {
+    /// Reads the cells; `None` if the records are not cells of a grid after all.
+    pub(crate) fn read(self, table: &Table<'_>) -> io::Result<Option<FilledGrid<'t>>> {
         let mut rows: BTreeMap<Axis, BTreeMap<Axis, String>> = BTreeMap::new();
         let mut columns: BTreeSet<Axis> = BTreeSet::new();
         let mut is_grid = true;
@@ -97,34 +92,9 @@ impl<'t> CellGrid<'t> {
             columns.insert(column.clone());
             is_grid &= rows.entry(row).or_default().insert(column, value).is_none();
         })?;
-        if !is_grid || columns.len() < 2 || rows.len() < 2 {
-            return Ok(None);
-        }
-        let columns: Vec<Axis> = columns.into_iter().take(MAX_SHOWN_COLUMNS).collect();
-        let (row_name, column_name) = match &self.place {
-            Place::Axes(row, column) => (row.path.as_str(), column.path.as_str()),
-            Place::Address(field) => ("row", field.path.as_str()),
-        };
-        writer.push(section, format!("{} by {row_name} and {column_name}:", self.value.path));
-        let names: Vec<String> = columns.iter().map(|(_, name)| cell(name)).collect();
-        if !writer.push(section, format!("{},{}", cell(row_name), names.join(","))) {
-            return Ok(None);
-        }
-        let mut shown = ShownCounts { fields: table.fields.len(), ..ShownCounts::default() };
-        for ((_, name), cells) in &rows {
-            let line: Vec<String> = columns
-                .iter()
-                .map(|column| cells.get(column).map_or(String::new(), |text| cell(text)))
-                .collect();
-            if !writer.push(section, format!("{},{}", cell(name), line.join(","))) {
-                break;
-            }
-            let texts = columns.iter().filter_map(|column| cells.get(column));
-            shown.records += texts.clone().count() as u64;
-            shown.whole += texts.filter(|text| !text.contains('…')).count() as u64;
-        }
-        shown.values = shown.records;
-        Ok((shown.records > 0).then_some(shown))
+        let is_grid = is_grid && columns.len() >= 2 && rows.len() >= 2;
+        let columns = columns.into_iter().take(MAX_SHOWN_COLUMNS).collect();
+        Ok(is_grid.then_some(FilledGrid { cells: self, rows, columns }))
     }
 
     fn place(&self, record: &Record) -> Option<(Axis, Axis)> {
@@ -142,6 +112,50 @@ impl<'t> CellGrid<'t> {
                 Some(((row, row.to_string()), (number, letters.to_owned())))
             }
         }
+    }
+}
+
+/// The cells of a grid at their places.
+pub(crate) struct FilledGrid<'t> {
+    cells: CellGrid<'t>,
+    rows: BTreeMap<Axis, BTreeMap<Axis, String>>,
+    columns: Vec<Axis>,
+}
+
+impl FilledGrid<'_> {
+    /// Writes as many rows of the grid as fit; `None` if none does.
+    pub(crate) fn write(
+        &self,
+        table: &Table<'_>,
+        writer: &mut SectionWriter<'_>,
+        section: usize,
+    ) -> Option<ShownCounts> {
+        let value_name = &self.cells.value.path;
+        let (row_name, column_name) = match &self.cells.place {
+            Place::Axes(row, column) => (row.path.as_str(), column.path.as_str()),
+            Place::Address(field) => ("row", field.path.as_str()),
+        };
+        writer.push(section, format!("{value_name} by {row_name} and {column_name}:"));
+        let names: Vec<String> = self.columns.iter().map(|(_, name)| cell(name)).collect();
+        if !writer.push(section, format!("{},{}", cell(row_name), names.join(","))) {
+            return None;
+        }
+        let mut shown = ShownCounts { fields: table.fields.len(), ..ShownCounts::default() };
+        for ((_, name), cells) in &self.rows {
+            let line: Vec<String> = self
+                .columns
+                .iter()
+                .map(|column| cells.get(column).map_or(String::new(), |text| cell(text)))
+                .collect();
+            if !writer.push(section, format!("{},{}", cell(name), line.join(","))) {
+                break;
+            }
+            let texts = self.columns.iter().filter_map(|column| cells.get(column));
+            shown.records += texts.clone().count() as u64;
+            shown.whole += texts.filter(|text| !text.contains('…')).count() as u64;
+        }
+        shown.values = shown.records;
+        (shown.records > 0).then_some(shown)
     }
 }
 

@@ -50,10 +50,11 @@ pub(crate) fn compose(
     writer: &mut SectionWriter<'_>,
     section: usize,
 ) -> io::Result<ShownCounts> {
-    if let Some(cells) = CellGrid::of(table) {
+    let cells = CellGrid::of(table).map(|cells| cells.read(table)).transpose()?.flatten();
+    if let Some(cells) = &cells {
         let share = writer.left() as f64 * CELL_STATISTICS_SHARE;
         writer.within(share as u64, |writer| write_fields(table, writer, section))?;
-        if let Some(shown) = cells.write(table, writer, section + 1)? {
+        if let Some(shown) = cells.write(table, writer, section + 1) {
             return Ok(shown);
         }
     }
@@ -75,7 +76,9 @@ pub(crate) fn compose(
     if !whole {
         write_groups(table, writer, section + 2)?;
     }
-    writer.within(share as u64, |writer| write_field_lines(table, members, writer, section))?;
+    if cells.is_none() {
+        writer.within(share as u64, |writer| write_field_lines(table, members, writer, section))?;
+    }
     let grid = Grid::of(table);
     match (&grid, axis(table)) {
         (Some(grid), _) => {

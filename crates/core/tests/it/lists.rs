@@ -93,6 +93,13 @@ fn cells_are_shown_as_their_grid() {
 }
 
 #[test]
+fn short_titles_are_not_addresses_of_cells() {
+    let row = |n: usize| format!("{{\"number\":{},\"title\":\"row {n}\"}}", n * 7 % 2000);
+    let rows = overview(&format!("[{}]", joined(2000, row)), 1000);
+    assert_eq!(rows.matches("\nnumber: ").count(), 1, "{rows}");
+}
+
+#[test]
 fn series_inside_rows_are_not_pooled() {
     let pairs =
         |n: usize| joined(60, |t| format!("[{},\"{}\"]", 1_700_000_000 + 15 * t, n * 1000 + (t * 7) % 60));

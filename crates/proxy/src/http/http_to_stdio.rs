@@ -306,7 +306,10 @@ impl HttpToStdio {
             );
         };
         let Some(session) = self.sessions().get(id).cloned() else {
-            return refuse(StatusCode::NOT_FOUND, "this session does not exist or has ended; send initialize");
+            return refuse(
+                StatusCode::NOT_FOUND,
+                "this session does not exist or has ended; send initialize",
+            );
         };
         let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
         if version.is_some_and(|version| !LEGACY_VERSIONS.iter().any(|known| known.as_bytes() == version)) {

@@ -69,6 +69,17 @@ fn a_list_beside_names_the_columns() {
 }
 
 #[test]
+fn short_lists_of_texts_are_columns_if_there_are_three() {
+    let words = |letter: &str, count: usize| (0..count).map(|n| format!("{letter}{n}")).collect::<Vec<_>>();
+    let three = json!({"name": words("n", 5), "owner": words("o", 5), "city": words("c", 5)});
+    let found = Kept::new(&three.to_string()).results(Sql, "select owner, city from t where name = 'n4'");
+    assert_eq!(found, ["o4,c4"]);
+    // Two sets of texts may be equally long by chance.
+    let two = json!({"added": words("a", 5), "removed": words("r", 5)});
+    assert!(Kept::new(&two.to_string()).ask(Sql, "select added, removed from t").is_err());
+}
+
+#[test]
 fn each_list_of_an_object_is_a_column() {
     let column = |at: usize| rows(40).iter().map(|row| row[at].clone()).collect::<Vec<_>>();
     let columns = json!({"id": column(0), "city": column(1), "rain": column(2), "open": column(3)});

@@ -14,8 +14,8 @@ const MAX_UNNAMED_NUMBERS: usize = 32;
 const MAX_TUPLE_POSITIONS: usize = 16;
 /// The minimum number of elements of lists that together are a table.
 const MIN_COLUMN_LENGTH: u64 = 4;
-/// The same for lists of nothing but texts, which are more often sets than columns.
-const MIN_TEXT_COLUMN_LENGTH: u64 = 8;
+/// The same for two lists of texts, which are more often sets that happen to be equally long.
+const MIN_TEXT_PAIR_LENGTH: u64 = 8;
 
 impl ProfileBuilder {
     /// Gives lists that are tables their columns.
@@ -290,7 +290,7 @@ impl ProfileBuilder {
                 None => {}
             }
         }
-        let least = if texts == columns { MIN_TEXT_COLUMN_LENGTH } else { MIN_COLUMN_LENGTH };
+        let least = if (columns, texts) == (2, 2) { MIN_TEXT_PAIR_LENGTH } else { MIN_COLUMN_LENGTH };
         (columns >= 2 && columns * 2 >= node.children.len() && length >= least).then_some(length)
     }
 

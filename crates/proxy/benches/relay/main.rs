@@ -1,9 +1,10 @@
 //! What a relay adds to a call: `cargo bench -p tidegate-proxy`. docs/performance.md explains how to read the results.
 //!
 //! The same calls go to the same server directly, through `cat` (the cost of one more hop), through a typed relay on rmcp,
-//! and through tidegate. All of these run at the same time and take turns, so the noise of the machine affects each alike:
-//! only ratios within one run mean anything. This program also plays the servers and the relay on rmcp; the client reads and
-//! writes bytes by hand, so it costs as little as a client can.
+//! and through tidegate; `BENCH_BEFORE=PATH` adds the tidegate at a path, to compare two builds. All of these run at the
+//! same time and take turns, so the noise of the machine affects each alike: only ratios within one run mean anything. This
+//! program also plays the servers and the relay on rmcp; the client reads and writes bytes by hand, so it costs as little as
+//! a client can.
 
 #![expect(
     clippy::print_stdout,
@@ -40,7 +41,8 @@ fn main() {
 /// Measures what the arguments name, `stdio`, `http`, `queries` or `memory`, or everything; `flight` is a part of `stdio`.
 fn compare(arguments: &[String]) {
     let folder = tempfile::tempdir().unwrap();
-    let programs = Programs { this: this(), tidegate: tidegate(), folder: folder.path().to_owned() };
+    let before = std::env::var("BENCH_BEFORE").ok();
+    let programs = Programs { this: this(), tidegate: tidegate(), before, folder: folder.path().to_owned() };
     // Cargo adds options of its own.
     let named: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let is_wanted = |part: &str| named.is_empty() || named.iter().any(|named| *named == part);

@@ -19,6 +19,8 @@ const OVERVIEW: usize = 32 * 1024;
 pub(crate) struct Programs {
     pub(crate) this: String,
     pub(crate) tidegate: String,
+    /// Another tidegate to compare with, such as the one before a change.
+    pub(crate) before: Option<String>,
     /// The folder for what tidegate stores.
     pub(crate) folder: PathBuf,
 }
@@ -70,8 +72,12 @@ impl Drop for Running {
 impl Programs {
     /// Returns `tidegate run` with a data folder of its own and no other configuration.
     fn tidegate(&self, arguments: &[&str]) -> Command {
+        self.program(&self.tidegate, arguments)
+    }
+
+    fn program(&self, tidegate: &str, arguments: &[&str]) -> Command {
         let folder = tempfile::tempdir_in(&self.folder).unwrap().keep();
-        let mut command = Command::new(&self.tidegate);
+        let mut command = Command::new(tidegate);
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TIDEGATE_"))
         {
@@ -108,13 +114,17 @@ pub(crate) fn over_stdio(programs: &Programs) -> Vec<Path> {
     let mut cat = Command::new("sh");
     cat.args(["-c", &format!("cat | '{this}' serve-stdio | cat")]);
     let observe = programs.tidegate(&["--observe", "--", this, "serve-stdio"]);
-    vec![
+    let mut paths = vec![
         lines("direct", false, programs.this(&["serve-stdio"])),
         lines("cat \\| server \\| cat", false, cat),
         lines("typed relay on rmcp 3.8", false, programs.this(&["typed", this])),
         lines("tidegate run --observe", false, observe),
         programs.run(),
-    ]
+    ];
+    let before = programs.before.as_ref();
+    let before = before.map(|before| programs.program(before, &["--", this, "serve-stdio"]));
+    paths.extend(before.map(|before| lines("the other tidegate run", true, before)));
+    paths
 }
 
 /// Starts the paths over HTTP.

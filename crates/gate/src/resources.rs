@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::error::{FollowUpError, MAX_MESSAGE_CHARS, RpcError, bounded};
 use crate::follow_up::FollowUp;
 use crate::raw::{self, Edits};
-use crate::tools::make_private;
+use crate::tools::{self, make_private};
 
 /// The scheme of our addresses.
 const SCHEME: &str = "ax://";
@@ -98,7 +98,7 @@ pub(crate) fn entries(
 /// Returns our only template.
 pub(crate) fn template() -> Value {
     json!({
-        "uriTemplate": "ax://{tool}/{id}{?page,page_size,fields,path,jq,sql,grep,context,lines,range,mode,cursor}",
+        "uriTemplate": format!("ax://{{tool}}/{{id}}{{?{}}}", tools::ARGUMENTS[1..].join(",")),
         "name": "kept-result",
         "description": "Any part of a tool result that was too large to show whole",
         "mimeType": "text/plain",

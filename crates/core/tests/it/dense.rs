@@ -24,13 +24,16 @@ proptest! {
     #![proptest_config(tidegate_testkit::cases(500))]
 
     /// Without `fill` an overview costs no more than with it, what is left below one row aside, and neither exceeds the
-    /// budget.
+    /// budget. A table of all rows costs less with `fill` if further statistics made it cut its names shorter.
     #[test]
     fn filling_costs_at_least_as_much(records in records(), tokens in 300u64..3000) {
         let result = make::text_result(&Value::from(records).to_string());
         let (dense, full) = (shaped(&result, tokens, Fill::Useful), shaped(&result, tokens, Fill::Whole));
         prop_assert_eq!(dense.step, full.step);
-        prop_assert!(dense.shaped.tokens <= full.shaped.tokens + Tokens(60), "{}\n{}", dense.text, full.text);
+        let cut = |text: &str| text.matches('…').count();
+        let is_cut_shorter = full.text.contains("each of the rows") && cut(&full.text) > cut(&dense.text);
+        let is_cheaper = dense.shaped.tokens <= full.shaped.tokens + Tokens(60);
+        prop_assert!(is_cheaper || is_cut_shorter, "{}\n{}", dense.text, full.text);
         prop_assert!(full.shaped.tokens.0 <= tokens);
         prop_assert_eq!(dense.text, shaped(&result, tokens, Fill::Useful).text);
     }

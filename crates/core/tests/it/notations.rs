@@ -89,7 +89,7 @@ fn check(table: &RandomTable, notation: TableNotation) {
 }
 
 proptest! {
-    #![proptest_config(tidegate_testkit::cases(10_000))]
+    #![proptest_config(tidegate_testkit::cases(4000))]
 
     #[test]
     fn a_table_is_the_same_data_in_every_notation(seed in any::<u64>(), rows in 6usize..90, at in 0..TableNotation::ALL.len()) {

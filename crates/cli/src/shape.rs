@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let shaped = arguments.shaped(&prepared, &policy, &request).map_err(unreadable)?;
     if policy.style != Style::Overview && shaped.step != Step::Pass {
         ui::note(&format!(
-            "tidegate.toml sets style = \"{}\" for this tool; shown is the overview",
+            "tidegate.toml sets style = \"{}\" for this tool; this shows the overview instead",
             policy.style.name()
         ));
     }

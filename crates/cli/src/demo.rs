@@ -1,7 +1,7 @@
-//! `tidegate demo`: before and after, on a machine with nothing but this program.
+//! `tidegate demo`: a tool result before and after tidegate. Needs nothing but this program.
 //!
-//! Nothing is simulated: the server of `demo/server.rs` runs in a process of its own, the proxy in front of it as any
-//! client would start it, and a client speaks MCP over pipes to both.
+//! Nothing is simulated: the server of `demo/server.rs` runs in its own process, the proxy runs in front of it as any
+//! client would start it, and a client speaks MCP to both over pipes.
 
 mod report;
 pub(crate) mod server;
@@ -96,7 +96,7 @@ fn compare() -> Result<Comparison, CommandError> {
     Ok(Comparison { raw, exchanges: vec![first, by_product, oldest] })
 }
 
-/// Returns the handle that the first line of an overview has in quotes.
+/// Returns the handle in an overview: the text in quotes in its first line.
 fn handle(overview: &str) -> &str {
     let quoted = overview.split_once("Complete result: \"").map_or("", |(_, rest)| rest);
     quoted.split('"').next().unwrap_or_default()

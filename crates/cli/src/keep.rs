@@ -1,6 +1,6 @@
-//! What the commands on kept results share: the store of this user, and the names and policies of results.
+//! Shared by the commands on kept results: opens the user's store, and looks up results and their policies by name.
 //!
-//! The store is a file of this user, so the commands show what it holds for every caller of this user's servers.
+//! The store belongs to this user, so the commands show the results of every caller of this user's servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,9 +55,10 @@ impl KeptResults {
         self.store().delete(&owner, &id).map_err(|error| self.missing(name, error))
     }
 
-    /// Returns which call a result answered, as far as it is known: older entries have it in the ledger, or not at all.
+    /// Returns the call that a result came from, as far as it is known. For a result that earlier versions stored, the
+    /// server comes from the ledger, if it is recorded there.
     pub(crate) fn origin(&self, artifact: &Artifact) -> CallOrigin {
-        // What cannot be read here must not hide the result.
+        // An origin that cannot be read must not hide the result.
         let owner = self.user.of_owner_of(&artifact.id).map(|user| user.owner);
         let origin = owner.and_then(|owner| self.store().origin(&owner, &artifact.id)).unwrap_or_default();
         match origin.server.is_empty() {
@@ -66,7 +67,7 @@ impl KeptResults {
         }
     }
 
-    /// Returns a new result of a tool.
+    /// Returns a new artifact for a result of a tool.
     pub(crate) fn new_artifact<'n>(&'n self, tool: &'n str, ttl: Duration) -> NewArtifact<'n> {
         self.user.new_artifact(tool, ttl)
     }
@@ -93,13 +94,13 @@ impl KeptResults {
             .map_err(|error| self.missing(name, error))
     }
 
-    /// Returns the policy of the tool that a result came from. Where its server is not known, only the rules for all
+    /// Returns the policy of the tool that a result came from. If its server is not known, only the rules for all
     /// servers apply.
     fn policy(&self, artifact: &Artifact) -> Policy {
         self.config.policies(&self.origin(artifact).server, Rules::default()).of_tool(&artifact.tool)
     }
 
-    /// Returns the server that the ledger has for a result.
+    /// Returns the server that the ledger records for a result.
     fn recorded_server(&self, artifact: &Artifact) -> Option<String> {
         let mut server = None;
         if let Some(folder) = self.config.place().folder() {
@@ -123,12 +124,12 @@ impl KeptResults {
         open(self.store(), &owner, &id).map_err(|error| self.missing(name, error))
     }
 
-    /// Returns the store with the owner of a result.
+    /// Returns the store as the owner of a result sees it.
     fn owner_of(&self, id: &ArtifactId, name: &str) -> Result<UserStore, CommandError> {
         self.user.of_owner_of(id).map_err(|error| self.missing(name, error))
     }
 
-    /// Returns the error for a result that cannot be read, with what to do.
+    /// Returns the error for a result that cannot be read, with a hint.
     pub(crate) fn missing(&self, name: &str, error: StoreError) -> CommandError {
         match error {
             StoreError::NotFound => CommandError::failed(format!("no result is called {name:?}"))
@@ -140,7 +141,7 @@ impl KeptResults {
     }
 }
 
-/// Reads a name in any of its forms.
+/// Parses the name of a result in any of its forms.
 pub(crate) fn id(name: &str) -> Result<ArtifactId, CommandError> {
     ArtifactId::parse(name).ok_or_else(|| {
         CommandError::bad_input(format!("{name:?} is not the name of a result"))

@@ -1,4 +1,4 @@
-//! Reading the ledger, for `stats` and `scan`: which entries are selected, and what kind each is.
+//! Reads the ledger for `stats` and `scan`: selects entries, and determines the kind of each.
 
 mod percentile;
 
@@ -28,7 +28,7 @@ pub(crate) struct EntryFilter {
     pub(crate) server: Option<String>,
 }
 
-/// The time to begin at.
+/// The start of the period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
     Ago(Duration),
@@ -83,8 +83,8 @@ impl EntryKind {
 }
 
 impl EntryFilter {
-    /// Reads the selected entries, oldest first. A follow-up may arrive through another server than the one that
-    /// returned the result; it counts for the latter.
+    /// Reads the selected entries, oldest first. A follow-up may arrive through a different server; it counts for the
+    /// server that returned the result.
     pub(crate) fn read(
         &self,
         folder: Option<PathBuf>,
@@ -115,7 +115,7 @@ impl EntryFilter {
         })?;
         if damaged > 0 {
             let lines = ui::count(damaged, "line");
-            ui::note(&format!("skipped {lines} of the ledger that a server left unfinished"));
+            ui::note(&format!("skipped {lines} of the ledger that a server did not finish writing"));
         }
         Ok(())
     }

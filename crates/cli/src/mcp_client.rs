@@ -15,14 +15,14 @@ use tidegate_gate::raw;
 
 use crate::error::CommandError;
 
-/// Lines that wait to be read.
+/// The maximum number of lines that wait to be read.
 const MAX_WAITING_LINES: usize = 64;
-/// Lines kept of the server's stderr, and bytes of each.
+/// The maximum number of lines kept of the server's stderr, and of bytes in each.
 const MAX_STDERR_LINES: usize = 10;
 const MAX_STDERR_LINE_BYTES: u64 = 4096;
 /// How long a server may take to exit.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
-/// Pages read of a list; a broken server may always name a next one.
+/// The maximum number of pages read of a list; the list of a broken server may never end.
 const MAX_LIST_PAGES: usize = 200;
 
 /// Why a request has no result.
@@ -143,7 +143,7 @@ impl McpClient {
         }
     }
 
-    /// Answers a request of the server.
+    /// Answers a request from the server.
     fn answer(&mut self, method: &[u8], id: &[u8]) -> Result<(), RequestError> {
         let Ok(id) = serde_json::from_slice::<Value>(id) else { return Ok(()) };
         self.send(&match method {
@@ -187,7 +187,7 @@ impl Drop for McpClient {
 }
 
 impl RequestError {
-    /// Returns the error of a command that needed the answer to this method or tool.
+    /// Returns the error for a command that needed the answer to this method or tool.
     pub(crate) fn during(self, method: &str) -> CommandError {
         match self {
             Self::Refused(message) => CommandError::failed(format!("{method} failed: {message}")),

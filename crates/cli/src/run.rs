@@ -114,11 +114,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
         .map_err(|error| CommandError::out_of_reach(error).hint("check that the command runs in this folder"))
 }
 
-/// Reports on stderr that nothing can be stored: at the start, if that is known then, and when a result cannot be.
+/// Reports on stderr that nothing can be stored: at startup if it is known by then, and when storing a result fails.
 struct StoreWarning {
     /// `None` for a store in memory.
     folder: Option<PathBuf>,
-    /// What was reported at the start, until a result meets the same.
+    /// What was reported at startup, until a result fails for the same reason.
     at_start: Mutex<Option<String>>,
 }
 
@@ -159,7 +159,7 @@ impl StoreWarning {
 pub(crate) fn store_warning(folder: &Path, why: &str) -> String {
     format!(
         "tidegate: nothing can be stored in {}: {why}; meanwhile each server keeps its results in memory until it exits, \
-         {} at most; tidegate doctor tells what to do",
+         {} at most; tidegate doctor says what to do",
         folder.display(),
         ui::bytes(MAX_MEMORY_BYTES)
     )
@@ -188,14 +188,14 @@ impl Arguments {
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout()))
     }
 
-    /// Returns how long a server may be silent; `None` if it may be for any time.
+    /// Returns how long a server may be silent; `None` for no limit.
     fn timeout(&self) -> Option<Duration> {
         let default = self.http.is_used().then_some(DEFAULT_HTTP_TIMEOUT);
         self.timeout.or(default)
     }
 }
 
-/// How long a server may be silent where HTTP is used: nobody notices that the other side of a connection is gone.
+/// How long a server may be silent if HTTP is used, because a lost connection can go unnoticed.
 const DEFAULT_HTTP_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Programs that start the server named in their arguments.

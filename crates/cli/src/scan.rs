@@ -26,7 +26,7 @@ use table::{Scan, ToolResults};
 /// the server's name in the table.
 ///
 /// With --fail-above, exits with code 1 if a result, or the whole tool list, has more tokens than that, so that CI can
-/// keep a server from growing. To measure what clients get behind tidegate: --probe -- tidegate run -- COMMAND.
+/// catch results that grow. To measure what clients get through tidegate, pass --probe -- tidegate run -- COMMAND.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate scan\n  tidegate scan --server github --since 7d\n  \
     tidegate scan --probe -- npx -y @modelcontextprotocol/server-memory\n  \

@@ -19,8 +19,8 @@ pub(crate) struct ServerFilter {
     #[arg(long, value_name = "NAME")]
     server: Vec<String>,
 
-    /// Only servers in this scope: user (you, in every project), project (everyone in it) or
-    /// local (you, in one project)
+    /// Only servers in this scope: user (you, in every project), project (everyone who shares the project) or local (you,
+    /// in one project)
     #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(Scope::NAMES))]
     scope: Option<String>,
 }

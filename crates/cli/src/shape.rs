@@ -28,9 +28,9 @@ use stdin::Stdin;
 
 /// Show what a model would read instead of a tool result
 ///
-/// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints the answer that fits
-/// the budget, with the settings that tidegate.toml has for the server and the tool. A result within the line, or
-/// within --budget if that is given, is printed unchanged. Nothing is stored without --keep.
+/// Reads a CallToolResult, a JSON-RPC response, or any plain JSON or text from stdin, and prints an answer that fits the
+/// budget. Uses the settings in tidegate.toml for the server and the tool. A result within line_tokens, or within --budget
+/// if that is given, is printed unchanged. Nothing is stored without --keep.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate shape --tool list_issues --budget 1000 < result.json\n  \
     tidegate shape --server github --tool list_issues < result.json\n  tidegate shape --keep --stats < result.json")]
@@ -47,8 +47,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
 
-    /// Maximum tokens of the answer; also applies to a result within the line [default: budget_tokens in tidegate.toml,
-    /// or 1000]
+    /// Maximum tokens of the answer; shapes any larger result, even one within line_tokens [default: budget_tokens in
+    /// tidegate.toml, or 1000]
     #[arg(long, value_name = "TOKENS")]
     budget: Option<u64>,
 
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let shaped = arguments.shaped(&prepared, &policy, &request).map_err(unreadable)?;
     if policy.style != Style::Overview && shaped.step != Step::Pass {
         ui::note(&format!(
-            "tidegate.toml sets style = \"{}\" for this tool; shown is the overview",
+            "tidegate.toml sets style = \"{}\" for this tool; this shows the overview instead",
             policy.style.name()
         ));
     }

@@ -24,8 +24,8 @@ use report::Report;
 
 /// Show what tidegate saved, and what it cost
 ///
-/// Sums up the calls that `tidegate run` and servers built with the SDK recorded in the last 90 days: sizes and times, never content. Calls that were
-/// only observed are counted separately; `tidegate scan` shows them.
+/// Sums up the calls that `tidegate run` and servers built with the SDK recorded in the last 90 days: sizes and times,
+/// never content. Calls that were only observed are counted separately; `tidegate scan` shows them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate stats\n  tidegate stats --by tool --since 7d\n  \
     tidegate stats --graph\n  tidegate stats --by day --format csv")]

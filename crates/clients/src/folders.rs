@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A family of operating systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
-    /// Linux, and others that follow the XDG folders.
+    /// Linux, and other systems that use the XDG folders.
     Linux,
     /// macOS.
     MacOs,
@@ -38,7 +38,7 @@ pub struct Folders {
     pub projects: Vec<PathBuf>,
     /// The operating system.
     pub system: System,
-    /// The environment variables that are set, of those in [`Folders::VARIABLES`].
+    /// Those environment variables in [`Folders::VARIABLES`] that are set.
     pub variables: BTreeMap<String, PathBuf>,
 }
 

@@ -42,7 +42,7 @@ impl Selection {
         self.servers.is_empty() || self.servers.iter().any(|server| server == name)
     }
 
-    /// Returns the selection with server names split at commas, unless a server has the name as a whole.
+    /// Returns the selection with server names split at commas, except a name with a comma that a server really has.
     pub(crate) fn resolved(&self, names: impl Fn() -> Vec<String>) -> Self {
         let mut selection = self.clone();
         if self.servers.iter().any(|server| server.contains(',')) {
@@ -74,7 +74,7 @@ pub struct FoundServer {
     pub off: bool,
     /// What install does with it.
     pub verdict: Verdict,
-    /// What the user has to know or do if it is wrapped.
+    /// What the user must know or do if it is wrapped.
     pub remarks: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ impl Change {
 /// The servers that were found, and the changes to make.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The files that were searched for.
+    /// The paths that were checked.
     pub looked: Vec<PathBuf>,
     /// The files that exist.
     pub there: Vec<PathBuf>,
@@ -231,7 +231,7 @@ impl Plan {
     }
 }
 
-/// Returns what the user has to do besides wrapping.
+/// Returns what the user must do besides wrapping the server.
 fn remarks(entry: &Node, client: &Client, scope: Scope, verdict: &Verdict) -> Vec<String> {
     let (format, mut remarks) = (&client.format, Vec::new());
     let is_written = matches!(verdict, Verdict::WrapCommand | Verdict::WrapRemote);
@@ -249,7 +249,7 @@ fn remarks(entry: &Node, client: &Client, scope: Scope, verdict: &Verdict) -> Ve
 ///
 /// # Errors
 ///
-/// If any of them cannot be written, or the file changed since the plan was made. The file is then unchanged.
+/// Fails if any of them cannot be written, or if the file changed since the plan was made. The file is then unchanged.
 pub fn apply(change: &Change, records: &Records, disk: &Disk) -> Result<(), InstallError> {
     let path = resolve_links(&change.file);
     let failed = |source| FileError::Unusable { path: path.clone(), source };

@@ -1,4 +1,4 @@
-//! What the URL of a remote server reveals: whether it may hold a secret, and which transport and host it means.
+//! What the URL of a remote server shows: whether it may hold a secret, and which transport and host it uses.
 //!
 //! A URL counts as harmless only if every part of it is known to be; anything else is treated as a secret.
 

@@ -102,7 +102,7 @@ const fn up_to(max: u64) -> ValueKind {
 pub const KEYS: [Key; 42] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
-        .doc("Maximum tokens of a first answer; overrides what is set for a client.")
+        .doc("Maximum tokens of a first answer; overrides the client's value.")
         .also("--budget", "TIDEGATE_BUDGET"),
     rule("follow_up_tokens", TOKENS, DefaultValue::Number(Budget::FOLLOW_UP_TOKENS.0))
         .example("4000")
@@ -110,7 +110,7 @@ pub const KEYS: [Key; 42] = [
         .also("--follow-up", "TIDEGATE_FOLLOW_UP"),
     rule("line_tokens", TOKENS, DefaultValue::Number(Budget::LINE_TOKENS.0))
         .example("4000")
-        .doc("Results up to this size pass unchanged; at least budget_tokens, which raises the default.")
+        .doc("Results up to this size pass unchanged; at least budget_tokens, which raises a lower default.")
         .also("--line", "TIDEGATE_LINE"),
     rule(
         "max_bytes",
@@ -122,7 +122,7 @@ pub const KEYS: [Key; 42] = [
     .also("--max-bytes", "TIDEGATE_MAX_BYTES"),
     rule("cap_tokens", TOKENS, DefaultValue::Described("the client's value, or 10000"))
         .example("20000")
-        .doc("Maximum tokens a caller can ask for; overrides what is set for a client."),
+        .doc("Maximum tokens a caller can ask for; overrides the client's value."),
     rule("ttl_seconds", up_to(MAX_NUMBER), DefaultValue::Number(TTL.as_secs()))
         .example("3600")
         .doc("How long results are kept.")
@@ -134,10 +134,10 @@ pub const KEYS: [Key; 42] = [
         .also("--style", "TIDEGATE_STYLE"),
     rule("compact", ValueKind::Choice(&Compact::NAMES), DefaultValue::Choice(Compact::NAMES[0]))
         .example("\"lossless\"")
-        .doc("lossless: results that pass are sent as a shorter form of the same data, if there is one."),
+        .doc("lossless: results that pass are sent in a shorter form with the same data, if there is one."),
     rule("fields", ValueKind::Texts, DefaultValue::Described("chosen for each result"))
         .example("[\"number\", \"title\", \"state\"]")
-        .doc("Fields to show of each row; all fields are kept."),
+        .doc("Fields of each row to show; all fields are kept."),
     rule("rows", ValueKind::Text, DefaultValue::Described("detected in each result"))
         .example("\".items\"")
         .doc("Path of the list of records, if tidegate does not detect it."),
@@ -153,13 +153,13 @@ pub const KEYS: [Key; 42] = [
         DefaultValue::Choice(OnStoreFailure::NAMES[0]),
     )
     .example("\"error\"")
-    .doc("What to answer when a result fits neither the store nor memory; both say that the tool did run."),
+    .doc("What to answer when neither store nor memory can take a result; it says that the tool did run."),
     rule("probe_when", ValueKind::Choice(&AnswerWhen::NAMES), DefaultValue::Choice(AnswerWhen::NAMES[0]))
         .example("\"always\"")
         .doc("When a tool of style probe answers with a probe."),
     rule("contract_when", ValueKind::Choice(&AnswerWhen::NAMES), DefaultValue::Choice(AnswerWhen::NAMES[0]))
         .example("\"always\"")
-        .doc("When a tool of style contract answers in its shape; always: every result of it."),
+        .doc("When a tool of style contract answers with a contract; always: for every result."),
     rule("label_field", ValueKind::Text, DefaultValue::Described("chosen for each item"))
         .example("\"product.name\"")
         .doc("Field that labels the items of a contract; a dotted path."),
@@ -177,7 +177,7 @@ pub const KEYS: [Key; 42] = [
         .doc("Domain in the ax:// addresses of kept results."),
     rule("category_budgets", ValueKind::Flag, DefaultValue::Flag(false))
         .example("true")
-        .doc("Whether the byte budget depends on the tool's category, which follows from its name."),
+        .doc("Whether the byte budget depends on the tool's category, which is derived from its name."),
     rule("max_items", up_to(1000), DefaultValue::Number(10))
         .example("5")
         .doc("Maximum items of a list when a value is shortened."),
@@ -192,39 +192,39 @@ pub const KEYS: [Key; 42] = [
         .doc("Maximum nesting depth when a value is shortened."),
     rule("offer_output", ValueKind::Flag, DefaultValue::Flag(false))
         .example("true")
-        .doc("Whether the tool gets an argument `output`, with which a caller asks for the full result."),
+        .doc("Whether the tool gets an `output` argument, which lets a caller ask for the full result."),
     rule("full_cap_tokens", TOKENS, DefaultValue::Described("cap_tokens"))
         .example("50000")
-        .doc("Maximum tokens of a full output; a larger one is attached."),
+        .doc("Maximum tokens of a full result in an answer; a larger one is attached as a resource."),
     rule("session_max_bytes", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
         .example("25000")
-        .doc("Bytes of all answers of a session: they shrink towards what is left, then to 400 bytes each."),
+        .doc("Maximum bytes of a session's answers: they shrink as it runs out, then to 400 bytes each."),
     rule("tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[0]))
         .example("\"admin\"")
         .doc("Tier that a client needs to see a tool, to call it and to read its results.")
         .user_only(),
     client("budget_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
         .example("1500")
-        .doc("Maximum tokens of a first answer, unless the rules of the tool set it."),
+        .doc("Maximum tokens of a first answer, unless the tool's rules set it."),
     client("follow_up_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
         .example("3000")
-        .doc("Maximum tokens of follow-ups, pages and queries, unless the rules of the tool set it."),
+        .doc("Maximum tokens of follow-ups, pages and queries, unless the tool's rules set it."),
     client("line_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
         .example("3000")
-        .doc("Results up to this size pass unchanged, unless the rules of the tool set it."),
+        .doc("Results up to this size pass unchanged, unless the tool's rules set it."),
     client("max_bytes", BYTES, DefaultValue::Number(10_240))
         .example("40000")
         .doc("Maximum bytes of an answer; keep it below the client's own limit."),
     client("cap_tokens", TOKENS, DefaultValue::Number(10_000))
         .example("20000")
-        .doc("Maximum tokens a caller can ask for, unless the rules of the tool set it."),
+        .doc("Maximum tokens a caller can ask for, unless the tool's rules set it."),
     client(
         "output_schema",
         ValueKind::Choice(&OutputSchema::NAMES),
         DefaultValue::Choice(OutputSchema::NAMES[0]),
     )
     .example("\"keep\"")
-    .doc("What to do with the outputSchema of tools: remove it, keep it, or widen it to allow our answers."),
+    .doc("What to do with a tool's outputSchema: remove it, keep it, or widen it to allow shaped answers."),
     client("resource_link", ValueKind::Flag, DefaultValue::Flag(false))
         .example("true")
         .doc("Whether an answer includes a link to the complete result."),
@@ -233,17 +233,17 @@ pub const KEYS: [Key; 42] = [
         .doc("Token counts are scaled to this percentage, for models whose tokenizer is not public."),
     client("program", ValueKind::Flag, DefaultValue::Flag(false))
         .example("true")
-        .doc("Whether the client is a program: it gets all of a result in one read if it asks for that."),
+        .doc("Whether the client is a program, which gets a whole result in one read if it asks for it."),
     client("profile", ValueKind::Text, DefaultValue::Described("the client's own"))
         .example("\"small-model\"")
-        .doc("Start from the built-in values of this client; small-model has room for 8,000 tokens."),
+        .doc("Start from this client's built-in values; small-model is for contexts of 8,000 tokens."),
     client("tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[2]))
         .example("\"read\"")
-        .doc("What the client may call and read; it tells its name itself, so use --tier where it is not trusted.")
+        .doc("What a client may call and read; clients can send any name, so use --tier for untrusted ones.")
         .user_only(),
     store("path", ValueKind::Text, DefaultValue::Described("the platform's data folder"))
         .example("\"~/.local/share/tidegate\"")
-        .doc("Folder to keep results in; relative to this file, ~/ is the home folder.")
+        .doc("Folder to keep results in; relative to this file's folder, or to the home folder with ~/.")
         .also("", "TIDEGATE_HOME"),
     store("max_result_bytes", RESULT_BYTES, DefaultValue::Number(DEFAULT_MAX_RESULT_BYTES))
         .example("33554432")

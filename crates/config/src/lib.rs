@@ -1,9 +1,9 @@
 //! `tidegate.toml`: rules for tools, servers and clients, and where results are stored.
 //!
-//! Two stages. `file.rs` reads what was written and reports every mistake with its place. `resolve.rs` merges the files
-//! into a [`Config`] and answers what applies to one server, tool or client. Precedence, highest first: command line,
+//! Two stages. `file.rs` reads what was written and reports the location of every mistake. `resolve.rs` merges the files
+//! into a [`Config`], which returns the settings for one server, tool or client. Precedence, highest first: command line,
 //! environment, project file, user file, built-in default. A project's file may come from a stranger, so it may not set
-//! the keys marked `user_only` in `keys.rs`: it has a say in answers, and not in where results go or what is kept.
+//! the keys marked `user_only` in `keys.rs`: it can change answers, but not where results go or how long they are kept.
 //!
 //! `keys.rs` lists every key once. The reader, the JSON Schema, the template of `tidegate config init` and the reference
 //! page are generated from that list.

@@ -14,7 +14,7 @@ where each comes from. Unknown keys are errors.
 tidegate reads two files: the nearest `tidegate.toml` in the current folder or above it, up to the root of the repository,
 and `tidegate/tidegate.toml` in the user's configuration folder (`~/.config` on Linux). `--config FILE` or
 `TIDEGATE_CONFIG` replaces both. Precedence, highest first: command line, environment, project file, user file, default. A
-narrower section wins over a wider one whatever the file: a tool's over its server's, and that over `[defaults]`.
+narrower section wins over a wider one, whichever file it is in: a tool's over its server's, a server's over `[defaults]`.
 
 A project's file takes effect as soon as the project is cloned, so it may set only keys that affect answers. A key
 marked \"user only\" is an error in it: set it in the user's file, or in one named by `--config` or `TIDEGATE_CONFIG`.
@@ -26,8 +26,9 @@ For completion in an editor, run `tidegate config schema > tidegate.schema.json`
 const RULES: &str = "
 ## [defaults], [server.NAME], [server.NAME.tool.\"PATTERN\"]
 
-Rules for the tools of all servers, of one server, or by name; `*` matches any characters. If several patterns match, the one
-with the most characters besides `*` wins. NAME is the one given to `tidegate run --server`, or the name of the command.
+Rules for the tools of all servers, of one server, or by name; `*` matches any characters. If several patterns match, a name
+without `*` wins, then the pattern with the most characters besides `*`. NAME is the one given to `tidegate run --server`, or
+the name of the command.
 ";
 
 const CLIENT: &str = "

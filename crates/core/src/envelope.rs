@@ -1,8 +1,8 @@
-//! What the model reads instead of a result that does not fit: a frame in our words around a fenced body of data.
+//! What the model reads instead of a result that does not fit: a frame that tidegate writes, around a fenced body of data.
 //!
 //! The first line is prose and says what came back, how large it is and the handle of the complete result; the last
-//! line is the exact call that reads on. Everything that comes from the upstream is between two fence lines, and the
-//! fence is proven not to occur in it, so that no result can end its own fence and speak in the frame's voice.
+//! line is the exact call that reads more. Everything that comes from the upstream is between two fence lines, and the
+//! fence is chosen so that it does not occur in the body: no result can close its own fence and imitate the frame.
 
 use crate::json::string;
 use crate::payload::{Member, Payload};
@@ -18,7 +18,7 @@ pub(crate) struct Frame {
     pub(crate) below: String,
     /// What is not shown, and how much of it.
     pub(crate) left_out: Vec<String>,
-    /// Arguments of `result_query` that read on, best first, such as `"page":2`; empty if everything is shown.
+    /// Arguments of `result_query` that read more, best first, such as `"page":2`; empty if everything is shown.
     pub(crate) next: Vec<String>,
     /// Further sentences, such as that colour codes were left out.
     pub(crate) notes: Vec<String>,
@@ -64,7 +64,7 @@ impl<'h> Handle<'h> {
     }
 }
 
-/// Returns the name of a kept result: `<tool>-<id>`, with other than plain characters of the tool's name replaced.
+/// Returns the name of a kept result: `<tool>-<id>`, where `_` replaces special characters in the tool's name.
 pub fn handle_name(tool: &str, id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') { c } else { '_' };
     let tool: String = tool.chars().take(48).map(plain).collect();
@@ -132,7 +132,7 @@ pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
     out
 }
 
-/// Writes the text of a part that was asked for: what it is, fenced body, how to read on.
+/// Writes the text of a part that was asked for: what it is, fenced body, how to continue.
 pub(crate) fn part_text(
     handle: Handle<'_>,
     what: &str,
@@ -154,7 +154,7 @@ pub(crate) fn part_text(
     out
 }
 
-/// Returns a fence that does not occur in the body: the end of the handle, repeated until it is absent.
+/// Returns a fence that does not occur in the body: the end of the handle, lengthened until the body does not contain it.
 fn fence(handle: &str, body: &str) -> String {
     let id: Vec<char> = handle.chars().rev().filter(char::is_ascii_alphanumeric).take(12).collect();
     for length in 4.. {
@@ -185,7 +185,7 @@ fn members<'p>(payload: &'p Payload<'_>, kept: bool) -> Vec<&'p Member> {
     let mut out = Vec::new();
     for member in &payload.others {
         let length = member.value.len() + member.key.len() as u64 + 4;
-        // A second `content` would be beside that of the answer.
+        // The answer writes its own `content`, so a second one would be a duplicate key.
         let fits = length <= left && member.key != "content";
         if fits {
             left -= length;

@@ -76,8 +76,8 @@ impl ReadPlan {
         match self.reads() {
             0 | 1 => format!("whole: one read, {first}, is exactly the {total} bytes of the result"),
             reads => format!(
-                "whole: {reads} reads of {each} bytes, {first} and so on to range={}-{}, joined are exactly the {total} \
-                 bytes of the result",
+                "whole: {reads} reads of {each} bytes, {first} and so on to range={}-{}; joined, they are exactly the \
+                 {total} bytes of the result",
                 (reads - 1) * each,
                 total - 1
             ),
@@ -176,8 +176,8 @@ mod tests {
     fn the_reads_are_stated() {
         assert_eq!(
             plan(25, 10).sentence(),
-            "whole: 3 reads of 10 bytes, ax://list/3f9c2kq7m0xw?range=0-9 and so on to range=20-24, joined are exactly the 25 \
-             bytes of the result"
+            "whole: 3 reads of 10 bytes, ax://list/3f9c2kq7m0xw?range=0-9 and so on to range=20-24; joined, they are \
+             exactly the 25 bytes of the result"
         );
         let one = "whole: one read, ax://list/3f9c2kq7m0xw?range=0-9, is exactly the 10 bytes of the result";
         assert_eq!(plan(10, 10).sentence(), one);

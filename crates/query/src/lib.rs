@@ -82,7 +82,7 @@ impl Queries {
 
 fn needs_worker(what: &str, instead: &str, error: &std::io::Error) -> ViewError {
     ViewError::Engine(format!(
-        "{what} is run by the program tidegate, which could not be started: {error}. Use {instead}"
+        "{what} needs the tidegate program, which could not be started: {error}. Use {instead}"
     ))
 }
 

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::page::Page;
 
 const SIGNATURE_BYTES: usize = 16;
-/// Characters of a cursor; a longer one is rejected without decoding.
+/// The maximum length of a cursor; a longer one is rejected without decoding.
 const MAX_CURSOR_CHARS: usize = 4096;
 
 /// Where a cursor is valid: one tool with one set of filters.
@@ -59,10 +59,10 @@ impl Scope {
     }
 }
 
-/// The error for a text that is not a cursor of this scope.
+/// The error for a text that is not a cursor for this scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "this is not a cursor of this list; pass nextCursor of the previous page unchanged and with the same filters, or omit it to start over"
+    "this is not a cursor for this list; pass nextCursor of the previous page unchanged and with the same filters, or omit it to start over"
 )]
 pub struct InvalidCursor;
 
@@ -114,7 +114,7 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
         Self { secret, key: PhantomData }
     }
 
-    /// Returns the cursor of a key.
+    /// Returns the cursor for a key.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
         signature
     }
 
-    /// Returns the page made of the fetched rows and the cursor of the next one.
+    /// Returns a page of the fetched rows, with the cursor for the next page.
     ///
     /// Fetch `limit + 1` rows in key order. The extra row is dropped: it only shows that there is a next page, whose
     /// cursor is then the key of the last row kept.

@@ -1,8 +1,8 @@
-//! The gate inside a server: one line around any `ServerHandler` of rmcp.
+//! The gate inside a server: [`Tidegate`] wraps any `ServerHandler` of rmcp.
 //!
-//! Every caller has a gate of its own, and an owner of its own in the one store, so that no caller can read the results of
-//! another. An owner is never empty: on stdio it is the user who runs the server, a named caller is itself, and an unnamed
-//! one is isolated or refused.
+//! Every caller has its own gate, and is a separate owner in the shared store, so that no caller can read another's
+//! results. There is always an owner: on stdio it is the user who runs the server, a named caller is its own owner, and an
+//! unnamed caller is isolated or refused.
 
 mod handler;
 mod requests;
@@ -28,36 +28,37 @@ use crate::sweeper::Sweeper;
 use crate::tier::{AllowAll, Permission, Tier};
 use crate::totals::{Totals, log_line, say};
 
-/// Returns the caller of a request, as the author of the server tells callers apart.
+/// Returns the caller of a request; written by the author of the server.
 type WhoCalls = Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<CallerId> + Send + Sync>;
 
 /// What happens to a caller without a name: one for which [`Tidegate::callers`] returns nothing, or, without that, any
 /// client over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unnamed {
-    /// It is served, and isolated: what is kept for its connection or MCP session can be read there alone. Where nothing
-    /// connects its requests, as of protocol version 2026-07-28 over HTTP, its results are never listed, and only who was
-    /// told the id of one, which has 130 random bits, can read it.
+    /// It is served, but isolated: only its own connection or MCP session can read what was stored for it. If nothing
+    /// connects its requests, as with protocol version 2026-07-28 over HTTP, its results are never listed, and only a
+    /// caller that knows the id of a result, which has 130 random bits, can read it.
     #[default]
     Isolated,
     /// Its requests are answered with an error.
     Refused,
 }
 
-/// Returns whether the caller of this name may use the tool of this name.
+/// Returns whether the caller with this name may use the tool with this name.
 type MayUse = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-/// The program that runs jq in a process of its own. Where it is not installed, only the view `jq` is missing.
+/// The program that runs queries in its own process. If it is not installed, `jq` is not available, and neither is `sql`
+/// without the feature `sql`; other views run in this process.
 const WORKER: &str = "tidegate";
 /// The header with the MCP session of a request over HTTP.
 const SESSION_HEADER: &str = "mcp-session-id";
 /// The name of a server that did not set one.
 const UNSET_NAME: &str = "rmcp";
-/// The most callers whose gate is held open. A gate that is closed loses nothing: results are in the store.
+/// The maximum number of callers whose gate stays open. Closing a gate loses nothing: results are in the store.
 const MAX_GATES: usize = 1000;
 
-/// A server with the gate inside: a result that fits its budget is answered as it is; a larger one is kept and answered
-/// with something smaller, and any part of it can be read without running the tool again.
+/// A server with the gate inside: a result that fits its budget is sent unchanged. A larger one is stored, a smaller answer
+/// is sent instead, and any part of the result can be read without running the tool again.
 ///
 /// It is a `ServerHandler` of rmcp, like the server itself: `Tidegate::wrap(server).serve(stdio())`.
 pub struct Tidegate<S> {
@@ -66,11 +67,11 @@ pub struct Tidegate<S> {
     policies: Policies,
     clients: Vec<(String, ProfileRules)>,
     permission: Arc<dyn Permission + Send + Sync>,
-    /// Returns whether a caller may use a tool, beside what its tier allows.
+    /// Returns whether a caller may use a tool, in addition to its tier.
     allowed: Option<MayUse>,
     who: Option<WhoCalls>,
     unnamed: Unnamed,
-    /// Stands for the connection of an unnamed caller that is not on HTTP.
+    /// Identifies the connection of an unnamed caller that is not on HTTP.
     connection: String,
     gates: Mutex<HashMap<Principal, Arc<Gate>>>,
     sweeper: Sweeper,
@@ -96,8 +97,8 @@ impl Drop for Session {
 }
 
 impl<S: ServerHandler> Tidegate<S> {
-    /// Wraps a server in the gate. Results are kept in `$TIDEGATE_HOME`, or else in the user's data folder, like those of
-    /// `tidegate run`.
+    /// Wraps a server in the gate. Like `tidegate run`, it keeps results in `$TIDEGATE_HOME`, or in the user's data folder
+    /// if that is not set.
     pub fn wrap(server: S) -> Self {
         Self {
             server,
@@ -123,7 +124,7 @@ impl<S: ServerHandler> Tidegate<S> {
         self.artifacts(&Artifacts::store_in(place))
     }
 
-    /// Keeps results where the server itself keeps artifacts, so that clients can read those.
+    /// Keeps results where the server itself keeps artifacts, so that clients can read those artifacts too.
     #[must_use]
     pub fn artifacts(self, artifacts: &Artifacts) -> Self {
         Self { artifacts: artifacts.clone(), ..self }
@@ -143,22 +144,22 @@ impl<S: ServerHandler> Tidegate<S> {
         self
     }
 
-    /// Sets rules for tools by a pattern of their name, in which `*` stands for any characters; they win over `#[heavy]`.
+    /// Sets rules for the tools whose name matches a pattern; `*` matches any characters. The rules win over `#[heavy]`.
     #[must_use]
     pub fn tools(mut self, pattern: &str, rules: Rules) -> Self {
         self.policies.add_tools(pattern, rules);
         self
     }
 
-    /// Sets what clients can take, by a pattern of the name they send; of several that match, the first wins. A client
-    /// that is marked as a program gets all of a result where it asks for that.
+    /// Sets what clients can handle, by a pattern for the name they send; if several match, the first wins. A client that
+    /// is marked as a program gets a whole result if it asks for it.
     #[must_use]
     pub fn clients(mut self, pattern: &str, rules: ProfileRules) -> Self {
         self.clients.push((pattern.to_owned(), rules));
         self
     }
 
-    /// Tells callers apart: no caller can read the results of another, and tokens are valid for their own caller only.
+    /// Sets how callers are identified: no caller can read another's results, and a token is valid only for its own caller.
     /// `None` is an unnamed caller, see [`Unnamed`].
     ///
     /// Without it, a client on stdio is the user who runs the server, and clients over HTTP are unnamed.
@@ -176,20 +177,20 @@ impl<S: ServerHandler> Tidegate<S> {
         Self { unnamed, ..self }
     }
 
-    /// Checks who may call what, at every call and whenever a token is used.
+    /// Sets who may call what; it is checked at every call and whenever a token is used.
     #[must_use]
     pub fn permission(self, permission: impl Permission + Send + Sync + 'static) -> Self {
         Self { permission: Arc::new(permission), ..self }
     }
 
-    /// Sets the tier that tools need, by a pattern of their name; it wins over `#[heavy(tier = ...)]`.
+    /// Sets the tier that tools need, by a pattern for their name; it wins over `#[heavy(tier = ...)]`.
     #[must_use]
     pub fn tier(self, pattern: &str, tier: Tier) -> Self {
         self.tools(pattern, Rules { tier: Some(tier), ..Rules::default() })
     }
 
-    /// Decides for each caller and tool, beside the tier, whether the caller may see and call the tool and read its
-    /// results: `allow_if(|caller, tool| ...)`. A caller without a name is empty.
+    /// Decides for each caller and tool, in addition to the tier, whether the caller may see and call the tool and read its
+    /// results: `allow_if(|caller, tool| ...)`. The name of an unnamed caller is empty.
     #[must_use]
     pub fn allow_if(self, allowed: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
         Self { allowed: Some(Arc::new(allowed)), ..self }
@@ -201,9 +202,9 @@ impl<S: ServerHandler> Tidegate<S> {
         Self { dispatcher: Some(dispatcher), ..self }
     }
 
-    /// Limits the bytes of all answers of a session: they shrink towards what is left, and then each one has at most 400
-    /// bytes and says so. The calls of a client without sessions (2026-07-28 over HTTP) count for its caller, until an hour
-    /// passes without one.
+    /// Limits the bytes of all answers of a session: they shrink as the limit nears, and then each one has at most 400
+    /// bytes and says so. The calls of a client without sessions (2026-07-28 over HTTP) count for its caller; the count
+    /// starts again after an hour without a call.
     #[must_use]
     pub fn session_max_bytes(mut self, bytes: u64) -> Self {
         self.policies.defaults.session_max_bytes = Some(bytes);
@@ -228,7 +229,7 @@ impl<S: ServerHandler> Tidegate<S> {
         Arc::clone(&self.session.totals)
     }
 
-    /// Returns who is told of every entry of the ledger: the totals, the log, and what is above its limit.
+    /// Returns the observer of ledger entries: it updates the totals, logs calls and reports alerts.
     fn observer(&self, keep: Arc<UserStore>) -> Observer {
         let (totals, alerts, quiet) = (self.totals(), Arc::clone(&self.alerts), self.session.quiet);
         Arc::new(move |call: &Call| {
@@ -258,7 +259,7 @@ impl<S: ServerHandler> Tidegate<S> {
         }
     }
 
-    /// Returns the name of the server. One that did not set a name bears that of its library, like every other.
+    /// Returns the name of the server, or of its program if the server did not set one; rmcp then reports its own name.
     fn name(&self) -> String {
         let name = self.server.get_info().server_info.name;
         let program = || std::env::current_exe().ok()?.file_stem()?.to_str().map(str::to_owned);
@@ -292,13 +293,13 @@ impl<S: ServerHandler> Tidegate<S> {
     }
 }
 
-/// Returns whether a request is of the revisions without sessions.
+/// Returns whether a request uses a protocol version without sessions.
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// Returns where a program is installed. It is started without our environment, and so without our PATH.
+/// Returns the path of an installed program. The program is started without our environment, and so without our PATH.
 fn installed(program: &str) -> PathBuf {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(program));

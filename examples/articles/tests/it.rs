@@ -323,7 +323,7 @@ async fn errors_say_what_is_accepted() {
     for visitor in visitors(&library).await {
         let first = page(&visitor, "list_articles", &json!({}), &Value::Null).await;
         let cursor = first.json()["nextCursor"].clone();
-        let invalid_cursor = "this is not a cursor of this list; pass nextCursor of the previous page unchanged and with the same filters";
+        let invalid_cursor = "this is not a cursor for this list; pass nextCursor of the previous page unchanged and with the same filters";
         for (tool, arguments, words) in [
             ("list_articles", json!({"limit": 21}), "limit must be a whole number from 1 to 20, not 21"),
             ("list_articles", json!({"limit": "x"}), "limit must be a whole number from 1 to 20, not \"x\""),

@@ -24,7 +24,7 @@ const CLAUDE_DEFAULT_TOKENS: u64 = 25_000;
 struct ClientLimit {
     bytes: Option<u64>,
     tokens: Option<u64>,
-    /// The setting that changes it and its place, if it is set.
+    /// The setting that the limit comes from, and where it is; `None` if the limit is the client's default.
     setting: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn profile(client: &Client, configuration: &Configuration) -> Profile
     caller.profile
 }
 
-/// Checks a client's limits; returns the text for the client's own line, and the checks that are not fine.
+/// Checks a client's limits; returns the text for the client's own line, and the checks that found a problem.
 pub(super) fn checks(
     client: &Client,
     files: &[std::path::PathBuf],
@@ -54,7 +54,7 @@ pub(super) fn checks(
     let policy = policies.of_tool("");
     let (budget, follow_up) = (policy.budget(&profile), policy.follow_up(&profile));
     let limit = ClientLimit::of(client, files, paths);
-    // The first that exceeds the limit is enough to say.
+    // Only the first that exceeds the limit is reported.
     let parts = [
         ("answers of ", "", "budget_tokens", budget),
         ("follow-ups of ", "", "follow_up_tokens", follow_up),
@@ -85,7 +85,8 @@ pub(super) fn checks(
     (format!("answers of at most {}{follow_ups}{below}", budget_text(budget)), checks)
 }
 
-/// Checks for a token budget that the byte limit makes unreachable, in the rules of a server or, without a name, of all.
+/// Checks for a token budget that the byte limit makes unreachable, in the rules of a server, or of all servers if
+/// `server` is empty.
 pub(super) fn unreachable_budget(
     subject: &str,
     server: &str,
@@ -188,7 +189,7 @@ impl ClientLimit {
         }
     }
 
-    /// Returns which line to change; `tokens_key` is the key that sets the tokens.
+    /// Returns which setting to change; `tokens_key` is the key that sets the tokens.
     fn fix(
         &self,
         exceeded: &Exceeded,
@@ -197,7 +198,7 @@ impl ClientLimit {
         configuration: &Configuration,
     ) -> String {
         let (key, value, default_line) = match exceeded {
-            // The bytes of a client bound those of [defaults].
+            // A client's max_bytes caps the one in [defaults].
             Exceeded::Bytes(bytes) => ("max_bytes", (bytes / 100 * 95).max(Budget::MIN_BYTES.0), None),
             Exceeded::Tokens(tokens) => {
                 let tokens = (*tokens).max(Budget::MIN_TOKENS.0);

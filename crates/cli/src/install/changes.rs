@@ -61,7 +61,7 @@ pub(crate) fn server_table(rows: impl Iterator<Item = [String; 5]>) -> String {
     ui::table(&rows, &[])
 }
 
-/// Returns a diff with its added and removed lines in colour, if stdout takes colour.
+/// Returns a diff with its added and removed lines in colour, if stdout supports colour.
 pub(crate) fn coloured(diff: &str) -> String {
     if !ui::is_coloured() {
         return diff.to_owned();
@@ -88,7 +88,7 @@ pub(crate) fn diff(name: &str, (old, new): (String, String)) -> String {
     diff.split_inclusive('\n').map(printable_line).collect()
 }
 
-/// Escapes what a terminal would obey, except a carriage return at the end of a line.
+/// Escapes control and invisible characters in a line of a diff, except the line break at its end.
 fn printable_line(line: &str) -> String {
     let end = if line.ends_with("\r\n") { "\r\n" } else { "" };
     visible::text(line.strip_suffix(end).unwrap_or(line)) + end

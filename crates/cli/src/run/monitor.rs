@@ -1,4 +1,4 @@
-//! What `tidegate run` says on stderr about calls: a line for each with `--log-calls`, and what is above its limit.
+//! What `tidegate run` writes to stderr about calls: a line for each with `--log-calls`, and an alert for what is too large.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// Returns who is told of every entry of the ledger; `session_bytes` is the goal of a session, where one is set.
+/// Returns the observer of ledger entries; `session_bytes` is the limit of a session, if one is set.
 pub(super) fn observer(
     log: Option<LogFormat>,
     session_bytes: Option<u64>,

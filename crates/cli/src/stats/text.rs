@@ -1,4 +1,4 @@
-//! The figures as text.
+//! The text output of `tidegate stats`.
 
 use tidegate_core::measure::MAX_EXACT_BYTES;
 use tidegate_gate::AlertLimits;
@@ -142,7 +142,7 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
     lines
 }
 
-/// Says where the results were that follow-ups were answered from.
+/// Says whether follow-ups were answered from the store or from memory.
 fn kept_where(total: &Figures) -> String {
     match (total.reruns_avoided - total.from_memory, total.from_memory) {
         (_, 0) => "from the store instead".into(),

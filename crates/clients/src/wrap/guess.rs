@@ -1,7 +1,7 @@
 //! Works out how to undo a wrapped entry that has no record, because the server was renamed or the data folder is lost.
 //!
-//! The entry itself shows the command or URL. Lost are the original spelling of keys, whether `args` was an empty list, and
-//! opencode's `"oauth": false`.
+//! The entry itself shows the command or URL. The original spelling of keys, whether `args` was an empty list, and
+//! opencode's `"oauth": false` cannot be recovered.
 
 use super::{RemoteUndo, Undo, Wrapped};
 use crate::client::{Client, EntryFormat, Scope};

@@ -78,7 +78,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Passes on by name the variables from which the client takes header values.
+    /// Passes on the environment variables that the client reads header values from, by their names.
     fn header_variables(&mut self) -> Result<(), Verdict> {
         let Some(keys) = self.format.header_variables else { return Ok(()) };
         let (member, pairs) = match (self.entry.get(keys.bearer), self.entry.get(keys.headers)) {
@@ -214,7 +214,7 @@ pub(super) fn check(
     skip("without headers it may need a login, which only the client can do; --without-login wraps it anyway")
 }
 
-/// Returns an unused name of an environment variable for a header.
+/// Returns an unused environment variable name for a header.
 fn variable_name(header: &str, taken: &[(String, String)]) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     let name: String = "TIDEGATE_HEADER_".chars().chain(header.chars().map(upper)).collect();

@@ -48,7 +48,7 @@ impl ContainerHash {
         };
     }
 
-    /// Returns the fingerprint of the container with what was added to it.
+    /// Returns the fingerprint of the container with everything added so far.
     pub(crate) fn whole(&self) -> u64 {
         hash::mix(self.state ^ self.members)
     }
@@ -159,7 +159,7 @@ pub(crate) fn of_text(decoded: &[u8]) -> u64 {
     decoded.chunks(CHUNK_BYTES).fold(17, |state, chunk| hash::mix(state ^ hash::bytes(chunk)))
 }
 
-/// Returns the fingerprint of a string; its length if only its beginning is known.
+/// Returns the fingerprint of a string, or its length as the error if the token holds only its beginning.
 fn of_string(token: &StringToken<'_>) -> Result<u64, u64> {
     if token.is_cut() {
         return Err(token.length);
@@ -183,7 +183,7 @@ fn of_long_string(text: &Text<'_>, start: u64, length: u64) -> Result<u64, ScanE
     Ok(long.finish())
 }
 
-/// Returns the fingerprint of a number: numbers are equal if they are the same decimal number, however it is written.
+/// Returns the fingerprint of a number; it is the same for every way to write the same decimal number.
 fn of_number(raw: &[u8]) -> u64 {
     let hash = Number::parse(raw).map_or_else(|| hash::bytes(raw), |number| number.hash());
     hash::mix(hash ^ 19)

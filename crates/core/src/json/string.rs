@@ -10,8 +10,8 @@ pub(crate) const MAX_ESCAPE_BYTES: usize = 12;
 
 /// Decodes the inside of a string literal, appends it to `out` and returns how many raw bytes it used.
 ///
-/// It uses all of them, except that unless this is the `last` block, an escape that the end of the block may cut is
-/// left for the next one.
+/// It uses all of them, except that an escape that may be cut off at the end of the block is left for the next block,
+/// unless this is the `last` one.
 ///
 /// JSON inside a JSON string has an escape every few bytes, where one search per escape costs more than it saves. So
 /// the backslashes of sixteen bytes are found together, and the bytes between them are copied sixteen at a time.
@@ -88,7 +88,7 @@ fn decode_simple(raw: &[u8], decoded: &mut [u8], mut used: usize, mut made: usiz
     (used, made)
 }
 
-/// The byte that the character after a backslash decodes to; 0 where that is not a single byte.
+/// The byte that the character after a backslash decodes to; 0 if that is not a single byte.
 const ONE_BYTE_ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     let pairs = *b"\"\"\\\\//''n\nt\tr\rb\x08f\x0c";
@@ -197,7 +197,7 @@ pub(crate) fn write_visible(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Appends a character as `\uXXXX`, or as a surrogate pair beyond the basic plane.
+/// Appends a character as `\uXXXX`, or as a surrogate pair if it is outside the BMP.
 pub(crate) fn push_escape(character: char, out: &mut String) {
     for unit in character.encode_utf16(&mut [0; 2]) {
         out.push_str(&format!("\\u{unit:04x}"));

@@ -20,7 +20,7 @@ enum Part {
 
 /// Returns the length of the time at the beginning of a line; `None` if there is none.
 ///
-/// A time has a clock, or is a date with nothing but a date to it.
+/// It must have a time of day or a complete date such as `2026-11-16`.
 pub(super) fn leading_time(line: &str) -> Option<usize> {
     let mut end = 0;
     let (mut dated, mut clocked, mut month) = (false, false, false);
@@ -38,7 +38,7 @@ pub(super) fn leading_time(line: &str) -> Option<usize> {
             Some(Part::Digits)
                 if month || begin == 0 && month_follows(line) || begin > 0 && !dated && !clocked =>
             {
-                // A year may follow the clock, but only where a month was named.
+                // A year may follow the time of day, but only if there was a month name.
                 if clocked
                     && !(month && word.len() == 4 && (word.starts_with("19") || word.starts_with("20")))
                 {
@@ -121,7 +121,7 @@ fn is_date(word: &str) -> bool {
     })
 }
 
-/// Returns whether a word is `09:59` with perhaps seconds, a fraction and a zone.
+/// Returns whether a word is a time of day such as `09:59`, with optional seconds, fraction and zone.
 fn is_clock(word: &str) -> bool {
     let word = word.strip_suffix('Z').unwrap_or(word);
     let word = word.rsplit_once(['+', '-']).map_or(word, |(clock, _)| clock);

@@ -1,7 +1,7 @@
-//! Clients below the tier `admin`: a message that a server might read in another way than tidegate does not reach it.
+//! Clients below the tier `admin`: tidegate does not forward a message that the server might read differently.
 //!
-//! What such a client may call is decided by the name that tidegate reads. A line that tidegate cannot read, a member that
-//! is there twice, or a call without an id could name another tool to the server.
+//! What such a client may call is decided by the name that tidegate reads. In a line that tidegate cannot parse, a message
+//! with a duplicate key, or a call without an id, the server could read the name of another tool.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::message::{MessageHead, MessageKind};
 /// The code of the error for a request that is not valid.
 const INVALID_REQUEST: i64 = -32600;
 
-/// Returns whether a client may not do everything.
+/// Returns whether a client's tier is below `admin`.
 pub(super) fn is_limited(caller: &Caller) -> bool {
     caller.profile.tier != Tier::Admin
 }
 
-/// Returns whether a server may read a message of the client in another way.
+/// Returns whether a server may read a message of the client differently.
 pub(super) fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
     match head.kind() {
         MessageKind::Request => {}
@@ -33,7 +33,7 @@ pub(super) fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
     repeats(line, &head.whole) || head.params.as_ref().is_some_and(|params| repeats(line, params))
 }
 
-/// Returns whether an object has two members of one name.
+/// Returns whether an object has a duplicate key.
 fn repeats(line: &[u8], place: &ByteRange) -> bool {
     let members = raw::members(line, place).unwrap_or_default();
     members

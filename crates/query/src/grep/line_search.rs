@@ -17,13 +17,13 @@ pub(super) struct LineSearch<'t> {
     context: u64,
     /// The range of the data, whose strings are searched one by one.
     data: Range<usize>,
-    /// Where to search on.
+    /// Where the search continues.
     at: usize,
-    /// The next match, once it was looked for.
+    /// The next match; the outer `None` means that it has not been searched for.
     next_match: Option<Option<Range<usize>>>,
-    /// The next string in quotes that matches, once it was looked for.
+    /// The next string in quotes that matches, likewise.
     next_quoted: Option<Option<Range<usize>>>,
-    /// The beginning of a line, and its number.
+    /// The beginning of the last line whose number is known, and that number.
     counted: (usize, u64),
     /// The last line that was shown.
     last_shown: u64,
@@ -111,7 +111,7 @@ impl<'t> LineSearch<'t> {
         }
     }
 
-    /// Returns the line of the match that [`peek`](Self::peek) found, and goes on after the line.
+    /// Returns the line of the match that [`peek`](Self::peek) found, and continues after the line.
     pub(super) fn take(&mut self) -> MatchingLine {
         let found = self.next().unwrap_or(self.text.len()..self.text.len());
         let start = line_start(self.text, found.start);
@@ -242,7 +242,7 @@ mod tests {
             ]
         );
         assert_eq!(lines("^@@ -1 \\+0", diff, 0), ["8- --- a/left.rs\n10: @@ -1 +0 @@"]);
-        // What names a file needs no name, and other texts have none.
+        // No file is shown before a line that names it, or in a text that is not a diff.
         assert_eq!(lines("y\\.rs", diff, 0), ["12: --- a/y.rs", "13: +++ b/y.rs"]);
         assert_eq!(lines("two", "--- one\n+++ two\n- two\n", 0), ["2: +++ two", "3: - two"]);
     }

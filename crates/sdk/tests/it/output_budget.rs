@@ -124,7 +124,7 @@ async fn errors_name_the_valid_choices() {
             (json!({"limit": "x"}), "limit must be a whole number"),
             (json!({"fields": ["slugg"]}), "slug"),
             (json!({"fields": 3}), "fields must be a list of names"),
-            (json!({"cursor": "abc"}), "this is not a cursor of this list"),
+            (json!({"cursor": "abc"}), "this is not a cursor for this list"),
             (json!({"max_tokens": 0}), "max_tokens must be a whole number from 1 to 10000"),
         ] {
             let mut asked = arguments.clone();

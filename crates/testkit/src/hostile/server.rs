@@ -1,6 +1,6 @@
 //! The server loop: reads a line, answers it, and misbehaves as its mode says.
 //!
-//! The faults that concern every line are here, in `line`; those of one tool call are in `trouble.rs`.
+//! The faults that affect every line are here, in `line`; those of one tool call are in `trouble.rs`.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
@@ -146,7 +146,7 @@ impl Server {
         Ok(())
     }
 
-    /// Writes a line in the way of the mode.
+    /// Writes a line, with the faults of the mode.
     pub(super) fn line(&mut self, line: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if std::mem::take(&mut self.unended) {
@@ -190,7 +190,7 @@ pub(super) fn message(id: &str, result: &[u8]) -> Vec<u8> {
     [format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#).as_bytes(), result, b"}"].concat()
 }
 
-/// Writes in a few pieces with a pause after each, without regard for characters.
+/// Writes in a few pieces with a pause after each; a piece may end inside a character.
 fn in_pieces(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     for piece in bytes.chunks(bytes.len().div_ceil(7)) {
         out.write_all(piece)?;
@@ -200,7 +200,7 @@ fn in_pieces(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Catches SIGTERM and does nothing about it.
+/// Ignores SIGTERM: catches it and does nothing.
 fn ignore_sigterm() {
     let received = Arc::default();
     // If it cannot be caught, the process ends too early, and the test fails.

@@ -1,4 +1,4 @@
-//! A server on stdio behind HTTP clients: what reaches it, what is said about requests that do not, and when it is ended.
+//! A server on stdio behind HTTP clients: which requests reach it, what error the others get, and when it is stopped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ fn a_question_that_reaches_no_client_stops_no_clock() {
     });
 }
 
-/// A server that closes only its input is replaced; it must not stay for ever.
+/// A server that closes only its input is replaced; it must not keep running.
 #[test]
 fn a_server_that_takes_no_more_requests_is_ended() {
     let folder = tempfile::tempdir().unwrap();

@@ -35,7 +35,7 @@ fn the_page_of_the_command_line_is_up_to_date() {
     let mut out = String::from(
         "# Command line\n\nThe help of every command, as `tidegate COMMAND --help` prints it. stdout is data, stderr is \
          everything else.\nExit codes: 0 done, 1 failed, 2 bad usage or input, 3 a server or the store cannot be \
-         reached;\n`tidegate run` exits with the code of the server.\n",
+         reached;\n`tidegate run -- COMMAND` exits with the code of the server.\n",
     );
     let mut command = without_env_values(Cli::command()).term_width(100);
     command.build();

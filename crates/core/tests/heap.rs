@@ -1,4 +1,5 @@
-//! How much memory shaping takes: no tree of the whole payload is built, so the peak stays far below its size.
+//! How much memory shaping takes: no tree of the whole payload is built, so the peak stays far below its size. A notation
+//! that is translated to JSON is in memory once more as JSON.
 //!
 //! A test binary of its own, since the allocator that counts is global.
 
@@ -7,17 +8,15 @@ use tidegate_core::envelope::Handle;
 use tidegate_core::measure::Meter;
 use tidegate_core::payload::Payload;
 use tidegate_core::shape::{Fill, Request, shape};
+use tidegate_testkit::tables::{RandomTable, TableNotation};
 use tidegate_testkit::{make, sample};
 
 #[global_allocator]
 static COUNTING: dhat::Alloc = dhat::Alloc;
 
-#[test]
-fn the_peak_is_a_fraction_of_the_payload() {
-    let records = sample::issues(42_000);
-    let payload_bytes = records.len() as u64;
-    let result = String::from_utf8(make::text_result(&records)).expect("text");
-    drop(records);
+/// Returns the most bytes that shaping a text takes at once, beyond the text itself, and the answer.
+fn peak_of(text: &str) -> (u64, String) {
+    let result = String::from_utf8(make::text_result(text)).expect("text");
     let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{result}}}");
     drop(result);
     // Counting starts here: the input is not counted.
@@ -33,8 +32,27 @@ fn the_peak_is_a_fraction_of_the_payload() {
         fill: Fill::Useful,
     };
     let shaped = shape(&payload, &request).expect("memory can be read");
-    assert!(shaped.text.contains("42,000 rows"));
-    let peak = dhat::HeapStats::get().max_bytes as u64;
-    assert!(peak * 2 <= payload_bytes * 3, "peak {peak} of a payload of {payload_bytes} bytes");
-    println!("heap peak {peak} bytes for a payload of {payload_bytes} bytes");
+    (dhat::HeapStats::get().max_bytes as u64, shaped.text)
+}
+
+// One test, because only one profiler can run at a time.
+#[test]
+fn the_peak_is_bounded_by_the_payload() {
+    let records = sample::issues(42_000);
+    let (peak, shown) = peak_of(&records);
+    assert!(shown.contains("42,000 rows"));
+    let bytes = records.len() as u64;
+    assert!(peak * 2 <= bytes * 3, "peak {peak} of a payload of {bytes} bytes");
+    println!("heap peak {peak} bytes for a payload of {bytes} bytes");
+
+    let table = RandomTable::new(7, 20_000);
+    for notation in TableNotation::ALL {
+        let text = table.write(notation);
+        let (peak, _) = peak_of(&text);
+        println!(
+            "{notation:?}: heap peak {peak} bytes for {} bytes, {:.2}",
+            text.len(),
+            peak as f64 / text.len() as f64
+        );
+    }
 }

@@ -5,7 +5,7 @@
 //! character. If rows are wider than their header, the columns are the words of a line, if those are under the
 //! names. A listing without a header is not a table here.
 
-use super::tables::Table;
+use super::tables::{RowCut, Table};
 use super::typed::column_names;
 use crate::profile::number::Number;
 
@@ -44,7 +44,7 @@ fn ruler_columns(line: &str) -> Option<Vec<usize>> {
 }
 
 /// How the cells of a line are found.
-enum Cut {
+pub(super) enum Cut {
     /// Columns begin at these positions, with a space before each.
     At(Vec<usize>),
     /// Each of this many words is a cell; the last takes the rest of the line.
@@ -53,7 +53,7 @@ enum Cut {
 
 impl Cut {
     /// Returns the cells of a line; `None` if it does not fit.
-    fn cells<'l>(&self, line: &'l str) -> Option<Vec<&'l str>> {
+    pub(super) fn cells<'l>(&self, line: &'l str) -> Option<Vec<&'l str>> {
         match self {
             Self::At(starts) => {
                 let mut cells = Vec::with_capacity(starts.len());
@@ -91,11 +91,11 @@ impl Cut {
 }
 
 /// Reads the table that begins at line `at`; returns it and the line after it.
-pub(super) fn table_at<'t>(lines: &[&'t str], at: usize) -> Option<(Table<'t>, usize)> {
+pub(super) fn table_at(lines: &[&str], at: usize) -> Option<(Table, usize)> {
     if let Some((header_at, starts, first)) = under_ruler(lines, at) {
         let cut = Cut::At(starts);
         let header = cut.cells(lines[header_at])?;
-        let table = collect(lines, header_at, first, &header, &cut);
+        let table = collect(lines, header_at, first, &header, cut);
         return (!table.0.rows.is_empty()).then_some(table);
     }
     if ruler_columns(lines[at]).is_some() {
@@ -111,7 +111,7 @@ pub(super) fn table_at<'t>(lines: &[&'t str], at: usize) -> Option<(Table<'t>, u
         return None;
     }
     let header: Vec<&str> = names.iter().map(String::as_str).collect();
-    Some(collect(lines, at, first, &header, &cut))
+    Some(collect(lines, at, first, &header, cut))
 }
 
 /// Returns the header above a ruler at or after line `at`, where the columns begin, and the line after the ruler.
@@ -140,13 +140,7 @@ fn block_from<'b, 't>(lines: &'b [&'t str], first: usize) -> &'b [&'t str] {
 }
 
 /// Collects the rows of a table up to a blank line, a ruler or a line of dashes, below which there are totals.
-fn collect<'t>(
-    lines: &[&'t str],
-    header_at: usize,
-    first: usize,
-    header: &[&str],
-    cut: &Cut,
-) -> (Table<'t>, usize) {
+fn collect(lines: &[&str], header_at: usize, first: usize, header: &[&str], cut: Cut) -> (Table, usize) {
     let mut rows = Vec::new();
     let mut next = first;
     while let Some(line) = lines.get(next).filter(|line| !ends_table(line)) {
@@ -154,13 +148,13 @@ fn collect<'t>(
         if next > first && under_ruler(lines, next).is_some() {
             break;
         }
-        if let Some(row) = cut.cells(line).filter(|row| row.as_slice() != header) {
-            rows.push((next, row));
+        if cut.cells(line).is_some_and(|row| row.as_slice() != header) {
+            rows.push(next as u32);
         }
         next += 1;
     }
     let named = header.iter().map(|name| if name.chars().any(char::is_alphanumeric) { *name } else { "" });
-    (Table { names: column_names(named), rows, line: header_at, escaped_bars: false }, next)
+    (Table { names: column_names(named), rows, line: header_at, cut: RowCut::Aligned(cut) }, next)
 }
 
 /// Returns whether a line says nothing itself: it is blank, a ruler or dashes.
@@ -326,8 +320,8 @@ mod tests {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         let found = (0..lines.len()).find_map(|at| table_at(&lines, at));
         let (table, _) = found?;
-        let rows =
-            table.rows.iter().map(|(_, row)| row.iter().map(|cell| (*cell).to_owned()).collect()).collect();
+        let cells = |line: &u32| table.cells(lines[*line as usize]).into_iter().map(Into::into).collect();
+        let rows = table.rows.iter().map(cells).collect();
         Some((table.names, rows))
     }
 

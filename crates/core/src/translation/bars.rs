@@ -3,7 +3,7 @@
 //! What they have in common is a line of dashes (a rule) under the header; in a box there is one above it as well, and
 //! there may be one between any two rows.
 
-use super::tables::Table;
+use super::tables::{RowCut, Table};
 use super::typed::column_names;
 
 /// Returns whether a character draws a vertical line.
@@ -57,7 +57,7 @@ fn rule_columns(line: &str) -> usize {
 }
 
 /// Reads the table that begins at line `at`; returns it and the line after it.
-pub(super) fn table_at<'t>(lines: &[&'t str], at: usize) -> Option<(Table<'t>, usize)> {
+pub(super) fn table_at(lines: &[&str], at: usize) -> Option<(Table, usize)> {
     let boxed = is_rule(lines[at]);
     let header_at = at + usize::from(boxed);
     let header = cells(lines.get(header_at)?).filter(|_| !is_rule(lines[header_at]))?;
@@ -89,20 +89,17 @@ pub(super) fn table_at<'t>(lines: &[&'t str], at: usize) -> Option<(Table<'t>, u
         let is_header = !boxed && lines.get(next + 1).is_some_and(|line| is_rule(line));
         match cells(line) {
             Some(row) if row == header => {}
-            Some(row) if row.len() == header.len() && !is_header => rows.push((next, row)),
+            Some(row) if row.len() == header.len() && !is_header => rows.push(next as u32),
             // Markdown may leave out the last cells of a row.
-            Some(mut row)
-                if !boxed && !is_header && row.len() < header.len() && line.trim().starts_with('|') =>
-            {
-                row.resize(header.len(), "");
-                rows.push((next, row));
+            Some(row) if !boxed && !is_header && row.len() < header.len() && line.trim().starts_with('|') => {
+                rows.push(next as u32);
             }
             _ => break,
         }
         next += 1;
     }
     let names = column_names(header.into_iter());
-    Some((Table { names, rows, line: header_at, escaped_bars: true }, next))
+    Some((Table { names, rows, line: header_at, cut: RowCut::Bars }, next))
 }
 
 #[cfg(test)]
@@ -112,8 +109,8 @@ mod tests {
     fn table(text: &str) -> Option<(Vec<String>, Vec<Vec<String>>, usize)> {
         let lines: Vec<&str> = text.lines().collect();
         let (table, next) = table_at(&lines, 0)?;
-        let rows =
-            table.rows.iter().map(|(_, row)| row.iter().map(|cell| (*cell).to_owned()).collect()).collect();
+        let cells = |line: &u32| table.cells(lines[*line as usize]).into_iter().map(Into::into).collect();
+        let rows = table.rows.iter().map(cells).collect();
         Some((table.names, rows, next))
     }
 

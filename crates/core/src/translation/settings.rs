@@ -4,6 +4,7 @@
 //! quotes are texts, or numbers by the rule for columns; a list may go on in further lines. What is more than that
 //! (inline tables, dates, multi-line strings) stays as it is written.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::typed::Column;
@@ -97,7 +98,7 @@ fn opens_list(value: &str) -> bool {
 /// A section with its settings.
 struct Section<'s> {
     name: &'s str,
-    pairs: Vec<(&'s str, String)>,
+    pairs: Vec<(&'s str, Cow<'s, str>)>,
 }
 
 pub(super) fn translate(text: &str) -> Option<String> {
@@ -109,11 +110,12 @@ pub(super) fn translate(text: &str) -> Option<String> {
             Some(Setting::Section(name)) => sections.push(Section { name, pairs: Vec::new() }),
             Some(Setting::Pair(key, value)) => {
                 pairs += 1;
-                let mut value = value.to_owned();
+                let mut value = Cow::Borrowed(value);
                 if opens_list(&value) {
+                    let list = value.to_mut();
                     for line in lines.by_ref() {
-                        value.push(' ');
-                        value.push_str(line.trim());
+                        list.push(' ');
+                        list.push_str(line.trim());
                         if line.trim_end().ends_with(']') {
                             break;
                         }
@@ -169,14 +171,14 @@ fn write_pairs(section: &Section<'_>, columns: &BTreeMap<&str, Column>, out: &mu
             let inside = value.strip_prefix(quote)?.strip_suffix(quote)?;
             (!inside.contains(quote)).then_some(inside)
         };
-        let list = value.replace(", ]", "]").replace(",]", "]");
-        if value.starts_with('[') && strict::is_value(&list)
-            || value.starts_with('"') && strict::is_value(value)
-        {
+        let list = value.starts_with('[').then(|| value.replace(", ]", "]").replace(",]", "]"));
+        if let Some(list) = list.filter(|list| strict::is_value(list)) {
             out.push_str(&list);
+        } else if value.starts_with('"') && strict::is_value(value) {
+            out.push_str(value);
         } else if let Some(inside) = inside('"').or_else(|| inside('\'')) {
             string::write(inside, out);
-        } else if matches!(value.as_str(), "true" | "false") {
+        } else if matches!(&**value, "true" | "false") {
             out.push_str(value);
         } else if let Some(column) = columns.get(key) {
             column.write(value, out);

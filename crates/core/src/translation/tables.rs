@@ -17,23 +17,39 @@ const MAX_TABLES: usize = 24;
 /// The minimum number of rows of a text.
 const MIN_ROWS: usize = 3;
 
-/// One table.
-pub(super) struct Table<'t> {
+/// One table. Its cells are not kept: they are cut from its lines again whenever they are needed.
+pub(super) struct Table {
     pub(super) names: Vec<String>,
-    /// Its rows, each with the number of its line, from 0.
-    pub(super) rows: Vec<(usize, Vec<&'t str>)>,
+    /// The numbers of the lines that are its rows, from 0.
+    pub(super) rows: Vec<u32>,
     /// The number of its first line, from 0.
     pub(super) line: usize,
-    /// Whether `\|` in a cell is a bar.
-    pub(super) escaped_bars: bool,
+    pub(super) cut: RowCut,
 }
 
-impl Table<'_> {
-    fn cell<'c>(&self, cell: &'c str) -> Cow<'c, str> {
-        match self.escaped_bars && cell.contains("\\|") {
+/// How the cells of a row are found.
+pub(super) enum RowCut {
+    /// They are between bars; `\|` in a cell is a bar.
+    Bars,
+    Aligned(aligned::Cut),
+}
+
+impl Table {
+    /// Returns the cells of a row, one for each column.
+    pub(super) fn cells<'l>(&self, row: &'l str) -> Vec<Cow<'l, str>> {
+        let unescaped = |cell: &'l str| match cell.contains("\\|") {
             true => cell.replace("\\|", "|").into(),
-            false => cell.into(),
-        }
+            false => Cow::Borrowed(cell),
+        };
+        let mut cells: Vec<Cow<'l, str>> = match &self.cut {
+            RowCut::Bars => bars::cells(row).unwrap_or_default().into_iter().map(unescaped).collect(),
+            RowCut::Aligned(cut) => {
+                cut.cells(row).unwrap_or_default().into_iter().map(Cow::Borrowed).collect()
+            }
+        };
+        // Markdown may leave out the last cells of a row.
+        cells.resize(self.names.len(), "".into());
+        cells
     }
 }
 
@@ -50,7 +66,9 @@ pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
 
 /// A text with its tables.
 struct Drawn<'t> {
-    tables: Vec<(Table<'t>, Option<&'t str>)>,
+    lines: Vec<&'t str>,
+    /// The tables, each with the line above it.
+    tables: Vec<(Table, Option<&'t str>)>,
     others: OtherLines,
     rows: usize,
     /// How many lines are neither blank nor a part of a table.
@@ -60,13 +78,19 @@ struct Drawn<'t> {
 impl<'t> Drawn<'t> {
     fn read(text: &'t str) -> Self {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        let mut drawn = Self { tables: Vec::new(), others: OtherLines::default(), rows: 0, other_lines: 0 };
+        let mut drawn = Self {
+            lines: Vec::new(),
+            tables: Vec::new(),
+            others: OtherLines::default(),
+            rows: 0,
+            other_lines: 0,
+        };
         let mut at = 0;
         let mut caption = None;
         while at < lines.len() {
             if let Some((table, next)) = bars::table_at(&lines, at).or_else(|| aligned::table_at(&lines, at))
             {
-                let mut rows = table.rows.iter().map(|(line, _)| *line).peekable();
+                let mut rows = table.rows.iter().map(|line| *line as usize).peekable();
                 for (line, text) in lines.iter().enumerate().take(next).skip(table.line + 1) {
                     match rows.next_if_eq(&line) {
                         Some(_) => drawn.rows += 1,
@@ -85,7 +109,7 @@ impl<'t> Drawn<'t> {
             }
             at += 1;
         }
-        drawn
+        Self { lines, ..drawn }
     }
 
     fn add_other(&mut self, line: usize, text: &str) {
@@ -113,7 +137,7 @@ impl<'t> Drawn<'t> {
         for (number, (table, caption)) in self.tables.iter().enumerate() {
             if number == 0 || !same {
                 let of_same = if same { &self.tables[..] } else { &self.tables[number..=number] };
-                columns = typed_columns(of_same.iter().map(|(table, _)| table));
+                columns = self.typed_columns(of_same.iter().map(|(table, _)| table));
             }
             if !same {
                 separate(&mut out);
@@ -122,7 +146,7 @@ impl<'t> Drawn<'t> {
                 out.push_str(":[");
                 keys.push(key);
             }
-            for (_, cells) in &table.rows {
+            for line in &table.rows {
                 separate(&mut out);
                 out.push('{');
                 if captioned {
@@ -130,11 +154,12 @@ impl<'t> Drawn<'t> {
                     out.push(':');
                     string::write(caption.unwrap_or_default(), &mut out);
                 }
-                for ((name, column), cell) in table.names.iter().zip(&columns).zip(cells) {
+                let cells = table.cells(self.lines[*line as usize]);
+                for ((name, column), cell) in table.names.iter().zip(&columns).zip(&cells) {
                     separate(&mut out);
                     string::write(name, &mut out);
                     out.push(':');
-                    column.write(&table.cell(cell), &mut out);
+                    column.write(cell, &mut out);
                 }
                 out.push('}');
                 if out.len() > MAX_JSON_BYTES {
@@ -148,19 +173,20 @@ impl<'t> Drawn<'t> {
         out.push(if same { ']' } else { '}' });
         Some((out, self.others))
     }
-}
 
-fn typed_columns<'t>(tables: impl Iterator<Item = &'t Table<'t>>) -> Vec<Column> {
-    let mut columns: Vec<Column> = Vec::new();
-    for table in tables {
-        columns.resize(table.names.len(), Column::default());
-        for (_, cells) in &table.rows {
-            for (column, cell) in columns.iter_mut().zip(cells) {
-                column.add(&table.cell(cell));
+    /// Returns which columns of tables with the same columns are numbers.
+    fn typed_columns<'a>(&self, tables: impl Iterator<Item = &'a Table>) -> Vec<Column> {
+        let mut columns: Vec<Column> = Vec::new();
+        for table in tables {
+            columns.resize(table.names.len(), Column::default());
+            for line in &table.rows {
+                for (column, cell) in columns.iter_mut().zip(table.cells(self.lines[*line as usize])) {
+                    column.add(&cell);
+                }
             }
         }
+        columns
     }
-    columns
 }
 
 /// Writes a comma, unless a list or an object was just opened.

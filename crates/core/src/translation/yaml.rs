@@ -6,24 +6,17 @@
 //! write as a number is a string. The translation is written while the text is read.
 
 mod flow;
+mod lines;
 mod scalar;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use lines::{Line, Lines};
+
 use super::{MAX_DEPTH, MAX_JSON_BYTES};
 use crate::json::string;
 use crate::sample::Sample;
-
-/// One line.
-#[derive(Debug, Clone, Copy)]
-struct Line<'y> {
-    indentation: usize,
-    /// The line without its indentation and the spaces after it.
-    text: &'y str,
-    /// The line as it is written.
-    raw: &'y str,
-}
 
 pub(super) fn recognise(sample: &Sample<'_>) -> bool {
     let mut keys = Keys::default();
@@ -104,23 +97,7 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
 }
 
 pub(super) fn translate(text: &str) -> Option<String> {
-    let mut documents: Vec<Vec<Line<'_>>> = vec![Vec::new()];
-    for raw in text.lines() {
-        let line = raw.trim_end();
-        if let Some(rest) = line.strip_prefix("---").filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
-            documents.push(Vec::new());
-            let rest = rest.trim_start();
-            if !rest.is_empty() && !rest.starts_with('#') {
-                documents.last_mut()?.push(Line { indentation: 0, text: rest, raw: rest });
-            }
-        } else if line == "..." || line.starts_with("%YAML") {
-            documents.push(Vec::new());
-        } else {
-            let text = line.trim_start_matches(' ');
-            documents.last_mut()?.push(Line { indentation: line.len() - text.len(), text, raw });
-        }
-    }
-    documents.retain(|lines| lines.iter().any(|line| !is_skipped(line.text)));
+    let documents = Lines::of_documents(text)?;
     let several = documents.len() > 1;
     let mut out = String::from(if several { "[" } else { "" });
     for lines in documents {
@@ -129,9 +106,8 @@ pub(super) fn translate(text: &str) -> Option<String> {
         }
         let mut reader = Reader { lines, at: 0, out, anchors: BTreeMap::new() };
         reader.node(0, 0)?;
-        reader.skip_blank();
         // All of the document must have been read, and it must be a mapping or a sequence.
-        (reader.at == reader.lines.len()).then_some(())?;
+        reader.skip_blank().is_none().then_some(())?;
         out = reader.out;
     }
     out.push_str(if several { "]" } else { "" });
@@ -145,7 +121,7 @@ fn is_skipped(text: &str) -> bool {
 
 /// Reads one document and writes it as JSON. Every method returns `None` if the text is not YAML that it knows.
 struct Reader<'y> {
-    lines: Vec<Line<'y>>,
+    lines: Lines<'y>,
     at: usize,
     out: String,
     /// Where the values with anchors are in the output.
@@ -155,10 +131,13 @@ struct Reader<'y> {
 impl<'y> Reader<'y> {
     /// Skips blank lines and comments, and returns the next line.
     fn skip_blank(&mut self) -> Option<Line<'y>> {
-        while self.lines.get(self.at).is_some_and(|line| is_skipped(line.text)) {
+        loop {
+            let line = self.lines.get(self.at)?;
+            if !is_skipped(line.text) {
+                return Some(line);
+            }
             self.at += 1;
         }
-        self.lines.get(self.at).copied()
     }
 
     /// Reads a node that begins on a line of its own, indented by at least `least`; nothing there is null.
@@ -217,8 +196,9 @@ impl<'y> Reader<'y> {
         let is_node = text == "-" || text.starts_with("- ") || split_key(text).is_some();
         if is_node && !text.starts_with(['[', '{', '&', '!', '|', '>', '*']) {
             // `- key: value` is a mapping that is indented up to its key.
-            let column = self.lines[self.at].indentation + self.lines[self.at].text.len() - text.len();
-            self.lines[self.at] = Line { indentation: column, text, raw: text };
+            let line = self.lines.get(self.at)?;
+            let column = line.indentation + line.text.len() - text.len();
+            self.lines.replace(self.at, Line { indentation: column, text, raw: text });
             return self.node(column, depth + 1);
         }
         self.at += 1;

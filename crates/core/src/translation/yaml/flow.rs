@@ -19,7 +19,7 @@ impl<'y> Reader<'y> {
             *rest = rest.trim_start();
             match rest.as_bytes().first() {
                 Some(b'#') | None => {
-                    let line = self.lines.get(self.at).copied()?;
+                    let line = self.lines.get(self.at)?;
                     let closes = line.text.starts_with([']', '}']);
                     (line.text.is_empty() || line.indentation >= least || closes).then_some(())?;
                     self.at += 1;

@@ -103,7 +103,7 @@ impl<'y> Reader<'y> {
         let mut breaks = 0;
         let mut ended = first.len() < text.trim_end().len();
         let mut end = self.at;
-        while let Some(line) = self.lines.get(end).copied() {
+        while let Some(line) = self.lines.get(end) {
             end += 1;
             if line.text.is_empty() {
                 breaks += 1;
@@ -143,7 +143,7 @@ impl<'y> Reader<'y> {
                 _ => return None,
             }
         }
-        let first = self.lines[self.at..].iter().find(|line| !line.raw.trim().is_empty());
+        let first = self.lines.from(self.at).find(|line| !line.raw.trim().is_empty());
         let indentation = match indentation {
             Some(indentation) => indentation,
             None => first.map_or(least, |line| line.indentation).max(least),

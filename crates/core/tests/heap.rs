@@ -46,13 +46,34 @@ fn the_peak_is_bounded_by_the_payload() {
     println!("heap peak {peak} bytes for a payload of {bytes} bytes");
 
     let table = RandomTable::new(7, 20_000);
+    let (json_peak, _) = peak_of(&table.write(TableNotation::Json));
     for notation in TableNotation::ALL {
         let text = table.write(notation);
-        let (peak, _) = peak_of(&text);
-        println!(
-            "{notation:?}: heap peak {peak} bytes for {} bytes, {:.2}",
-            text.len(),
-            peak as f64 / text.len() as f64
-        );
+        let (peak, shown) = peak_of(&text);
+        assert!(shown.contains("20,000 rows"), "{notation:?}: {shown}");
+        // The text and its JSON, which repeats the names of the columns in every record.
+        let translated = if is_translated(notation) { 4 * text.len() as u64 } else { 0 };
+        assert!(peak <= json_peak * 3 / 2 + translated, "{notation:?}: {peak} bytes of {}", text.len());
+        println!("{notation:?}: heap peak {peak} bytes for {} bytes", text.len());
     }
+}
+
+/// Returns whether a notation is read by translating it to JSON.
+fn is_translated(notation: TableNotation) -> bool {
+    use TableNotation::{
+        Aligned, Boxed, Markdown, MarkdownInText, Mysql, Psql, Ruled, XmlAttributes, XmlElements, Yaml,
+    };
+    matches!(
+        notation,
+        Aligned
+            | Boxed
+            | Markdown
+            | MarkdownInText
+            | Mysql
+            | Psql
+            | Ruled
+            | XmlAttributes
+            | XmlElements
+            | Yaml
+    )
 }

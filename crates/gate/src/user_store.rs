@@ -9,13 +9,12 @@ mod memory;
 mod names;
 mod place;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tidegate_core::outline::Outline;
-use tidegate_core::source::{Source, Span};
+use tidegate_core::source::Source;
 use tidegate_store::{
     Artifact, ArtifactId, Call, Clock, Description, Ledger, Millis, NewArtifact, Owner, Quotas, Session,
     StoreError, StoredSource, SystemClock, open,

@@ -1,5 +1,8 @@
 //! What is kept, for whom, for how long, and where while the store cannot be used.
 
+use std::path::PathBuf;
+
+use tidegate_core::source::Span;
 use tidegate_testkit::clock::ManualClock;
 
 use super::*;

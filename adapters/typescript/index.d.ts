@@ -19,6 +19,30 @@ export interface Options {
   program?: string;
 }
 
+/** What a response may have; what is not set has its default. */
+export interface ResponseLimits {
+  /** Bytes of the whole tool result: 10,240. */
+  max_bytes?: number;
+  /** Items of an array: 10. */
+  max_array_items?: number;
+  /** Characters of a string: 500. */
+  max_string_length?: number;
+  /** Levels of nested objects and arrays: 4. */
+  max_json_depth?: number;
+  /** Lines of a string: 20. */
+  max_log_lines?: number;
+}
+
+export interface ResponseOptions {
+  /** Stores data that would be truncated under this domain; the answer has its reference. */
+  domain?: string;
+  /** The reference to data that is stored already. */
+  artifactRef?: string;
+  /** Whether the tool did what it was asked to do; true by default. */
+  success?: boolean;
+  limits?: ResponseLimits;
+}
+
 /** tidegate could not be started, or does not accept what it was given. */
 export class TidegateError extends Error {}
 
@@ -36,6 +60,14 @@ export class Tidegate {
   wrap<Server>(server: Server): Server;
   /** Returns the text if it is within the budget, and rejects with `OutputBudgetExceeded` if not. */
   enforceBudget(text: string, tool: string, budgetTokens: number): Promise<string>;
+  /** Returns a tool result within hard limits: the summary, and the data, truncated where necessary. */
+  wrapResponse(data: unknown, summary: string, options?: ResponseOptions): Promise<{ content: { type: 'text'; text: string }[] }>;
+  /** Returns a summary such as `Found bugs: 15 total (3 critical, 12 high)`, or `Found bugs: 15 items`. */
+  createSummary(action: string, count: number, bySeverity?: Record<string, number>): Promise<string>;
+  /** Stores data for the caller of the tool; returns its reference, `ax://domain/id`. */
+  storeArtifact(domain: string, data: unknown, id?: string): Promise<string>;
+  /** Returns the data of a reference, if it is stored for the caller of the tool. */
+  retrieveArtifact(reference: string): Promise<unknown>;
   /** Ends the child. It is started again when it is needed. */
   close(): Promise<void>;
 }

@@ -5,7 +5,9 @@
  * handles it, and every response before the client gets it. The adapter stands between the server and its transport, so it
  * works with every transport of both official SDKs, `@modelcontextprotocol/server` and `@modelcontextprotocol/sdk`.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 
 /** The methods whose requests or responses tidegate may change; everything else costs nothing. */
@@ -31,7 +33,8 @@ export class Tidegate {
   #options;
   #tools;
   #child;
-  #sessions = 0;
+  /** The session, the caller and the tool of the call that is being answered: what the tool stores belongs to them. */
+  #call = new AsyncLocalStorage();
 
   constructor(options = {}) {
     this.#options = options;
@@ -59,6 +62,27 @@ export class Tidegate {
     return text;
   }
 
+  /** Returns a tool result within hard limits: the summary, and the data, truncated where necessary. */
+  async wrapResponse(data, summary, { domain, artifactRef, success = true, limits = {} } = {}) {
+    const given = { data: data ?? null, summary, domain, artifact_ref: artifactRef, success, limits };
+    return { content: [{ type: 'text', text: await this.#value('wrap_response', given) }] };
+  }
+
+  /** Returns a summary such as `Found bugs: 15 total (3 critical, 12 high)`, or `Found bugs: 15 items`. */
+  createSummary(action, count, bySeverity) {
+    return this.#value('create_summary', { action, count, by_severity: bySeverity && Object.entries(bySeverity) });
+  }
+
+  /** Stores data for the caller of the tool; returns its reference, `ax://domain/id`. */
+  storeArtifact(domain, data, id) {
+    return this.#value('store_artifact', { domain, data, id });
+  }
+
+  /** Returns the data of a reference, if it is stored for the caller of the tool. */
+  retrieveArtifact(reference) {
+    return this.#value('retrieve_artifact', { reference });
+  }
+
   /** Ends the child. It is started again when it is needed. */
   async close() {
     const child = this.#child;
@@ -67,8 +91,7 @@ export class Tidegate {
   }
 
   async #value(name, given) {
-    const child = this.#started();
-    return (await child.ask({ id: child.number(), [name]: given })).value;
+    return (await this.#ask({ ...this.#call.getStore(), [name]: given })).decided.value;
   }
 
   #started() {
@@ -88,7 +111,7 @@ export class Tidegate {
     return message.params?._meta?.[VERSION] ? caller : { ...caller, session };
   }
 
-  /** Asks about a request, which nothing has handled yet, so that another child can be asked if one has ended. */
+  /** Asks about something that nothing has handled yet, so that another child can be asked if one has ended. */
   async #ask(asked) {
     for (let tries = 1; ; tries++) {
       const child = this.#started();
@@ -96,7 +119,7 @@ export class Tidegate {
       try {
         return { child, number, decided: await child.ask({ id: number, ...asked }) };
       } catch (error) {
-        if (!child.opened || tries === 2) throw error;
+        if (!child.ended || !child.opened || tries === 2) throw error;
       }
     }
   }
@@ -114,7 +137,8 @@ export class Tidegate {
 
   /** Returns a transport that shows the gate what passes. */
   #between(transport) {
-    const session = `${process.pid}-${++this.#sessions}`;
+    // Names are random: another process must not read what an unknown caller stored in a session of this one.
+    const session = randomUUID();
     // The requests that the server handles: the number under which tidegate knows each, by id.
     const open = new Map();
     const gate = this;
@@ -127,12 +151,13 @@ export class Tidegate {
       }
       if (message.id === undefined || !METHODS.has(message.method)) return deliver(message);
       const request = { method: message.method, params: message.params ?? {} };
-      const asked = { ...gate.#of(message, extra, session), request };
+      const origin = gate.#of(message, extra, session);
+      const asked = { ...origin, request };
       let handled;
       try {
         handled = await gate.#ask(asked);
       } catch (error) {
-        const failed = { code: -32603, message: `${error.message}. The tool did not run.` };
+        const failed = { code: -32603, message: `${error.message}. The request was not handled.` };
         return transport.send({ jsonrpc: '2.0', id: message.id, error: failed }, { relatedRequestId: message.id });
       }
       const { response, request: changed } = handled.decided;
@@ -140,7 +165,8 @@ export class Tidegate {
         return transport.send({ jsonrpc: '2.0', id: message.id, ...response }, { relatedRequestId: message.id });
       }
       open.set(message.id, { ...handled, asked });
-      deliver(changed ? { ...message, params: changed.params } : message);
+      const call = { ...origin, tool: message.params?.name };
+      gate.#call.run(call, deliver, changed ? { ...message, params: changed.params } : message);
     };
     const send = async (message, options) => {
       const handled = message.method === undefined ? open.get(message.id) : undefined;

@@ -3,20 +3,45 @@
 
     python3 tests/interop/adapters.py --adapters PATH --tidegate PATH [--cache DIR]
 
-PATH is the folder `adapters`. The example servers are called in both eras of the protocol, as far as their SDKs have both.
-The exit code is 1 if a check fails.
+PATH is the folder `adapters`. The example servers and the servers in the README files are called in both eras of the
+protocol, as far as their SDKs have both. The examples of the four conventions get the same visits as those in Rust
+(conventions.py), over stdio, behind tidegate and over HTTP. The exit code is 1 if a check fails.
 """
 import json
 import os
+import re
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from checked_client import MODES, CheckedClient, run_script
+from checked_client import MODES, PROBE_FIELDS, CheckedClient, run_script
+from conventions import VISITS, visit
 from install import install
 
 ITEMS = 430
+START_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Sdk:
+    """An SDK that has an adapter: how its examples are started, and the eras that it serves."""
+
+    name: str
+    shop: list[str]
+    conventions: list[str]
+    """Started with the name of a convention after the first two words."""
+    modes: tuple[str, ...] = MODES
+    http: bool = True
+    """Whether a port after the last word makes the examples listen."""
+
+    def convention(self, name):
+        return [*self.conventions[:2], name, *self.conventions[2:]]
 
 
 async def shop(server):
@@ -47,30 +72,60 @@ async def shop(server):
     server.check("a wrong token is refused", "expired or not found" in wrong, wrong)
 
 
-def servers(options):
-    """The command of each example server, with the eras that it serves."""
+async def wrapped_whole(server):
+    """The whole tool result, not only its text, is within the limit of the contract."""
+    result = await server.call("bugfix_scan", {"count": 150})
+    size = len(json.dumps(result, separators=(",", ":")).encode())
+    server.check("the tool result has at most 10 KB", size <= 10_240 and "structuredContent" not in result, size)
+    trace = await server.answer("trace_get", count=40)
+    events = await server.answer("artifact_get", reference=trace["artifactRef"])
+    server.check("a tool reads what it stored", [len(events), events[39]["at"]] == [40, 39], events)
+
+
+async def minimal(server):
+    """The server of a README."""
+    probe = await server.answer("list_all")
+    server.check("the README's tool answers with a probe", set(probe) == PROBE_FIELDS, list(probe))
+    page = await server.answer("list_all", continuation_token=probe["continuation_token"], mode="paginated", page=1)
+    server.check("its pages have 25 items", len(page["items"]) == 25, page)
+    tools = {tool.name for tool in (await server.client.list_tools()).tools}
+    server.check("the README's tool and ours", tools == {"list_all", "result_query"}, tools)
+
+
+def sdks(options, folder):
+    """The SDKs, with the examples in a folder in which Node finds the packages."""
     toolchain = install(options.cache)
-    python = [str(toolchain.python), str(options.adapters / "python" / "examples" / "shop.py")]
-    node, examples = str(toolchain.node), options.adapters / "typescript" / "examples"
-    return {
-        "Python, official SDK": ([*python, "server"], MODES),
-        "Python, FastMCP": ([*python, "fastmcp"], MODES),
-        "TypeScript": ([node, str(examples / "shop.mjs")], MODES),
-        "TypeScript, first SDK": ([node, str(examples / "shop-v1.mjs")], ("legacy",)),
-    }
+    python, node = str(toolchain.python), str(toolchain.node)
+    examples = options.adapters.resolve() / "python" / "examples"
+    shop_py, conventions_py = str(examples / "shop.py"), str(examples / "conventions.py")
+    shop_js, shop_v1, conventions_js = (str(folder / name) for name in ("shop.mjs", "shop-v1.mjs", "conventions.mjs"))
+    return [
+        Sdk("Python, official SDK", [python, shop_py, "server"], [python, conventions_py, "server"]),
+        Sdk("Python, FastMCP", [python, shop_py, "fastmcp"], [python, conventions_py, "fastmcp"]),
+        Sdk("TypeScript", [node, shop_js], [node, conventions_js, "v2"]),
+        Sdk("TypeScript, first SDK", [node, shop_v1], [node, conventions_js, "v1"], ("legacy",), http=False),
+    ]
+
+
+def readmes(options, folder):
+    """The command of the server in each README, which is the first block of code."""
+    toolchain = install(options.cache)
+    for language, program, suffix in (("python", toolchain.python, "py"), ("typescript", toolchain.node, "mjs")):
+        text = (options.adapters / language / "README.md").read_text()
+        source = folder / f"readme_{language}.{suffix}"
+        source.write_text(re.search(r"```(?:python|js)\n(.*?)```", text, re.DOTALL)[1])
+        yield f"README, {language}", [str(program), str(source)]
 
 
 def node_modules(options, folder):
-    """A folder in which Node finds the SDKs and the adapter by their names."""
-    toolchain = install(options.cache)
-    modules = Path(folder) / "node_modules"
+    """Fills a folder in which Node finds the SDKs and the adapter by their names."""
+    modules = folder / "node_modules"
     modules.mkdir()
-    for package in (toolchain.js / "node_modules").iterdir():
+    for package in (install(options.cache).js / "node_modules").iterdir():
         (modules / package.name).symlink_to(package)
     (modules / "tidegate").symlink_to((options.adapters / "typescript").resolve())
     for example in (options.adapters / "typescript" / "examples").iterdir():
-        (Path(folder) / example.name).write_text(example.read_text())
-    return folder
+        (folder / example.name).write_text(example.read_text())
 
 
 def kill_children(program):
@@ -96,25 +151,97 @@ async def lost_child(server, program):
     server.check("after the child was killed", "4,300 rows" in overview, overview)
 
 
+async def without_program(command, environment, title, report):
+    """Without the program the client gets an error that says what to do."""
+    from mcp import Client, StdioServerParameters
+    nowhere = {name: value for name, value in environment.items() if name != "TIDEGATE_PROGRAM"}
+    with tempfile.TemporaryDirectory() as empty:
+        server = StdioServerParameters(command=command[0], args=command[1:], env={**nowhere, "PATH": empty})
+        try:
+            async with Client(server, mode="legacy") as client:
+                said = str(await client.list_tools())
+        except Exception as error:
+            said = "; ".join(messages(error))
+    wanted = "cannot start tidegate", "install tidegate, or set TIDEGATE_PROGRAM"
+    report.check(title, "without the program there is an error that says so", "" if all(part in said for part in wanted) else said)
+
+
+@contextmanager
+def listening(command, environment):
+    """Runs a server that listens on a free port of 127.0.0.1; gives its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen([*command, str(port)], env=environment, stdin=nothing, stdout=nothing, stderr=nothing)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not accepts(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{' '.join(command)} does not listen")
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def accepts(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def messages(error):
+    """The messages of an error, and of those in it."""
+    yield str(error)
+    for inner in getattr(error, "exceptions", ()):
+        yield from messages(inner)
+
+
 async def check_all(options, report):
     from mcp import Client, StdioServerParameters
-    with tempfile.TemporaryDirectory() as folder:
+    options.tidegate = options.tidegate.resolve()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
         node_modules(options, folder)
-        for name, (command, modes) in servers(options).items():
-            if command[1].endswith(".mjs"):
-                command = [command[0], str(Path(folder) / Path(command[1]).name)]
-            for mode in modes:
-                with tempfile.TemporaryDirectory() as home:
-                    path = str((options.adapters / "python" / "src").resolve())
-                    environment = {**os.environ, "TIDEGATE_HOME": home, "PYTHONPATH": path,
-                                   "TIDEGATE_PROGRAM": str(options.tidegate.resolve())}
-                    server = StdioServerParameters(command=command[0], args=command[1:], env=environment)
-                    async with Client(server, mode=mode) as client:
-                        checked = CheckedClient(client, f"{name} ({mode})", report)
-                        await shop(checked)
-                        await lost_child(checked, options.tidegate.resolve())
-                    kept = [entry for entry in Path(home).rglob("*") if entry.is_file()]
-                    report.check(f"{name} ({mode})", "results are kept in the user's store", "" if kept else "nothing there")
+        common = {"PYTHONPATH": str((options.adapters / "python" / "src").resolve()), "TIDEGATE_PROGRAM": str(options.tidegate)}
+
+        async def visited(command, mode, title, *checks):
+            with tempfile.TemporaryDirectory() as home:
+                environment = {**os.environ, **common, "TIDEGATE_HOME": home}
+                server = StdioServerParameters(command=command[0], args=command[1:], env=environment)
+                async with Client(server, mode=mode) as client:
+                    for check in checks:
+                        await check(CheckedClient(client, f"{title} ({mode})", report))
+                kept = [entry for entry in Path(home).rglob("*") if entry.is_file()]
+                report.check(f"{title} ({mode})", "results are kept in the user's store", "" if kept else "nothing there")
+
+        async def killed(server):
+            await lost_child(server, options.tidegate)
+
+        async def visited_over_http(sdk, name):
+            with tempfile.TemporaryDirectory() as home:
+                environment = {**os.environ, **common, "TIDEGATE_HOME": home}
+                for mode in sdk.modes:
+                    with listening(sdk.convention(name), environment) as url:
+                        async with Client(url, mode=mode) as client:
+                            await VISITS[name](CheckedClient(client, f"{sdk.name}, {name} ({mode}, HTTP)", report))
+
+        for title, command in readmes(options, folder):
+            for mode in MODES:
+                await visited(command, mode, title, minimal)
+            await without_program(command, {**os.environ, **common}, title, report)
+        for sdk in sdks(options, folder):
+            for mode in sdk.modes:
+                await visited(sdk.shop, mode, sdk.name, shop, killed)
+                await visited(sdk.convention("bugs"), mode, f"{sdk.name}, bugs", wrapped_whole)
+            for name in VISITS:
+                await visit(name, sdk.convention(name), options, report,
+                            title=f"{sdk.name}, {name}", modes=sdk.modes, environment=common)
+                if sdk.http:
+                    await visited_over_http(sdk, name)
 
 
 if __name__ == "__main__":

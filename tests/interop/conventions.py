@@ -5,6 +5,7 @@
 
 PATH is the example `conventions` of crates/sdk. Each of its servers is called in both eras of the protocol, directly and
 behind `tidegate run`, which must not change answers that are already small. The exit code is 1 if a check fails.
+adapters.py makes the same visits to the servers in other languages.
 """
 import json
 import os
@@ -87,23 +88,26 @@ async def bugs(server):
     server.check("an invalid reference is refused", "Invalid artifact ref: nowhere" in error, error)
 
 
-SERVERS = {"orbit": orbit, "shop": shop, "articles": articles, "bugs": bugs}
+VISITS = {"orbit": orbit, "shop": shop, "articles": articles, "bugs": bugs}
+
+
+async def visit(name, command, options, report, *, title=None, modes=MODES, environment=None):
+    """Visits the server of one convention in each era, directly and behind `tidegate run`."""
+    from mcp import Client, StdioServerParameters
+    for behind in (False, True):
+        for mode in modes:
+            with tempfile.TemporaryDirectory() as home:
+                line = [str(options.tidegate), "run", "--", *command] if behind else command
+                variables = {**os.environ, **(environment or {}), "TIDEGATE_HOME": home}
+                server = StdioServerParameters(command=line[0], args=line[1:], env=variables)
+                described = f"{title or name} ({mode}{', behind tidegate' if behind else ''})"
+                async with Client(server, mode=mode) as client:
+                    await VISITS[name](CheckedClient(client, described, report))
 
 
 async def check_all(options, report):
-    from mcp import Client, StdioServerParameters
-    for name, check_server in SERVERS.items():
-        for behind in (False, True):
-            for mode in MODES:
-                with tempfile.TemporaryDirectory() as home:
-                    command = [str(options.servers), name]
-                    if behind:
-                        command = [str(options.tidegate), "run", "--", *command]
-                    environment = {**os.environ, "TIDEGATE_HOME": home}
-                    server = StdioServerParameters(command=command[0], args=command[1:], env=environment)
-                    title = f"{name} ({mode}{', behind tidegate' if behind else ''})"
-                    async with Client(server, mode=mode) as client:
-                        await check_server(CheckedClient(client, title, report))
+    for name in VISITS:
+        await visit(name, [str(options.servers), name], options, report)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ impl Gate {
     }
 
     /// Returns where the results of a caller are kept, which nobody else can read.
-    fn keep_of(&self, caller: &Caller) -> Cow<'_, UserStore> {
+    pub(crate) fn keep_of(&self, caller: &Caller) -> Cow<'_, UserStore> {
         match &caller.principal {
             Principal::User => Cow::Borrowed(&*self.setup.keep),
             principal => Cow::Owned(self.setup.keep.of_principal(principal, &self.setup.server)),

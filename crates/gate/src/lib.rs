@@ -24,11 +24,14 @@ pub mod raw;
 mod reply;
 mod resources;
 mod schema;
+mod server_artifact;
 mod session;
 pub mod style;
+pub mod text;
 pub mod tier;
 mod tools;
 mod user_store;
+pub mod wrap;
 
 pub use alerts::{AlertLimits, Alerts};
 pub use caller::{Caller, CallerId, Principal};
@@ -41,6 +44,7 @@ pub use gate::{
 pub use kept_result::{KeptResult, duration_text, retention_note};
 pub use reply::{error_response, response};
 pub use resources::Address;
+pub use server_artifact::{ArtifactError, ServerArtifacts, StoredArtifact};
 pub use session::{MAX_SMALLEST_BYTES, SessionMeter};
 pub use tools::listed_tokens;
 pub use tools::reader_definition;

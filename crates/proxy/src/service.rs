@@ -15,22 +15,24 @@
 //!
 //! A request belongs to a `session`, whose client introduced itself in `initialize`; without one, the request introduces its
 //! client itself. `"caller":"ada"` names who may read what the request stores: another caller cannot. `"caller":null` is
-//! somebody unknown, who reads only what its own session stored. Without the member, everybody is one caller.
+//! somebody unknown, who reads only what its own session stored, or, without a session, that whose id it was given; such ids
+//! cannot be guessed. Without the member, everybody is one caller.
 //! `{"id":1,"cancel":true}` drops a request whose response will not come, and `{"end":"a"}` a session. A line that makes no
-//! sense is answered with `{"id":1,"failed":"why"}`.
+//! sense is answered with `{"id":1,"failed":"why"}`. What else an adapter can ask for is in `functions.rs`.
 
+mod functions;
 mod lines;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use lines::{AdapterLine, Asked, failed, request_line, response_line};
+use lines::{AdapterLine, Asked, Sender, failed, request_line, response_line, value_line};
 use tidegate_gate::raw;
 
 use crate::background::Background;
 use crate::jobs;
-use crate::link::{Link, LocalRequest, ShapeJob};
+use crate::link::Link;
 
 /// How many results are shaped at once, and how many local requests are answered at once.
 const THREADS: usize = 2;
@@ -46,19 +48,14 @@ pub enum Who {
     Everybody,
     /// The caller of this name.
     Named(String),
-    /// Somebody unknown, in the session of this name.
-    Unknown(String),
+    /// Somebody unknown, in the session of this name if there is one.
+    Unknown(Option<String>),
 }
-
-/// What an adapter can ask for besides requests and responses: a name and its input give a JSON value, or the reason why
-/// there is none; `None` for a name that is not known.
-pub type Function = Box<dyn Fn(&str, &[u8]) -> Option<Result<Vec<u8>, String>> + Send + Sync>;
 
 /// The gate as a service.
 pub struct Service {
     /// Makes the conversation with a caller.
     link: Box<dyn Fn(&Who) -> Link + Send + Sync>,
-    function: Function,
     callers: Mutex<HashMap<Who, Arc<CallerLink>>>,
     sessions: Mutex<HashMap<String, Arc<Link>>>,
     /// The requests that the server handles.
@@ -86,17 +83,19 @@ enum Work {
     /// The line needs none.
     Nothing,
     /// A request that tidegate answers itself.
-    Query(Arc<Link>, Vec<u8>, LocalRequest),
-    /// A response to store and shape.
-    Shape(Arc<Link>, Vec<u8>, Box<ShapeJob>),
+    Query(Job),
+    /// A response to store and shape, or a function.
+    Shape(Job),
 }
+
+/// Makes the answer to a line, on another thread.
+type Job = Box<dyn FnOnce() -> Vec<u8> + Send>;
 
 impl Service {
     /// Returns a service; `link` makes the conversation with a caller.
-    pub fn new(link: impl Fn(&Who) -> Link + Send + Sync + 'static, function: Function) -> Self {
+    pub fn new(link: impl Fn(&Who) -> Link + Send + Sync + 'static) -> Self {
         Self {
             link: Box::new(link),
-            function,
             callers: Mutex::default(),
             sessions: Mutex::default(),
             open: Mutex::default(),
@@ -111,29 +110,25 @@ impl Service {
     pub fn run(&self, input: impl Read, output: impl Write + Send + 'static) -> io::Result<()> {
         let output =
             Arc::new(Output { output: Mutex::new(output), waiting: Mutex::new(0), done: Condvar::new() });
-        let written = Arc::clone(&output);
         // A query may take seconds, so results do not wait for queries.
-        let queries = jobs::start(THREADS, move |(link, id, request): (Arc<Link>, Vec<u8>, LocalRequest)| {
-            written.write(&response_line(&id, &link.answer_locally(&request)));
-            written.finish();
-        });
-        let written = Arc::clone(&output);
-        let shaping = jobs::start(THREADS, move |(link, id, job): (Arc<Link>, Vec<u8>, Box<ShapeJob>)| {
-            let shaped = link.finish(*job).forward.and_then(|message| message.into_bytes().ok());
-            written.write(&response_line(&id, &shaped.unwrap_or_default()));
-            written.finish();
+        let [queries, shaping] = [(); 2].map(|()| {
+            let written = Arc::clone(&output);
+            jobs::start(THREADS, move |job: Job| {
+                written.write(&job());
+                written.finish();
+            })
         });
         for line in BufReader::with_capacity(64 * 1024, input).split(b'\n') {
             match self.take(&line?) {
                 Work::Nothing => {}
                 Work::Answered(line) => output.write(&line),
-                Work::Query(link, id, request) => {
+                Work::Query(job) => {
                     output.begin();
-                    let _ = queries.send((link, id, request));
+                    let _ = queries.send(job);
                 }
-                Work::Shape(link, id, job) => {
+                Work::Shape(job) => {
                     output.begin();
-                    let _ = shaping.send((link, id, job));
+                    let _ = shaping.send(job);
                 }
             }
         }
@@ -150,7 +145,7 @@ impl Service {
             Err((id, why)) => Work::Answered(failed(&id, &why)),
             Ok(AdapterLine::End(session)) => {
                 locked(&self.sessions).remove(&session);
-                locked(&self.callers).remove(&Who::Unknown(session));
+                locked(&self.callers).remove(&Who::Unknown(Some(session)));
                 Work::Nothing
             }
             Ok(AdapterLine::Cancel(id)) => {
@@ -161,22 +156,24 @@ impl Service {
             }
             Ok(AdapterLine::Request(asked)) => self.request(asked),
             Ok(AdapterLine::Response(id, response)) => self.response(id, response),
-            Ok(AdapterLine::Function(id, name, input)) => match (self.function)(&name, input) {
-                Some(Ok(value)) => {
-                    Work::Answered([b"{\"id\":", &id[..], b",\"value\":", &value, b"}"].concat())
-                }
-                Some(Err(why)) => Work::Answered(failed(&id, &why)),
-                None => Work::Answered(failed(&id, &format!("there is no {name:?}"))),
-            },
+            Ok(AdapterLine::Function { sender, tool, name, input }) => {
+                let (link, input) = (self.session(&sender), input.to_vec());
+                Work::Shape(Box::new(move || {
+                    match functions::compute(&name, &input, &link, tool.as_deref()) {
+                        Ok(value) => value_line(&sender.id, &value),
+                        Err(why) => failed(&sender.id, &why),
+                    }
+                }))
+            }
         }
     }
 
     fn request(&self, asked: Asked) -> Work {
-        let link = self.session(&asked);
-        let Asked { id, message, .. } = asked;
+        let Asked { sender, message } = asked;
+        let (link, id) = (self.session(&sender), sender.id);
         let mut outcome = link.from_client(message.clone());
         if let Some(local) = outcome.local.pop() {
-            return Work::Query(link, id, local);
+            return Work::Query(Box::new(move || response_line(&id, &link.answer_locally(&local))));
         }
         locked(&self.open).insert(id.clone(), link);
         let changed = outcome.forward.filter(|forward| *forward != message);
@@ -189,18 +186,21 @@ impl Service {
         };
         let outcome = link.from_server(response.clone());
         if let Some(job) = outcome.shape_job {
-            return Work::Shape(link, id, job);
+            return Work::Shape(Box::new(move || {
+                let shaped = link.finish(*job).forward.and_then(|message| message.into_bytes().ok());
+                response_line(&id, &shaped.unwrap_or_default())
+            }));
         }
         let forward = outcome.forward.and_then(|message| message.into_bytes().ok());
         let changed = forward.filter(|forward| forward.trim_ascii_end() != response);
         Work::Answered(response_line(&id, &changed.unwrap_or_default()))
     }
 
-    /// Returns the conversation that a request belongs to.
-    fn session(&self, asked: &Asked) -> Arc<Link> {
-        let who = asked.who();
+    /// Returns the conversation that a line belongs to.
+    fn session(&self, sender: &Sender) -> Arc<Link> {
+        let who = sender.who();
         let fresh = || Arc::new(self.caller(&who).link.fresh());
-        let Some(name) = &asked.session else { return fresh() };
+        let Some(name) = &sender.session else { return fresh() };
         let mut sessions = locked(&self.sessions);
         if let Some(link) = sessions.get(name) {
             return Arc::clone(link);

@@ -13,22 +13,13 @@ use std::time::Duration;
 
 use rmcp::model::{ContentBlock, Resource};
 use serde::Serialize;
-use serde_json::{Value, json};
-use tidegate_core::measure::{self, Meter};
-use tidegate_core::outline::Outline;
-use tidegate_core::payload::Payload;
-use tidegate_core::source::{Source, Span};
+use serde_json::Value;
+pub use tidegate_gate::ArtifactError;
 use tidegate_gate::policy::TTL;
-use tidegate_gate::{Address, StoreLocation, UserStore, causes};
-use tidegate_store::{ArtifactId, Clock, NewArtifact, StoreError, open};
+use tidegate_gate::{ServerArtifacts, StoreLocation, UserStore, causes};
+use tidegate_store::Clock;
 
 use crate::call::CallScope;
-use crate::text::excerpt;
-
-/// The most bytes of an id that a server chooses.
-const MAX_ID_BYTES: usize = 128;
-/// The most bytes of a domain.
-const MAX_DOMAIN_BYTES: usize = 48;
 
 /// A handle to the artifact store, shared by the tools of a server and the gate around it.
 #[derive(Clone)]
@@ -43,24 +34,6 @@ pub struct Artifacts {
 pub struct Artifact {
     uri: String,
     bytes: u64,
-}
-
-/// Why an artifact could not be stored or read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArtifactError {
-    /// The reference or domain is malformed.
-    #[error("Invalid artifact ref: {0}")]
-    Invalid(String),
-    /// The artifact does not exist or has expired.
-    #[error("{0} is not stored or has expired; call the tool that created it again")]
-    Gone(String),
-    /// Other data is stored under the chosen id.
-    #[error("{0} holds other data; choose an id that is unique, such as that of a run")]
-    Taken(String),
-    /// The store failed.
-    #[error("the artifact store failed: {0}")]
-    Store(String),
 }
 
 impl Default for Artifacts {
@@ -136,13 +109,6 @@ impl Artifacts {
     /// Fails like [`Self::store`], if the id has other characters than letters, digits and `- _ . : ~` or more than 128 of
     /// them, or if other data is stored under the id.
     pub fn store_as(&self, domain: &str, id: &str, data: &impl Serialize) -> Result<Artifact, ArtifactError> {
-        let valid = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:~".contains(&byte);
-        if !(1..=MAX_ID_BYTES).contains(&id.len()) || !id.bytes().all(valid) {
-            return Err(ArtifactError::Invalid(format!(
-                "ax://{domain}/{}; an id has 1 to {MAX_ID_BYTES} letters, digits, '-', '_', '.', ':' and '~'",
-                excerpt(id)
-            )));
-        }
         self.put(domain, Some(id), data)
     }
 
@@ -152,44 +118,23 @@ impl Artifacts {
         name: Option<&str>,
         data: &impl Serialize,
     ) -> Result<Artifact, ArtifactError> {
-        let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        let is_valid = (1..=MAX_DOMAIN_BYTES).contains(&domain.len()) && domain.bytes().all(valid);
-        if !is_valid || domain.ends_with('-') {
-            return Err(ArtifactError::Invalid(format!(
-                "ax://{}/; a domain has 1 to {MAX_DOMAIN_BYTES} letters, digits, '-', '_' and '.', and no '-' at its end",
-                excerpt(domain)
-            )));
-        }
-        let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
-        let text = serde_json::to_string(data).map_err(|error| failed(&error))?;
-        let body = json!({ "content": [{ "type": "text", "text": text }] }).to_string().into_bytes();
-        let payload = Payload::read_result(&body).map_err(|error| failed(&error))?;
-        let outline = Outline::read(&payload).map_err(|error| failed(&error))?;
-        let cost = measure::cost(&payload, &Meter::default()).map_err(|error| failed(&error))?;
+        let text = serde_json::to_string(data).map_err(|error| ArtifactError::Store(causes(&error)))?;
         let scope = CallScope::current();
         let keep = Self::keep_of(scope.as_ref(), &self.keep);
-        let name = name.filter(|_| !keep.is_unlisted());
-        let maker = UserStore::made_by(scope.as_ref().map(|scope| scope.tool.as_str()), name);
-        let server = scope.as_ref().map_or("", |scope| scope.gate.server());
-        let mut new = keep.new_artifact(domain, self.ttl);
-        if let Some(name) = name {
-            new.id = ArtifactId::of_name(&keep.owner, server, domain, name);
-        }
-        let new = NewArtifact { server, arguments: Some(&maker), ..new };
-        let describe = || Ok(UserStore::description(&outline, cost.tokens.0));
-        let stored = match name {
-            Some(_) => keep.put_named(&new, &body, &describe),
-            None => keep.put(&new, &body, &describe),
-        };
-        let stored = stored.map_err(|error| match (error, name) {
-            (StoreError::Taken, Some(name)) => ArtifactError::Taken(Address { domain, id: name }.to_string()),
-            (error, _) => failed(&error),
-        })?;
+        let stored = self.of_call(scope.as_ref(), &keep).put(domain, name, &text)?;
         if let Some(scope) = &scope {
-            scope.gate.note_artifact(&scope.caller, &scope.tool, &stored, cost);
+            scope.gate.note_artifact(&scope.caller, &scope.tool, &stored.artifact, stored.cost);
         }
-        let uri = Address { domain, id: name.unwrap_or(stored.id.as_str()) }.to_string();
-        Ok(Artifact { uri, bytes: text.len() as u64 })
+        Ok(Artifact { uri: stored.uri, bytes: text.len() as u64 })
+    }
+
+    fn of_call<'s>(&self, scope: Option<&'s CallScope>, keep: &'s UserStore) -> ServerArtifacts<'s> {
+        ServerArtifacts {
+            keep,
+            server: scope.map_or("", |scope| scope.gate.server()),
+            tool: scope.map(|scope| scope.tool.as_str()),
+            ttl: self.ttl,
+        }
     }
 
     /// Returns the data stored under a reference, for the caller whose call is being answered.
@@ -198,28 +143,12 @@ impl Artifacts {
     ///
     /// Fails if the reference is malformed, if nothing is stored under it for this caller, or if the store fails.
     pub fn retrieve(&self, reference: &str) -> Result<Value, ArtifactError> {
-        let invalid = || ArtifactError::Invalid(excerpt(reference).to_owned());
-        let address = Address::parse(reference).ok_or_else(invalid)?;
-        let gone = || ArtifactError::Gone(excerpt(reference).to_owned());
-        let failed = |error: &dyn std::error::Error| ArtifactError::Store(causes(error));
         let scope = CallScope::current();
         let keep = Self::keep_of(scope.as_ref(), &self.keep);
-        let found = match &scope {
+        self.of_call(scope.as_ref(), &keep).get(reference, |address| match &scope {
             Some(scope) => scope.gate.find_for(&scope.caller, reference),
-            None => keep.find(&address, "", |artifact| artifact.tool.clone()),
-        };
-        let id = found.map_err(|error| match error {
-            StoreError::NotFound | StoreError::Expired { .. } => gone(),
-            error => failed(&error),
-        })?;
-        let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
-        let source = open(&*opened.store, &keep.owner, &id).map_err(|_| gone())?;
-        let source: &dyn Source = &source;
-        let body = Span::whole(source).read(source).map_err(|error| failed(&error))?;
-        let result: Value = serde_json::from_slice(&body).map_err(|error| failed(&error))?;
-        let text = result["content"][0]["text"].as_str().ok_or_else(gone)?;
-        // The reference may name a tool result whose text is not JSON.
-        Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+            None => keep.find(address, "", |artifact| artifact.tool.clone()),
+        })
     }
 }
 
@@ -243,6 +172,8 @@ impl Artifact {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -18,38 +18,19 @@
 //! # Ok::<(), tidegate_sdk::contract::ResponseTooLarge>(())
 //! ```
 
-mod category;
-mod flatten;
-mod limits;
 mod list;
 mod strict;
-mod summary;
-mod truncate;
-mod wrap;
 
-pub use category::Category;
-pub use limits::ResponseLimits;
 pub use list::{List, ListError, paginated_list};
 pub use strict::{Contract, ContractBuilder, ContractError, Item, Severity, UnknownSeverity};
-pub use summary::create_summary;
-pub use truncate::truncate;
-pub use wrap::{Response, ResponseTooLarge, StoreError, Wrapped, wrap_or_store, wrap_response};
+pub use tidegate_gate::style::category::Category;
+use tidegate_gate::wrap::result_bytes;
+pub use tidegate_gate::wrap::{
+    Response, ResponseLimits, ResponseTooLarge, SUMMARY_CHARS, StoreError, Wrapped, create_summary, truncate,
+    wrap_or_store, wrap_response,
+};
 
-use serde::Serialize;
-
-/// The maximum number of characters of a summary.
-pub const SUMMARY_CHARS: usize = 100;
 /// The maximum number of characters of an item's label.
 pub const LABEL_CHARS: usize = 50;
 /// The maximum number of items of an answer.
 pub const MAX_ITEMS: usize = 10;
-
-/// Bytes of a tool result around the text of its only block.
-const RESULT_FRAME_BYTES: usize = r#"{"content":[{"type":"text","text":}],"isError":false}"#.len();
-
-/// Returns the bytes of an answer as a tool result: pretty JSON, escaped as the text of a block.
-fn result_bytes(answer: &impl Serialize) -> usize {
-    let pretty = serde_json::to_string_pretty(answer).unwrap_or_default();
-    let text = serde_json::to_string(&pretty).unwrap_or_default();
-    text.len() + RESULT_FRAME_BYTES
-}

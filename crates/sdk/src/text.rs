@@ -1,16 +1,3 @@
-//! Shortening text without splitting a character.
-//!
-//! Errors quote what a caller sent. [`excerpt`] bounds such a quote, so an error stays small whatever was sent.
+//! Shortening text without splitting a character; it is the gate's.
 
-/// Characters of a quoted text that an error shows.
-const MAX_EXCERPT_CHARS: usize = 60;
-
-/// Returns the beginning of a text for use in an error message.
-pub(crate) fn excerpt(text: &str) -> &str {
-    first_chars(text, MAX_EXCERPT_CHARS)
-}
-
-/// Returns the first `count` characters of a text, or all of it if it is shorter.
-pub(crate) fn first_chars(text: &str, count: usize) -> &str {
-    text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end])
-}
+pub(crate) use tidegate_gate::text::{excerpt, first_chars};

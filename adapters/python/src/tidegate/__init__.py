@@ -14,9 +14,8 @@ A tool returns its complete result. A result that fits the token budget reaches 
 stored whole: the agent gets an answer that fits, and reads any part of the rest with the tool `result_query`, without the
 tool running again.
 
-The work is done by the program `tidegate`, which runs as a child of the server and gets every request before the server
-handles it, and every result before the client gets it. It works with FastMCP, and with `MCPServer` and the low-level
-`Server` of the official SDK, over every transport.
+The work is done by the program `tidegate`, a child of the server that gets every request before the server handles it, and
+every result before the client gets it. FastMCP, `MCPServer` and the low-level `Server` work, over every transport.
 """
 
 from __future__ import annotations
@@ -26,15 +25,20 @@ import atexit
 import itertools
 import json
 import os
+import secrets
 import subprocess
 import sys
 import threading
 import weakref
+from collections import deque
 from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Callable, TypeVar
 
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
+from pydantic_core import to_json
 
 __all__ = ["OutputBudgetExceeded", "Tidegate", "TidegateError", "heavy"]
 
@@ -42,6 +46,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The rules of the tools that `heavy` decorates, by name of the tool.
 _heavy: dict[str, dict[str, Any]] = {}
+# The session, the caller and the tool of the call that is being answered: what the tool stores belongs to them.
+_call: ContextVar[dict[str, Any]] = ContextVar("tidegate_call", default={})
 # The methods whose requests or results tidegate may change; everything else costs nothing.
 _METHODS = {"initialize", "server/discover", "tools/list", "tools/call", "resources/list", "resources/templates/list",
             "resources/read"}
@@ -59,8 +65,8 @@ def heavy(*, name: str | None = None, **rules: Any) -> Callable[[Function], Func
     return mark
 
 
-class TidegateError(Exception):
-    """tidegate could not be started, or does not accept what it was given."""
+class TidegateError(ToolError):
+    """tidegate could not be started, or does not accept what it was given. A client sees the message of a `ToolError`."""
 
 
 class _ChildEnded(TidegateError):
@@ -68,7 +74,7 @@ class _ChildEnded(TidegateError):
         super().__init__("tidegate ended; if a tool was called, it may have run")
 
 
-class OutputBudgetExceeded(Exception):
+class OutputBudgetExceeded(ToolError):
     """A text has more tokens than its budget."""
 
     def __init__(self, tool: str, tokens: int, budget: int):
@@ -96,7 +102,8 @@ class Tidegate:
         self._opening = {"server": low_level.name, "defaults": defaults or {}, "ephemeral": ephemeral}
         self._program = program or os.environ.get("TIDEGATE_PROGRAM", "tidegate")
         self._lock, self._child = threading.Lock(), None
-        self._numbers = itertools.count()
+        # A session may end while a lock is held, so that the child learns of it with the next request.
+        self._ended: deque[str] = deque()
         self._sessions: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         # The outermost middleware sees results as the client would.
         low_level.middleware.insert(0, self)
@@ -104,13 +111,17 @@ class Tidegate:
     async def __call__(self, context: Any, call_next: Callable[[Any], Any]) -> Any:
         if context.request_id is None or context.method not in _METHODS:
             return await call_next(context)
-        request = {"method": context.method, "params": dict(context.params or {})}
-        asked = {**self._of(context), "request": request}
-        child, number, decided = await self._ask(asked)
+        params, origin = dict(context.params or {}), self._of(context)
+        asked = {**origin, "request": {"method": context.method, "params": params}}
+        try:
+            child, number, decided = await self._ask(asked)
+        except TidegateError as error:
+            raise MCPError(code=-32603, message=f"{error}. The request was not handled.") from error
         if "response" in decided:
             return _outcome(decided["response"])
         if decided.get("request"):
             context = replace(context, params=decided["request"]["params"])
+        call = _call.set({**origin, "tool": params.get("name")})
         try:
             result = await call_next(context)
         except MCPError as error:
@@ -122,20 +133,24 @@ class Tidegate:
         except BaseException:
             child.tell({"id": number, "cancel": True})
             raise
+        finally:
+            _call.reset(call)
         wire = result if isinstance(result, dict) else result.model_dump(by_alias=True, mode="json", exclude_none=True)
         changed = await self._respond(child, number, asked, {"result": wire})
         return _outcome(changed) if changed else result
 
     async def _ask(self, asked: dict[str, Any]) -> tuple[_Child, int, Any]:
         """Asks about a request, which nothing has handled yet, so that another child can be asked if one has ended."""
-        try:
-            child = self._started()
-            number, answer = child.ask(asked)
-            return child, number, await asyncio.wrap_future(answer)
-        except _ChildEnded:
-            child = self._started()
-            number, answer = child.ask(asked)
-            return child, number, await asyncio.wrap_future(answer)
+        for is_last in (False, True):
+            try:
+                child = self._started()
+                while self._ended:
+                    child.tell({"end": self._ended.popleft()})
+                number, answer = child.ask(asked)
+                return child, number, await asyncio.wrap_future(answer)
+            except _ChildEnded:
+                if is_last:
+                    raise
 
     async def _respond(self, child: _Child, number: int, asked: dict[str, Any], response: dict[str, Any]) -> Any:
         """Returns what the client gets; None for the response as it is."""
@@ -153,8 +168,37 @@ class Tidegate:
             raise OutputBudgetExceeded(tool, counted["tokens"], budget_tokens)
         return text
 
+    def wrap_response(self, data: Any, summary: str, *, domain: str | None = None, artifact_ref: str | None = None,
+                      success: bool = True, limits: dict[str, int] | None = None) -> str:
+        """Returns data as the text of an answer within hard limits: the summary, and the data, truncated where necessary.
+
+        With `domain`, data that would be truncated is stored whole, and the answer has its reference; `artifact_ref` is the
+        reference to data that is stored already. `limits` replaces any of `max_bytes` (10,240 for the whole tool result),
+        `max_array_items` (10), `max_string_length` (500), `max_json_depth` (4) and `max_log_lines` (20).
+        """
+        return self._value("wrap_response", {"data": data, "summary": summary, "domain": domain, "success": success,
+                                             "artifact_ref": artifact_ref, "limits": limits or {}})
+
+    def create_summary(self, action: str, count: int, by_severity: dict[str, int] | None = None) -> str:
+        """Returns a summary such as `Found bugs: 15 total (3 critical, 12 high)`, or `Found bugs: 15 items`."""
+        counts = None if by_severity is None else list(by_severity.items())
+        return self._value("create_summary", {"action": action, "count": count, "by_severity": counts})
+
+    def store_artifact(self, domain: str, data: Any, id: str | None = None) -> str:
+        """Stores data for the caller of the tool; returns its reference, `ax://domain/id`."""
+        return self._value("store_artifact", {"domain": domain, "data": data, "id": id})
+
+    def retrieve_artifact(self, reference: str) -> Any:
+        """Returns the data of a reference, if it is stored for the caller of the tool."""
+        return self._value("retrieve_artifact", {"reference": reference})
+
     def _value(self, name: str, given: Any) -> Any:
-        return self._started().ask({name: given})[1].result()["value"]
+        for is_last in (False, True):
+            try:
+                return self._started().ask({**_call.get(), name: given})[1].result()["value"]
+            except _ChildEnded:
+                if is_last:
+                    raise
 
     def _of(self, context: Any) -> dict[str, Any]:
         """The session and the caller of a request."""
@@ -164,13 +208,10 @@ class Tidegate:
             return found
         session = context.session
         if session not in self._sessions:
-            name = self._sessions[session] = f"{os.getpid()}-{next(self._numbers)}"
-            weakref.finalize(session, self._forget, name)
+            # Names are random: another process must not read what an unknown caller stored in a session of this one.
+            name = self._sessions[session] = secrets.token_hex(16)
+            weakref.finalize(session, self._ended.append, name)
         return {**found, "session": self._sessions[session]}
-
-    def _forget(self, session: str) -> None:
-        if self._child is not None:
-            self._child.tell({"end": session})
 
     def _started(self) -> _Child:
         with self._lock:
@@ -194,11 +235,9 @@ class _Child:
             self._process = subprocess.Popen([program, "shape", "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
             raise TidegateError(f"cannot start {program}: {error}; install tidegate, or set TIDEGATE_PROGRAM") from None
-        self._lock, self._number, self._waiting = threading.Lock(), 0, {}
-        try:
-            self._write({"open": opening})
-        except OSError:
-            pass
+        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._numbers, self._waiting = itertools.count(1), {}
+        self.tell({"open": opening})
         answer = json.loads(self._process.stdout.readline() or '{"failed": "it ended at once"}')
         if "failed" in answer:
             raise TidegateError(f"tidegate: {answer['failed']}")
@@ -208,14 +247,9 @@ class _Child:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def next_number(self) -> int:
-        with self._lock:
-            self._number += 1
-            return self._number
-
     def ask(self, line: dict[str, Any], number: int | None = None) -> tuple[int, Future]:
         """Sends a line; returns its number, and what will be answered."""
-        number, answer = number or self.next_number(), Future()
+        number, answer = number or next(self._numbers), Future()
         # A request that is cancelled does not cancel the work of the child.
         answer.set_running_or_notify_cancel()
         with self._lock:
@@ -231,8 +265,8 @@ class _Child:
             self._fail_all()
 
     def _write(self, line: dict[str, Any]) -> None:
-        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-        with self._lock:
+        data = to_json(line, inf_nan_mode="null")
+        with self._writing:
             self._process.stdin.write(data + b"\n")
             self._process.stdin.flush()
 

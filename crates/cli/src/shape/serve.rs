@@ -9,8 +9,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tidegate_config::Config;
-use tidegate_core::Tokens;
-use tidegate_core::measure::Meter;
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::{Caller, CallerId, Gate, Principal, Setup, StoreLocation, UserStore};
 use tidegate_proxy::service::{Service, Who};
@@ -33,7 +31,7 @@ pub(super) fn run(config: &Config) -> Result<(), CommandError> {
     };
     let worker = Worker::current().map_err(CommandError::failed)?;
     ui::data(format!("{}\n", json!({ "open": { "version": env!("CARGO_PKG_VERSION") } })).as_bytes())?;
-    let service = Service::new(move |who| opening.link(who, worker.clone()), Box::new(function));
+    let service = Service::new(move |who| opening.link(who, worker.clone()));
     service.run(io::stdin().lock(), io::stdout()).map_err(CommandError::failed)
 }
 
@@ -75,7 +73,7 @@ impl Opening {
         let principal = match who {
             Who::Everybody => Principal::User,
             Who::Named(name) => CallerId::new(name).map_or(Principal::Stateless, Principal::Named),
-            Who::Unknown(session) => Principal::Session(session.clone()),
+            Who::Unknown(session) => session.clone().map_or(Principal::Stateless, Principal::Session),
         };
         let keep = self.keep.of_principal(&principal, &self.server);
         let gate = Gate::new(Setup {
@@ -87,24 +85,4 @@ impl Opening {
         self.tools.iter().for_each(|(tool, rules)| gate.mark(tool, rules));
         Link::new(Arc::new(gate), Caller::unknown(self.clients.clone()), Mode::Shape, None)
     }
-}
-
-/// What an adapter can ask for besides requests and responses.
-fn function(name: &str, input: &[u8]) -> Option<Result<Vec<u8>, String>> {
-    let input = || serde_json::from_slice::<Value>(input).map_err(|error| error.to_string());
-    let computed = match name {
-        "count_tokens" => input().and_then(|input| count_tokens(&input)),
-        _ => return None,
-    };
-    Some(computed.map(|value| value.to_string().into_bytes()))
-}
-
-/// Counts the tokens of a text; counting stops at `limit`.
-fn count_tokens(input: &Value) -> Result<Value, String> {
-    let text = input["text"].as_str().ok_or("count_tokens needs a `text`")?;
-    let meter = Meter::default();
-    // A meter takes a limit of a hundredth of what a number can be.
-    let limit = Tokens(input["limit"].as_u64().unwrap_or(u64::MAX).min(u64::MAX / 100));
-    let within = meter.count_up_to(text, limit).is_some();
-    Ok(json!({ "tokens": meter.count(text).0, "within": within }))
 }

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use serde_json::Value;
 use tidegate_gate::{Caller, RpcError, error_response, response};
 
 use super::{Link, line_of};
@@ -81,5 +82,22 @@ impl Link {
             LocalKind::Resources => Ok(self.gate.resources(caller, None).unwrap_or_default()),
             LocalKind::Templates => Ok(self.gate.templates(caller, None).unwrap_or_default()),
         }
+    }
+
+    /// Stores data of the server, given as JSON, for the client; returns its reference.
+    pub(crate) fn store_artifact(
+        &self,
+        tool: Option<&str>,
+        name: (&str, Option<&str>),
+        data: &str,
+    ) -> Result<String, String> {
+        let caller = Arc::clone(&self.conversation().caller);
+        self.gate.store_artifact(&caller, tool, name, data).map_err(|error| error.to_string())
+    }
+
+    /// Returns the data that the server stored for the client under a reference.
+    pub(crate) fn retrieve_artifact(&self, reference: &str) -> Result<Value, String> {
+        let caller = Arc::clone(&self.conversation().caller);
+        self.gate.retrieve_artifact(&caller, reference).map_err(|error| error.to_string())
     }
 }

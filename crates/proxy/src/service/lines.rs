@@ -1,6 +1,6 @@
 //! The lines between an adapter and the service.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tidegate_gate::raw::{self, Member};
 
 use super::{Who, member};
@@ -15,33 +15,37 @@ pub(super) enum AdapterLine<'l> {
     Cancel(Vec<u8>),
     /// A session that has ended.
     End(String),
-    /// Something else to compute: the id, a name and an input.
-    Function(Vec<u8>, String, &'l [u8]),
+    /// Something else to compute, for a call of `tool` if there is one.
+    Function { sender: Sender, tool: Option<String>, name: String, input: &'l [u8] },
 }
 
 /// A request, before the server handles it.
 pub(super) struct Asked {
-    pub(super) id: Vec<u8>,
-    pub(super) session: Option<String>,
+    pub(super) sender: Sender,
     /// The request as a message.
     pub(super) message: Vec<u8>,
+}
+
+/// The id of a line, and whose line it is.
+pub(super) struct Sender {
+    pub(super) id: Vec<u8>,
+    pub(super) session: Option<String>,
     caller: Option<Option<String>>,
 }
 
-impl Asked {
-    /// Returns who may read what the request stores.
+impl Sender {
+    /// Returns who may read what the line stores.
     pub(super) fn who(&self) -> Who {
         match &self.caller {
             None => Who::Everybody,
             Some(Some(name)) => Who::Named(name.clone()),
-            // Without a session nobody can ask again, so the name of the request is as good.
-            Some(None) => {
-                let request = || String::from_utf8_lossy(&self.id).into_owned();
-                Who::Unknown(self.session.clone().unwrap_or_else(request))
-            }
+            Some(None) => Who::Unknown(self.session.clone()),
         }
     }
 }
+
+/// The members of a line beside what it asks for.
+const ABOUT: [&str; 4] = ["id", "session", "caller", "tool"];
 
 impl<'l> AdapterLine<'l> {
     /// Reads a line; an error holds the id, as far as there is one, and what is wrong.
@@ -62,6 +66,8 @@ impl<'l> AdapterLine<'l> {
             .filter(|id| is_id(id))
             .ok_or_else(|| (null(), "the line has no `id`, a whole number".to_owned()))?;
         let id = id.to_vec();
+        let sender =
+            |id| Sender { id, session: get("session").and_then(text), caller: get("caller").map(text) };
         if get("cancel").is_some() {
             return Ok(Self::Cancel(id));
         }
@@ -72,8 +78,7 @@ impl<'l> AdapterLine<'l> {
                 member(request, "params").map_or_else(Vec::new, |params| [b",\"params\":", params].concat());
             let message =
                 [b"{\"jsonrpc\":\"2.0\",\"id\":", &id[..], b",\"method\":", method, &params, b"}"].concat();
-            let caller = get("caller").map(text);
-            return Ok(Self::Request(Asked { id, session: get("session").and_then(text), message, caller }));
+            return Ok(Self::Request(Asked { sender: sender(id), message }));
         }
         if let Some(response) = get("response") {
             let outcome = ["result", "error"].into_iter().find_map(|key| Some((key, member(response, key)?)));
@@ -84,9 +89,14 @@ impl<'l> AdapterLine<'l> {
                     .concat();
             return Ok(Self::Response(id, message));
         }
-        let other = |member: &&Member<'_>| member.key != "id";
-        match members.iter().find(other) {
-            Some(member) => Ok(Self::Function(id, member.key.to_string(), &line[member.value.clone()])),
+        let is_asked = |member: &&Member<'_>| !ABOUT.contains(&&*member.key);
+        match members.iter().find(is_asked) {
+            Some(member) => Ok(Self::Function {
+                sender: sender(id),
+                tool: get("tool").and_then(text),
+                name: member.key.to_string(),
+                input: &line[member.value.clone()],
+            }),
             None => Err((id, "the line has neither `request` nor `response`".into())),
         }
     }
@@ -109,6 +119,11 @@ pub(super) fn response_line(id: &[u8], message: &[u8]) -> Vec<u8> {
         }
         None => [b"{\"id\":", id, b",\"response\":null}"].concat(),
     }
+}
+
+/// Returns the line with the value of a function.
+pub(super) fn value_line(id: &[u8], value: &Value) -> Vec<u8> {
+    [b"{\"id\":", id, b",\"value\":", value.to_string().as_bytes(), b"}"].concat()
 }
 
 /// Returns the answer to a line that makes no sense.

@@ -29,13 +29,12 @@ impl Write for Written {
 /// Returns the conversation with a caller, all of whose results are in memory, as an owner of its own.
 fn link(who: &Who) -> Link {
     let engines = Queries::new(Limits::default(), Worker::new("/nonexistent".into()));
-    let keep = match who {
-        Who::Everybody => UserStore::of_user(StoreLocation::Memory),
-        Who::Named(name) | Who::Unknown(name) => {
-            let principal = Principal::Session(name.clone());
-            UserStore::of_user(StoreLocation::Memory).of_principal(&principal, "test")
-        }
+    let principal = match who {
+        Who::Everybody => Principal::User,
+        Who::Named(name) | Who::Unknown(Some(name)) => Principal::Session(name.clone()),
+        Who::Unknown(None) => Principal::Stateless,
     };
+    let keep = UserStore::of_user(StoreLocation::Memory).of_principal(&principal, "test");
     let gate = Gate::new(Setup {
         keep: Arc::new(keep),
         policies: Policies::default(),
@@ -46,21 +45,12 @@ fn link(who: &Who) -> Link {
     Link::new(Arc::new(gate), Caller::unknown(Vec::new()), Mode::Shape, None)
 }
 
-fn service() -> Service {
-    let double = |name: &str, input: &[u8]| match name {
-        "double" => Some(Ok([input, b""].concat().repeat(2))),
-        "refuse" => Some(Err("not this".to_owned())),
-        _ => None,
-    };
-    Service::new(link, Box::new(double))
-}
-
 /// Makes a line from the answers so far.
 type Line<'l> = &'l dyn Fn(&[Value]) -> Value;
 
 /// Sends lines, one after the other.
 fn answers(lines: &[Line<'_>]) -> Vec<Value> {
-    let service = Arc::new(service());
+    let service = Arc::new(Service::new(link));
     let mut answers = Vec::new();
     for line in lines {
         let written = Written::default();
@@ -159,6 +149,20 @@ fn callers_read_only_their_own() {
 }
 
 #[test]
+fn nothing_is_listed_for_somebody_unknown_without_a_session() {
+    let unknown = json!({"caller": null});
+    let found = answers(&[
+        &|_| call(1, &unknown, "list", &json!({})),
+        &|_| result(1, &large()),
+        &|seen| call(2, &unknown, "result_query", &json!({"id": kept(&seen[1]), "path": "/0/name"})),
+        &|_| json!({"id": 1, "caller": null, "request": {"method": "resources/list"}}),
+        &|_| json!({"id": 1, "response": {"result": {"resources": []}}}),
+    ]);
+    assert!(text(&found[2]).contains("row 0"), "its id was given: {}", found[2]);
+    assert!(!found[4].to_string().contains("ax://"), "{}", found[4]);
+}
+
+#[test]
 fn arguments_of_ours_are_answered_or_taken_out() {
     let listed = json!({"tools": [{"name": "probed", "inputSchema": {"type": "object", "properties": {}}}]});
     let found = answers(&[
@@ -214,12 +218,91 @@ fn lines_that_make_no_sense_are_answered() {
         (json!({"id": 1, "request": {}}), json!(1), "no `method`"),
         (json!({"id": 1, "response": {}}), json!(1), "neither `result` nor `error`"),
         (json!({"id": 1, "dance": {}}), json!(1), "there is no \"dance\""),
-        (json!({"id": 1, "refuse": {}}), json!(1), "not this"),
+        (json!({"id": 1, "count_tokens": {}}), json!(1), "count_tokens: missing field `text`"),
     ] {
         let found = answers(&[&|_| line.clone()]);
         assert_eq!(found[0]["id"], id, "{line}");
         assert!(found[0]["failed"].as_str().unwrap().contains(said), "{line}: {}", found[0]);
     }
-    let found = answers(&[&|_| json!({"id": 5, "double": 4})]);
-    assert_eq!(found[0], json!({"id": 5, "value": 44}));
+}
+
+/// Returns the value of one function.
+fn value(line: &Value) -> Value {
+    let found = answers(&[&|_| line.clone()]);
+    assert!(found[0].get("failed").is_none(), "{}", found[0]);
+    found[0]["value"].clone()
+}
+
+#[test]
+fn functions_are_computed() {
+    let count = json!({"id": 5, "count_tokens": {"text": "one two three", "limit": 2}});
+    assert_eq!(value(&count), json!({"tokens": 3, "within": false}));
+    let summary = json!({"action": "Found bugs", "count": 3, "by_severity": [["high", 1], ["low", 2]]});
+    assert_eq!(
+        value(&json!({"id": 5, "create_summary": summary})),
+        json!("Found bugs: 3 total (1 high, 2 low)")
+    );
+    let wrap =
+        json!({"data": vec![7; 12], "summary": "Sevens", "limits": {"max_array_items": 2}, "success": false});
+    let answer = value(&json!({"id": 5, "wrap_response": wrap}));
+    let answer: Value = serde_json::from_str(answer.as_str().unwrap()).unwrap();
+    let wanted = json!({
+        "summary": "Sevens", "success": false, "items": [7, 7], "totalCount": 12, "showing": 2, "hasMore": true
+    });
+    assert_eq!(answer, wanted);
+    for (line, said) in [
+        (json!({"summary": "s", "data": [], "limits": {"max_rows": 1}}), "unknown field `max_rows`"),
+        (json!({"summary": "s", "data": [], "limits": {"max_bytes": 9}}), "max_bytes is 9"),
+        (json!({"summary": "s"}), "missing field `data`"),
+        (json!({"summary": "s", "data": vec![1; 20], "domain": "a/b"}), "Invalid artifact ref: ax://a/b/"),
+    ] {
+        let found = answers(&[&|_| json!({"id": 5, "wrap_response": line})]);
+        assert!(found[0]["failed"].as_str().unwrap().contains(said), "{}", found[0]);
+    }
+}
+
+#[test]
+fn what_a_tool_leaves_out_is_kept_for_its_caller() {
+    let bugs: Vec<Value> = (0..40).map(|n| json!({"id": format!("bug-{n}")})).collect();
+    let wrap = json!({"data": {"bugs": bugs}, "summary": "40 bugs", "domain": "bugfix"});
+    let line = json!({"id": 1, "caller": "ada", "session": "1", "tool": "scan", "wrap_response": wrap});
+    let reference = |seen: &[Value]| {
+        let answer: Value = serde_json::from_str(seen[0]["value"].as_str().unwrap()).unwrap();
+        answer["artifactRef"].clone()
+    };
+    let query = |more: Value| {
+        move |seen: &[Value]| {
+            call(2, &more, "result_query", &json!({"id": reference(seen), "path": "/bugs/39/id"}))
+        }
+    };
+    let retrieve = |caller: &'static str| move |seen: &[Value]| json!({"id": 3, "caller": caller, "retrieve_artifact": {"reference": reference(seen)}});
+    let found = answers(&[
+        &|_| line.clone(),
+        &query(json!({"caller": "ada", "session": "1"})),
+        &query(json!({"caller": "bob", "session": "2"})),
+        &retrieve("ada"),
+        &retrieve("bob"),
+    ]);
+    assert!(reference(&found).as_str().unwrap().starts_with("ax://bugfix/"), "{}", found[0]);
+    assert!(text(&found[1]).contains("bug-39"), "{}", found[1]);
+    assert_eq!(found[2]["response"]["result"]["isError"], json!(true), "{}", found[2]);
+    assert_eq!(found[3]["value"], json!({"bugs": bugs}));
+    assert!(found[4]["failed"].as_str().unwrap().contains("is not stored or has expired"), "{}", found[4]);
+}
+
+#[test]
+fn an_artifact_has_the_id_that_was_chosen() {
+    let store = |id: &str, data: Value| json!({"id": 1, "tool": "trace", "store_artifact": {"domain": "trace", "id": id, "data": data}});
+    let found = answers(&[
+        &|_| store("t1", json!([1, 2])),
+        &|_| store("t1", json!([3])),
+        &|_| json!({"id": 2, "retrieve_artifact": {"reference": "ax://trace/t1"}}),
+        &|_| json!({"id": 3, "retrieve_artifact": {"reference": "nowhere"}}),
+        &|_| json!({"id": 4, "wrap_response": {"data": null, "summary": "s", "artifact_ref": "ax://trace/t1"}}),
+    ]);
+    assert_eq!(found[0]["value"], json!("ax://trace/t1"));
+    assert!(found[1]["failed"].as_str().unwrap().contains("holds other data"), "{}", found[1]);
+    assert_eq!(found[2]["value"], json!([1, 2]));
+    assert_eq!(found[3]["failed"], json!("Invalid artifact ref: nowhere"));
+    assert!(found[4]["value"].as_str().unwrap().contains("ax://trace/t1"), "{}", found[4]);
 }

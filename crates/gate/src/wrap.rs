@@ -7,16 +7,26 @@
 //!
 //! Invariant: a tool result with the answer as its only text never exceeds `max_bytes`. If the limits alone do not
 //! achieve that, all of them shrink until it fits.
+//!
+//! Servers in Rust use this as `tidegate_sdk::contract`, and the examples below are written for them. Servers in other
+//! languages reach it through `tidegate shape --serve`.
+
+mod flatten;
+mod limits;
+mod summary;
+mod truncate;
 
 use std::borrow::Cow;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::flatten::flatten;
-use super::truncate::{Truncator, free_key};
-use super::{ResponseLimits, SUMMARY_CHARS, result_bytes};
 use crate::text::first_chars;
+use flatten::flatten;
+pub use limits::{ResponseLimits, result_bytes};
+pub use summary::{SUMMARY_CHARS, create_summary};
+pub use truncate::truncate;
+use truncate::{Truncator, free_key};
 
 /// An answer within its limits.
 ///
@@ -71,6 +81,7 @@ pub fn wrap_response(
 /// Wraps data, and stores it if anything is truncated; `store` returns the reference.
 ///
 /// ```
+/// # mod tidegate_sdk { pub use tidegate_gate::wrap as contract; }
 /// use serde_json::json;
 /// use tidegate_sdk::contract::{ResponseLimits, wrap_or_store};
 ///

@@ -18,6 +18,7 @@ use crate::text::first_chars;
 /// Keys and the number of members are not limited; [`super::wrap_response`] also limits the bytes of the whole.
 ///
 /// ```
+/// # mod tidegate_sdk { pub use tidegate_gate::wrap as contract; }
 /// use serde_json::json;
 /// use tidegate_sdk::contract::{ResponseLimits, truncate};
 ///

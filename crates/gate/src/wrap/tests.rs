@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 
-use super::super::truncate;
 use super::*;
 
 fn wrap(data: &Value) -> Wrapped {

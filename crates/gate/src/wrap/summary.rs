@@ -1,10 +1,14 @@
 //! The one-line summary at the top of an answer.
 
+/// The maximum number of characters of a summary.
+pub const SUMMARY_CHARS: usize = 100;
+
 /// Returns a summary line such as `Found bugs: 15 total (3 critical, 12 high)`.
 ///
 /// Severities with a count of zero are omitted. Without severities the line is `Found bugs: 15 items`.
 ///
 /// ```
+/// # mod tidegate_sdk { pub use tidegate_gate::wrap as contract; }
 /// use tidegate_sdk::contract::create_summary;
 ///
 /// assert_eq!(create_summary("Listed agents", 4, None), "Listed agents: 4 items");

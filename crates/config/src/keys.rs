@@ -393,6 +393,21 @@ mod tests {
         assert_eq!(of_projects(KeyGroup::Store), "");
     }
 
+    /// A program that writes rules gets the same limits as a file.
+    #[test]
+    fn rules_are_checked_with_the_limits_of_the_keys() {
+        for key in Key::in_group(KeyGroup::Rules) {
+            let ValueKind::Number { min, max } = key.kind else { continue };
+            let is_valid = |number| {
+                let mut rules = Rules::default();
+                set_rule(&mut rules, key.name, &Value::Number(number));
+                rules.validate().is_ok()
+            };
+            let valid = [min - 1, min, max, max + 1].map(is_valid);
+            assert_eq!(valid, [false, true, true, false], "{}", key.name);
+        }
+    }
+
     #[test]
     fn every_key_is_described_once() {
         for (at, key) in KEYS.iter().enumerate() {

@@ -7,6 +7,7 @@
 use crate::json::string;
 use crate::payload::{Member, Payload};
 use crate::source::Span;
+use crate::view::QueryLanguages;
 use crate::{visible, write};
 
 /// The content of the frame.
@@ -33,6 +34,8 @@ pub struct Handle<'h> {
     pub state: State<'h>,
     /// The name of the tool that reads it.
     pub query_tool: &'h str,
+    /// The query languages that the tool can run.
+    pub languages: QueryLanguages,
 }
 
 /// Whether a complete result is kept.
@@ -50,17 +53,26 @@ impl<'h> Handle<'h> {
 
     /// Returns the handle of a result that is kept; `words` say for how long, such as `kept 24 h`.
     pub fn kept(name: &'h str, words: &'h str) -> Self {
-        Self { name, state: State::Kept(words), query_tool: Self::DEFAULT_QUERY_TOOL }
+        Self::of_state(name, State::Kept(words))
     }
 
     /// Returns the handle of a result that could not be kept.
     pub fn lost(why: &'h str) -> Self {
-        Self { name: "lost", state: State::Lost(why), query_tool: Self::DEFAULT_QUERY_TOOL }
+        Self::of_state("lost", State::Lost(why))
+    }
+
+    fn of_state(name: &'h str, state: State<'h>) -> Self {
+        Self { name, state, query_tool: Self::DEFAULT_QUERY_TOOL, languages: QueryLanguages::ALL }
     }
 
     /// Returns the handle with another name of the tool that reads it.
     pub fn with_query_tool(self, query_tool: &'h str) -> Self {
         Self { query_tool, ..self }
+    }
+
+    /// Returns the handle where other query languages can be run; what reads on is offered in these alone.
+    pub fn with_languages(self, languages: QueryLanguages) -> Self {
+        Self { languages, ..self }
     }
 }
 
@@ -95,7 +107,7 @@ pub(crate) struct CallFacts<'c> {
 pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
     let tool = tool_name(call.tool);
     let verb = if call.failed { "failed and returned" } else { "returned" };
-    let Handle { name, state, query_tool } = call.handle;
+    let Handle { name, state, query_tool, .. } = call.handle;
     let fence = fence(name, body);
     let mut out = format!("{tool} {verb} {} ({}). ", frame.what, call.size);
     match state {

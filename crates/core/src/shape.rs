@@ -402,6 +402,9 @@ impl Shaper<'_> {
             // Everything found a place, but not as it was written.
             left_out.push(LeftOut::new("", "bytes", 0, self.raw.bytes.0));
         }
+        let languages = self.request.handle.languages;
+        frame.next.retain(|step| languages.can_answer(step));
+        frame.notes.retain(|note| languages.sql || !note.starts_with(next_steps::SQL_NOTE));
         frame.left_out = left_out.iter().take(MAX_LEFT_OUT).map(LeftOut::text).collect();
         if left_out.len() > MAX_LEFT_OUT {
             frame.left_out.push(format!("and more in {} other places", left_out.len() - MAX_LEFT_OUT));

@@ -27,7 +27,7 @@ mod within;
 
 pub use answer::{Answer, ViewRequest, answer};
 pub use dataset::{Dataset, LineText, RecordText};
-pub use engine::{EngineOutput, Engines, NoEngines, ResultWindow, Total};
+pub use engine::{EngineOutput, Engines, NoEngines, QueryLanguages, ResultWindow, Total};
 pub use error::ViewError;
 pub use flatten::{Scalar, flatten, visible_json, visible_text};
 pub use nearest::nearest;

@@ -4,10 +4,11 @@
 //! (numbers as strings, one number for a span, names joined by commas). `kept_result.rs` opens the result.
 
 use serde_json::{Map, Value};
+use tidegate_core::view::QueryLanguages;
 use tidegate_core::view::arguments::Arguments;
 
 use crate::error::FollowUpError;
-use crate::tools::ARGUMENTS;
+use crate::tools;
 
 /// An argument that one client adds to every tool for its own use.
 const CLIENT_ARGUMENT: &str = "wait_for_previous";
@@ -26,12 +27,15 @@ pub(crate) struct FollowUp {
 }
 
 impl FollowUp {
-    /// Reads the arguments of our tool.
-    pub(crate) fn read(arguments: &Map<String, Value>) -> Result<Self, FollowUpError> {
+    /// Reads the arguments of our tool; an error lists those of the query languages that can be run.
+    pub(crate) fn read(
+        arguments: &Map<String, Value>,
+        languages: QueryLanguages,
+    ) -> Result<Self, FollowUpError> {
         let mut follow_up = Self::default();
         for (name, value) in arguments {
             if !value.is_null() && name != CLIENT_ARGUMENT {
-                follow_up.set(name, value)?;
+                follow_up.set(name, value, languages)?;
             }
         }
         if follow_up.id.is_empty() {
@@ -47,7 +51,7 @@ impl FollowUp {
         Ok(follow_up)
     }
 
-    fn set(&mut self, name: &str, value: &Value) -> Result<(), FollowUpError> {
+    fn set(&mut self, name: &str, value: &Value, languages: QueryLanguages) -> Result<(), FollowUpError> {
         let view = &mut self.arguments;
         match name {
             "id" => self.id = text(name, value)?,
@@ -66,7 +70,8 @@ impl FollowUp {
             "range" => view.range = Some(span(name, value)?),
             "mode" => view.mode = Some(text(name, value)?),
             _ => {
-                let message = format!("there is no argument {name:?}; there are {}", ARGUMENTS.join(", "));
+                let names: Vec<&str> = tools::arguments(languages).collect();
+                let message = format!("there is no argument {name:?}; there are {}", names.join(", "));
                 return Err(FollowUpError::Arguments(message));
             }
         }
@@ -126,7 +131,7 @@ mod tests {
     use super::*;
 
     fn read(arguments: Value) -> Result<FollowUp, String> {
-        FollowUp::read(arguments.as_object().unwrap()).map_err(|error| error.to_string())
+        FollowUp::read(arguments.as_object().unwrap(), QueryLanguages::ALL).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -30,6 +30,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tidegate_core::measure::Cost;
 use tidegate_core::source::{Source, Span};
+use tidegate_core::view::{Engines, QueryLanguages};
 use tidegate_query::Queries;
 use tidegate_store::Call;
 
@@ -129,6 +130,11 @@ impl Gate {
     /// Returns the name of the server.
     pub fn server(&self) -> &str {
         &self.setup.server
+    }
+
+    /// Returns the query languages that a follow-up can use.
+    fn languages(&self) -> QueryLanguages {
+        self.setup.engines.languages()
     }
 
     /// Returns the policy of a tool, with what the tool says about itself.
@@ -279,6 +285,7 @@ impl Gate {
             attached: terms.full,
             ceiling: terms.reached(),
             is_rpc_error: outcome == Outcome::RpcError,
+            languages: self.languages(),
         };
         match terms.verdict(result, outcome, Look::Full) {
             Verdict::Pass(cost) => Err(cost),

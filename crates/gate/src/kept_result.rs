@@ -147,7 +147,9 @@ impl<'k> KeptResult<'k> {
             outline: &self.outline,
             hints: &self.policy.hints,
             tool: &self.artifact().tool,
-            handle: Handle::kept(&name, &retention).with_query_tool(query_tool),
+            handle: Handle::kept(&name, &retention)
+                .with_query_tool(query_tool)
+                .with_languages(engines.languages()),
             query,
             budget,
             meter,

@@ -17,7 +17,7 @@ use tidegate_core::outline::Outline;
 use tidegate_core::payload::{Block, Payload};
 use tidegate_core::shape::{self, Fill, Prepared, Request, Step};
 use tidegate_core::source::Source;
-use tidegate_core::view::{Dataset, Query, View, cursor, visible_text};
+use tidegate_core::view::{Dataset, Query, QueryLanguages, View, cursor, visible_text};
 use tidegate_core::{Bytes, Tokens};
 use tidegate_store::{ArtifactId, Description, NewArtifact, StoreError};
 
@@ -52,6 +52,8 @@ pub(crate) struct Overflow<'p> {
     pub(crate) ceiling: Option<Ceiling>,
     /// Whether the call was answered with a JSON-RPC error.
     pub(crate) is_rpc_error: bool,
+    /// The query languages that a follow-up can use.
+    pub(crate) languages: QueryLanguages,
 }
 
 /// The answer that is sent instead of a result, and what the ledger records of it.
@@ -411,7 +413,7 @@ impl Overflow<'_> {
         Request {
             tool: &self.called.tool,
             arguments: self.called.arguments.as_deref(),
-            handle: handle.with_query_tool(self.caller.query_tool),
+            handle: handle.with_query_tool(self.caller.query_tool).with_languages(self.languages),
             budget,
             meter: self.caller.profile.meter,
             fill: Fill::Useful,

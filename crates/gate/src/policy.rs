@@ -3,11 +3,16 @@
 //! [`Rules`] are what somebody wrote: every key may be absent. [`Policies`] holds all rules of one server; a [`Policy`]
 //! is the outcome for one tool, with a default for every key that nobody set.
 
+mod check;
+
 use std::time::Duration;
 
+use serde::Deserialize;
 use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
 use tidegate_core::{Bytes, Tokens};
+
+pub use check::RuleError;
 
 use crate::choice;
 use crate::profile::Profile;
@@ -18,7 +23,9 @@ use crate::style::{AnswerWhen, Style};
 use crate::tier::Tier;
 
 /// The answer where a result could not be kept. Both say that the tool did run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum OnStoreFailure {
     /// The overview, marked as the only thing there is.
     #[default]
@@ -38,7 +45,9 @@ impl OnStoreFailure {
 }
 
 /// Whether results that pass are written in less space.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Compact {
     /// They pass byte for byte.
     #[default]
@@ -58,7 +67,11 @@ impl Compact {
 }
 
 /// Rules as they were written; what is absent comes from the next wider rules.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// They can be read from a configuration file of your own, with the names and values of `tidegate.toml`; an unknown key is
+/// an error. [`Rules::validate`] checks the values.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Rules {
     /// The most tokens of a first answer.
     pub budget_tokens: Option<u64>,
@@ -188,6 +201,19 @@ impl Policies {
     pub fn add_tools(&mut self, pattern: &str, rules: Rules) {
         self.tools.push((pattern.to_owned(), rules));
         self.tools.sort_by_key(|(pattern, _)| std::cmp::Reverse(specificity(pattern)));
+    }
+
+    /// Returns these policies, with the wider ones where these set nothing. Of patterns that are equally narrow, those of
+    /// these policies win.
+    #[must_use]
+    pub fn over(mut self, wider: Self) -> Self {
+        for (pattern, rules) in wider.tools {
+            self.add_tools(&pattern, rules);
+        }
+        self.run = self.run.over(&wider.run);
+        self.server = self.server.over(&wider.server);
+        self.defaults = self.defaults.over(&wider.defaults);
+        self
     }
 
     /// Returns whether any tool may have arguments of ours.

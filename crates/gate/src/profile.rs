@@ -11,6 +11,7 @@ use crate::tier::Tier;
 
 /// What happens to a tool's `outputSchema` when tools are listed. Any call may overflow, so it is decided there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum OutputSchema {
     /// It is removed.
     #[default]

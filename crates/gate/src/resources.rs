@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use tidegate_core::Tokens;
 use tidegate_core::envelope::handle_name;
 use tidegate_core::measure::Meter;
+use tidegate_core::view::QueryLanguages;
 use tidegate_store::{Artifact, ArtifactId};
 
 use crate::caller::Caller;
@@ -96,9 +97,10 @@ pub(crate) fn entries(
 }
 
 /// Returns our only template.
-pub(crate) fn template() -> Value {
+pub(crate) fn template(languages: QueryLanguages) -> Value {
+    let names: Vec<&str> = tools::arguments(languages).filter(|name| *name != "id").collect();
     json!({
-        "uriTemplate": format!("ax://{{tool}}/{{id}}{{?{}}}", tools::ARGUMENTS[1..].join(",")),
+        "uriTemplate": format!("ax://{{tool}}/{{id}}{{?{}}}", names.join(",")),
         "name": "kept-result",
         "description": "Any part of a tool result that was too large to show whole",
         "mimeType": "text/plain",
@@ -120,7 +122,7 @@ pub(crate) fn extend(result: &[u8], key: &str, entries: &[Value]) -> Option<Vec<
 }
 
 /// Reads the query string of an address as the arguments of our tool.
-pub(crate) fn follow_up(uri: &str) -> Result<FollowUp, FollowUpError> {
+pub(crate) fn follow_up(uri: &str, languages: QueryLanguages) -> Result<FollowUp, FollowUpError> {
     let (address, query) = uri.split_once('?').unwrap_or((uri, ""));
     let mut arguments = Map::new();
     arguments.insert("id".into(), address.into());
@@ -128,7 +130,7 @@ pub(crate) fn follow_up(uri: &str) -> Result<FollowUp, FollowUpError> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         arguments.insert(decode(name), decode(value).into());
     }
-    FollowUp::read(&arguments)
+    FollowUp::read(&arguments, languages)
 }
 
 /// Decodes `%41` and `+` in a query string; invalid codes stay as they are.
@@ -174,11 +176,18 @@ mod tests {
 
     #[test]
     fn query_strings_are_views() {
-        let asked = follow_up("ax://list/3f9c2kq7m0xw?jq=.%5B0%5D+%7C+%22%C3%A9%22&max_tokens=500").unwrap();
+        let asked = follow_up(
+            "ax://list/3f9c2kq7m0xw?jq=.%5B0%5D+%7C+%22%C3%A9%22&max_tokens=500",
+            QueryLanguages::ALL,
+        )
+        .unwrap();
         assert_eq!(asked.arguments.jq.as_deref(), Some(".[0] | \"é\""));
         assert_eq!(asked.max_tokens, Some(500));
-        assert_eq!(follow_up("ax://list/3f9c2kq7m0xw").unwrap().id, "ax://list/3f9c2kq7m0xw");
-        assert!(follow_up("ax://list/3f9c2kq7m0xw?nope=1").is_err());
+        assert_eq!(
+            follow_up("ax://list/3f9c2kq7m0xw", QueryLanguages::ALL).unwrap().id,
+            "ax://list/3f9c2kq7m0xw"
+        );
+        assert!(follow_up("ax://list/3f9c2kq7m0xw?nope=1", QueryLanguages::ALL).is_err());
         assert_eq!(decode("100%+%zz"), "100% %zz");
     }
 

@@ -15,6 +15,7 @@ pub(crate) mod smallest;
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use tidegate_core::budget::Budget;
@@ -26,7 +27,9 @@ use crate::{choice, raw, reply, schema};
 use limits::HardLimits;
 
 /// What a tool answers when its result does not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Style {
     /// The most useful text that fits.
     #[default]
@@ -55,10 +58,13 @@ impl Style {
 }
 
 /// When a tool of the style `probe` or `contract` answers in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum AnswerWhen {
     /// When the result does not fit.
     #[default]
+    #[serde(rename = "over_budget")]
     OutputBudgetExceeded,
     /// For results of any size.
     Always,

@@ -13,8 +13,7 @@ use crate::choice;
 /// A permission level; each tier includes the ones before it.
 ///
 /// ```
-/// use tidegate_gate::tier::Tier;
-///
+/// # use tidegate_gate::tier::Tier;
 /// assert!(Tier::Admin.allows(Tier::Read));
 /// assert_eq!(
 ///     "write".parse::<Tier>().unwrap_err().to_string(),
@@ -23,6 +22,7 @@ use crate::choice;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Tier {
     /// May read.
     Read,

@@ -3,12 +3,11 @@
 //! Only places in the list change: our tool is appended, `outputSchema` is rewritten as the client needs it, and
 //! everything else stays byte for byte.
 
-use std::borrow::Cow;
-
 use serde_json::{Value, json};
 use tidegate_core::envelope::Handle;
 use tidegate_core::measure::{Cost, Meter};
 use tidegate_core::source::{Source, Span};
+use tidegate_core::view::QueryLanguages;
 use tidegate_core::{Bytes, Tokens};
 
 use crate::caller::Caller;
@@ -43,8 +42,13 @@ const DEFINITION: &str = concat!(
     r#""annotations":{"readOnlyHint":true},"_meta":{"anthropic/alwaysLoad":true}}"#
 );
 
+/// The arguments of [`DEFINITION`] that are there only if their query language can be run.
+const JQ_ARGUMENT: &str = r#""jq":{"type":"string"},"#;
+const SQL_ARGUMENT: &str =
+    r#""sql":{"type":"string","description":"SQLite SELECT; table t, one row per record"},"#;
+
 /// The names of the arguments of our tool.
-pub(crate) const ARGUMENTS: [&str; 15] = [
+const ARGUMENTS: [&str; 15] = [
     "id",
     "cursor",
     "page",
@@ -61,6 +65,12 @@ pub(crate) const ARGUMENTS: [&str; 15] = [
     "mode",
     "max_tokens",
 ];
+
+/// Returns the names of the arguments of our tool, without those of query languages that cannot be run.
+pub(crate) fn arguments(languages: QueryLanguages) -> impl Iterator<Item = &'static str> {
+    let is_offered = move |name: &&str| (languages.jq || *name != "jq") && (languages.sql || *name != "sql");
+    ARGUMENTS.into_iter().filter(is_offered)
+}
 
 /// Returns what a page of a list of tools costs in every conversation, whether the tools are called or not; `None` if
 /// it is not such a list.
@@ -93,6 +103,7 @@ pub(crate) struct Listed {
 /// check results. Anything that is not a list stays as it is.
 pub(crate) fn rewrite(
     caller: &Caller,
+    languages: QueryLanguages,
     result: &[u8],
     first_page: bool,
     offer: &dyn Fn(&str, &[raw::Member<'_>], &mut Edits),
@@ -119,7 +130,7 @@ pub(crate) fn rewrite(
     // Some clients read the first page only. Where a later page has a tool of our name, ours is added again under its
     // other name.
     if first_page || query_tool != caller.query_tool {
-        edits.append(result, &list, definition(query_tool).as_bytes());
+        edits.append(result, &list, definition(query_tool, languages).as_bytes());
     }
     make_private(result, &whole, &mut edits);
     Listed { result: (!edits.is_empty()).then(|| edits.apply(result)), query_tool }
@@ -172,12 +183,19 @@ pub(crate) fn make_private(json: &[u8], whole: &ByteRange, edits: &mut Edits) {
 
 /// Returns the definition of our tool `result_query`, as JSON.
 pub fn reader_definition() -> String {
-    definition(Handle::DEFAULT_QUERY_TOOL).into_owned()
+    definition(Handle::DEFAULT_QUERY_TOOL, QueryLanguages::ALL)
 }
 
-/// Returns the definition of our tool.
-fn definition(name: &str) -> Cow<'static, str> {
-    DEFINITION.replacen("NAME", name, 1).into()
+/// Returns the definition of our tool, without the query languages that cannot be run.
+fn definition(name: &str, languages: QueryLanguages) -> String {
+    let mut definition = DEFINITION.replacen("NAME", name, 1);
+    if !languages.jq {
+        definition = definition.replacen("jq, ", "", 1).replacen(JQ_ARGUMENT, "", 1);
+    }
+    if !languages.sql {
+        definition = definition.replacen("sql, ", "", 1).replacen(SQL_ARGUMENT, "", 1);
+    }
+    definition
 }
 
 #[cfg(test)]
@@ -193,13 +211,13 @@ mod tests {
     }
 
     fn rewritten(caller: &Caller, list: &str, first: bool) -> String {
-        let listed = rewrite(caller, list.as_bytes(), first, &|_, _, _| {});
+        let listed = rewrite(caller, QueryLanguages::ALL, list.as_bytes(), first, &|_, _, _| {});
         listed.result.map_or_else(|| list.to_owned(), |result| String::from_utf8(result).unwrap())
     }
 
     #[test]
     fn our_tool_is_cheap_and_has_the_arguments() {
-        let tool: Value = serde_json::from_str(&definition("result_query")).unwrap();
+        let tool: Value = serde_json::from_str(&definition("result_query", QueryLanguages::ALL)).unwrap();
         let names: Vec<&str> =
             tool["inputSchema"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
         let mut expected = ARGUMENTS;
@@ -210,6 +228,20 @@ mod tests {
         let read = format!("{}{}", tool["description"], tool["inputSchema"]);
         let cost = Meter::default().count(&read);
         assert!(cost <= Tokens(400), "{cost}");
+    }
+
+    /// Finding 7 of the SDK review: jq was offered where it could not run.
+    #[test]
+    fn languages_that_cannot_be_run_are_not_offered() {
+        for (jq, sql) in [(false, true), (true, false), (false, false)] {
+            let languages = QueryLanguages { jq, sql };
+            let tool = definition("result_query", languages);
+            assert_eq!((tool.contains("jq"), tool.to_lowercase().contains("sql")), (jq, sql), "{tool}");
+            let tool: Value = serde_json::from_str(&tool).unwrap();
+            let names: std::collections::BTreeSet<&str> =
+                tool["inputSchema"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(names, arguments(languages).collect());
+        }
     }
 
     #[test]
@@ -249,7 +281,8 @@ mod tests {
 
     #[test]
     fn an_upstream_tool_keeps_its_name() {
-        let listed = rewrite(&caller(), br#"{"tools":[{"name":"result_query"}]}"#, true, &|_, _, _| {});
+        let list = br#"{"tools":[{"name":"result_query"}]}"#;
+        let listed = rewrite(&caller(), QueryLanguages::ALL, list, true, &|_, _, _| {});
         assert_eq!(listed.query_tool, OTHER_NAME);
         let made = String::from_utf8(listed.result.unwrap()).unwrap();
         assert!(

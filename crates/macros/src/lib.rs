@@ -1,15 +1,17 @@
 //! The attribute `#[heavy]`: declares that the result of a tool may be large, and how to answer then.
 //!
 //! It adds its arguments to the `meta` of the `#[tool]` attribute below it, where `tidegate_sdk::Tidegate` reads them. The
-//! function itself is not changed, and the behaviour is in `tidegate_sdk::heavy`.
+//! function itself is not changed, and the behaviour is in `tidegate_sdk::heavy`. A value is a literal, which is checked
+//! here, or a constant, which the compiler checks with the same words. With a mistake in the arguments the function is
+//! still there, so that the mistake is the only error.
 
 use proc_macro::TokenStream;
-use proc_macro2::TokenTree;
-use quote::quote;
+use proc_macro2::{TokenStream as Tokens, TokenTree};
+use quote::{ToTokens, quote};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, ExprLit, ImplItemFn, Lit, Meta, MetaNameValue, Token, parse_macro_input};
+use syn::{Attribute, Error, Expr, ExprLit, ImplItemFn, Lit, Meta, MetaNameValue, Token};
 
 /// Values of `style`.
 const STYLES: [&str; 4] = ["overview", "probe", "contract", "error"];
@@ -20,19 +22,25 @@ const COMPACT: [&str; 2] = ["off", "lossless"];
 /// Values of `tier`.
 const TIERS: [&str; 3] = ["read", "read_write", "admin"];
 /// The keys, as an error message lists them.
-const KEYS: &str = "style, probe_when, contract_when, label_field, id_field, budget_tokens, follow_up_tokens, line_tokens, compact, page_size, ttl_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
+const KEYS: &str = "style, probe_when, contract_when, label_field, id_field, budget_tokens, follow_up_tokens, line_tokens, compact, page_size, token_seconds, keep_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
 
 /// Marks a tool whose result may be large. Write it above `#[tool]`.
 ///
-/// `#[heavy(style = "probe", budget_tokens = 1500, page_size = 25, ttl_seconds = 300, tier = "read_write")]`; every key is
-/// optional.
+/// `#[heavy(style = "probe", budget_tokens = 1500, page_size = PAGE_SIZE, token_seconds = 300, tier = "read_write")]`; every
+/// key is optional. A value is a literal or a constant: a number is a `u64`, a text a `&'static str`.
 #[proc_macro_attribute]
 pub fn heavy(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let function = parse_macro_input!(item as ImplItemFn);
-    expand(arguments.into(), function).unwrap_or_else(|error| error.to_compile_error().into())
+    let kept = Tokens::from(item.clone());
+    let expanded = syn::parse::<ImplItemFn>(item).and_then(|function| expand(arguments.into(), function));
+    expanded
+        .unwrap_or_else(|error| {
+            let error = error.to_compile_error();
+            quote! { #error #kept }
+        })
+        .into()
 }
 
-fn expand(arguments: proc_macro2::TokenStream, mut function: ImplItemFn) -> Result<TokenStream, Error> {
+fn expand(arguments: Tokens, mut function: ImplItemFn) -> Result<Tokens, Error> {
     let fields = fields(arguments)?;
     let name = function.sig.ident.span();
     let tool = function.attrs.iter_mut().find(|attribute| is_tool(attribute));
@@ -55,11 +63,11 @@ fn expand(arguments: proc_macro2::TokenStream, mut function: ImplItemFn) -> Resu
     let needs_comma = !tool_arguments.is_empty() && !tool_arguments.to_string().trim_end().ends_with(',');
     let comma = needs_comma.then(|| quote! { , });
     tool.meta = syn::parse2(quote! { #path(#tool_arguments #comma #meta) })?;
-    Ok(quote! { #function }.into())
+    Ok(function.into_token_stream())
 }
 
 /// Returns whether a list of `key = value` has a key.
-fn has_key(arguments: &proc_macro2::TokenStream, key: &str) -> bool {
+fn has_key(arguments: &Tokens, key: &str) -> bool {
     let mut previous = None;
     arguments.clone().into_iter().any(|token| {
         let found = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '=')
@@ -74,11 +82,12 @@ fn is_tool(attribute: &Attribute) -> bool {
 }
 
 /// Parses the arguments into field initializers of `Heavy`.
-fn fields(arguments: proc_macro2::TokenStream) -> Result<Vec<proc_macro2::TokenStream>, Error> {
+fn fields(arguments: Tokens) -> Result<Vec<Tokens>, Error> {
     let parser = Punctuated::<MetaNameValue, Token![,]>::parse_terminated;
     let mut fields = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let arguments = parser.parse2(arguments)?;
+    let budget = arguments.iter().find(|argument| argument.path.is_ident("budget_tokens"));
     for argument in &arguments {
         let Some(key) = argument.path.get_ident().cloned() else {
             return Err(Error::new(argument.path.span(), format!("expected one of {KEYS}")));
@@ -87,54 +96,95 @@ fn fields(arguments: proc_macro2::TokenStream) -> Result<Vec<proc_macro2::TokenS
         if seen.contains(&name) {
             return Err(Error::new(key.span(), format!("{name} is given twice")));
         }
+        let value = &argument.value;
         let value = match name.as_str() {
-            "style" => text(&argument.value, &name, &STYLES)?,
-            "probe_when" | "contract_when" => text(&argument.value, &name, &ANSWER_WHEN)?,
-            "compact" => text(&argument.value, &name, &COMPACT)?,
-            "tier" => text(&argument.value, &name, &TIERS)?,
-            "domain" | "label_field" | "id_field" => text(&argument.value, &name, &[])?,
-            "budget_tokens" | "follow_up_tokens" | "line_tokens" | "full_cap_tokens" => {
-                number(&argument.value, &name, 250)?
+            "style" => text(value, &name, &STYLES)?,
+            "probe_when" | "contract_when" => text(value, &name, &ANSWER_WHEN)?,
+            "compact" => text(value, &name, &COMPACT)?,
+            "tier" => text(value, &name, &TIERS)?,
+            "domain" | "label_field" | "id_field" => text(value, &name, &[])?,
+            "line_tokens" => line(value, budget.map(|budget| &budget.value))?,
+            "budget_tokens" | "follow_up_tokens" | "full_cap_tokens" => number(value, &name, 250)?,
+            "page_size" | "token_seconds" | "keep_seconds" | "auto_negotiate_bytes" => {
+                number(value, &name, 1)?
             }
-            "page_size" | "ttl_seconds" | "auto_negotiate_bytes" => number(&argument.value, &name, 1)?,
+            "ttl_seconds" => {
+                let words = "ttl_seconds is two keys: token_seconds is how long the token of a probe is valid, \
+                             keep_seconds how long the result is kept";
+                return Err(Error::new(key.span(), words));
+            }
             _ => return Err(Error::new(key.span(), format!("unknown key {name}; expected one of {KEYS}"))),
         };
         fields.push(quote! { #key: ::core::option::Option::Some(#value) });
         seen.push(name);
     }
-    line_above_budget(&arguments)?;
     Ok(fields)
 }
 
-/// Checks that a result within the budget is within the line.
-fn line_above_budget(arguments: &Punctuated<MetaNameValue, Token![,]>) -> Result<(), Error> {
-    let value_of = |name| arguments.iter().find(|argument| argument.path.is_ident(name));
-    let (Some(line), Some(budget)) = (value_of("line_tokens"), value_of("budget_tokens")) else {
-        return Ok(());
-    };
-    match (integer(&line.value), integer(&budget.value)) {
-        (Some(line_tokens), Some(budget)) if line_tokens < budget => Err(Error::new(
-            line.value.span(),
-            format!("line_tokens must be at least budget_tokens, {budget}"),
-        )),
-        _ => Ok(()),
+/// Checks `line_tokens`, which is at least the budget: a result within the budget is within the line.
+fn line(value: &Expr, budget: Option<&Expr>) -> Result<Tokens, Error> {
+    let checked = number(value, "line_tokens", 250)?;
+    let Some(budget) = budget else { return Ok(checked) };
+    match (integer(value), integer(budget)) {
+        (Some(line), Some(budget)) if line < budget => {
+            Err(Error::new(value.span(), format!("line_tokens must be at least budget_tokens, {budget}")))
+        }
+        (Some(_), Some(_)) => Ok(checked),
+        _ => Ok(quote! {
+            {
+                const LINE: u64 = #checked;
+                const _: () = ::core::assert!(LINE >= #budget, "line_tokens must be at least budget_tokens");
+                LINE
+            }
+        }),
     }
 }
 
-fn text(value: &Expr, key: &str, choices: &[&str]) -> Result<proc_macro2::TokenStream, Error> {
-    let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = value else {
-        return Err(Error::new(value.span(), format!("{key} must be a string")));
-    };
-    if !choices.is_empty() && !choices.contains(&text.value().as_str()) {
-        return Err(Error::new(text.span(), format!("{key} must be one of {}", choices.join(", "))));
+/// Checks a text: a literal here, and a constant when it is compiled.
+fn text(value: &Expr, key: &str, choices: &[&str]) -> Result<Tokens, Error> {
+    let message = format!("{key} must be one of {}", choices.join(", "));
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
+            match choices.is_empty() || choices.contains(&text.value().as_str()) {
+                true => Ok(quote! { #text }),
+                false => Err(Error::new(text.span(), message)),
+            }
+        }
+        _ if !is_constant(value) => {
+            Err(Error::new(value.span(), format!("{key} must be a string or a constant")))
+        }
+        _ if choices.is_empty() => Ok(quote! { { const TEXT: &str = #value; TEXT } }),
+        _ => Ok(quote! {
+            {
+                const TEXT: &str = ::tidegate_sdk::Heavy::one_of(#value, &[#(#choices),*], #message);
+                TEXT
+            }
+        }),
     }
-    Ok(quote! { #text })
 }
 
-fn number(value: &Expr, key: &str, minimum: u64) -> Result<proc_macro2::TokenStream, Error> {
-    let error = || Error::new(value.span(), format!("{key} must be a whole number of at least {minimum}"));
-    let number = integer(value).filter(|number| *number >= minimum).ok_or_else(error)?;
-    Ok(quote! { #number })
+/// Checks a number: a literal here, and a constant when it is compiled.
+fn number(value: &Expr, key: &str, minimum: u64) -> Result<Tokens, Error> {
+    let message = format!("{key} must be a whole number of at least {minimum}");
+    if is_constant(value) {
+        return Ok(quote! {
+            {
+                const NUMBER: u64 = ::tidegate_sdk::Heavy::at_least(#value, #minimum, #message);
+                NUMBER
+            }
+        });
+    }
+    let number = integer(value).filter(|number| *number >= minimum);
+    number.map(|number| quote! { #number }).ok_or_else(|| Error::new(value.span(), message))
+}
+
+/// Returns whether a value is an expression for the compiler to evaluate, and not a literal.
+fn is_constant(value: &Expr) -> bool {
+    match value {
+        Expr::Lit(_) => false,
+        Expr::Unary(unary) => is_constant(&unary.expr),
+        _ => true,
+    }
 }
 
 fn integer(value: &Expr) -> Option<u64> {

@@ -30,7 +30,7 @@ pub use worker::Worker;
 use order::{Order, Program};
 use remote::RemoteError;
 use slots::Slots;
-use tidegate_core::view::{Dataset, EngineOutput, Engines, ResultWindow, ViewError};
+use tidegate_core::view::{Dataset, EngineOutput, Engines, QueryLanguages, ResultWindow, ViewError};
 
 /// The process in which an engine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,12 @@ fn needs_worker(what: &str, instead: &str, error: &std::io::Error) -> ViewError 
 }
 
 impl Engines for Queries {
+    /// Returns the languages that can be run: those of the worker, and SQL if its engine is built in.
+    fn languages(&self) -> QueryLanguages {
+        let QueryLanguages { jq, sql } = self.worker.languages();
+        QueryLanguages { jq, sql: sql || cfg!(feature = "sql") }
+    }
+
     fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
         self.run(data, Program::Jq(program.to_owned()), window)
     }

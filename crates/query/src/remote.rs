@@ -50,8 +50,10 @@ const SENT_BYTES: usize = 256 * 1024;
 
 impl RunningWorker {
     fn start(worker: &Worker) -> Result<Self, RemoteError> {
+        let not_installed = || io::Error::other("it is not installed");
         let mut child = worker
             .command()
+            .ok_or_else(|| RemoteError::NotStarted(not_installed()))?
             // The program must not see our environment.
             .env_clear()
             // An allocator that reserves gigabytes of address space would exceed the memory limit at once.

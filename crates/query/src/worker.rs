@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use tidegate_core::outline::Outline;
-use tidegate_core::view::Dataset;
+use tidegate_core::view::{Dataset, QueryLanguages};
 
 use crate::order::{Header, Order, Outcome};
 use crate::{Host, engine};
@@ -20,28 +20,43 @@ pub const SUBCOMMAND: &str = "__query-worker";
 /// How to start the worker process.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    program: PathBuf,
+    /// The program; `None` if there is none.
+    program: Option<PathBuf>,
+    /// The engines that the program has.
+    languages: QueryLanguages,
 }
 
 impl Worker {
     /// Returns a worker that runs a program with [`SUBCOMMAND`] as its only argument; the program must call [`main`].
     pub fn new(program: PathBuf) -> Self {
-        Self { program }
+        Self { program: Some(program), languages: QueryLanguages::ALL }
     }
 
-    /// Returns a worker that runs the current program again.
+    /// Returns no worker: grep runs in the caller's process, SQL too if its engine is built in, and jq not at all.
+    pub fn none() -> Self {
+        Self { program: None, languages: QueryLanguages { jq: false, sql: false } }
+    }
+
+    /// Returns a worker that runs the current program again, with the engines that are built in.
     ///
     /// # Errors
     ///
     /// The path of the current program is unknown.
     pub fn current() -> io::Result<Self> {
-        Ok(Self::new(std::env::current_exe()?))
+        let languages = QueryLanguages { jq: cfg!(feature = "jq"), sql: cfg!(feature = "sql") };
+        Ok(Self { program: Some(std::env::current_exe()?), languages })
     }
 
-    pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+    /// Returns the languages whose engines the program has.
+    pub fn languages(&self) -> QueryLanguages {
+        self.languages
+    }
+
+    /// Returns the command that starts the process; `None` if there is no program.
+    pub(crate) fn command(&self) -> Option<Command> {
+        let mut command = Command::new(self.program.as_ref()?);
         command.arg(SUBCOMMAND);
-        command
+        Some(command)
     }
 }
 

@@ -7,8 +7,11 @@
 //! and neither can this one when it may no longer call the tool. What a server stores outside of a call belongs to the user
 //! who runs it.
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{ContentBlock, Resource};
@@ -36,6 +39,12 @@ pub struct Artifact {
     bytes: u64,
 }
 
+impl fmt::Debug for Artifacts {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Artifacts").field("place", self.keep.place()).field("ttl", &self.ttl).finish()
+    }
+}
+
 impl Default for Artifacts {
     /// Returns the store in `$TIDEGATE_HOME`, or in the user's data folder if that is not set.
     ///
@@ -51,6 +60,13 @@ impl Artifacts {
     /// Returns a store in a folder or in memory.
     pub fn store_in(place: StoreLocation) -> Self {
         Self { keep: Arc::new(UserStore::of_user(place)), ttl: TTL }
+    }
+
+    /// Returns the memory that all servers of one type share.
+    pub(crate) fn in_memory_of<S: 'static>() -> Self {
+        static SHARED: Mutex<BTreeMap<TypeId, Artifacts>> = Mutex::new(BTreeMap::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.entry(TypeId::of::<S>()).or_insert_with(|| Self::store_in(StoreLocation::Memory)).clone()
     }
 
     /// Sets how long artifacts are kept.

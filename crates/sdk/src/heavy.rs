@@ -28,7 +28,8 @@ pub struct Heavy {
     pub line_tokens: Option<u64>,
     pub compact: Option<&'static str>,
     pub page_size: Option<u64>,
-    pub ttl_seconds: Option<u64>,
+    pub token_seconds: Option<u64>,
+    pub keep_seconds: Option<u64>,
     pub auto_negotiate_bytes: Option<u64>,
     pub domain: Option<&'static str>,
     pub full_cap_tokens: Option<u64>,
@@ -54,12 +55,45 @@ impl Heavy {
         line_tokens: None,
         compact: None,
         page_size: None,
-        ttl_seconds: None,
+        token_seconds: None,
+        keep_seconds: None,
         auto_negotiate_bytes: None,
         domain: None,
         full_cap_tokens: None,
         tier: None,
     };
+
+    /// Returns a number that is large enough; `#[heavy]` calls it for a constant, while the server is compiled.
+    ///
+    /// # Panics
+    ///
+    /// Panics with the message if the number is too small.
+    #[doc(hidden)]
+    #[must_use]
+    #[track_caller]
+    pub const fn at_least(number: u64, minimum: u64, message: &str) -> u64 {
+        assert!(number >= minimum, "{}", message);
+        number
+    }
+
+    /// Returns a text that is among the choices; `#[heavy]` calls it for a constant, while the server is compiled.
+    ///
+    /// # Panics
+    ///
+    /// Panics with the message if it is not.
+    #[doc(hidden)]
+    #[must_use]
+    #[track_caller]
+    pub const fn one_of(text: &'static str, choices: &[&str], message: &str) -> &'static str {
+        let mut at = 0;
+        while at < choices.len() {
+            if is_same(text.as_bytes(), choices[at].as_bytes()) {
+                return text;
+            }
+            at += 1;
+        }
+        panic!("{}", message)
+    }
 
     /// Returns the settings as the `_meta` of a tool.
     #[must_use]
@@ -78,7 +112,8 @@ impl Heavy {
                 "line_tokens": self.line_tokens,
                 "compact": self.compact,
                 "page_size": self.page_size,
-                "token_seconds": self.ttl_seconds,
+                "token_seconds": self.token_seconds,
+                "keep_seconds": self.keep_seconds,
                 "auto_negotiate_bytes": self.auto_negotiate_bytes,
                 "domain": self.domain,
                 "full_cap_tokens": self.full_cap_tokens,
@@ -87,6 +122,21 @@ impl Heavy {
         );
         MetaObject(meta)
     }
+}
+
+/// Compares bytes while the server is compiled, where `==` cannot be called.
+const fn is_same(one: &[u8], two: &[u8]) -> bool {
+    if one.len() != two.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        if one[at] != two[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 impl Marked {
@@ -123,6 +173,7 @@ impl Marked {
             compact: text("compact").and_then(Compact::named),
             page_size: number("page_size"),
             token_seconds: number("token_seconds"),
+            ttl_seconds: number("keep_seconds"),
             auto_negotiate_bytes: number("auto_negotiate_bytes"),
             domain: text("domain").map(str::to_owned),
             // Only a tool with an `output` argument has a cap on its full output.

@@ -16,7 +16,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::page::Page;
+use tidegate_core::Tokens;
+use tidegate_core::measure::Meter;
+
+use crate::page::{Page, PageRequest};
 
 const SIGNATURE_BYTES: usize = 16;
 /// The maximum length of a cursor; a longer one is rejected without decoding.
@@ -82,6 +85,19 @@ pub enum KeysetError {
     /// The limit is zero.
     #[error("the limit of a page must be at least 1")]
     NoLimit,
+    /// A row does not serialize.
+    #[error("a row does not serialize as JSON")]
+    Row(#[source] serde_json::Error),
+    /// The first row alone is above the token budget.
+    #[error(
+        "a page with one row has {tokens} tokens, but max_tokens is {max_tokens}; ask for fewer fields, or for more tokens"
+    )]
+    RowTooLarge {
+        /// Tokens of the page with the first row alone.
+        tokens: Tokens,
+        /// The token budget that was asked for.
+        max_tokens: Tokens,
+    },
 }
 
 /// Encodes and decodes cursors for rows with a sort key `K`.
@@ -186,6 +202,76 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
         let next_cursor = last.map(|row| self.encode(scope, &key_of(row))).transpose()?;
         Ok(Page { items: rows, total, next_cursor })
     }
+
+    /// Returns the page with as many of the fetched rows as fit `limit` and `max_tokens` of a request.
+    ///
+    /// Fetch `limit + 1` rows in key order, as for [`Self::page`], and pass each as its key and what the page shows of it.
+    /// The page as compact JSON, its cursor included, never has more than `max_tokens` tokens. The rows that did not fit
+    /// are the first ones of the next page.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use tidegate_sdk::{Keyset, PageRules, Scope};
+    ///
+    /// let (keyset, scope) = (Keyset::<u32>::with_secret([7; 32]), Scope::of_tool("list_articles"));
+    /// let request = PageRules::default().read(&json!({"limit": 20, "max_tokens": 200}))?;
+    /// let rows = (0..21).map(|id| (id, json!({"id": id, "title": "A title of a few words"})));
+    /// let page = keyset.page_within(&scope, rows, &request, 300)?;
+    /// assert!(page.items.len() < 20);
+    /// let last = u32::try_from(page.items.len() - 1)?;
+    /// assert_eq!(keyset.decode(&scope, &page.next_cursor.unwrap())?, last);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails if the limit is zero, if a row or a key does not serialize, or if the first row alone is above `max_tokens`.
+    pub fn page_within<T: Serialize>(
+        &self,
+        scope: &Scope,
+        rows: impl IntoIterator<Item = (K, T)>,
+        request: &PageRequest,
+        total: u64,
+    ) -> Result<Page<T>, KeysetError> {
+        if request.limit == 0 {
+            return Err(KeysetError::NoLimit);
+        }
+        let (keys, mut rows): (Vec<K>, Vec<T>) = rows.into_iter().unzip();
+        let mut count = affordable(&rows, request)?;
+        loop {
+            let last = keys[..count].last().filter(|_| rows.len() > count);
+            let next_cursor = last.map(|key| self.encode(scope, key)).transpose()?;
+            let page = Page { items: rows[..count].iter().collect(), total, next_cursor };
+            let tokens = tokens_of(&page)?;
+            if tokens <= request.max_tokens {
+                let next_cursor = page.next_cursor;
+                rows.truncate(count);
+                return Ok(Page { items: rows, total, next_cursor });
+            }
+            if count <= 1 {
+                return Err(KeysetError::RowTooLarge { tokens, max_tokens: request.max_tokens });
+            }
+            count -= 1;
+        }
+    }
+}
+
+/// Returns how many rows, at least one, may fit a request: as many as their own tokens allow.
+fn affordable<T: Serialize>(rows: &[T], request: &PageRequest) -> Result<usize, KeysetError> {
+    let (mut used, mut count) = (Tokens(0), 0);
+    for row in rows.iter().take(request.limit) {
+        used = used + tokens_of(row)?;
+        if used > request.max_tokens {
+            break;
+        }
+        count += 1;
+    }
+    Ok(count.max(1).min(rows.len()))
+}
+
+/// Returns the tokens of a value as compact JSON.
+fn tokens_of(value: &impl Serialize) -> Result<Tokens, KeysetError> {
+    Ok(Meter::default().count(&serde_json::to_string(value).map_err(KeysetError::Row)?))
 }
 
 #[cfg(test)]

@@ -23,8 +23,8 @@
 //! impl ServerHandler for Shop {}
 //!
 //! async fn run() -> Result<(), tidegate_sdk::ServeError> {
-//!     // `None` serves over stdio, an address over HTTP.
-//!     tidegate_sdk::serve(None, Tidegate::wrap(Shop)).await
+//!     // `serve_http` serves over HTTP, `serve` either way.
+//!     tidegate_sdk::serve_stdio(Tidegate::wrap(Shop)).await
 //! }
 //! ```
 //!
@@ -39,7 +39,8 @@
 //! - [`visit`]: an in-process client for testing a server and measuring what its answers cost.
 //! - [`tier`]: permissions, checked on every call and whenever a continuation token is used.
 //!
-//! The `jq` view of `result_query` runs in the `tidegate` program and needs it on PATH; all other views are built in.
+//! The views `jq` and `sql` of `result_query` run in a process of their own: the program `tidegate` on the PATH, or this
+//! server itself with the features `jq` and `sql` ([`run_worker`]). Where neither is there, they are not offered.
 //! stdout belongs to the protocol: the SDK logs one line per call, and the session totals, to stderr.
 
 mod artifact;
@@ -61,7 +62,9 @@ mod sweeper;
 mod text;
 pub mod tier;
 mod totals;
+#[cfg(feature = "visit")]
 pub mod visit;
+mod worker;
 
 pub use artifact::{Artifact, ArtifactError, Artifacts};
 pub use budget::{OutputBudgetExceeded, enforce_budget};
@@ -75,18 +78,25 @@ pub use heavy::Heavy;
 pub use keyset::{Keyset, Scope};
 pub use output::{OutputMode, SummaryOr};
 pub use page::{Page, PageArguments, PageRequest, PageRules};
+/// The library that servers are built on. Its macros name it `rmcp`: depend on it as well, or `use tidegate_sdk::rmcp`.
+pub use rmcp;
 pub use series::Series;
-pub use serve::{ServeError, serve};
-pub use server::{Tidegate, Unnamed};
+#[cfg(feature = "http")]
+pub use serve::{HttpOptions, serve_http};
+pub use serve::{ServeError, serve, serve_stdio};
+pub use server::{Handler, IntoServer, Routed, RouterServer, Tidegate, Unnamed};
+#[cfg(feature = "config")]
+pub use tidegate_config::Mistakes;
 pub use tidegate_core::Tokens;
 pub use tidegate_core::measure::Meter;
-pub use tidegate_gate::policy::{OnStoreFailure, Rules};
-pub use tidegate_gate::profile::ProfileRules;
+pub use tidegate_gate::policy::{Compact, OnStoreFailure, RuleError, Rules};
+pub use tidegate_gate::profile::{OutputSchema, ProfileRules};
 pub use tidegate_gate::style::{AnswerWhen, Style};
 pub use tidegate_gate::{AlertLimits, CallerId, StoreLocation};
 pub use tidegate_macros::heavy;
 pub use tier::{Permission, Tier};
 pub use totals::Totals;
+pub use worker::run_worker;
 
 /// The example of the README is compiled with the others.
 #[cfg(doctest)]

@@ -16,7 +16,7 @@ use crate::fields::{Fields, UnknownField, list_names};
 use crate::text::excerpt;
 
 /// A page of a list, with the total number of rows and the cursor of the next page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     /// The rows.

@@ -4,29 +4,35 @@
 //! results. There is always an owner: on stdio it is the user who runs the server, a named caller is its own owner, and an
 //! unnamed caller is isolated or refused.
 
+mod forward;
+mod gates;
 mod handler;
 mod requests;
+mod router;
+mod tasks;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use tidegate_gate::policy::{Policies, Rules};
 use tidegate_gate::profile::ProfileRules;
-use tidegate_gate::{
-    AlertLimits, Alerts, CallerId, Gate, Observer, Principal, SessionMeter, Setup, StoreLocation, UserStore,
-};
-use tidegate_query::{Limits, Queries, Worker};
-use tidegate_store::{ArtifactId, Call, Clock};
+use tidegate_gate::{AlertLimits, Alerts, CallerId, Gate, Principal, SessionMeter, StoreLocation};
+use tidegate_query::Worker;
+use tidegate_store::{ArtifactId, Clock};
 
 use crate::artifact::Artifacts;
 use crate::dispatcher::Dispatcher;
 use crate::sweeper::Sweeper;
 use crate::tier::{AllowAll, Permission, Tier};
-use crate::totals::{Totals, log_line, say};
+use crate::totals::{Totals, say};
+use crate::worker;
+pub use router::{Handler, IntoServer, Routed, RouterServer};
+use tasks::Tasks;
 
 /// Returns the caller of a request; written by the author of the server.
 type WhoCalls = Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<CallerId> + Send + Sync>;
@@ -34,6 +40,7 @@ type WhoCalls = Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<CallerId> + Se
 /// What happens to a caller without a name: one for which [`Tidegate::callers`] returns nothing, or, without that, any
 /// client over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Unnamed {
     /// It is served, but isolated: only its own connection or MCP session can read what was stored for it. If nothing
     /// connects its requests, as with protocol version 2026-07-28 over HTTP, its results are never listed, and only a
@@ -47,20 +54,11 @@ pub enum Unnamed {
 /// Returns whether the caller with this name may use the tool with this name.
 type MayUse = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-/// The program that runs queries in its own process. If it is not installed, `jq` is not available, and neither is `sql`
-/// without the feature `sql`; other views run in this process.
-const WORKER: &str = "tidegate";
-/// The header with the MCP session of a request over HTTP.
-const SESSION_HEADER: &str = "mcp-session-id";
-/// The name of a server that did not set one.
-const UNSET_NAME: &str = "rmcp";
-/// The maximum number of callers whose gate stays open. Closing a gate loses nothing: results are in the store.
-const MAX_GATES: usize = 1000;
-
 /// A server with the gate inside: a result that fits its budget is sent unchanged. A larger one is stored, a smaller answer
 /// is sent instead, and any part of the result can be read without running the tool again.
 ///
-/// It is a `ServerHandler` of rmcp, like the server itself: `Tidegate::wrap(server).serve(stdio())`.
+/// It is a `ServerHandler` of rmcp, like the server itself: `Tidegate::wrap(server).serve(stdio())`. A clone, for another
+/// connection, has the same store, rules and totals.
 pub struct Tidegate<S> {
     server: S,
     artifacts: Artifacts,
@@ -73,35 +71,90 @@ pub struct Tidegate<S> {
     unnamed: Unnamed,
     /// Identifies the connection of an unnamed caller that is not on HTTP.
     connection: String,
-    gates: Mutex<HashMap<Principal, Arc<Gate>>>,
-    sweeper: Sweeper,
+    gates: Arc<Mutex<HashMap<Principal, Arc<Gate>>>>,
+    sweeper: Arc<Sweeper>,
     dispatcher: Option<Dispatcher>,
-    session: Session,
+    session: Arc<Session>,
+    /// What the session of a client that is not on HTTP was sent.
+    meter: Arc<SessionMeter>,
     alerts: Arc<Alerts>,
+    /// The calls that became tasks.
+    tasks: Arc<Tasks>,
+    /// The program that runs jq and SQL; `None` if it is to be looked for.
+    worker: Option<Worker>,
 }
 
 /// The totals of a session, logged at each call and when it ends.
+#[derive(Default)]
 struct Session {
-    quiet: bool,
+    quiet: AtomicBool,
     totals: Arc<Totals>,
-    /// What the session was sent.
-    meter: Arc<SessionMeter>,
+}
+
+impl Session {
+    fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if !self.quiet && self.totals.calls() > 0 {
+        if !self.is_quiet() && self.totals.calls() > 0 {
             say(&format!("session: {}", self.totals));
         }
     }
 }
 
-impl<S: ServerHandler> Tidegate<S> {
-    /// Wraps a server in the gate. Like `tidegate run`, it keeps results in `$TIDEGATE_HOME`, or in the user's data folder
-    /// if that is not set.
-    pub fn wrap(server: S) -> Self {
+impl<S: Clone> Clone for Tidegate<S> {
+    fn clone(&self) -> Self {
         Self {
-            server,
+            server: self.server.clone(),
+            artifacts: self.artifacts.clone(),
+            policies: self.policies.clone(),
+            clients: self.clients.clone(),
+            permission: Arc::clone(&self.permission),
+            allowed: self.allowed.clone(),
+            who: self.who.clone(),
+            unnamed: self.unnamed,
+            // A clone serves another connection, whose unnamed caller is another.
+            connection: ArtifactId::random_shared().to_string(),
+            gates: Arc::clone(&self.gates),
+            sweeper: Arc::clone(&self.sweeper),
+            dispatcher: self.dispatcher.clone(),
+            session: Arc::clone(&self.session),
+            meter: Arc::default(),
+            alerts: Arc::clone(&self.alerts),
+            tasks: Arc::clone(&self.tasks),
+            worker: self.worker.clone(),
+        }
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Tidegate<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Tidegate")
+            .field("server", &self.server)
+            .field("artifacts", &self.artifacts)
+            .field("policies", &self.policies)
+            .field("unnamed", &self.unnamed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> Tidegate<S> {
+    /// Returns the server without the gate.
+    pub fn into_inner(self) -> S {
+        self.server
+    }
+}
+
+impl<S: ServerHandler> Tidegate<S> {
+    /// Wraps a server in the gate: a `ServerHandler`, or a `Router` of rmcp. Results are kept in `$TIDEGATE_HOME`, or else in
+    /// the user's data folder, like those of `tidegate run`.
+    pub fn wrap<M>(server: impl IntoServer<M, Server = S>) -> Self {
+        Self {
+            server: server.into_server(),
             artifacts: Artifacts::default(),
             policies: Policies::default(),
             clients: Vec::new(),
@@ -110,18 +163,29 @@ impl<S: ServerHandler> Tidegate<S> {
             who: None,
             unnamed: Unnamed::default(),
             connection: ArtifactId::random_shared().to_string(),
-            gates: Mutex::default(),
-            sweeper: Sweeper::default(),
+            gates: Arc::default(),
+            sweeper: Arc::default(),
             dispatcher: None,
-            session: Session { quiet: false, totals: Arc::default(), meter: Arc::default() },
+            session: Arc::default(),
+            meter: Arc::default(),
             alerts: Arc::default(),
+            tasks: Arc::default(),
+            worker: None,
         }
     }
 
     /// Keeps results in a folder, or in memory.
+    ///
+    /// All servers of one type in this process share their memory. So a result is still there when the server is made anew
+    /// for each request, as by `StreamableHttpService::new(|| Ok(Tidegate::wrap(..)), ..)`. For a memory of its own, pass
+    /// [`Artifacts::store_in`] to [`Self::artifacts`].
     #[must_use]
     pub fn store_in(self, place: StoreLocation) -> Self {
-        self.artifacts(&Artifacts::store_in(place))
+        let artifacts = match place {
+            StoreLocation::Memory => Artifacts::in_memory_of::<S>(),
+            place => Artifacts::store_in(place),
+        };
+        self.artifacts(&artifacts)
     }
 
     /// Keeps results where the server itself keeps artifacts, so that clients can read those artifacts too.
@@ -138,17 +202,42 @@ impl<S: ServerHandler> Tidegate<S> {
     }
 
     /// Sets rules for all tools; `#[heavy]` on a tool wins over them.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a value makes no sense; [`Rules::validate`] tells beforehand.
     #[must_use]
     pub fn defaults(mut self, rules: Rules) -> Self {
+        valid(&rules);
         self.policies.defaults = rules.over(&self.policies.defaults);
         self
     }
 
     /// Sets rules for the tools whose name matches a pattern; `*` matches any characters. The rules win over `#[heavy]`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a value is invalid; [`Rules::validate`] checks it without a panic.
     #[must_use]
     pub fn tools(mut self, pattern: &str, rules: Rules) -> Self {
+        valid(&rules);
         self.policies.add_tools(pattern, rules);
         self
+    }
+
+    /// Reads the rules for tools and clients from a file `tidegate.toml`; without one, from the project's and the user's, as
+    /// `tidegate run` finds them. They win over what was set before. A table `[server.NAME]` holds for a server that calls
+    /// itself `NAME`.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake in the files.
+    #[cfg(feature = "config")]
+    pub fn config(mut self, file: Option<&std::path::Path>) -> Result<Self, tidegate_config::Mistakes> {
+        let config = tidegate_config::Config::load(file)?;
+        self.policies = config.policies(&self.name(), Rules::default()).over(self.policies);
+        self.clients.splice(0..0, config.clients());
+        Ok(self)
     }
 
     /// Sets what clients can handle, by a pattern for the name they send; if several match, the first wins. A client that
@@ -162,7 +251,9 @@ impl<S: ServerHandler> Tidegate<S> {
     /// Sets how callers are identified: no caller can read another's results, and a token is valid only for its own caller.
     /// `None` is an unnamed caller, see [`Unnamed`].
     ///
-    /// Without it, a client on stdio is the user who runs the server, and clients over HTTP are unnamed.
+    /// Without it, a client on stdio is the user who runs the server. Over HTTP the caller is the [`CallerId`] among the
+    /// extensions of the request, where [`crate::HttpOptions::authenticate`] or a layer in front puts it; without one, it is
+    /// unnamed.
     #[must_use]
     pub fn callers(
         self,
@@ -219,8 +310,8 @@ impl<S: ServerHandler> Tidegate<S> {
 
     /// Logs nothing: no line for each call, no totals, no alerts.
     #[must_use]
-    pub fn quiet(mut self) -> Self {
-        self.session.quiet = true;
+    pub fn quiet(self) -> Self {
+        self.session.quiet.store(true, Ordering::Relaxed);
         self
     }
 
@@ -229,79 +320,23 @@ impl<S: ServerHandler> Tidegate<S> {
         Arc::clone(&self.session.totals)
     }
 
-    /// Returns the observer of ledger entries: it updates the totals, logs calls and reports alerts.
-    fn observer(&self, keep: Arc<UserStore>) -> Observer {
-        let (totals, alerts, quiet) = (self.totals(), Arc::clone(&self.alerts), self.session.quiet);
-        Arc::new(move |call: &Call| {
-            totals.count(call);
-            if !quiet {
-                log_line(call).iter().for_each(|line| say(line));
-                alerts.of(call, &keep).iter().for_each(|alert| say(&format!("alert: {alert}")));
-            }
-        })
+    /// Sets the program that runs jq and SQL for `result_query`, instead of the `tidegate` on the PATH. If it is not there,
+    /// neither is offered.
+    #[must_use]
+    pub fn worker(self, program: impl Into<PathBuf>) -> Self {
+        Self { worker: Some(worker::given(program.into())), ..self }
     }
 
-    /// Returns whose results a request can read; `None` if it is refused.
-    fn principal(&self, context: &RequestContext<RoleServer>) -> Option<Principal> {
-        if let Some(id) = self.who.as_ref().and_then(|who| who(context)) {
-            return Some(Principal::Named(id));
-        }
-        let http = context.extensions.get::<http::request::Parts>();
-        match (self.unnamed, http) {
-            (_, None) if self.who.is_none() => Some(Principal::User),
-            (Unnamed::Refused, _) => None,
-            (Unnamed::Isolated, None) => Some(Principal::Session(self.connection.clone())),
-            (Unnamed::Isolated, Some(parts)) => {
-                let session = parts.headers.get(SESSION_HEADER).filter(|_| !is_modern(context));
-                let session = session.and_then(|id| id.to_str().ok());
-                Some(session.map_or(Principal::Stateless, |id| Principal::Session(id.to_owned())))
-            }
-        }
-    }
-
-    /// Returns the name of the server, or of its program if the server did not set one; rmcp then reports its own name.
-    fn name(&self) -> String {
-        let name = self.server.get_info().server_info.name;
-        let program = || std::env::current_exe().ok()?.file_stem()?.to_str().map(str::to_owned);
-        if name == UNSET_NAME || name.is_empty() { program().unwrap_or(name) } else { name }
-    }
-
-    /// Returns the gate of a caller, whose results nobody else can read.
-    fn gate(&self, principal: &Principal) -> Arc<Gate> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gate) = gates.get(principal) {
-            return Arc::clone(gate);
-        }
-        let (keep, server) = (Arc::clone(self.artifacts.keep()), self.name());
-        self.sweeper.start(&keep);
-        let policies = self.policies.clone();
-        let observer = self.observer(Arc::clone(&keep));
-        let gate = Gate::new(Setup {
-            keep,
-            policies,
-            engines: Queries::new(Limits::default(), Worker::new(installed(WORKER))),
-            server,
-        });
-        let gate = Arc::new(gate.observed_by(observer));
-        if gates.len() >= MAX_GATES
-            && let Some(one) = gates.keys().find(|known| **known != Principal::User).cloned()
-        {
-            gates.remove(&one);
-        }
-        gates.insert(principal.clone(), Arc::clone(&gate));
-        gate
+    /// Starts no program: `result_query` offers no jq, and SQL only with the feature `sql`.
+    #[must_use]
+    pub fn without_worker(self) -> Self {
+        Self { worker: Some(Worker::none()), ..self }
     }
 }
 
-/// Returns whether a request uses a protocol version without sessions.
-fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    let version = context.protocol_version();
-    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-/// Returns the path of an installed program. The program is started without our environment, and so without our PATH.
-fn installed(program: &str) -> PathBuf {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(program));
-    paths.find(|path| path.is_file()).unwrap_or_else(|| program.into())
+/// Panics with the mistake in rules.
+fn valid(rules: &Rules) {
+    if let Err(error) = rules.validate() {
+        panic!("invalid rules: {error}");
+    }
 }

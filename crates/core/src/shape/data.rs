@@ -6,7 +6,7 @@
 use std::io;
 
 use super::draft::{Draft, LeftOut};
-use super::next_steps::next_steps;
+use super::next_steps::{SQL_NOTE, next_steps};
 use super::section_writer::SectionWriter;
 use super::sheets::Sheets;
 use super::strategy::Strategy;
@@ -181,7 +181,7 @@ fn describe(data: &Data<'_>, tables: &[Table<'_>], draft: &mut Draft<'_>) {
         && plain_name::is_plain_path(&main.path)
         && !main.path.is_empty()
     {
-        draft.frame.notes.push(format!("In sql, t is {}.", main.path));
+        draft.frame.notes.push(format!("{SQL_NOTE} {}.", main.path));
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct LineFacts {
     cut_lines: u64,
     /// The characters of the last line.
     last_characters: u64,
+    /// The characters beyond what is shown of a line, for texts of many lines and of few.
+    beyond_cut: [u64; 2],
     pub(crate) colours: bool,
     index: SparseIndex,
 }
@@ -38,6 +40,11 @@ impl LineFacts {
             facts.characters += line.characters;
             facts.cut_lines += u64::from(line.length > line.bytes.len() as u64);
             facts.last_characters = line.characters;
+            for (beyond, limit) in
+                facts.beyond_cut.iter_mut().zip([MAX_LINE_CHARACTERS, FEW_LINES_CHARACTERS])
+            {
+                *beyond += line.characters.saturating_sub(limit as u64);
+            }
             let end = line.at + line.length;
             facts.index.push(line.at);
             if line.characters > facts.longest {
@@ -130,6 +137,11 @@ impl LineFacts {
         }
         let shown = draft.lines.len() as u64;
         draft.leave_out(LeftOut::new("", "lines", shown, self.lines));
+        if shown == self.lines {
+            // Every line has a place, but of a long one only the beginning.
+            let cut = self.beyond_cut[usize::from(self.max_shown_characters() == FEW_LINES_CHARACTERS)];
+            draft.leave_out(LeftOut::new("", "characters", self.characters - cut, self.characters));
+        }
         let first = self.first_not_shown(draft).unwrap_or(1);
         let last = (first + 49).min(self.lines);
         draft.frame.next = vec![format!("\"lines\":\"{first}-{last}\""), "\"grep\":\"text\"".into()];
@@ -137,7 +149,7 @@ impl LineFacts {
 
     /// Returns how much of a line is shown: more where there are few lines.
     fn max_shown_characters(&self) -> usize {
-        if self.lines <= 3 { 3 * MAX_LINE_CHARACTERS } else { MAX_LINE_CHARACTERS }
+        if self.lines <= 3 { FEW_LINES_CHARACTERS } else { MAX_LINE_CHARACTERS }
     }
 
     /// Returns the number of the first line that the draft does not show.
@@ -148,6 +160,8 @@ impl LineFacts {
 
 /// The maximum number of characters shown of one line.
 pub(super) const MAX_LINE_CHARACTERS: usize = 240;
+/// The same for a text of few lines.
+const FEW_LINES_CHARACTERS: usize = 3 * MAX_LINE_CHARACTERS;
 
 /// Returns a line as shown: with its indentation, and with its length if it is cut.
 pub(crate) fn shown(line: &Line<'_>, limit: usize) -> String {

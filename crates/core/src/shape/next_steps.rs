@@ -12,6 +12,8 @@ use crate::plain_name;
 use crate::profile::PathStep;
 use crate::profile::value_counts::ValueCount;
 
+/// How a note about the table of the view `sql` begins.
+pub(crate) const SQL_NOTE: &str = "In sql, t is";
 /// The maximum number of distinct values of a column that is offered for grouping.
 const MAX_GROUPS: u64 = 60;
 /// The maximum number of characters of a value in a query.

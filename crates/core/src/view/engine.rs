@@ -41,8 +41,32 @@ pub struct EngineOutput {
     pub notes: Vec<String>,
 }
 
+/// The query languages that can be run where a result is read. Those that cannot are not offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryLanguages {
+    /// The view `jq`.
+    pub jq: bool,
+    /// The view `sql`.
+    pub sql: bool,
+}
+
+impl QueryLanguages {
+    /// Both languages.
+    pub const ALL: Self = Self { jq: true, sql: true };
+
+    /// Returns whether the arguments of a call that reads on, such as `"jq":".[0]"`, can be answered.
+    pub(crate) fn can_answer(self, arguments: &str) -> bool {
+        (self.jq || !arguments.starts_with("\"jq\"")) && (self.sql || !arguments.starts_with("\"sql\""))
+    }
+}
+
 /// The engines behind the views that compute.
 pub trait Engines {
+    /// Returns the query languages that can be run; by default both.
+    fn languages(&self) -> QueryLanguages {
+        QueryLanguages::ALL
+    }
+
     /// Runs a jq program over the data.
     ///
     /// # Errors
@@ -96,6 +120,10 @@ impl NoEngines {
 }
 
 impl Engines for NoEngines {
+    fn languages(&self) -> QueryLanguages {
+        QueryLanguages { jq: false, sql: false }
+    }
+
     fn jq(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         Err(Self::refuse())
     }

@@ -114,7 +114,9 @@ impl Walker<'_> {
     ) -> Result<Part, ViewError> {
         // Every `*` reads what is below it once more.
         if segments.iter().filter(|segment| **segment == Segment::Any).count() > MAX_ANY_SEGMENTS {
-            return Err(ViewError::bad(format!("a path can have at most {MAX_ANY_SEGMENTS} `*`; use jq")));
+            return Err(ViewError::bad(format!(
+                "a path can have at most {MAX_ANY_SEGMENTS} `*`; write out the other parts"
+            )));
         }
         if let Some(at) = segments.iter().position(|segment| *segment == Segment::Any) {
             return self.each(query, path, segments, at, start, writer);

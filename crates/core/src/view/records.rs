@@ -333,7 +333,7 @@ fn oversized(
     } else if writer.push(0, format!("path: {}", json_string(&pointer))) {
         "go deeper with the path on the first line below".into()
     } else {
-        "its path is too long to be shown; go deeper with jq".into()
+        "its path is too long to be shown; go deeper with fields or range".into()
     };
     match (record.at, dataset.outline.data.as_ref().map(|data| &data.notation)) {
         (Some(at), Some(Notation::Json(dialect) | Notation::JsonLines(dialect))) => {

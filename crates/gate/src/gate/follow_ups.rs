@@ -36,7 +36,7 @@ impl Gate {
         let read: Result<Map<String, Value>, _> = serde_json::from_slice(arguments.unwrap_or(b"{}"));
         let answer = match read {
             Err(_) => Err("the arguments are not an object; give at least {\"id\": ...}".into()),
-            Ok(arguments) => FollowUp::read(&arguments)
+            Ok(arguments) => FollowUp::read(&arguments, self.languages())
                 .and_then(|follow_up| self.answer(caller, follow_up))
                 .map_err(|error| error.to_string()),
         };
@@ -152,7 +152,8 @@ impl Gate {
     /// A result that does not exist, or a view that does not apply to it.
     pub fn read_resource(&self, caller: &Caller, uri: &str) -> Result<Vec<u8>, RpcError> {
         let started = Instant::now();
-        let read = resources::follow_up(uri).and_then(|follow_up| self.read(caller, follow_up, uri));
+        let read = resources::follow_up(uri, self.languages())
+            .and_then(|follow_up| self.read(caller, follow_up, uri));
         let read = read.and_then(|(part, contents)| {
             let meter = &caller.profile.meter;
             let count = || meter.count(contents["text"].as_str().unwrap_or_default());

@@ -28,7 +28,7 @@ impl Gate {
                 self.offered.offer(result, tool, (&policy, &profile), members, edits);
             }
         };
-        let listed = tools::rewrite(caller, result, first_page, &offer);
+        let listed = tools::rewrite(caller, self.languages(), result, first_page, &offer);
         caller.query_tool = listed.query_tool;
         if listed.query_tool == Self::ALTERNATIVE_QUERY_TOOL {
             self.has_name_taken.store(true, Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl Gate {
 
     /// Adds our template to a list of resource templates, or returns a new list if the upstream has none.
     pub fn templates(&self, caller: &Caller, result: Option<&[u8]>) -> Option<Vec<u8>> {
-        let template = resources::template();
+        let template = resources::template(self.languages());
         match result {
             Some(result) => resources::extend(result, "resourceTemplates", &[template]),
             None => Some(reply::own_list(caller, json!({ "resourceTemplates": [template] }))),

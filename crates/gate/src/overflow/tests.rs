@@ -40,6 +40,7 @@ fn with_overflow<T>(
     let called = ToolCall { tool: "list".into(), ..ToolCall::default() };
     let policy = Policies::of_defaults(rules).of_tool("list");
     answer(&Overflow {
+        languages: QueryLanguages::ALL,
         keep,
         server: "test",
         caller: &caller,

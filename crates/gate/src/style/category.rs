@@ -6,6 +6,7 @@ use crate::policy::matches;
 
 /// A category of tools, with a byte limit for answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Category {
     /// It runs something: `agent_run`, `workflow_run`, `*_run`, `run_*`.
     Execution,

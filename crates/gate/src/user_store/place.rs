@@ -19,6 +19,7 @@ const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, store_bytes: 1 
 
 /// Where results are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StoreLocation {
     /// In a folder; the platform's data folder if none is named. With the feature `sqlite` the results are in a SQLite
     /// file, otherwise this is the same as [`Self::Files`].

@@ -125,7 +125,7 @@ impl Columns {
         }
         if self.left_out {
             notes.push(format!(
-                "Members beyond the first {MAX_COLUMNS} are not columns of t; use jq for them."
+                "Members beyond the first {MAX_COLUMNS} are not columns of t; use fields or path for them."
             ));
         }
         notes

@@ -16,8 +16,13 @@ async fn serve(server: impl Service<RoleServer>) -> Result<(), Box<dyn std::erro
     Ok(())
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The views `jq` and `sql` then need no other program.
+    tidegate_sdk::run_worker();
+    tokio::runtime::Runtime::new()?.block_on(run())
+}
+
+async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let artifacts = Artifacts::store_in(StoreLocation::Memory);
     match std::env::args().nth(1).as_deref() {
         Some("orbit") => serve(Tidegate::wrap(orbit::Orbit::default()).artifacts(&artifacts)).await,

@@ -44,7 +44,7 @@ impl Shop {
         self.inventory(&filter)
     }
 
-    #[heavy(style = "probe", probe_when = "always", page_size = 7, ttl_seconds = 1)]
+    #[heavy(style = "probe", probe_when = "always", page_size = 7, token_seconds = 1)]
     #[tool(name = "products.search", description = "Search products")]
     async fn search(&self, Parameters(filter): Parameters<Filter>) -> String {
         self.inventory(&filter)

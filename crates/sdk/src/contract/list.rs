@@ -1,12 +1,13 @@
 //! The answer of a tool that lists things: the first rows, each as an id and a label.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Item, MAX_ITEMS, ResponseLimits, result_bytes};
 
 /// The answer of a tool that lists things: a summary, the first items and the total count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct List {
     summary: String,

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LABEL_CHARS, MAX_ITEMS, ResponseLimits, SUMMARY_CHARS, result_bytes};
@@ -29,7 +30,7 @@ use crate::text::{excerpt, first_chars};
 /// );
 /// # Ok::<(), tidegate_sdk::contract::ContractError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Contract {
     summary: String,
@@ -37,6 +38,7 @@ pub struct Contract {
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     items: Vec<Item>,
     #[serde(skip_serializing_if = "Option::is_none")]
     artifact_ref: Option<String>,
@@ -47,7 +49,7 @@ pub struct Contract {
 }
 
 /// One item of an answer, with just enough to decide whether to look at it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Item {
     id: String,
     label: String,
@@ -56,7 +58,7 @@ pub struct Item {
 }
 
 /// The severity of an item; the most severe sorts first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The most severe.

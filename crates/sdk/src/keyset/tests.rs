@@ -53,6 +53,33 @@ fn the_extra_row_makes_a_cursor() {
     assert!(keyset().page(&scope(), vec![(1, 1)], 0, 1, |row| *row).is_err());
 }
 
+fn request(limit: usize, max_tokens: u64) -> PageRequest {
+    PageRequest { limit, cursor: None, fields: None, max_tokens: Tokens(max_tokens) }
+}
+
+/// Finding 6 of the SDK review: a page ignored `max_tokens`.
+#[test]
+fn a_page_ends_where_its_tokens_end() {
+    let rows = |count: u8| (0..count).map(|n| ((0, n), "word ".repeat(50)));
+    let page = keyset().page_within(&scope(), rows(21), &request(20, 300), 99).unwrap();
+    assert!((1..=5).contains(&page.items.len()), "each row has more than 50 tokens: {}", page.items.len());
+    let last = u8::try_from(page.items.len() - 1).unwrap();
+    assert_eq!(keyset().decode(&scope(), &page.next_cursor.unwrap()), Ok((0, last)));
+    let page = keyset().page_within(&scope(), rows(3), &request(20, 300), 3).unwrap();
+    assert_eq!((page.items.len(), page.next_cursor), (3, None));
+    let page = keyset().page_within(&scope(), rows(0), &request(20, 300), 0).unwrap();
+    assert_eq!((page.items.len(), page.next_cursor), (0, None));
+    let error = keyset().page_within(&scope(), rows(2), &request(20, 40), 2).unwrap_err();
+    assert!(
+        error.to_string().ends_with("but max_tokens is 40; ask for fewer fields, or for more tokens"),
+        "{error}"
+    );
+    assert!(matches!(
+        keyset().page_within(&scope(), rows(2), &request(0, 300), 2),
+        Err(KeysetError::NoLimit)
+    ));
+}
+
 #[derive(Debug, Clone)]
 enum Change {
     Insert(Key),
@@ -108,6 +135,34 @@ proptest! {
         let unique: BTreeSet<u32> = seen.iter().copied().collect();
         prop_assert_eq!(unique.len(), seen.len(), "a row was repeated");
         prop_assert!(staying.is_subset(&unique), "a row was skipped");
+    }
+
+    #[test]
+    fn pages_hold_their_tokens_and_lose_no_row(
+        texts in prop::collection::vec(".{0,60}|[a-z ]{0,300}", 0..40),
+        limit in 1usize..12,
+        max_tokens in 60u64..400,
+    ) {
+        let keys = Keyset::<usize>::with_secret([7; 32]);
+        let (mut seen, mut start) = (Vec::new(), 0);
+        loop {
+            let rows = texts.iter().cloned().enumerate().skip(start).take(limit + 1);
+            let page = match keys.page_within(&scope(), rows, &request(limit, max_tokens), texts.len() as u64) {
+                Ok(page) => page,
+                Err(KeysetError::RowTooLarge { tokens, .. }) => {
+                    prop_assert!(tokens > Tokens(max_tokens));
+                    return Ok(());
+                }
+                Err(other) => panic!("{other}"),
+            };
+            let tokens = Meter::default().count(&serde_json::to_string(&page).unwrap());
+            prop_assert!(tokens <= Tokens(max_tokens), "{tokens} of {max_tokens}");
+            prop_assert!(page.items.len() <= limit);
+            seen.extend(page.items);
+            let Some(cursor) = page.next_cursor else { break };
+            start = keys.decode(&scope(), &cursor).unwrap() + 1;
+        }
+        prop_assert_eq!(seen, texts);
     }
 
     #[test]

@@ -24,26 +24,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tidegate_gate::{Gate, Principal};
 
-use super::Tidegate;
+use super::forward::{notify, pass};
 use super::requests::through;
-
-/// Requests that do not concern the gate.
-macro_rules! pass {
-    ($($name:ident($params:ty) -> $answer:ty;)*) => {
-        $(async fn $name(&self, params: $params, context: RequestContext<RoleServer>) -> Result<$answer, ErrorData> {
-            self.server.$name(params, context).await
-        })*
-    };
-}
-
-/// Notifications, none of which concerns the gate.
-macro_rules! notify {
-    ($($name:ident($($params:ident: $type:ty)?);)*) => {
-        $(async fn $name(&self, $($params: $type,)? context: NotificationContext<RoleServer>) {
-            self.server.$name($($params,)? context).await;
-        })*
-    };
-}
+use super::{Tidegate, tasks};
 
 impl<S: ServerHandler> ServerHandler for Tidegate<S> {
     async fn initialize(
@@ -120,20 +103,47 @@ impl<S: ServerHandler> ServerHandler for Tidegate<S> {
         }
     }
 
-    pass! {
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let (asker, id) = (self.asker(&context)?, request.task_id.clone());
+        let state = self.server.get_task(request, context).await?;
+        self.task_state(asker, &id, state).await
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != tasks::RESULT_METHOD {
+            return self.server.on_custom_request(request, context).await;
+        }
+        let asker = self.asker(&context)?;
+        let id = request
+            .params
+            .as_ref()
+            .and_then(|params| params["taskId"].as_str())
+            .unwrap_or_default()
+            .to_owned();
+        let result = self.server.on_custom_request(request, context).await?;
+        self.custom_result(asker, &id, result).await
+    }
+
+    pass! { server:
         complete(CompleteRequestParams) -> CompleteResult;
         set_level(SetLevelRequestParams) -> ();
         get_prompt(GetPromptRequestParams) -> GetPromptResponse;
         list_prompts(Option<PaginatedRequestParams>) -> ListPromptsResult;
         subscribe(SubscribeRequestParams) -> ();
         unsubscribe(UnsubscribeRequestParams) -> ();
-        on_custom_request(CustomRequest) -> CustomResult;
-        get_task(GetTaskParams) -> GetTaskResult;
         update_task(UpdateTaskParams) -> ();
         cancel_task(CancelTaskParams) -> ();
     }
 
-    notify! {
+    notify! { server:
         on_cancelled(params: CancelledNotificationParam);
         on_progress(params: ProgressNotificationParam);
         on_initialized();

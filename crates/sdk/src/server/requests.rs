@@ -22,7 +22,8 @@ use tidegate_gate::tier;
 use tidegate_gate::{Caller, Gate, ToolCall, not_kept};
 use tidegate_store::ArtifactId;
 
-use super::{Tidegate, is_modern};
+use super::Tidegate;
+use super::gates::is_modern;
 use crate::call::CallScope;
 use crate::dispatcher::Dispatched;
 use crate::heavy::Marked;
@@ -51,7 +52,7 @@ impl<S: ServerHandler> Tidegate<S> {
         caller.principal = principal;
         // Over HTTP, what a caller was sent is counted by its principal, which a session is too.
         let is_http = context.extensions.get::<http::request::Parts>().is_some();
-        caller.session = (!caller.modern && !is_http).then(|| Arc::clone(&self.session.meter));
+        caller.session = (!caller.modern && !is_http).then(|| Arc::clone(&self.meter));
         if self.server.get_tool(caller.query_tool).is_some() {
             caller.query_tool = Gate::ALTERNATIVE_QUERY_TOOL;
         }
@@ -233,7 +234,11 @@ impl<S: ServerHandler> Tidegate<S> {
             CallScope { caller, gate, tool: tool.clone(), key: ArtifactId::random_shared().to_string() };
         match scope.run(self.server.call_tool(call, context)).await {
             Err(error) => Err(self.bounded(&asker, &tool, error).await),
-            Ok(CallToolResponse::Complete(result)) => self.shaped(asker, tool, arguments, result).await,
+            Ok(CallToolResponse::Complete(result)) => asker.shaped(called(tool, arguments), result).await,
+            Ok(CallToolResponse::Task(task)) => {
+                self.created(&asker, called(tool, arguments), &task);
+                Ok(CallToolResponse::Task(task))
+            }
             Ok(other) => Ok(other),
         }
     }
@@ -245,35 +250,6 @@ impl<S: ServerHandler> Tidegate<S> {
         let shaped = asker.apart(move |gate, caller| gate.error(caller, &called, &json.as_slice())).await;
         let shaped = shaped.ok().flatten().and_then(|shaped| parsed::<ErrorData>(&shaped).ok());
         shaped.unwrap_or(error)
-    }
-
-    /// Keeps and shapes a result that does not fit.
-    async fn shaped(
-        &self,
-        asker: Asker,
-        tool: String,
-        arguments: Option<Vec<u8>>,
-        result: CallToolResult,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let called = ToolCall { tool, arguments, by_program: false };
-        let result = asker.as_sent(result);
-        let json = bytes(&result)?;
-        let answer = asker
-            .apart(move |gate, caller| {
-                let (started, source) = (Instant::now(), json.as_slice());
-                let decision = gate.decide(caller, &called, &source);
-                if decision.answer.is_none() {
-                    let count =
-                        || measure::cost(&Payload::read_result(&source).ok()?, &caller.profile.meter).ok();
-                    if let Some(cost) = decision.raw.or_else(count) {
-                        gate.note_passed(caller, &called.tool, cost, started);
-                    }
-                }
-                decision.answer
-            })
-            .await?;
-        answer.map_or_else(|| Ok(result.into()), |answer| answered(&answer))
     }
 
     /// Lists the tools that a caller may call, with ours, and without the rules that they declare.
@@ -403,8 +379,37 @@ impl Asker {
         result
     }
 
+    /// Keeps and shapes a result that does not fit.
+    async fn shaped(&self, called: ToolCall, result: CallToolResult) -> Result<CallToolResponse, ErrorData> {
+        let result = self.as_sent(result);
+        let answer = self.decided(called, &result).await?;
+        answer.map_or_else(|| Ok(result.into()), |answer| answered(&answer))
+    }
+
+    /// Returns what is sent instead of a result; `None` if it passes as it is.
+    pub(super) async fn decided(
+        &self,
+        called: ToolCall,
+        result: &CallToolResult,
+    ) -> Result<Option<Vec<u8>>, ErrorData> {
+        let json = bytes(result)?;
+        self.apart(move |gate, caller| {
+            let (started, source) = (Instant::now(), json.as_slice());
+            let decision = gate.decide(caller, &called, &source);
+            if decision.answer.is_none() {
+                let count =
+                    || measure::cost(&Payload::read_result(&source).ok()?, &caller.profile.meter).ok();
+                if let Some(cost) = decision.raw.or_else(count) {
+                    gate.note_passed(caller, &called.tool, cost, started);
+                }
+            }
+            decision.answer
+        })
+        .await
+    }
+
     /// Runs work that may wait for the disk on a thread for blocking work.
-    async fn apart<T: Send + 'static>(
+    pub(super) async fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Gate, &Caller) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
@@ -416,6 +421,12 @@ impl Asker {
     }
 }
 
+/// Returns a call for the gate.
+fn called(tool: String, arguments: Option<Vec<u8>>) -> ToolCall {
+    let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    ToolCall { tool, arguments, by_program: false }
+}
+
 /// Returns an answer of the gate as a response.
 fn answered(result: &[u8]) -> Result<CallToolResponse, ErrorData> {
     Ok(parsed::<CallToolResult>(result)?.into())
@@ -425,7 +436,7 @@ fn bytes(value: &impl Serialize) -> Result<Vec<u8>, ErrorData> {
     serde_json::to_vec(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-fn parsed<T: DeserializeOwned>(json: &[u8]) -> Result<T, ErrorData> {
+pub(super) fn parsed<T: DeserializeOwned>(json: &[u8]) -> Result<T, ErrorData> {
     serde_json::from_slice(json).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 

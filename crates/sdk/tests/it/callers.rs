@@ -1,7 +1,7 @@
 //! Who reaches what: callers without a name, other callers, other servers and callers whose tier was lowered get nothing of
 //! anybody else, by any way there is, over a pipe and over HTTP, in both protocol eras.
 
-mod seat;
+pub(crate) mod seat;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -167,6 +167,7 @@ fn unlisted() -> Vec<&'static str> {
     ALL.into_iter().filter(|way| !way.starts_with("list")).collect()
 }
 
+/// Finding 2 of the SDK review: an unnamed HTTP client read what others had stored.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_reaches_what_belongs_to_another() {
     let folder = tempfile::tempdir().unwrap();
@@ -267,7 +268,7 @@ async fn callers_without_a_name_are_refused_where_that_is_set() {
     }
 }
 
-/// More callers than there are open gates: what was kept for the first one stays.
+/// More callers than there are open gates: what was kept for the first one stays (finding 4 of the SDK review).
 #[tokio::test(flavor = "multi_thread")]
 async fn results_in_memory_are_not_evicted() {
     let artifacts = Artifacts::store_in(StoreLocation::Memory);

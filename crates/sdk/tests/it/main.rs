@@ -9,14 +9,19 @@ mod articles;
 #[path = "../../examples/conventions/bugs.rs"]
 mod bugs;
 mod callers;
+mod findings;
+mod languages;
 #[path = "../../examples/conventions/orbit.rs"]
 mod orbit;
 mod output_budget;
 mod output_shaping;
 mod probe_fetch;
 mod response_contract;
+mod router;
+mod serving;
 #[path = "../../examples/conventions/shop.rs"]
 mod shop;
+mod tasks;
 mod wrapped;
 
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, ReadResourceRequestParams, Tool};

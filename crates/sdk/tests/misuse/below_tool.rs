@@ -1,10 +1,18 @@
+use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use tidegate_sdk::heavy;
 
 struct Shop;
 
+#[tool_router]
 impl Shop {
+    #[tool(description = "List every item")]
     #[heavy(style = "probe")]
-    async fn list(&self) {}
+    async fn list(&self) -> String {
+        String::new()
+    }
 }
+
+#[tool_handler]
+impl ServerHandler for Shop {}
 
 fn main() {}

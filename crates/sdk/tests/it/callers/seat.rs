@@ -1,11 +1,10 @@
 //! A client that speaks raw JSON-RPC over a pipe or over HTTP, so that it can send what a well-behaved one would not.
 
-use std::net::SocketAddr;
-
 use rmcp::{ServerHandler, ServiceExt};
 use serde_json::{Value, json};
+use tidegate_sdk::{HttpOptions, serve_http};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 /// One client.
 pub(crate) enum Seat {
@@ -15,14 +14,19 @@ pub(crate) enum Seat {
 
 /// Serves over HTTP on a free port, and returns the port.
 pub(crate) async fn listen(server: impl ServerHandler) -> u16 {
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address: SocketAddr = free.local_addr().unwrap();
-    drop(free);
-    tokio::spawn(async move { tidegate_sdk::serve(Some(address), server).await.unwrap() });
-    while TcpStream::connect(address).await.is_err() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    address.port()
+    listen_with(|options| options, server).await
+}
+
+/// Serves over HTTP on a free port with options, and returns the port.
+pub(crate) async fn listen_with(
+    set: impl FnOnce(HttpOptions) -> HttpOptions,
+    server: impl ServerHandler,
+) -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let options = set(HttpOptions::on(listener));
+    tokio::spawn(async move { serve_http(options, server).await.unwrap() });
+    port
 }
 
 fn initialize() -> Value {
@@ -52,10 +56,17 @@ impl Seat {
 
     /// The client of a server on a pipe.
     pub(crate) async fn pipe(server: impl ServerHandler) -> Self {
+        Self::pipe_with(server, json!({})).await
+    }
+
+    /// The client of a server on a pipe, with these capabilities.
+    pub(crate) async fn pipe_with(server: impl ServerHandler, capabilities: Value) -> Self {
         let (client_end, server_end) = tokio::io::duplex(1 << 16);
         tokio::spawn(async move { server.serve(server_end).await.unwrap().waiting().await });
         let mut seat = Self::Pipe(BufReader::new(client_end));
-        seat.request("initialize", initialize()).await;
+        let mut introduction = initialize();
+        introduction["capabilities"] = capabilities;
+        seat.request("initialize", introduction).await;
         if let Self::Pipe(pipe) = &mut seat {
             pipe.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")
                 .await
@@ -93,7 +104,7 @@ impl Seat {
     }
 
     /// Posts a request over a new connection, and returns head and body of the response.
-    async fn post(&self, method: &str, mut params: Value) -> (String, String) {
+    pub(crate) async fn post(&self, method: &str, mut params: Value) -> (String, String) {
         let Self::Http { port, caller, session } = self else { unreachable!("only over HTTP") };
         let mut headers = format!(
             "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Type: application/json\r\n\

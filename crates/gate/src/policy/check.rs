@@ -64,7 +64,7 @@ impl Rules {
             }
         }
         for (key, text) in self.texts() {
-            if text.as_ref().is_some_and(|text| text.is_empty()) {
+            if text.as_ref().is_some_and(String::is_empty) {
                 return Err(RuleError::Empty { key });
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! It adds its arguments to the `meta` of the `#[tool]` attribute below it, where `tidegate_sdk::Tidegate` reads them. The
 //! function itself is not changed, and the behaviour is in `tidegate_sdk::heavy`. A value is a literal, which is checked
-//! here, or a constant, which the compiler checks with the same words. With a mistake in the arguments the function is
+//! here, or a constant, which the compiler checks with the same words in a constant whose name nobody else uses. With a mistake in the arguments the function is
 //! still there, so that the mistake is the only error.
 
 use proc_macro::TokenStream;
@@ -132,9 +132,9 @@ fn line(value: &Expr, budget: Option<&Expr>) -> Result<Tokens, Error> {
         (Some(_), Some(_)) => Ok(checked),
         _ => Ok(quote! {
             {
-                const LINE: u64 = #checked;
-                const _: () = ::core::assert!(LINE >= #budget, "line_tokens must be at least budget_tokens");
-                LINE
+                const __TIDEGATE_LINE: u64 = #checked;
+                const _: () = ::core::assert!(__TIDEGATE_LINE >= #budget, "line_tokens must be at least budget_tokens");
+                __TIDEGATE_LINE
             }
         }),
     }
@@ -153,11 +153,11 @@ fn text(value: &Expr, key: &str, choices: &[&str]) -> Result<Tokens, Error> {
         _ if !is_constant(value) => {
             Err(Error::new(value.span(), format!("{key} must be a string or a constant")))
         }
-        _ if choices.is_empty() => Ok(quote! { { const TEXT: &str = #value; TEXT } }),
+        _ if choices.is_empty() => Ok(quote! { { const __TIDEGATE_TEXT: &str = #value; __TIDEGATE_TEXT } }),
         _ => Ok(quote! {
             {
-                const TEXT: &str = ::tidegate_sdk::Heavy::one_of(#value, &[#(#choices),*], #message);
-                TEXT
+                const __TIDEGATE_TEXT: &str = ::tidegate_sdk::Heavy::one_of(#value, &[#(#choices),*], #message);
+                __TIDEGATE_TEXT
             }
         }),
     }
@@ -169,8 +169,8 @@ fn number(value: &Expr, key: &str, minimum: u64) -> Result<Tokens, Error> {
     if is_constant(value) {
         return Ok(quote! {
             {
-                const NUMBER: u64 = ::tidegate_sdk::Heavy::at_least(#value, #minimum, #message);
-                NUMBER
+                const __TIDEGATE_NUMBER: u64 = ::tidegate_sdk::Heavy::at_least(#value, #minimum, #message);
+                __TIDEGATE_NUMBER
             }
         });
     }

@@ -260,7 +260,7 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
 fn affordable<T: Serialize>(rows: &[T], request: &PageRequest) -> Result<usize, KeysetError> {
     let (mut used, mut count) = (Tokens(0), 0);
     for row in rows.iter().take(request.limit) {
-        used = used + tokens_of(row)?;
+        used += tokens_of(row)?;
         if used > request.max_tokens {
             break;
         }

@@ -21,10 +21,8 @@ static IS_WORKER: AtomicBool = AtomicBool::new(false);
 /// not installed. If this process was started to run a query, the call runs it and ends the process.
 ///
 /// ```no_run
-/// fn main() {
-///     tidegate_sdk::run_worker();
-///     // Start the runtime, and serve.
-/// }
+/// // The first line of `main`; then start the runtime, and serve.
+/// tidegate_sdk::run_worker();
 /// ```
 pub fn run_worker() {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == worker::SUBCOMMAND) {

@@ -27,12 +27,8 @@ async fn jq_is_not_offered_without_a_program_for_it() {
         let overview = client.text("plain", json!({})).await;
         let id = overview.split('"').nth(1).unwrap();
         let refused = client.tool_error("result_query", json!({"id": id, "jq": ".[0]"})).await;
-        assert!(
-            refused.contains(
-                "jq is run by the program tidegate, which could not be started: it is not installed. Use path"
-            ),
-            "{refused}"
-        );
+        let why = "jq needs the tidegate program, which could not be started: it is not installed. Use path";
+        assert!(refused.contains(why), "{refused}");
         let unknown = client.tool_error("result_query", json!({"id": id, "limit": 5})).await;
         assert!(unknown.contains("there is no argument \"limit\"") && !unknown.contains("jq"), "{unknown}");
         // The engine of SQL is built into these tests.

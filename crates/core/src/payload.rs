@@ -281,7 +281,7 @@ impl<'a> Payload<'a> {
         }
         let (mut values, mut strings) = (ContainerHash::list(), ContainerHash::list());
         for text in self.blocks.iter().filter_map(|block| self.text_of(block)) {
-            let value = fingerprint(&text)?.map(|fingerprint| fingerprint.whole);
+            let value = whole_fingerprint(&text)?.map(|fingerprint| fingerprint.whole);
             // A longer string is not hashed as a whole, so it can only be known as JSON.
             let string = match text.max_len() <= MAX_WHOLE_STRING_BYTES as u64 {
                 true => Some(fingerprint::of_text(&text.read_all()?)),
@@ -348,15 +348,26 @@ fn json_starts(text: &Text<'_>) -> io::Result<Vec<u64>> {
     Ok(starts)
 }
 
-/// Returns the fingerprint of a text, if it is JSON.
+/// Returns the fingerprint of a text, if it is JSON. Other text may follow an object or a list; `true` and `1` are also words
+/// of sentences, so nothing may follow them.
 fn fingerprint(text: &Text<'_>) -> Result<Option<Fingerprint>, PayloadError> {
-    readable(fingerprint::of(text))
+    let first = text.first_visible(0..text.max_len())?;
+    let byte = first.map(|at| text.read(at..at + 1)).transpose()?;
+    match byte.as_deref() {
+        Some(b"{" | b"[") => readable(fingerprint::of(text)),
+        _ => whole_fingerprint(text),
+    }
 }
 
-/// Returns a fingerprint, or `None` if the text is not JSON.
-fn readable(fingerprint: Result<Fingerprint, ScanError>) -> Result<Option<Fingerprint>, PayloadError> {
-    match fingerprint {
-        Ok(fingerprint) => Ok(Some(fingerprint)),
+/// Returns the fingerprint of a text, if it is JSON and nothing else.
+fn whole_fingerprint(text: &Text<'_>) -> Result<Option<Fingerprint>, PayloadError> {
+    Ok(readable(fingerprint::of_whole(text))?.flatten())
+}
+
+/// Returns what was read, or `None` if the text is not JSON.
+fn readable<T>(read: Result<T, ScanError>) -> Result<Option<T>, PayloadError> {
+    match read {
+        Ok(value) => Ok(Some(value)),
         Err(ScanError::Syntax { .. }) => Ok(None),
         Err(ScanError::Source(error)) => Err(error.into()),
     }

@@ -84,6 +84,19 @@ fn text_around_data_and_other_blocks_are_searched() {
     assert_eq!(answer.body, "\"NEEDLE4\"");
 }
 
+/// A text that merely begins with the value of `structuredContent` does not repeat it.
+#[test]
+fn a_word_of_a_text_is_not_its_structured_content() {
+    for (text, structured) in [("true alpha", json!(true)), ("12 apples", json!({"result": 12}))] {
+        let mut result = of_blocks(&[text.to_owned()]);
+        result["structuredContent"] = structured;
+        let pattern = text.split(' ').next().unwrap();
+        assert_eq!(kept(&result).ask(Grep, pattern).unwrap().total, Total::Exactly(2), "{text}");
+        result["content"][0]["text"] = json!(pattern);
+        assert_eq!(kept(&result).ask(Grep, pattern).unwrap().total, Total::Exactly(1), "{text}");
+    }
+}
+
 #[test]
 fn a_path_beside_the_main_list_does_not_lead_into_it() {
     let records: Vec<Value> = (0..9).map(|n| json!({"id": n, "name": format!("name {n}")})).collect();

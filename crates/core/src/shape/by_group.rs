@@ -85,13 +85,15 @@ fn measurement<'t>(table: &'t Table<'_>) -> Option<(&'t Field, &'t Field)> {
     };
     let is_number = |field: &&Field| {
         let differs = node(field).counts.distinct().0 > MIN_DIFFERENT_NUMBERS;
-        // Numbers that only rise or fall count the records instead of measuring something.
-        let is_ordered =
-            field.numbers(node(field)).is_some_and(|numbers| numbers.is_rising() || numbers.is_falling());
-        field.kind == FieldKind::Number && is_whole(field) && differs && !is_ordered
+        field.kind == FieldKind::Number && is_whole(field) && differs
+    };
+    // Numbers that only rise or fall count the records instead of measuring something.
+    let is_ordered = |field: &Field| {
+        field.numbers(node(field)).is_some_and(|numbers| numbers.is_rising() || numbers.is_falling())
     };
     let mut numbers = table.fields.iter().filter(is_number);
-    let number = numbers.next().filter(|_| numbers.next().is_none() && table.count <= MAX_RECORDS)?;
+    let number = numbers.next().filter(|number| !is_ordered(number))?;
+    (numbers.next().is_none() && table.count <= MAX_RECORDS).then_some(())?;
     Some((table.fields.iter().find(is_group)?, number))
 }
 

@@ -230,7 +230,7 @@ mod tests {
         assert!(cost <= Tokens(400), "{cost}");
     }
 
-    /// Finding 7 of the SDK review: jq was offered where it could not run.
+    /// Regression: jq was offered where it could not run.
     #[test]
     fn languages_that_cannot_be_run_are_not_offered() {
         for (jq, sql) in [(false, true), (true, false), (false, false)] {

@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// Finding 3 of the SDK review: expired results stayed on disk.
+    /// Regression: expired results stayed on disk.
     #[test]
     fn expired_results_are_removed() {
         let clock = Arc::new(ManualClock::default());

@@ -63,7 +63,7 @@ pub fn result_bytes(answer: &impl Serialize) -> usize {
 mod tests {
     use super::*;
 
-    /// Finding 16 of the SDK review: the SDK had a table of categories of its own, which differed. Now there is one, which
+    /// Regression: the SDK had a table of categories of its own, which differed. Now there is one, which
     /// policies use too.
     #[test]
     fn a_category_limits_the_bytes_alone() {

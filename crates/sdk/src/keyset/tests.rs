@@ -57,7 +57,7 @@ fn request(limit: usize, max_tokens: u64) -> PageRequest {
     PageRequest { limit, cursor: None, fields: None, max_tokens: Tokens(max_tokens) }
 }
 
-/// Finding 6 of the SDK review: a page ignored `max_tokens`.
+/// Regression: a page ignored `max_tokens`.
 #[test]
 fn a_page_ends_where_its_tokens_end() {
     let rows = |count: u8| (0..count).map(|n| ((0, n), "word ".repeat(50)));

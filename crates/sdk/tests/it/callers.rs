@@ -167,7 +167,7 @@ fn unlisted() -> Vec<&'static str> {
     ALL.into_iter().filter(|way| !way.starts_with("list")).collect()
 }
 
-/// Finding 2 of the SDK review: an unnamed HTTP client read what others had stored.
+/// Regression: an unnamed HTTP client read what others had stored.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_reaches_what_belongs_to_another() {
     let folder = tempfile::tempdir().unwrap();
@@ -268,7 +268,7 @@ async fn callers_without_a_name_are_refused_where_that_is_set() {
     }
 }
 
-/// More callers than there are open gates: what was kept for the first one stays (finding 4 of the SDK review).
+/// More callers than there are open gates: what was kept for the first one stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn results_in_memory_are_not_evicted() {
     let artifacts = Artifacts::store_in(StoreLocation::Memory);

@@ -17,7 +17,7 @@ async fn offers_jq(client: &Client) -> [bool; 2] {
     [ours.to_string().contains("jq"), overview.lines().last().unwrap().contains("\"jq\"")]
 }
 
-/// Finding 7 of the SDK review: jq was offered when it could not run.
+/// Regression: jq was offered when it could not run.
 #[tokio::test]
 async fn jq_is_not_offered_without_a_program_for_it() {
     for era in ERAS {

@@ -9,13 +9,13 @@ mod articles;
 #[path = "../../examples/conventions/bugs.rs"]
 mod bugs;
 mod callers;
-mod findings;
 mod languages;
 #[path = "../../examples/conventions/orbit.rs"]
 mod orbit;
 mod output_budget;
 mod output_shaping;
 mod probe_fetch;
+mod regressions;
 mod response_contract;
 mod router;
 mod serving;

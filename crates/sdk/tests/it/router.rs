@@ -26,7 +26,7 @@ impl Shop {
 
 impl ServerHandler for Shop {}
 
-/// Finding 15 of the SDK review: a router could not be wrapped.
+/// Regression: a router could not be wrapped.
 #[tokio::test]
 async fn a_router_is_wrapped() {
     for era in ERAS {

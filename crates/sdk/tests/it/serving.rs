@@ -51,7 +51,7 @@ async fn an_address_for_everybody_needs_the_hook() {
     assert!(matches!(refused, ServeError::NotLoopback(_)), "{refused}");
 }
 
-/// Finding 5 of the SDK review: with a server that is made anew for each request, every handle and token was dead on the
+/// Regression: with a server that is made anew for each request, every handle and token was dead on the
 /// next one.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_usual_factory_keeps_handles_alive() {

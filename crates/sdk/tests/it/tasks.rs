@@ -82,7 +82,7 @@ async fn seat(artifacts: &Artifacts) -> Seat {
     Seat::pipe_with(server, capabilities).await
 }
 
-/// Finding 12 of the SDK review: results of tasks passed whole (20,000 rows).
+/// Regression: results of tasks passed whole (20,000 rows).
 #[tokio::test]
 async fn the_result_of_a_task_is_shaped_once() {
     let artifacts = Artifacts::store_in(StoreLocation::Memory);

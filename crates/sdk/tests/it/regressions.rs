@@ -1,7 +1,4 @@
-//! Defects that an author of servers found in the SDK, by their number. The other numbers are in the tests of what they
-//! concern: 1 in `scripts/neighbours.py`, 2 and 4 in `callers.rs`, 3 in `src/sweeper.rs`, 5 in `serving.rs`, 6 in
-//! `src/keyset/tests.rs`, 7 in `languages.rs`, 12 in `tasks.rs`, 14 in `tests/misuse`, 15 in `router.rs`, 16 in
-//! `src/contract/category.rs`.
+//! Defects that were mended and must not return; those that concern one module are in the tests of that module.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +60,7 @@ fn wrapped() -> Tidegate<Depot> {
     Tidegate::wrap(Depot).artifacts(&Artifacts::store_in(StoreLocation::Memory)).quiet()
 }
 
-/// Finding 8: the schema said "20 if absent" where the page size is 25.
+/// Regression: the schema said "20 if absent" where the page size is 25.
 #[tokio::test]
 async fn the_schema_has_the_page_size_that_is_set() {
     for era in ERAS {
@@ -74,7 +71,7 @@ async fn the_schema_has_the_page_size_that_is_set() {
     }
 }
 
-/// Finding 9: `ttl_seconds` was the life of the token in `#[heavy]` and retention in `Rules`.
+/// Regression: `ttl_seconds` was the life of the token in `#[heavy]` and retention in `Rules`.
 #[tokio::test]
 async fn a_token_and_a_result_have_lives_of_their_own() {
     let clock = Arc::new(ManualClock::default());
@@ -91,7 +88,7 @@ async fn a_token_and_a_result_have_lives_of_their_own() {
     assert!(client.read(&kept[0]).await.is_err());
 }
 
-/// Finding 10: `OnStoreFailure`, which `Rules` needs, was not exported.
+/// Regression: `OnStoreFailure`, which `Rules` needs, was not exported.
 #[test]
 fn every_type_of_a_rule_is_exported() {
     let rules = Rules {
@@ -111,7 +108,7 @@ fn rules_that_make_no_sense_are_refused() {
     let _ = wrapped().defaults(Rules { page_size: Some(0), ..Rules::default() });
 }
 
-/// Finding 11: a large error lost its small `data`.
+/// Regression: a large error lost its small `data`.
 #[tokio::test]
 async fn a_large_error_keeps_its_small_data() {
     for era in ERAS {
@@ -123,7 +120,7 @@ async fn a_large_error_keeps_its_small_data() {
     }
 }
 
-/// Finding 13: with a text and a picture only the picture was said to be left out.
+/// Regression: with a text and a picture only the picture was said to be left out.
 #[tokio::test]
 async fn what_is_left_out_of_a_text_with_a_picture_is_counted() {
     let client = Client::connect(wrapped(), ERAS[0]).await;
@@ -136,7 +133,7 @@ async fn what_is_left_out_of_a_text_with_a_picture_is_counted() {
     assert!(overview.lines().last().unwrap().contains("\"lines\":\"1-1\""), "{overview}");
 }
 
-/// Finding 13: of one long line all bytes were said to be left out, while some were shown.
+/// Regression: of one long line all bytes were said to be left out, while some were shown.
 #[tokio::test]
 async fn what_is_left_out_of_a_long_line_is_counted() {
     let client = Client::connect(wrapped(), ERAS[0]).await;

@@ -20,37 +20,44 @@ fn main() {
     let write = |name: &str, bytes: Vec<u8>| {
         std::fs::write(Path::new(&out).join(name), bytes).expect("OUT_DIR is writable");
     };
-    write("o200k.table", vocabulary_table(splintr_vocab_o200k::O200K_BASE_VOCAB_PACKED, 19));
-    write("cl100k.table", vocabulary_table(splintr_vocab_cl100k::CL100K_BASE_VOCAB_PACKED, 18));
+    write("o200k.table", vocabulary_table(splintr_vocab_o200k::O200K_BASE_VOCAB_PACKED));
+    write("cl100k.table", vocabulary_table(splintr_vocab_cl100k::CL100K_BASE_VOCAB_PACKED));
     write("classes.table", class_table());
 }
 
-/// `count, log2(slots), slots, offsets, bytes`, all little-endian u32 but the last.
+/// How many tokens share a base of their offsets.
+const TOKENS_PER_BASE: usize = 64;
+
+/// `count, number of slots, slots, bases` as little-endian u32, `offsets` as little-endian u16, then the bytes of all tokens.
 ///
-/// A slot holds `fingerprint << 18 | rank + 1`, or 0 when empty; collisions probe linearly.
-fn vocabulary_table(packed: &[u8], log2: u32) -> Vec<u8> {
+/// A slot holds `fingerprint << 18 | rank + 1`, or 0 when empty; collisions probe linearly. A token begins at its base plus
+/// its offset. Two of three slots are filled: fuller tables are searched longer, emptier ones make every program larger.
+fn vocabulary_table(packed: &[u8]) -> Vec<u8> {
     let tokens = unpack(packed);
-    let mut slots = vec![0u32; 1 << log2];
-    let mask = slots.len() - 1;
+    let mut slots = vec![0u32; tokens.len() / 2 * 3];
     for (rank, token) in tokens.iter().enumerate() {
         let hash = hash::token_hash(token);
-        let mut at = (hash >> (64 - log2)) as usize;
+        let mut at = hash::first_slot(hash, slots.len());
         while slots[at] != 0 {
-            at = (at + 1) & mask;
+            at = (at + 1) % slots.len();
         }
         slots[at] = ((hash as u32 & 0x3fff) << 18) | (rank as u32 + 1);
     }
+    let starts: Vec<u32> = std::iter::once(0)
+        .chain(tokens.iter().scan(0, |end, token| {
+            *end += token.len() as u32;
+            Some(*end)
+        }))
+        .collect();
+    let bases: Vec<u32> = starts.iter().copied().step_by(TOKENS_PER_BASE).collect();
     let mut table = Vec::new();
-    let word = |value: u32, table: &mut Vec<u8>| table.extend_from_slice(&value.to_le_bytes());
-    word(tokens.len() as u32, &mut table);
-    word(log2, &mut table);
-    slots.iter().for_each(|&slot| word(slot, &mut table));
-    let mut offset = 0u32;
-    for token in &tokens {
-        word(offset, &mut table);
-        offset += token.len() as u32;
+    for value in [tokens.len() as u32, slots.len() as u32].iter().chain(&slots).chain(&bases) {
+        table.extend_from_slice(&value.to_le_bytes());
     }
-    word(offset, &mut table);
+    for (rank, start) in starts.iter().enumerate() {
+        let offset = u16::try_from(start - bases[rank / TOKENS_PER_BASE]).expect("tokens are short");
+        table.extend_from_slice(&offset.to_le_bytes());
+    }
     tokens.iter().for_each(|token| table.extend_from_slice(token));
     table
 }

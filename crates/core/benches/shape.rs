@@ -1,8 +1,6 @@
 //! Shaping 20 MB of records that sit as escaped text inside a JSON-RPC answer, against merely parsing the answer and
 //! its inner text into `serde_json::Value`. The ratio of the two is what counts.
 //!
-//! Then the same table in every notation of records, beside JSON.
-//!
 //! `cargo bench -p tidegate-core --bench shape`
 
 use std::hint::black_box;
@@ -14,7 +12,6 @@ use tidegate_core::envelope::Handle;
 use tidegate_core::measure::Meter;
 use tidegate_core::payload::Payload;
 use tidegate_core::shape::{Fill, Request, shape};
-use tidegate_testkit::tables::{RandomTable, TableNotation};
 use tidegate_testkit::{make, sample};
 
 fn bench(criterion: &mut Criterion) {
@@ -49,32 +46,5 @@ fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The same table in every notation; each is to be at least 0.3 times as fast as JSON, in bytes of its own text.
-fn bench_notations(criterion: &mut Criterion) {
-    let table = RandomTable::new(7, 40_000);
-    let request = Request {
-        tool: "list_rows",
-        arguments: None,
-        handle: Handle::kept("list_rows-3f9c2kq7m0xw", "kept 24 h"),
-        budget: Budget::default(),
-        meter: Meter::default(),
-        fill: Fill::Useful,
-    };
-    let mut group = criterion.benchmark_group("notations");
-    group.sample_size(10).measurement_time(Duration::from_secs(3));
-    for notation in TableNotation::ALL {
-        let result = make::text_result(&table.write(notation));
-        group.throughput(Throughput::Bytes(result.len() as u64));
-        group.bench_function(format!("{notation:?}"), |bencher| {
-            bencher.iter(|| {
-                let source = black_box(result.as_slice());
-                let payload = Payload::read(&source).expect("a result");
-                shape(&payload, &request).expect("memory can be read")
-            });
-        });
-    }
-    group.finish();
-}
-
-criterion_group!(benches, bench, bench_notations);
+criterion_group!(benches, bench);
 criterion_main!(benches);

@@ -197,10 +197,13 @@ impl Format {
         feed.builder.open(false, rows.position());
         while let Some(row) = rows.next()? {
             feed.builder.open(true, row.at);
-            for (name, cell) in self.members(&row.cells) {
-                feed.cell(&name, &cell, row.at);
+            if row.cells.len() <= self.names.len() {
+                self.names.iter().zip(&row.cells).for_each(|(name, cell)| feed.cell(name, cell, row.at));
+            } else {
+                self.members(&row.cells).iter().for_each(|(name, cell)| feed.cell(name, cell, row.at));
             }
             feed.builder.close(rows.position());
+            rows.reuse(row);
         }
         let end = rows.position();
         feed.builder.close(end);

@@ -22,3 +22,9 @@ pub(crate) fn token_hash(bytes: &[u8]) -> u64 {
     state ^= state >> 32;
     state.wrapping_mul(MULTIPLIER)
 }
+
+/// Returns the slot where the search for a token with this hash begins.
+#[inline]
+pub(crate) fn first_slot(hash: u64, slots: usize) -> usize {
+    (((hash >> 32) * slots as u64) >> 32) as usize
+}

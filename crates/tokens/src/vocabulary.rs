@@ -3,26 +3,31 @@
 //! The lookup is the hot path of every count. A slot has the rank and 14 bits of the hash, so that bytes are compared only
 //! if the slot very likely holds the token.
 
-use crate::hash::token_hash;
+use crate::hash::{first_slot, token_hash};
 
 /// A table in the format that build.rs writes.
 pub(crate) struct Vocabulary {
     table: &'static [u8],
-    log2_slots: u32,
-    /// Byte positions of the offset list and of the token bytes in the table.
+    slots: usize,
+    /// Byte positions of the bases, of the offsets and of the token bytes in the table.
+    bases_start: usize,
     offsets_start: usize,
     bytes_start: usize,
 }
 
 /// Byte position of the slots in the table.
 const SLOTS_START: usize = 8;
+/// How many tokens share a base of their offsets, as in build.rs.
+const TOKENS_PER_BASE: usize = 64;
 
 impl Vocabulary {
     const fn new(table: &'static [u8]) -> Self {
         let count = read_u32(table, 0) as usize;
-        let log2_slots = read_u32(table, 4);
-        let offsets_start = SLOTS_START + (4 << log2_slots);
-        Self { table, log2_slots, offsets_start, bytes_start: offsets_start + (count + 1) * 4 }
+        let slots = read_u32(table, 4) as usize;
+        let bases_start = SLOTS_START + 4 * slots;
+        // The end of the last token has an offset, too.
+        let offsets_start = bases_start + 4 * (count + 1).div_ceil(TOKENS_PER_BASE);
+        Self { table, slots, bases_start, offsets_start, bytes_start: offsets_start + 2 * (count + 1) }
     }
 
     #[inline]
@@ -36,8 +41,7 @@ impl Vocabulary {
     pub(crate) fn rank(&self, token: &[u8]) -> Option<u32> {
         let hash = token_hash(token);
         let fingerprint = hash as u32 & 0x3fff;
-        let mask = (1usize << self.log2_slots) - 1;
-        let mut at = (hash >> (64 - self.log2_slots)) as usize;
+        let mut at = first_slot(hash, self.slots);
         loop {
             let slot = self.word(SLOTS_START + at * 4);
             if slot == 0 {
@@ -49,15 +53,25 @@ impl Vocabulary {
                     return Some(rank);
                 }
             }
-            at = (at + 1) & mask;
+            at += 1;
+            if at == self.slots {
+                at = 0;
+            }
         }
     }
 
     #[inline]
     fn token(&self, rank: u32) -> &[u8] {
-        let at = self.offsets_start + rank as usize * 4;
-        let (start, end) = (self.word(at) as usize, self.word(at + 4) as usize);
-        &self.table[self.bytes_start + start..self.bytes_start + end]
+        &self.table[self.start(rank as usize)..self.start(rank as usize + 1)]
+    }
+
+    /// Returns the byte position of a token in the table.
+    #[inline]
+    fn start(&self, rank: usize) -> usize {
+        let at = self.offsets_start + rank * 2;
+        let offset = u16::from_le_bytes([self.table[at], self.table[at + 1]]);
+        let base = self.word(self.bases_start + rank / TOKENS_PER_BASE * 4);
+        self.bytes_start + base as usize + usize::from(offset)
     }
 }
 

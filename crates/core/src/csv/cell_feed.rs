@@ -66,19 +66,35 @@ pub(crate) struct NumberForms {
 
 impl NumberForms {
     pub(crate) fn add(&mut self, cell: &str) {
-        let unsigned = cell.strip_prefix(['-', '+']).unwrap_or(cell);
-        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || !digits(whole) || !digits(fraction) {
+        let (sign, unsigned) = match cell.as_bytes() {
+            [sign @ (b'-' | b'+'), rest @ ..] => (*sign, rest),
+            all => (0, all),
+        };
+        let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (whole, rest) = unsigned.split_at(digits(unsigned));
+        let fraction = rest.strip_prefix(b".").unwrap_or(rest);
+        if whole.is_empty()
+            || digits(fraction) < fraction.len()
+            || rest.len() == fraction.len() && !rest.is_empty()
+        {
             return;
         }
-        let zero = unsigned.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-        self.odd |= whole.len() > 1 && whole.starts_with('0')
-            || cell.starts_with('+')
-            || zero && cell.starts_with('-')
-            || unsigned.ends_with('.');
-        self.padded |= fraction.ends_with('0');
+        let zero = |part: &[u8]| part.iter().all(|&byte| byte == b'0');
+        self.odd |= whole.len() > 1 && whole[0] == b'0'
+            || sign == b'+'
+            || sign == b'-' && zero(whole) && zero(fraction)
+            || rest == b".";
+        self.padded |= fraction.ends_with(b"0");
         self.uneven |= *self.decimals.get_or_insert(fraction.len()) != fraction.len();
+    }
+
+    /// Adds the numbers of another part of the column.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if let Some(decimals) = other.decimals {
+            self.uneven |= other.uneven || *self.decimals.get_or_insert(decimals) != decimals;
+        }
+        self.padded |= other.padded;
+        self.odd |= other.odd;
     }
 
     pub(crate) fn are_texts(&self) -> bool {

@@ -12,6 +12,8 @@ use crate::lines::{Lines, OwnedLine};
 
 /// The maximum number of bytes of one row. A quote that is not closed within them is an ordinary character.
 const MAX_ROW_BYTES: u64 = 4 * 1024 * 1024;
+/// The maximum number of cells whose memory is kept.
+const MAX_SPARE_CELLS: usize = 256;
 
 /// One row.
 #[derive(Debug)]
@@ -31,11 +33,20 @@ pub(crate) struct Rows<'a> {
     /// Lines that were read to find the end of a quoted cell which has none.
     pending: VecDeque<OwnedLine>,
     delimiter: u8,
+    /// Memory of earlier rows, for the cells of the next one.
+    spare: Vec<String>,
 }
 
 impl<'a> Rows<'a> {
     pub(crate) fn new(lines: Lines<'a>, delimiter: u8) -> Self {
-        Self { lines, pending: VecDeque::new(), delimiter }
+        Self { lines, pending: VecDeque::new(), delimiter, spare: Vec::new() }
+    }
+
+    /// Takes the memory of a row that is no longer needed.
+    pub(crate) fn reuse(&mut self, row: Row) {
+        // The next row takes its first cell from the end.
+        self.spare.extend(row.cells.into_iter().rev());
+        self.spare.truncate(MAX_SPARE_CELLS);
     }
 
     /// Returns the offset of the next row.
@@ -65,7 +76,8 @@ impl<'a> Rows<'a> {
 
     /// Reads the row that begins with a line.
     fn row(&mut self, first: OwnedLine) -> io::Result<Row> {
-        let mut splitter = RowSplitter { delimiter: self.delimiter, cells: Vec::new(), open: None };
+        let spare = std::mem::take(&mut self.spare);
+        let mut splitter = RowSplitter { delimiter: self.delimiter, cells: Vec::new(), open: None, spare };
         let mut end = splitter.add(&first.text);
         let mut further: Vec<OwnedLine> = Vec::new();
         while end == RowEnd::Open {
@@ -79,6 +91,7 @@ impl<'a> Rows<'a> {
             end = splitter.add(&line.text);
             further.push(line);
         }
+        self.spare = splitter.spare;
         if end == RowEnd::Complete {
             let whole = first.whole && further.iter().all(|line| line.whole);
             return Ok(Row { at: first.at, cells: splitter.cells, whole, cut_off: false });
@@ -105,6 +118,7 @@ struct RowSplitter {
     cells: Vec<String>,
     /// The quoted cell that is not closed yet.
     open: Option<String>,
+    spare: Vec<String>,
 }
 
 impl RowSplitter {
@@ -122,8 +136,11 @@ impl RowSplitter {
             let quoted = if open.is_some() { Some(rest) } else { rest.strip_prefix('"') };
             let after = match quoted {
                 None => {
-                    let end = rest.find(char::from(self.delimiter));
-                    self.cells.push(rest[..end.unwrap_or(rest.len())].to_owned());
+                    let end = memchr::memchr(self.delimiter, rest.as_bytes());
+                    let mut cell = self.spare.pop().unwrap_or_default();
+                    cell.clear();
+                    cell.push_str(&rest[..end.unwrap_or(rest.len())]);
+                    self.cells.push(cell);
                     end.map(|end| &rest[end + 1..])
                 }
                 Some(quoted) => match quoted_cell(open.unwrap_or_default(), quoted) {

@@ -442,6 +442,7 @@ impl ProfileBuilder {
         while !self.stack.is_empty() {
             self.close(end);
         }
+        self.nodes.iter_mut().for_each(|node| node.counts.settle());
         for index in 0..self.nodes.len() {
             let id = NodeId(index as u32);
             if self.is_map_in_hindsight(id) {
@@ -449,6 +450,7 @@ impl ProfileBuilder {
             }
         }
         self.find_tables();
+        self.nodes.iter_mut().for_each(|node| node.counts.settle());
         DataProfile {
             nodes: self.nodes,
             depth: self.depth,

@@ -1,35 +1,44 @@
 //! How many distinct values there are: counted exactly by their hashes as long as memory allows, estimated beyond that.
 //!
 //! A hash takes eight bytes where a value with its count takes about eight times as much, so that the values of an
-//! identifier are still told apart when they are no longer held.
+//! identifier are still told apart when they are no longer held. Hashes are collected and then sorted, many at a time:
+//! looking each of them up in a table would wait for memory each time, since such a table does not fit the caches.
 
 use super::distinct_sketch::DistinctSketch;
 
-/// The maximum number of slots for the hashes of one field, three quarters of which may be used.
-const MAX_HASH_SLOTS: usize = 1 << 18;
-/// The number of slots at first.
-const MIN_HASH_SLOTS: usize = 64;
-/// How many slots take as much memory as one value that is held with its count.
-const SLOTS_PER_VALUE: usize = 8;
+/// The maximum number of distinct hashes kept for one field.
+const MAX_HASHES: usize = 192 * 1024;
+/// The minimum and the maximum number of hashes that are sorted together.
+const MIN_RECENT_HASHES: usize = 64;
+const MAX_RECENT_HASHES: usize = 64 * 1024;
+/// How many hashes take as much memory as one value that is held with its count.
+const HASHES_PER_VALUE: usize = 8;
 
 /// The distinct values among those that are not held.
 #[derive(Debug, Clone)]
 pub(super) enum DistinctValues {
-    /// All hashes, in an open-addressing table; 0 where a slot is empty.
-    Exact { slots: Vec<u64>, count: usize },
+    Exact(HashSet),
     /// An estimate in fixed memory.
     Estimate(Box<DistinctSketch>),
 }
 
-impl Default for DistinctValues {
-    fn default() -> Self {
-        Self::Exact { slots: Vec::new(), count: 0 }
-    }
+/// The hashes of all values.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HashSet {
+    /// In order, each once.
+    sorted: Vec<u64>,
+    /// Those that came since, as they came.
+    recent: Vec<u64>,
+    /// How many recent ones there may be.
+    max_recent: usize,
+    /// For how many hashes memory was taken out of the capacity.
+    room: usize,
 }
 
-/// Returns a hash that is not 0.
-fn filled(hash: u64) -> u64 {
-    hash.max(1)
+impl Default for DistinctValues {
+    fn default() -> Self {
+        Self::Exact(HashSet::default())
+    }
 }
 
 impl DistinctValues {
@@ -38,52 +47,35 @@ impl DistinctValues {
     pub(super) fn add(&mut self, hash: u64, capacity: &mut usize) {
         match self {
             Self::Estimate(sketch) => sketch.add(hash),
-            Self::Exact { slots, count } => {
-                let hash = filled(hash);
-                match slot_of(slots, hash) {
-                    Some(slot) if slots[slot] == hash => {}
-                    Some(slot) if (*count + 1) * 4 <= slots.len() * 3 => {
-                        slots[slot] = hash;
-                        *count += 1;
-                    }
-                    _ => self.grow(hash, capacity),
+            Self::Exact(set) => {
+                if set.recent.len() < set.max_recent || set.make_room(capacity) {
+                    set.recent.push(hash);
+                } else {
+                    self.estimate(capacity).add(hash);
                 }
             }
         }
     }
 
-    #[cold]
-    fn grow(&mut self, hash: u64, capacity: &mut usize) {
-        let Self::Exact { slots, count } = self else { return };
-        let length = (slots.len() * 2).max(MIN_HASH_SLOTS);
-        let cost = (length - slots.len()) / SLOTS_PER_VALUE;
-        // At most half of what is left, so that fields that come later can hold values, too.
-        if length > MAX_HASH_SLOTS || cost * 2 > *capacity {
-            self.estimate(capacity);
-            return self.add(hash, capacity);
-        }
-        *capacity -= cost;
-        let mut larger = vec![0; length];
-        for &old in slots.iter().filter(|&&old| old != 0).chain([&hash]) {
-            if let Some(slot) = slot_of(&larger, old) {
-                larger[slot] = old;
-            }
-        }
-        *slots = larger;
-        *count += 1;
-    }
-
     /// Gives up the hashes for an estimate.
+    #[cold]
     fn estimate(&mut self, capacity: &mut usize) -> &mut DistinctSketch {
-        if let Self::Exact { slots, .. } = self {
+        if let Self::Exact(set) = self {
             let mut sketch = Box::<DistinctSketch>::default();
-            slots.iter().filter(|&&hash| hash != 0).for_each(|&hash| sketch.add(hash));
-            *capacity += slots.len() / SLOTS_PER_VALUE;
+            set.hashes().for_each(|hash| sketch.add(hash));
+            *capacity += set.room / HASHES_PER_VALUE;
             *self = Self::Estimate(sketch);
         }
         match self {
             Self::Estimate(sketch) => sketch,
-            Self::Exact { .. } => unreachable!("replaced above"),
+            Self::Exact(_) => unreachable!("replaced above"),
+        }
+    }
+
+    /// Sorts all hashes, which makes [`count`](Self::count) and [`may_contain`](Self::may_contain) fast.
+    pub(super) fn settle(&mut self) {
+        if let Self::Exact(set) = self {
+            set.settle();
         }
     }
 
@@ -91,16 +83,14 @@ impl DistinctValues {
     pub(super) fn may_contain(&self, hash: u64) -> bool {
         match self {
             Self::Estimate(_) => true,
-            Self::Exact { slots, .. } => slot_of(slots, filled(hash)).is_some_and(|slot| slots[slot] != 0),
+            Self::Exact(set) => set.sorted.binary_search(&hash).is_ok() || set.recent.contains(&hash),
         }
     }
 
     /// Adds the values of another field.
     pub(super) fn merge(&mut self, other: &Self, capacity: &mut usize) {
         match other {
-            Self::Exact { slots, .. } => {
-                slots.iter().filter(|&&hash| hash != 0).for_each(|&hash| self.add(hash, capacity));
-            }
+            Self::Exact(set) => set.hashes().for_each(|hash| self.add(hash, capacity)),
             Self::Estimate(theirs) => self.estimate(capacity).merge(theirs),
         }
     }
@@ -108,21 +98,50 @@ impl DistinctValues {
     /// Returns the number of distinct values, and whether it is exact.
     pub(super) fn count(&self) -> (u64, bool) {
         match self {
-            Self::Exact { count, .. } => (*count as u64, true),
+            Self::Exact(set) => (set.count() as u64, true),
             Self::Estimate(sketch) => (sketch.estimate(), false),
         }
     }
 }
 
-/// Returns the slot that has a hash, or the empty one where it belongs.
-#[inline]
-fn slot_of(slots: &[u64], hash: u64) -> Option<usize> {
-    let mask = slots.len().checked_sub(1)?;
-    let mut slot = hash as usize & mask;
-    while slots[slot] != 0 && slots[slot] != hash {
-        slot = (slot + 1) & mask;
+impl HashSet {
+    /// Sorts all hashes and takes memory for more out of the capacity; returns false if there is not enough.
+    #[cold]
+    fn make_room(&mut self, capacity: &mut usize) -> bool {
+        self.settle();
+        self.max_recent = self.sorted.len().clamp(MIN_RECENT_HASHES, MAX_RECENT_HASHES);
+        let room = self.room.max(self.sorted.len() + self.max_recent);
+        let cost = (room - self.room) / HASHES_PER_VALUE;
+        // At most half of what is left, so that fields that come later can hold values, too.
+        if self.sorted.len() > MAX_HASHES || cost * 2 > *capacity {
+            return false;
+        }
+        *capacity -= cost;
+        self.room = room;
+        true
     }
-    Some(slot)
+
+    fn settle(&mut self) {
+        if !self.recent.is_empty() {
+            self.sorted.append(&mut self.recent);
+            // Not the unstable sort: this one sees that the first part is in order.
+            self.sorted.sort();
+            self.sorted.dedup();
+        }
+    }
+
+    /// Returns all hashes; recent ones may repeat others.
+    fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.sorted.iter().chain(&self.recent).copied()
+    }
+
+    fn count(&self) -> usize {
+        let mut new: Vec<u64> = self.recent.clone();
+        new.retain(|hash| self.sorted.binary_search(hash).is_err());
+        new.sort_unstable();
+        new.dedup();
+        self.sorted.len() + new.len()
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +159,7 @@ mod tests {
     fn exact_while_memory_allows() {
         let mut capacity = 60_000;
         assert_eq!(distinct(0..100_000, &mut capacity).count(), (100_000, true));
-        assert_eq!(capacity, 60_000 - (1 << 18) / SLOTS_PER_VALUE);
+        assert!((30_000..50_000).contains(&capacity), "{capacity}");
         let mut capacity = 60_000;
         let (count, exact) = distinct((0..1_000_000).map(|value| value % 500_000), &mut capacity).count();
         assert!(!exact && (450_000..550_000).contains(&count), "{count}");
@@ -149,11 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn repeated_values_are_counted_once() {
+        let mut capacity = 60_000;
+        let values = (0..300_000_u64).map(|value| value * value % 5003);
+        let expected: std::collections::HashSet<u64> = values.clone().collect();
+        assert_eq!(distinct(values, &mut capacity).count(), (expected.len() as u64, true));
+    }
+
+    #[test]
     fn merging_counts_common_values_once() {
         let mut capacity = 60_000;
         let mut one = distinct(0..1000, &mut capacity);
         one.merge(&distinct(500..2000, &mut capacity), &mut capacity);
         assert_eq!(one.count(), (2000, true));
-        assert!(one.may_contain(hash::mix(1999)) && !one.may_contain(hash::mix(2000)));
+        for _ in 0..2 {
+            assert!(one.may_contain(hash::mix(1999)) && !one.may_contain(hash::mix(2000)));
+            one.settle();
+            assert_eq!(one.count(), (2000, true));
+        }
     }
 }

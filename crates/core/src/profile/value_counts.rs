@@ -185,7 +185,9 @@ impl ValueCounts {
     /// A value stays held only if neither field may have occurrences of it that it did not count.
     pub(crate) fn merge(&mut self, other: &Self, capacity: &mut usize) {
         self.cut |= other.cut;
-        if let Some(unheld) = &other.unheld {
+        let mut unheld = other.unheld.clone();
+        unheld.iter_mut().for_each(DistinctValues::settle);
+        if let Some(unheld) = &unheld {
             let uncounted =
                 |entry: &ValueCount| other.find(entry.hash).is_err() && unheld.may_contain(entry.hash);
             if self.entries.iter().any(uncounted) {
@@ -205,6 +207,11 @@ impl ValueCounts {
         if let Some(unheld) = &other.unheld {
             self.unheld.get_or_insert_default().merge(unheld, capacity);
         }
+    }
+
+    /// Prepares the counts for being asked, once all values were added.
+    pub(crate) fn settle(&mut self) {
+        self.unheld.iter_mut().for_each(DistinctValues::settle);
     }
 
     /// Returns whether the field is an identifier, so that its values are not held.

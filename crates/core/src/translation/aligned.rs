@@ -5,6 +5,7 @@
 //! character. If rows are wider than their header, the columns are the words of a line, if those are under the
 //! names. A listing without a header is not a table here.
 
+use super::bars::trim;
 use super::tables::{RowCut, Table};
 use super::typed::column_names;
 use crate::profile::number::Number;
@@ -25,7 +26,11 @@ fn is_ruler(line: &str) -> bool {
 /// Returns where the columns under a ruler begin; `None` if the line is not a ruler.
 fn ruler_columns(line: &str) -> Option<Vec<usize>> {
     let drawn = |c: char| matches!(c, '-' | '=' | '+' | '~' | ' ' | '─' | '═');
-    if line.len() < 5 || !line.starts_with(['-', '=', '+', '~', ' ', '─', '═']) || !line.chars().all(drawn)
+    // Nearly every line has an ASCII letter or digit, and they are found faster than characters are compared.
+    if line.len() < 5
+        || line.bytes().any(|byte| byte.is_ascii_alphanumeric())
+        || !line.starts_with(['-', '=', '+', '~', ' ', '─', '═'])
+        || !line.chars().all(drawn)
     {
         return None;
     }
@@ -53,17 +58,36 @@ pub(super) enum Cut {
 
 impl Cut {
     /// Returns the cells of a line; `None` if it does not fit.
-    pub(super) fn cells<'l>(&self, line: &'l str) -> Option<Vec<&'l str>> {
+    fn cells<'l>(&self, line: &'l str) -> Option<Vec<&'l str>> {
+        let mut cells = Vec::new();
+        self.find_cells(line, &mut cells).then_some(cells)
+    }
+
+    /// Finds the cells of a line; returns false if it does not fit.
+    pub(super) fn find_cells<'l>(&self, line: &'l str, cells: &mut Vec<&'l str>) -> bool {
+        cells.clear();
         match self {
+            Self::At(starts) if line.is_ascii() => {
+                let mut begin = 0;
+                for &start in starts.iter().skip(1).take_while(|&&start| start < line.len()) {
+                    if start > 0 && line.as_bytes()[start - 1] != b' ' {
+                        return false;
+                    }
+                    cells.push(trim(&line[begin..start]));
+                    begin = start;
+                }
+                cells.push(trim(&line[begin..]));
+                cells.resize(starts.len(), "");
+                true
+            }
             Self::At(starts) => {
-                let mut cells = Vec::with_capacity(starts.len());
                 let mut begin = 0;
                 let mut blank = true;
                 let mut wanted = starts.iter().skip(1).peekable();
                 for (position, (at, c)) in line.char_indices().enumerate() {
                     if wanted.peek() == Some(&&position) {
                         if !blank {
-                            return None;
+                            return false;
                         }
                         cells.push(line[begin..at].trim());
                         begin = at;
@@ -73,18 +97,17 @@ impl Cut {
                 }
                 cells.push(line[begin..].trim());
                 cells.resize(starts.len(), "");
-                Some(cells)
+                true
             }
             Self::Words(count) => {
-                let mut cells = Vec::with_capacity(*count);
                 let mut rest = line.trim();
                 while cells.len() + 1 < *count {
-                    let (cell, after) = rest.split_once(' ')?;
+                    let Some((cell, after)) = rest.split_once(' ') else { return false };
                     cells.push(cell);
                     rest = after.trim_start();
                 }
                 cells.push(rest);
-                (!rest.is_empty()).then_some(cells)
+                !rest.is_empty()
             }
         }
     }
@@ -141,20 +164,22 @@ fn block_from<'b, 't>(lines: &'b [&'t str], first: usize) -> &'b [&'t str] {
 
 /// Collects the rows of a table up to a blank line, a ruler or a line of dashes, below which there are totals.
 fn collect(lines: &[&str], header_at: usize, first: usize, header: &[&str], cut: Cut) -> (Table, usize) {
-    let mut rows = Vec::new();
+    let named = header.iter().map(|name| if name.chars().any(char::is_alphanumeric) { *name } else { "" });
+    let mut table = Table::new(column_names(named), header_at, RowCut::Aligned(cut));
+    let mut cells = Vec::new();
     let mut next = first;
     while let Some(line) = lines.get(next).filter(|line| !ends_table(line)) {
         // A table with another header may follow at once.
-        if next > first && under_ruler(lines, next).is_some() {
+        let above_ruler = lines.get(next + 1).is_some_and(|line| is_ruler(line));
+        if next > first && above_ruler && under_ruler(lines, next).is_some() {
             break;
         }
-        if cut.cells(line).is_some_and(|row| row.as_slice() != header) {
-            rows.push(next as u32);
+        if table.fits(line, &mut cells) && cells != header {
+            table.add(next, &cells);
         }
         next += 1;
     }
-    let named = header.iter().map(|name| if name.chars().any(char::is_alphanumeric) { *name } else { "" });
-    (Table { names: column_names(named), rows, line: header_at, cut: RowCut::Aligned(cut) }, next)
+    (table, next)
 }
 
 /// Returns whether a line says nothing itself: it is blank, a ruler or dashes.

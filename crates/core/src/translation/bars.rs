@@ -13,7 +13,7 @@ fn is_bar(c: char) -> bool {
 
 /// Returns whether a line is a rule: dashes with at least one joint or bar.
 pub(super) fn is_rule(line: &str) -> bool {
-    let line = line.trim();
+    let line = trim(line);
     let drawn = |c: char| matches!(c, '-' | '=' | '+' | '|' | ':' | ' ' | '\u{2500}'..='\u{257f}');
     let dash = |c: char| matches!(c, '-' | '=' | '─' | '━' | '═' | '╌' | '┄' | '╍' | '┅');
     let joint = |c: char| c == '+' || c == '|' || matches!(c, '\u{2500}'..='\u{257f}') && !dash(c);
@@ -22,31 +22,61 @@ pub(super) fn is_rule(line: &str) -> bool {
         && !line.contains("- -")
 }
 
-/// Returns the cells of a line with bars; `None` if it has none. An escaped bar is a part of its cell.
-pub(super) fn cells(line: &str) -> Option<Vec<&str>> {
-    let trimmed = line.trim();
-    let mut cells = Vec::new();
+/// Finds the cells of a line with bars; returns false if it has none. An escaped bar is a part of its cell.
+pub(super) fn find_cells<'l>(line: &'l str, cells: &mut Vec<&'l str>) -> bool {
+    let trimmed = trim(line);
+    cells.clear();
     let mut start = 0;
-    let mut escaped = false;
-    for (at, c) in trimmed.char_indices() {
-        if is_bar(c) && !escaped {
-            cells.push(trimmed[start..at].trim());
-            start = at + c.len_utf8();
+    let mut push = |at: usize, bar_bytes: usize| {
+        cells.push(trim(&trimmed[start..at]));
+        start = at + bar_bytes;
+    };
+    if trimmed.is_ascii() {
+        let mut escape = None;
+        for at in memchr::memchr2_iter(b'|', b'\\', trimmed.as_bytes()) {
+            let escaped = at.checked_sub(1).is_some_and(|before| escape == Some(before));
+            match trimmed.as_bytes()[at] {
+                _ if escaped => {}
+                b'|' => push(at, 1),
+                _ => escape = Some(at),
+            }
         }
-        escaped = c == '\\' && !escaped;
+    } else {
+        let mut escaped = false;
+        for (at, c) in trimmed.char_indices() {
+            if is_bar(c) && !escaped {
+                push(at, c.len_utf8());
+            }
+            escaped = c == '\\' && !escaped;
+        }
     }
     if start == 0 {
-        return None;
+        return false;
     }
     let edged = trimmed.starts_with(is_bar);
     // psql pads an empty last cell with nothing, so only a line that begins with a bar ends with one.
     if start < trimmed.len() || !edged {
-        cells.push(trimmed[start..].trim());
+        cells.push(trim(&trimmed[start..]));
     }
     if edged {
         cells.remove(0);
     }
-    (!cells.is_empty()).then_some(cells)
+    !cells.is_empty()
+}
+
+/// Returns a cell without the white space around it, which is nearly always ASCII.
+pub(super) fn trim(cell: &str) -> &str {
+    let cell = cell.trim_ascii();
+    match cell.as_bytes() {
+        [b'!'..=b'~', .., b'!'..=b'~'] | [b'!'..=b'~'] => cell,
+        _ => cell.trim(),
+    }
+}
+
+/// Returns the cells of a line with bars; `None` if it has none.
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let mut cells = Vec::new();
+    find_cells(line, &mut cells).then_some(cells)
 }
 
 /// Returns how many columns a rule has.
@@ -70,8 +100,9 @@ pub(super) fn table_at(lines: &[&str], at: usize) -> Option<(Table, usize)> {
     if rule_columns(lines[rule_at]) != header.len() || !even || header.iter().all(|name| name.is_empty()) {
         return None;
     }
-    let mut rows = Vec::new();
+    let mut table = Table::new(column_names(header.iter().copied()), header_at, RowCut::Bars);
     let mut next = rule_at + 1;
+    let mut row = Vec::new();
     while let Some(line) = lines.get(next) {
         if is_rule(line) {
             // A second box may begin where this one ends.
@@ -87,19 +118,20 @@ pub(super) fn table_at(lines: &[&str], at: usize) -> Option<(Table, usize)> {
         }
         // A line above a rule that has no box is the header of another table.
         let is_header = !boxed && lines.get(next + 1).is_some_and(|line| is_rule(line));
-        match cells(line) {
-            Some(row) if row == header => {}
-            Some(row) if row.len() == header.len() && !is_header => rows.push(next as u32),
+        if !find_cells(line, &mut row) {
+            break;
+        }
+        if row != header {
             // Markdown may leave out the last cells of a row.
-            Some(row) if !boxed && !is_header && row.len() < header.len() && line.trim().starts_with('|') => {
-                rows.push(next as u32);
+            let is_short = !boxed && row.len() < header.len() && line.trim().starts_with('|');
+            if is_header || row.len() != header.len() && !is_short {
+                break;
             }
-            _ => break,
+            table.add(next, &row);
         }
         next += 1;
     }
-    let names = column_names(header.into_iter());
-    Some((Table { names, rows, line: header_at, cut: RowCut::Bars }, next))
+    Some((table, next))
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ pub(super) struct Table {
     pub(super) rows: Vec<u32>,
     /// The number of its first line, from 0.
     pub(super) line: usize,
-    pub(super) cut: RowCut,
+    cut: RowCut,
+    columns: Vec<Column>,
 }
 
 /// How the cells of a row are found.
@@ -35,21 +36,45 @@ pub(super) enum RowCut {
 }
 
 impl Table {
-    /// Returns the cells of a row, one for each column.
-    pub(super) fn cells<'l>(&self, row: &'l str) -> Vec<Cow<'l, str>> {
-        let unescaped = |cell: &'l str| match cell.contains("\\|") {
-            true => cell.replace("\\|", "|").into(),
-            false => Cow::Borrowed(cell),
-        };
-        let mut cells: Vec<Cow<'l, str>> = match &self.cut {
-            RowCut::Bars => bars::cells(row).unwrap_or_default().into_iter().map(unescaped).collect(),
-            RowCut::Aligned(cut) => {
-                cut.cells(row).unwrap_or_default().into_iter().map(Cow::Borrowed).collect()
-            }
-        };
+    pub(super) fn new(names: Vec<String>, line: usize, cut: RowCut) -> Self {
+        Self { columns: vec![Column::default(); names.len()], names, rows: Vec::new(), line, cut }
+    }
+
+    /// Adds the row at a line.
+    pub(super) fn add(&mut self, line: usize, cells: &[&str]) {
+        self.rows.push(line as u32);
+        self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.add(cell));
+    }
+
+    /// Finds the cells of a line; returns false if it is not a row.
+    pub(super) fn fits<'l>(&self, line: &'l str, cells: &mut Vec<&'l str>) -> bool {
+        match &self.cut {
+            RowCut::Bars => bars::find_cells(line, cells),
+            RowCut::Aligned(cut) => cut.find_cells(line, cells),
+        }
+    }
+
+    /// Finds the cells of a row, one for each column.
+    fn find_cells<'l>(&self, row: &'l str, cells: &mut Vec<&'l str>) {
+        self.fits(row, cells);
         // Markdown may leave out the last cells of a row.
-        cells.resize(self.names.len(), "".into());
-        cells
+        cells.resize(self.names.len(), "");
+    }
+
+    /// Returns a cell as it was before it was written between bars.
+    fn unescaped<'l>(&self, cell: &'l str) -> Cow<'l, str> {
+        match matches!(self.cut, RowCut::Bars) && cell.contains('\\') {
+            true => cell.replace("\\|", "|").into(),
+            false => cell.into(),
+        }
+    }
+
+    /// Returns the cells of a row, one for each column.
+    #[cfg(test)]
+    pub(super) fn cells(&self, row: &str) -> Vec<String> {
+        let mut cells = Vec::new();
+        self.find_cells(row, &mut cells);
+        cells.into_iter().map(|cell| self.unescaped(cell).into_owned()).collect()
     }
 }
 
@@ -134,10 +159,11 @@ impl<'t> Drawn<'t> {
         let mut out = String::from(if same { "[" } else { "{" });
         let mut keys: Vec<String> = Vec::new();
         let mut columns = Vec::new();
+        let mut cells = Vec::new();
         for (number, (table, caption)) in self.tables.iter().enumerate() {
             if number == 0 || !same {
                 let of_same = if same { &self.tables[..] } else { &self.tables[number..=number] };
-                columns = self.typed_columns(of_same.iter().map(|(table, _)| table));
+                columns = typed_columns(of_same.iter().map(|(table, _)| table));
             }
             if !same {
                 separate(&mut out);
@@ -146,6 +172,7 @@ impl<'t> Drawn<'t> {
                 out.push_str(":[");
                 keys.push(key);
             }
+            let keys: Vec<String> = table.names.iter().map(|name| json_key(name)).collect();
             for line in &table.rows {
                 separate(&mut out);
                 out.push('{');
@@ -154,12 +181,11 @@ impl<'t> Drawn<'t> {
                     out.push(':');
                     string::write(caption.unwrap_or_default(), &mut out);
                 }
-                let cells = table.cells(self.lines[*line as usize]);
-                for ((name, column), cell) in table.names.iter().zip(&columns).zip(&cells) {
+                table.find_cells(self.lines[*line as usize], &mut cells);
+                for ((key, column), cell) in keys.iter().zip(&columns).zip(&cells) {
                     separate(&mut out);
-                    string::write(name, &mut out);
-                    out.push(':');
-                    column.write(cell, &mut out);
+                    out.push_str(key);
+                    column.write(&table.unescaped(cell), &mut out);
                 }
                 out.push('}');
                 if out.len() > MAX_JSON_BYTES {
@@ -173,20 +199,24 @@ impl<'t> Drawn<'t> {
         out.push(if same { ']' } else { '}' });
         Some((out, self.others))
     }
+}
 
-    /// Returns which columns of tables with the same columns are numbers.
-    fn typed_columns<'a>(&self, tables: impl Iterator<Item = &'a Table>) -> Vec<Column> {
-        let mut columns: Vec<Column> = Vec::new();
-        for table in tables {
-            columns.resize(table.names.len(), Column::default());
-            for line in &table.rows {
-                for (column, cell) in columns.iter_mut().zip(table.cells(self.lines[*line as usize])) {
-                    column.add(&cell);
-                }
-            }
-        }
-        columns
+/// Returns which columns of tables with the same columns are numbers.
+fn typed_columns<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    for table in tables {
+        columns.resize(table.names.len(), Column::default());
+        columns.iter_mut().zip(&table.columns).for_each(|(column, more)| column.merge(more));
     }
+    columns
+}
+
+/// Returns a name as the key of a member.
+fn json_key(name: &str) -> String {
+    let mut key = String::new();
+    string::write(name, &mut key);
+    key.push(':');
+    key
 }
 
 /// Writes a comma, unless a list or an object was just opened.

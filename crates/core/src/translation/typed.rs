@@ -18,6 +18,11 @@ impl Column {
         self.forms.add(value);
     }
 
+    /// Adds the values of another part of the column.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.forms.merge(&other.forms);
+    }
+
     /// Writes a value as JSON; an empty one as null.
     pub(super) fn write(&self, value: &str, out: &mut String) {
         if value.is_empty() {

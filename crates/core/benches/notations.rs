@@ -1,0 +1,64 @@
+//! Shaping the same table in every notation of records, beside JSON: each is to be at least 0.3 times as fast, in bytes of
+//! its own text.
+//!
+//! All notations take turns, and the fastest turn of each counts, so the noise of the machine affects each alike.
+//!
+//! `cargo bench -p tidegate-core --bench notations`
+
+#![expect(clippy::print_stdout, reason = "a bench prints what it found")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use tidegate_core::budget::Budget;
+use tidegate_core::envelope::Handle;
+use tidegate_core::measure::Meter;
+use tidegate_core::payload::Payload;
+use tidegate_core::shape::{Fill, Request, shape};
+use tidegate_testkit::make;
+use tidegate_testkit::tables::{RandomTable, TableNotation};
+
+/// How often each notation has its turn.
+const ROUNDS: usize = 15;
+
+fn main() {
+    let table = RandomTable::new(7, 40_000);
+    let mut notations: Vec<(TableNotation, Vec<u8>, Duration)> = TableNotation::ALL
+        .into_iter()
+        .map(|notation| (notation, make::text_result(&table.write(notation)), Duration::MAX))
+        .collect();
+    for _ in 0..ROUNDS {
+        for (_, result, fastest) in &mut notations {
+            *fastest = (*fastest).min(time(result));
+        }
+    }
+    let rate = |result: &[u8], time: Duration| result.len() as f64 / f64::from(1 << 20) / time.as_secs_f64();
+    let json = notations.first().map_or(1.0, |(_, result, time)| rate(result, *time));
+    println!("| notation | MiB | ms | MiB/s | to JSON |\n|---|---:|---:|---:|---:|");
+    for (notation, result, time) in &notations {
+        let rate = rate(result, *time);
+        println!(
+            "| {notation:?} | {:.1} | {:.1} | {rate:.1} | {:.2}x |",
+            result.len() as f64 / f64::from(1 << 20),
+            time.as_secs_f64() * 1e3,
+            rate / json
+        );
+    }
+}
+
+/// Returns how long it takes to shape a result.
+fn time(result: &[u8]) -> Duration {
+    let request = Request {
+        tool: "list_rows",
+        arguments: None,
+        handle: Handle::kept("list_rows-3f9c2kq7m0xw", "kept 24 h"),
+        budget: Budget::default(),
+        meter: Meter::default(),
+        fill: Fill::Useful,
+    };
+    let start = Instant::now();
+    let source = black_box(result);
+    let payload = Payload::read(&source).expect("a result");
+    black_box(shape(&payload, &request).expect("memory can be read"));
+    start.elapsed()
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Follows docs/guides/heavy-tool.md literally: builds what it tells a reader to write, runs it, and compares what it says.
 
-The Cargo.toml, the server, its test and the server behind axum are taken from the page; only the path of the SDK and the
+The Cargo.toml, the servers, the test and the server behind axum are taken from the page; only the path of the SDK and the
 port are changed. The build shares the target folder of the workspace, and its versions.
 """
 import json
@@ -19,10 +19,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = ROOT / "docs/guides/heavy-tool.md"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 SDK_PATH = '"../tidegate/crates/sdk"'
 AXUM_ADDRESS = "127.0.0.1:8080"
 MAIN = "\n#[tokio::main]"
 PACKAGE = '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2024"\n\n[workspace]\n\n'
+# The servers that have a section of their own: the section, and the name of the program.
+SERVERS = {"A list in pages": "pages", "A summary, and everything on request": "summary"}
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "guide", "version": "1"},
@@ -38,9 +41,17 @@ def blocks(heading, language):
     return found
 
 
+def manifest_of_all():
+    """The Cargo.toml of the guide, in which the lines of the section on axum are added or replace those of the same crate."""
+    dependencies, tests = blocks("A whole server", "toml")[0].split("\n[dev-dependencies]\n")
+    lines = {line.split(" ")[0]: line for line in dependencies.splitlines()}
+    lines |= {line.split(" ")[0]: line for line in blocks("Behind axum", "toml")[0].splitlines()}
+    return "\n".join(lines.values()) + "\n\n[dev-dependencies]\n" + tests
+
+
 def write_project(folder, port):
     """Writes what a reader would write."""
-    manifest = "".join(blocks("A whole server", "toml") + blocks("Behind axum", "toml"))
+    manifest = manifest_of_all()
     assert SDK_PATH in manifest
     server = blocks("A whole server", "rust")[0]
     with_axum = server.split(MAIN)[0] + "\n" + blocks("Behind axum", "rust")[0]
@@ -49,11 +60,13 @@ def write_project(folder, port):
     (folder / "Cargo.toml").write_text(PACKAGE + manifest.replace(SDK_PATH, json.dumps(str(ROOT / "crates/sdk"))))
     (folder / "src/main.rs").write_text(server + "\n" + blocks("Test it", "rust")[0])
     (folder / "src/bin/with_axum.rs").write_text(with_axum.replace(AXUM_ADDRESS, f"127.0.0.1:{port}"))
+    for section, name in SERVERS.items():
+        (folder / f"src/bin/{name}.rs").write_text(blocks(section, "rust")[0])
     shutil.copy(ROOT / "Cargo.lock", folder)
 
 
 def cargo(folder, *arguments):
-    environment = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target")}
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET)}
     subprocess.run(["cargo", *arguments, "--quiet"], cwd=folder, env=environment, check=True)
 
 
@@ -107,6 +120,33 @@ def check_stdio(program, home):
     client.close()
 
 
+def check_pages(program, home):
+    shown = json.loads(blocks("A list in pages", "json")[0])
+    client = Stdio(program, home)
+    seen = json.loads(client.call("list_articles", site="harbour", limit=2))
+    assert agrees(shown, seen), f"the guide shows {shown}, but the server answers {seen}"
+    found, cursor = len(seen["items"]), seen["nextCursor"]
+    while cursor:
+        result = client.request("tools/call", name="list_articles",
+                                arguments={"site": "harbour", "limit": 200, "max_tokens": 2000, "cursor": cursor})
+        page = result["structuredContent"]
+        found, cursor = found + len(page["items"]), page.get("nextCursor")
+    assert found == shown["total"], f"{found} rows on all pages"
+    properties = client.request("tools/list")["tools"][0]["inputSchema"]["properties"]
+    assert properties["limit"]["maximum"] == 200, properties
+    client.close()
+
+
+def check_summary(program, home):
+    shown = json.loads(blocks("A summary, and everything on request", "json")[0])
+    client = Stdio(program, home)
+    seen = json.loads(client.call("strongest", steps=30))
+    assert agrees(shown, seen), f"the guide shows {shown}, but the server answers {seen}"
+    full = client.request("tools/call", name="strongest", arguments={"steps": 30, "output": "full"})
+    assert any(block["type"] == "resource_link" for block in full["content"]), full
+    client.close()
+
+
 def post(port, token):
     """The status and the body of a call over HTTP."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -148,8 +188,10 @@ def main():
         folder = Path(folder)
         write_project(folder, port)
         cargo(folder, "build")
-        programs = ROOT / "target/debug"
+        programs = TARGET / "debug"
         check_stdio(programs / "shop", str(folder / "home"))
+        check_pages(programs / "pages", str(folder / "home"))
+        check_summary(programs / "summary", str(folder / "home"))
         check_axum(programs / "with_axum", str(folder / "home"), port)
         cargo(folder, "test")
     print("the guide does what it says")

@@ -133,7 +133,7 @@ pub fn fits(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> io::Result
     if !pictures && is_short(payload.span.len(), budget, meter) {
         return Ok(Fit::Fits(None));
     }
-    if bytes(payload) > budget.bytes {
+    if shown_bytes(payload) > budget.bytes {
         return Ok(Fit::Over);
     }
     let counted = count_up_to(payload, budget.tokens, meter)?;
@@ -144,6 +144,14 @@ pub fn fits(payload: &Payload<'_>, budget: &Budget, meter: &Meter) -> io::Result
 pub fn bytes(payload: &Payload<'_>) -> Bytes {
     let pictures = payload.blocks.iter().filter_map(picture_of).map(Span::len);
     Bytes(payload.span.len() - pictures.sum::<u64>())
+}
+
+/// Returns the bytes that decide whether a result fits. Where `structuredContent` carries the same data as the text, a
+/// client shows one of the two to its model, so only the longer one counts.
+pub fn shown_bytes(payload: &Payload<'_>) -> Bytes {
+    let all = bytes(payload).0;
+    let repeated = payload.structured.filter(|_| payload.structured_repeats_text).map_or(0, Span::len);
+    Bytes((all - repeated).max(repeated))
 }
 
 /// Returns the span of the data of an image block.
@@ -265,4 +273,28 @@ pub(crate) fn minify(text: &Text<'_>, dialect: Dialect) -> Result<String, ScanEr
         return Err(ScanError::Syntax { offset: 0, reason: "a string is too long to copy" });
     }
     Ok(compact.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(content: &str, structured: &str) -> (usize, u64) {
+        let result = format!(
+            r#"{{"content":[{{"type":"text","text":"{content}"}}],"structuredContent":{structured}}}"#
+        );
+        let source = result.as_bytes();
+        (result.len(), shown_bytes(&Payload::read_result(&source).unwrap()).0)
+    }
+
+    #[test]
+    fn data_in_both_channels_counts_once() {
+        let (all, once) = shown(r#"{\"id\":7}"#, r#"{"id":7}"#);
+        assert_eq!(once, all as u64 - 8);
+        let spaces = " ".repeat(500);
+        let (_, once) = shown(r#"{\"id\":7}"#, &format!("{{{spaces}\"id\":7}}"));
+        assert_eq!(once, 508, "the longer one");
+        let (all, both) = shown(r#"{\"id\":7}"#, r#"{"id":8}"#);
+        assert_eq!(both, all as u64, "different data");
+    }
 }

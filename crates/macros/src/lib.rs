@@ -2,8 +2,10 @@
 //!
 //! It adds its arguments to the `meta` of the `#[tool]` attribute below it, where `tidegate_sdk::Tidegate` reads them. The
 //! function itself is not changed, and the behaviour is in `tidegate_sdk::heavy`. A value is a literal, which is checked
-//! here, or a constant, which the compiler checks with the same words in a constant whose name nobody else uses. With a mistake in the arguments the function is
-//! still there, so that the mistake is the only error.
+//! here, or a constant, which the compiler checks with the same words in a constant whose name nobody else uses. With a
+//! mistake in the arguments the function is still there, so that the mistake is the only error.
+
+mod style;
 
 use proc_macro::TokenStream;
 use proc_macro2::{TokenStream as Tokens, TokenTree};
@@ -24,10 +26,47 @@ const TIERS: [&str; 3] = ["read", "read_write", "admin"];
 /// The keys, as an error message lists them.
 const KEYS: &str = "style, probe_when, contract_when, label_field, id_field, budget_tokens, follow_up_tokens, line_tokens, compact, page_size, token_seconds, keep_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
 
+/// The keys of `Rules` that `#[heavy]` does not have.
+const KEYS_OF_RULES: [&str; 13] = [
+    "max_bytes",
+    "cap_tokens",
+    "fields",
+    "rows",
+    "kind",
+    "on_store_failure",
+    "category_budgets",
+    "max_items",
+    "max_string",
+    "max_lines",
+    "max_depth",
+    "offer_output",
+    "session_max_bytes",
+];
+
 /// Marks a tool whose result may be large. Write it above `#[tool]`.
 ///
-/// `#[heavy(style = "probe", budget_tokens = 1500, page_size = PAGE_SIZE, token_seconds = 300, tier = "read_write")]`; every
-/// key is optional. A value is a literal or a constant: a number is a `u64`, a text a `&'static str`.
+/// Every key is optional; for a key that is left out, the rules for all tools apply. A value is a literal or a constant: a
+/// number is a `u64`, a text a `&'static str`. The compiler checks both.
+///
+/// | key | value | meaning |
+/// |---|---|---|
+/// | `style` | `"overview"`, `"probe"`, `"contract"`, `"error"` | the answer to a result that is too large |
+/// | `budget_tokens` | at least 250 | maximum tokens of a first answer |
+/// | `follow_up_tokens` | at least 250 | maximum tokens of follow-ups, pages and queries |
+/// | `line_tokens` | at least `budget_tokens` | results up to this size pass unchanged (style `overview`) |
+/// | `compact` | `"off"`, `"lossless"` | whether results that pass are sent in a shorter form |
+/// | `page_size` | at least 1 | records per page |
+/// | `probe_when` | `"over_budget"`, `"always"` | style `probe` only: `always` probes small results too |
+/// | `contract_when` | `"over_budget"`, `"always"` | style `contract` only: `always` answers every result in its shape |
+/// | `label_field`, `id_field` | a path such as `"product.name"` | the fields that label and identify the items of a contract |
+/// | `token_seconds` | at least 1 | how long the token of a probe is valid |
+/// | `keep_seconds` | at least 1 | how long a result is kept (`ttl_seconds` in `Rules`) |
+/// | `auto_negotiate_bytes` | at least 1 | a result above this size becomes a probe, whatever the style |
+/// | `full_cap_tokens` | at least 250 | adds an `output` argument; a full result above this size is attached |
+/// | `domain` | a text | the domain in `ax://<domain>/<id>` |
+/// | `tier` | `"read"`, `"read_write"`, `"admin"` | who may call the tool |
+///
+/// All other keys of `tidegate.toml` are set with `Tidegate::tools("name", Rules { .. })`, which also wins over `#[heavy]`.
 #[proc_macro_attribute]
 pub fn heavy(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let kept = Tokens::from(item.clone());
@@ -41,7 +80,8 @@ pub fn heavy(arguments: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 fn expand(arguments: Tokens, mut function: ImplItemFn) -> Result<Tokens, Error> {
-    let fields = fields(arguments)?;
+    let tool_name = function.sig.ident.to_string();
+    let fields = fields(arguments, &tool_name)?;
     let name = function.sig.ident.span();
     let tool = function.attrs.iter_mut().find(|attribute| is_tool(attribute));
     let Some(tool) = tool else {
@@ -82,12 +122,13 @@ fn is_tool(attribute: &Attribute) -> bool {
 }
 
 /// Parses the arguments into field initializers of `Heavy`.
-fn fields(arguments: Tokens) -> Result<Vec<Tokens>, Error> {
+fn fields(arguments: Tokens, tool: &str) -> Result<Vec<Tokens>, Error> {
     let parser = Punctuated::<MetaNameValue, Token![,]>::parse_terminated;
     let mut fields = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let arguments = parser.parse2(arguments)?;
-    let budget = arguments.iter().find(|argument| argument.path.is_ident("budget_tokens"));
+    let given = |key: &str| arguments.iter().find(|argument| argument.path.is_ident(key));
+    let (budget, style) = (given("budget_tokens"), given("style"));
     for argument in &arguments {
         let Some(key) = argument.path.get_ident().cloned() else {
             return Err(Error::new(argument.path.span(), format!("expected one of {KEYS}")));
@@ -99,7 +140,8 @@ fn fields(arguments: Tokens) -> Result<Vec<Tokens>, Error> {
         let value = &argument.value;
         let value = match name.as_str() {
             "style" => text(value, &name, &STYLES)?,
-            "probe_when" | "contract_when" => text(value, &name, &ANSWER_WHEN)?,
+            "probe_when" => style::only_with("probe", style, &key, text(value, &name, &ANSWER_WHEN)?)?,
+            "contract_when" => style::only_with("contract", style, &key, text(value, &name, &ANSWER_WHEN)?)?,
             "compact" => text(value, &name, &COMPACT)?,
             "tier" => text(value, &name, &TIERS)?,
             "domain" | "label_field" | "id_field" => text(value, &name, &[])?,
@@ -111,6 +153,13 @@ fn fields(arguments: Tokens) -> Result<Vec<Tokens>, Error> {
             "ttl_seconds" => {
                 let words = "ttl_seconds is two keys: token_seconds is how long the token of a probe is valid, \
                              keep_seconds how long the result is kept";
+                return Err(Error::new(key.span(), words));
+            }
+            other if KEYS_OF_RULES.contains(&other) => {
+                let words = format!(
+                    "{name} is not a key of #[heavy]; set it with \
+                     `.tools(\"{tool}\", Rules {{ {name}: Some(..), ..Rules::default() }})` on `Tidegate::wrap(..)`"
+                );
                 return Err(Error::new(key.span(), words));
             }
             _ => return Err(Error::new(key.span(), format!("unknown key {name}; expected one of {KEYS}"))),

@@ -25,6 +25,54 @@ use tidegate_store::Clock;
 use crate::call::CallScope;
 
 /// A handle to the artifact store, shared by the tools of a server and the gate around it.
+///
+/// | method | what it does |
+/// |---|---|
+/// | [`Artifacts::default`], [`Artifacts::store_in`] | where artifacts are stored |
+/// | [`Artifacts::for_time`] | how long they are kept; 24 hours by default |
+/// | [`Artifacts::store`] | stores data under a random id |
+/// | [`Artifacts::store_as`] | stores data under an id of your choice |
+/// | [`Artifacts::retrieve`] | returns stored data |
+/// | [`Artifacts::caller_key`] | identifies the caller in data that your server keeps itself |
+///
+/// Pass the same handle to [`Tidegate::artifacts`](crate::Tidegate::artifacts), so that clients can read what a tool stored:
+///
+/// ```
+/// use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+/// use tidegate_sdk::{Artifacts, Contract, StoreLocation, Tidegate, ToolError, visit::Visitor};
+///
+/// #[derive(Clone)]
+/// struct Tracer {
+///     artifacts: Artifacts,
+/// }
+///
+/// #[tool_router]
+/// impl Tracer {
+///     #[tool(description = "Trace a run")]
+///     async fn trace(&self) -> Result<String, ToolError> {
+///         let steps: Vec<String> = (0..900).map(|step| format!("step {step}")).collect();
+///         let stored = self.artifacts.store("trace", &steps)?;
+///         let answer = Contract::success("900 steps").count(900).artifact_ref(stored.reference()).build()?;
+///         Ok(serde_json::to_string(&answer)?)
+///     }
+/// }
+///
+/// #[tool_handler]
+/// impl ServerHandler for Tracer {}
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let artifacts = Artifacts::store_in(StoreLocation::Memory);
+/// let server = Tidegate::wrap(Tracer { artifacts: artifacts.clone() }).artifacts(&artifacts).quiet();
+/// let client = Visitor::to(server).await?;
+/// let answer = client.call("trace", &serde_json::json!({})).await?.json();
+/// let address = answer["artifactRef"].as_str().unwrap();
+/// assert!(address.starts_with("ax://trace/"));
+/// let page = serde_json::json!({"id": address, "page": 2});
+/// assert!(client.call("result_query", &page).await?.text().contains("step 2"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Artifacts {
     /// The store of the user; every other caller has one of its own in the same place.

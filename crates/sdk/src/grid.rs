@@ -1,11 +1,13 @@
-//! A grid of results to minimize over: the best cell, the top cells, all cells, and an ASCII heat map.
+//! A grid of results to search: the best cell, the top cells, all cells, and an ASCII heat map.
 //!
-//! Every cell has an objective; smaller is better. A cell that is missing or whose objective is NaN is infeasible and
-//! appears in no list.
+//! Every cell has an objective. Smaller is better in [`Grid::new`], larger in [`Grid::maximizing`]. A cell that is missing or
+//! whose objective is NaN is infeasible and appears in no list.
 //!
 //! Invariant: lists hold references into the grid, so a summary shows bit-for-bit the values of the full answer.
 
 mod ascii;
+
+use std::cmp::Ordering;
 
 use serde::{Serialize, Serializer};
 
@@ -24,8 +26,18 @@ use serde::{Serialize, Serializer};
 pub struct Grid<T> {
     rows: usize,
     columns: usize,
+    goal: Goal,
     /// The cells row by row, each with its objective; `None` if infeasible.
     cells: Vec<Option<(f64, T)>>,
+}
+
+/// Which objectives are better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// Smaller ones.
+    Minimize,
+    /// Larger ones.
+    Maximize,
 }
 
 /// One feasible cell of a grid; serializes as its value.
@@ -35,7 +47,7 @@ pub struct Cell<'a, T> {
     pub row: usize,
     /// The column, from zero.
     pub column: usize,
-    /// The objective; smaller is better.
+    /// The objective, as the function given to the grid returned it.
     pub objective: f64,
     /// The value.
     pub value: &'a T,
@@ -72,12 +84,45 @@ impl<T: Serialize> Serialize for Cell<'_, T> {
 }
 
 impl<T> Grid<T> {
-    /// Returns a grid of cells given row by row; `objective` rates each cell.
+    /// Returns a grid of cells given row by row; `objective` rates each cell, and the smallest is the best.
     ///
     /// # Errors
     ///
     /// Fails if the number of cells is not rows times columns.
     pub fn new(
+        rows: usize,
+        columns: usize,
+        cells: Vec<Option<T>>,
+        objective: impl Fn(&T) -> f64,
+    ) -> Result<Self, GridError> {
+        Self::with_goal(Goal::Minimize, rows, columns, cells, objective)
+    }
+
+    /// Returns a grid in which the cell with the largest objective is the best, such as a yield or a score.
+    ///
+    /// ```
+    /// use tidegate_sdk::grid::Grid;
+    ///
+    /// let grid = Grid::maximizing(1, 3, vec![Some(2.0), Some(8.0), None], |score| *score)?;
+    /// assert_eq!(grid.best().unwrap().objective, 8.0);
+    /// assert_eq!(grid.ascii(40, 20), ".@ \n@ max 8.000 at row 0, column 1; . min 2.000; blank: infeasible");
+    /// # Ok::<(), tidegate_sdk::grid::GridError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails if the number of cells is not rows times columns.
+    pub fn maximizing(
+        rows: usize,
+        columns: usize,
+        cells: Vec<Option<T>>,
+        objective: impl Fn(&T) -> f64,
+    ) -> Result<Self, GridError> {
+        Self::with_goal(Goal::Maximize, rows, columns, cells, objective)
+    }
+
+    fn with_goal(
+        goal: Goal,
         rows: usize,
         columns: usize,
         cells: Vec<Option<T>>,
@@ -91,6 +136,7 @@ impl<T> Grid<T> {
         Ok(Self {
             rows,
             columns,
+            goal,
             cells: cells.into_iter().map(|cell| cell.and_then(with_objective)).collect(),
         })
     }
@@ -114,16 +160,16 @@ impl<T> Grid<T> {
         })
     }
 
-    /// Returns the cell with the smallest objective; the first one if several are equal.
+    /// Returns the cell with the best objective; the first one if several are equal.
     pub fn best(&self) -> Option<Cell<'_, T>> {
-        self.cells().min_by(compare)
+        self.cells().min_by(|one, other| self.goal.rank(one, other))
     }
 
     /// Returns the best `count` cells, best first; equal cells keep their row order.
     pub fn top(&self, count: usize) -> Vec<Cell<'_, T>> {
         let mut cells: Vec<Cell<'_, T>> = self.cells().collect();
         // The sort is stable, so equal cells stay row by row.
-        cells.sort_by(compare);
+        cells.sort_by(|one, other| self.goal.rank(one, other));
         cells.truncate(count);
         cells
     }
@@ -137,9 +183,27 @@ impl<T> Grid<T> {
     }
 }
 
-/// Compares by objective. No objective is NaN, so any two compare; negative zero equals zero.
-fn compare<T>(one: &Cell<'_, T>, other: &Cell<'_, T>) -> std::cmp::Ordering {
-    one.objective.partial_cmp(&other.objective).unwrap_or(std::cmp::Ordering::Equal)
+impl Goal {
+    /// Returns an objective as a number of which smaller is better.
+    fn cost(self, objective: f64) -> f64 {
+        match self {
+            Self::Minimize => objective,
+            Self::Maximize => -objective,
+        }
+    }
+
+    /// Compares cells, the better one first. No objective is NaN, so any two compare; negative zero equals zero.
+    fn rank<T>(self, one: &Cell<'_, T>, other: &Cell<'_, T>) -> Ordering {
+        self.cost(one.objective).partial_cmp(&self.cost(other.objective)).unwrap_or(Ordering::Equal)
+    }
+
+    /// Returns the names of the best and of the worst objective.
+    fn ends(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Minimize => ("min", "max"),
+            Self::Maximize => ("max", "min"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -164,6 +228,19 @@ mod tests {
         assert_eq!(positions(grid.top(9)), [(0, 1), (1, 1), (0, 0), (1, 2)]);
         assert_eq!(positions(grid.cells()), [(0, 0), (0, 1), (1, 1), (1, 2)]);
         assert_eq!(serde_json::to_string(&grid.top(3)).unwrap(), "[0.0,-0.0,2.0]");
+    }
+
+    /// Regression: to maximize, an author negated the objective, and the legend showed the negated numbers.
+    #[test]
+    fn the_largest_are_the_best_of_a_maximizing_grid() {
+        let cells = [Some(2.0), Some(0.0), None, Some(f64::NAN), Some(0.0), Some(9.5)];
+        let grid = Grid::maximizing(2, 3, cells.to_vec(), |cell| *cell).unwrap();
+        assert_eq!(positions(grid.best()), [(1, 2)]);
+        assert_eq!(positions(grid.top(9)), [(1, 2), (0, 0), (0, 1), (1, 1)]);
+        assert_eq!(
+            grid.ascii(40, 20),
+            ":. \n .@\n@ max 9.500 at row 1, column 2; . min 0.000; blank: infeasible"
+        );
     }
 
     #[test]
@@ -206,6 +283,16 @@ mod tests {
                 let better = full.iter().filter(|cell| cell.objective < worst.objective).count();
                 prop_assert!(better < top.len());
             }
+        }
+
+        #[test]
+        fn maximizing_is_minimizing_the_negated(grid in any_grid(), count in 0usize..8) {
+            let cells = |sign: f64| grid.cells.iter().map(|cell| cell.map(|(_, value)| sign * value)).collect();
+            let largest = Grid::maximizing(grid.rows, grid.columns, cells(1.0), |cell| *cell).unwrap();
+            let smallest = Grid::new(grid.rows, grid.columns, cells(-1.0), |cell| *cell).unwrap();
+            prop_assert_eq!(positions(largest.top(count)), positions(smallest.top(count)));
+            let map = |grid: &Grid<f64>| grid.ascii(9, 9).rsplit_once('\n').map(|(map, _)| map.to_owned());
+            prop_assert_eq!(map(&largest), map(&smallest));
         }
 
         #[test]

@@ -15,6 +15,19 @@ use crate::tier::Tier;
 const META_KEY: &str = "tidegate/heavy";
 
 /// The settings of one `#[heavy]` attribute; `None` means the default set for all tools.
+///
+/// The fields are the keys of [`#[heavy]`](macro@crate::heavy), which lists their meaning. The macro writes the settings into the
+/// `_meta` of a tool. Without the macro, for tools that are made at run time, do the same; the values are then not checked
+/// before the tool is called, and an unknown text means the default:
+///
+/// ```
+/// use rmcp::model::{JsonObject, Tool};
+/// use tidegate_sdk::Heavy;
+///
+/// let heavy = Heavy { style: Some("probe"), page_size: Some(25), ..Heavy::NOTHING };
+/// let tool = Tool::new("list_all", "List every item in stock", JsonObject::new()).with_meta(heavy.meta());
+/// assert!(tool.meta.is_some());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the keys of `#[heavy]`, under the same names")]
 pub struct Heavy {

@@ -8,6 +8,8 @@
 //! [`Scope`] and the key, so a client can neither forge a cursor nor use it with another tool or other filters. Every
 //! invalid cursor gives the same error, which does not reveal the reason.
 
+mod limits;
+
 use std::marker::PhantomData;
 
 use base64::Engine;
@@ -17,9 +19,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use tidegate_core::Tokens;
-use tidegate_core::measure::Meter;
 
 use crate::page::{Page, PageRequest};
+use limits::{PageCost, PageLimits};
 
 const SIGNATURE_BYTES: usize = 16;
 /// The maximum length of a cursor; a longer one is rejected without decoding.
@@ -209,6 +211,11 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
     /// The page as compact JSON, its cursor included, never has more than `max_tokens` tokens. The rows that did not fit
     /// are the first ones of the next page.
     ///
+    /// In a tool of a wrapped server the page also stays within what passes the gate for this tool and this client, by
+    /// default 2,500 tokens and the client's byte limit: return it as `Json(page)` or as text, and it is sent unchanged. A
+    /// single row above that is a page of its own, which the gate then answers with an overview. Work on another thread has
+    /// to be wrapped with [`crate::within_call`] for this.
+    ///
     /// ```
     /// use serde_json::json;
     /// use tidegate_sdk::{Keyset, PageRules, Scope};
@@ -236,42 +243,38 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
         if request.limit == 0 {
             return Err(KeysetError::NoLimit);
         }
+        let limits = PageLimits::of_call(request.max_tokens);
         let (keys, mut rows): (Vec<K>, Vec<T>) = rows.into_iter().unzip();
-        let mut count = affordable(&rows, request)?;
+        let mut count = affordable(&rows, request.limit, &limits)?;
         loop {
             let last = keys[..count].last().filter(|_| rows.len() > count);
             let next_cursor = last.map(|key| self.encode(scope, key)).transpose()?;
             let page = Page { items: rows[..count].iter().collect(), total, next_cursor };
-            let tokens = tokens_of(&page)?;
-            if tokens <= request.max_tokens {
+            let cost = limits.cost(&page)?;
+            if limits.allow(cost) && (count <= 1 || limits.let_pass(cost)) {
                 let next_cursor = page.next_cursor;
                 rows.truncate(count);
                 return Ok(Page { items: rows, total, next_cursor });
             }
             if count <= 1 {
-                return Err(KeysetError::RowTooLarge { tokens, max_tokens: request.max_tokens });
+                return Err(KeysetError::RowTooLarge { tokens: cost.tokens, max_tokens: request.max_tokens });
             }
             count -= 1;
         }
     }
 }
 
-/// Returns how many rows, at least one, may fit a request: as many as their own tokens allow.
-fn affordable<T: Serialize>(rows: &[T], request: &PageRequest) -> Result<usize, KeysetError> {
-    let (mut used, mut count) = (Tokens(0), 0);
-    for row in rows.iter().take(request.limit) {
-        used += tokens_of(row)?;
-        if used > request.max_tokens {
+/// Returns how many rows, at least one, may fit a page: as many as their own cost allows.
+fn affordable<T: Serialize>(rows: &[T], limit: usize, limits: &PageLimits) -> Result<usize, KeysetError> {
+    let (mut used, mut count) = (PageCost::default(), 0);
+    for row in rows.iter().take(limit) {
+        used += limits.cost(row)?;
+        if !limits.allow(used) || !limits.let_pass(used) {
             break;
         }
         count += 1;
     }
     Ok(count.max(1).min(rows.len()))
-}
-
-/// Returns the tokens of a value as compact JSON.
-fn tokens_of(value: &impl Serialize) -> Result<Tokens, KeysetError> {
-    Ok(Meter::default().count(&serde_json::to_string(value).map_err(KeysetError::Row)?))
 }
 
 #[cfg(test)]

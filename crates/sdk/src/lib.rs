@@ -31,7 +31,7 @@
 //! The modules below are building blocks for tools that keep their own answers small:
 //!
 //! - [`contract`]: answers within hard limits, whatever the data.
-//! - [`page`] and [`keyset`]: pagination whose cursor stays valid across inserts and deletes.
+//! - [`page`] and [`keyset`]: pages of a list that fit their tokens and pass the gate; pagination whose cursor stays valid across inserts and deletes.
 //! - [`fields`]: projection to the fields a caller asked for.
 //! - [`output`], [`series`] and [`grid`]: a summary by default, the full data on request.
 //! - [`checked`]: invalid arguments reported as tool errors that list the accepted arguments.
@@ -77,7 +77,7 @@ pub use grid::Grid;
 pub use heavy::Heavy;
 pub use keyset::{Keyset, Scope};
 pub use output::{OutputMode, SummaryOr};
-pub use page::{Page, PageArguments, PageRequest, PageRules};
+pub use page::{Page, PageArguments, PageRequest, PageRules, Paged};
 /// The library that servers are built on. Its macros name it `rmcp`: depend on it as well, or `use tidegate_sdk::rmcp`.
 pub use rmcp;
 pub use series::Series;
@@ -93,6 +93,38 @@ pub use tidegate_gate::policy::{Compact, OnStoreFailure, RuleError, Rules};
 pub use tidegate_gate::profile::{OutputSchema, ProfileRules};
 pub use tidegate_gate::style::{AnswerWhen, Style};
 pub use tidegate_gate::{AlertLimits, CallerId, StoreLocation};
+/// Declares how a tool answers when its result is too large.
+///
+/// ```
+/// use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+/// use tidegate_sdk::{Rules, StoreLocation, Tidegate, heavy, visit::Visitor};
+///
+/// const PAGE_SIZE: u64 = 25;
+///
+/// struct Shop;
+///
+/// #[tool_router]
+/// impl Shop {
+///     #[heavy(style = "probe", page_size = PAGE_SIZE, token_seconds = 300, tier = "read")]
+///     #[tool(description = "List every item in stock")]
+///     async fn list_all(&self) -> String {
+///         (0..5000).map(|id| format!("{{\"id\":{id}}}\n")).collect()
+///     }
+/// }
+///
+/// #[tool_handler]
+/// impl ServerHandler for Shop {}
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // `max_bytes` is not a key of `#[heavy]`, so it is set here.
+/// let rules = Rules { max_bytes: Some(4000), ..Rules::default() };
+/// let server = Tidegate::wrap(Shop).tools("list_all", rules).store_in(StoreLocation::Memory).quiet();
+/// let probe = Visitor::to(server).await?.call("list_all", &serde_json::json!({})).await?;
+/// assert!(probe.json()["continuation_token"].is_string());
+/// # Ok(())
+/// # }
+/// ```
 pub use tidegate_macros::heavy;
 pub use tier::{Permission, Tier};
 pub use totals::Totals;

@@ -2,11 +2,11 @@
 //!
 //! Arguments are checked in two stages. [`PageArguments`] holds what the caller sent, of any type, so a tool can flatten
 //! it into its own arguments. [`PageRules`] turn it into a [`PageRequest`], or into an [`ArgumentError`] that lists the
-//! valid choices.
+//! valid choices; a type that is [`Paged`] connects the two.
 
-use std::borrow::Cow;
+mod arguments;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tidegate_core::Tokens;
@@ -14,8 +14,11 @@ use tidegate_core::budget::Budget;
 
 use crate::fields::{Fields, UnknownField, list_names};
 use crate::text::excerpt;
+use arguments::Given;
+pub use arguments::{PageArguments, Paged};
 
-/// A page of a list, with the total number of rows and the cursor of the next page.
+/// A page of a list, with the total number of rows and the cursor of the next page. As JSON: `items`, `total` and
+/// `nextCursor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
@@ -33,35 +36,6 @@ impl<T> Page<T> {
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
         let items = self.items.into_iter().map(change).collect();
         Page { items, total: self.total, next_cursor: self.next_cursor }
-    }
-}
-
-/// The page arguments as the caller sent them, unchecked; null means absent.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct PageArguments {
-    limit: Option<Value>,
-    cursor: Option<Value>,
-    fields: Option<Value>,
-    #[serde(alias = "maxTokens")]
-    max_tokens: Option<Value>,
-}
-
-impl JsonSchema for PageArguments {
-    fn schema_name() -> Cow<'static, str> {
-        "PageArguments".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut properties = PageRules::default().properties();
-        properties.insert("fields".into(), json!({"type": "array", "items": {"type": "string"}}));
-        Schema::from(Map::from_iter([
-            ("type".into(), json!("object")),
-            ("properties".into(), Value::Object(properties)),
-        ]))
     }
 }
 
@@ -177,11 +151,11 @@ impl PageRules {
     pub fn read(&self, arguments: &Value) -> Result<PageRequest, ArgumentError> {
         let not_an_object = || ArgumentError::Arguments { given: quote(arguments) };
         let arguments = match arguments {
-            Value::Null => PageArguments::default(),
-            Value::Object(_) => PageArguments::deserialize(arguments).map_err(|_| not_an_object())?,
+            Value::Null => Given::default(),
+            Value::Object(_) => Given::deserialize(arguments).map_err(|_| not_an_object())?,
             _ => return Err(not_an_object()),
         };
-        self.resolve(&arguments)
+        self.resolve_given(&arguments)
     }
 
     /// Checks arguments that are already deserialized.
@@ -189,7 +163,11 @@ impl PageRules {
     /// # Errors
     ///
     /// Fails if an argument has the wrong type or is out of range, or if a field does not exist.
-    pub fn resolve(&self, arguments: &PageArguments) -> Result<PageRequest, ArgumentError> {
+    pub fn resolve<P>(&self, arguments: &PageArguments<P>) -> Result<PageRequest, ArgumentError> {
+        self.resolve_given(&arguments.given)
+    }
+
+    fn resolve_given(&self, arguments: &Given) -> Result<PageRequest, ArgumentError> {
         let limit = number("limit", arguments.limit.as_ref(), self.max_limit as u64)?;
         let tokens = number("max_tokens", arguments.max_tokens.as_ref(), self.max_tokens.0)?;
         Ok(PageRequest {

@@ -24,10 +24,13 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! What a client is sent depends on its name: [`Visitor::named`] tests a server with the limits of a known client, or with
+//! those that [`crate::Tidegate::clients`] sets.
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ContentBlock, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResult, Tool,
+    CallToolRequestParams, CallToolResult, ClientConfig, ContentBlock, Implementation, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResult, Tool,
 };
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
 use rmcp::{RoleClient, ServerHandler, ServiceExt};
@@ -42,8 +45,12 @@ const PIPE_BYTES: usize = 1 << 16;
 /// A client connected to a server in the same process.
 #[derive(Debug)]
 pub struct Visitor {
-    client: RunningService<RoleClient, ()>,
+    client: RunningService<RoleClient, ClientConfig>,
 }
+
+/// A client with a name, before it connects.
+#[derive(Debug, Clone)]
+pub struct NamedVisitor(ClientConfig);
 
 /// The result of a call, with its cost.
 #[derive(Debug, Clone)]
@@ -69,7 +76,7 @@ impl Visitor {
     ///
     /// Fails if the server does not answer `initialize`.
     pub async fn to(server: impl ServerHandler) -> Result<Self, VisitError> {
-        Self::connect(server, ClientLifecycleMode::Initialize).await
+        NamedVisitor(ClientConfig::default()).to(server).await
     }
 
     /// Connects without a session (protocol version 2026-07-28).
@@ -78,19 +85,14 @@ impl Visitor {
     ///
     /// Fails if the server does not answer `server/discover`.
     pub async fn modern(server: impl ServerHandler) -> Result<Self, VisitError> {
-        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-        Self::connect(server, ClientLifecycleMode::Discover { preferred_versions }).await
+        NamedVisitor(ClientConfig::default()).modern(server).await
     }
 
-    async fn connect(server: impl ServerHandler, lifecycle: ClientLifecycleMode) -> Result<Self, VisitError> {
-        let (client_end, server_end) = tokio::io::duplex(PIPE_BYTES);
-        tokio::spawn(async move {
-            if let Ok(running) = server.serve(server_end).await {
-                let _ = running.waiting().await;
-            }
-        });
-        let client = serve_client_with_lifecycle((), client_end, lifecycle).await.map_err(failed)?;
-        Ok(Self { client })
+    /// Returns a client that calls itself `name`, such as `claude-code`: `Visitor::named("claude-code").to(server)`.
+    pub fn named(name: impl Into<String>) -> NamedVisitor {
+        let mut config = ClientConfig::default();
+        config.client_info = Implementation::new(name, env!("CARGO_PKG_VERSION"));
+        NamedVisitor(config)
     }
 
     /// Lists the tools.
@@ -125,6 +127,42 @@ impl Visitor {
     /// Fails if the resource does not exist.
     pub async fn read(&self, uri: &str) -> Result<ReadResourceResult, VisitError> {
         self.client.read_resource(ReadResourceRequestParams::new(uri)).await.map_err(failed)
+    }
+}
+
+impl NamedVisitor {
+    /// Connects like [`Visitor::to`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not answer `initialize`.
+    pub async fn to(self, server: impl ServerHandler) -> Result<Visitor, VisitError> {
+        self.connect(server, ClientLifecycleMode::Initialize).await
+    }
+
+    /// Connects like [`Visitor::modern`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not answer `server/discover`.
+    pub async fn modern(self, server: impl ServerHandler) -> Result<Visitor, VisitError> {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        self.connect(server, ClientLifecycleMode::Discover { preferred_versions }).await
+    }
+
+    async fn connect(
+        self,
+        server: impl ServerHandler,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<Visitor, VisitError> {
+        let (client_end, server_end) = tokio::io::duplex(PIPE_BYTES);
+        tokio::spawn(async move {
+            if let Ok(running) = server.serve(server_end).await {
+                let _ = running.waiting().await;
+            }
+        });
+        let client = serve_client_with_lifecycle(self.0, client_end, lifecycle).await.map_err(failed)?;
+        Ok(Visitor { client })
     }
 }
 

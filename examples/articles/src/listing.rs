@@ -8,10 +8,10 @@
 //! a hint.
 
 use rmcp::model::{CallToolResult, ContentBlock};
-use schemars::Schema;
-use serde_json::{Value, json};
+use serde_json::json;
 use tidegate_sdk::{
-    Keyset, Meter, OutputBudgetExceeded, PageArguments, PageRequest, PageRules, Scope, Tokens, ToolError,
+    Keyset, Meter, OutputBudgetExceeded, PageArguments, PageRequest, PageRules, Paged, Scope, Tokens,
+    ToolError,
 };
 
 use crate::SITES;
@@ -22,19 +22,14 @@ use crate::links;
 /// The token budget of a page, with room below the line of 2,500 tokens up to which the gate lets results pass.
 const MAX_PAGE_TOKENS: Tokens = Tokens(1400);
 
-fn page_rules() -> PageRules {
-    PageRules {
-        default_fields: ["slug", "title", "updated_at"].map(str::to_owned).into(),
-        default_tokens: MAX_PAGE_TOKENS,
-        max_tokens: MAX_PAGE_TOKENS,
-        ..PageRules::with_fields(&Article::FIELDS)
-    }
-}
-
-/// Adds the page arguments to the input schema of a tool.
-pub(crate) fn add_page_properties(schema: &mut Schema) {
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.extend(page_rules().properties());
+impl Paged for Article {
+    fn rules() -> PageRules {
+        PageRules {
+            default_fields: ["slug", "title", "updated_at"].map(str::to_owned).into(),
+            default_tokens: MAX_PAGE_TOKENS,
+            max_tokens: MAX_PAGE_TOKENS,
+            ..PageRules::with_fields(&Article::FIELDS)
+        }
     }
 }
 
@@ -51,14 +46,14 @@ impl ListRequest {
     pub(crate) fn new(
         tool: &'static str,
         filter: &ArticleFilter,
-        arguments: &PageArguments,
+        arguments: &PageArguments<Article>,
         cursors: &Keyset<Key>,
     ) -> Result<Self, ToolError> {
         if let Some(site) = filter.site.as_deref().filter(|site| !SITES.contains(site)) {
             let site: String = site.chars().take(60).collect();
             return Err(ToolError::new(format!("unknown site {site:?}; the sites are {}", SITES.join(", "))));
         }
-        let page = page_rules().resolve(arguments)?;
+        let page = arguments.request()?;
         let scope =
             Scope::of_tool(tool).with("site", &json!(filter.site)).with("words", &json!(filter.words));
         let after = page.cursor.as_deref().map(|cursor| cursors.decode(&scope, cursor)).transpose()?;

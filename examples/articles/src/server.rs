@@ -23,23 +23,21 @@ pub struct Articles {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(transform = listing::add_page_properties)]
 struct ListArguments {
     /// Only articles of this site: harbour, garden, kitchen or workshop
     site: Option<String>,
     #[serde(flatten)]
-    page: PageArguments,
+    page: PageArguments<Article>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(transform = listing::add_page_properties)]
 struct SearchArguments {
     /// Words that all occur in the title, the tags or the text
     query: String,
     /// Only articles of this site: harbour, garden, kitchen or workshop
     site: Option<String>,
     #[serde(flatten)]
-    page: PageArguments,
+    page: PageArguments<Article>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -78,7 +76,7 @@ impl Articles {
         &self,
         tool: &'static str,
         filter: ArticleFilter,
-        page: PageArguments,
+        page: PageArguments<Article>,
     ) -> Result<CallToolResult, ToolError> {
         let request = listing::ListRequest::new(tool, &filter, &page, &self.cursors)?;
         let (after, limit) = (request.after.clone(), request.page.limit);

@@ -8,7 +8,7 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tidegate_sdk::{Keyset, Page, PageArguments, PageRules, Scope, heavy};
+use tidegate_sdk::{Keyset, Page, PageArguments, PageRules, Paged, Scope, heavy};
 
 /// The sort key. The time alone is not unique: several articles may have changed at the same time.
 type Key = (u64, String);
@@ -23,7 +23,14 @@ pub(crate) struct Articles {
 pub(crate) struct Listing {
     site: String,
     #[serde(flatten)]
-    page: PageArguments,
+    page: PageArguments<Self>,
+}
+
+impl Paged for Listing {
+    fn rules() -> PageRules {
+        let default_fields = vec!["slug".into(), "title".into()];
+        PageRules { default_fields, ..PageRules::with_fields(&FIELDS) }
+    }
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
@@ -69,9 +76,7 @@ impl Articles {
     #[heavy(style = "error")]
     #[tool(description = "Articles of a site, oldest change first, by pages")]
     async fn list_articles(&self, Parameters(listing): Parameters<Listing>) -> Result<String, ErrorData> {
-        let mut rules = PageRules::with_fields(&FIELDS);
-        rules.default_fields = vec!["slug".into(), "title".into()];
-        let request = rules.resolve(&listing.page).map_err(invalid)?;
+        let request = listing.page.request().map_err(invalid)?;
         let scope = Scope::of_tool("list_articles").with("site", &json!(listing.site));
         let after =
             request.cursor.map(|cursor| self.cursors.decode(&scope, &cursor)).transpose().map_err(invalid)?;

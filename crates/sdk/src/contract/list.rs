@@ -163,6 +163,17 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_accepts_lists() {
+        let schema = schemars::schema_for!(List).to_value();
+        let accepts = |value: &Value| tidegate_testkit::schema::accepts(&schema, &schema, value);
+        for count in [0, 1, 12] {
+            let list = paginated_list(&rows(count), "bug", None, Some("title")).unwrap();
+            assert!(accepts(&serde_json::to_value(&list).unwrap()));
+        }
+        assert!(!accepts(&json!({"summary": "s", "success": true, "items": []})), "without a count");
+    }
+
+    #[test]
     fn invalid_input_is_an_error() {
         for limit in [0, 11] {
             let error = paginated_list(&rows(3), "bug", Some(limit), None).unwrap_err();

@@ -349,6 +349,28 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_accepts_contracts() {
+        let schema = schemars::schema_for!(Contract).to_value();
+        let accepts = |value: &Value| tidegate_testkit::schema::accepts(&schema, &schema, value);
+        assert!(accepts(&value(Contract::failure("no such trace"))));
+        assert!(accepts(&value(Contract::success("s").item(Item::new("b1", "a bug")))));
+        let item = Item::new("b2", "another bug").severity(Severity::High);
+        let all = Contract::success("s").count(2).item(item).artifact_ref("ax://bugfix/s7").next_cursor("c");
+        let all = value(all);
+        assert!(accepts(&all));
+        let known = schema["properties"].as_object().unwrap();
+        assert!(
+            all.as_object().unwrap().keys().all(|name| known.contains_key(name)),
+            "the names that are sent"
+        );
+        assert_eq!(known.len(), all.as_object().unwrap().len());
+        assert!(!accepts(&json!({"summary": "s"})), "without success");
+        assert!(!accepts(&json!({"summary": "s", "success": true, "items": [{"id": "b1"}]})));
+        let urgent = json!([{"id": "b1", "label": "a bug", "severity": "urgent"}]);
+        assert!(!accepts(&json!({"summary": "s", "success": true, "items": urgent})));
+    }
+
+    #[test]
     fn a_severity_parses_from_its_name() {
         for severity in Severity::ALL {
             assert_eq!(severity.to_string().parse(), Ok(severity));

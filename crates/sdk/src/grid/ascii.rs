@@ -14,11 +14,13 @@ const INFEASIBLE: u8 = b' ';
 
 pub(super) fn draw<T>(grid: &Grid<T>, width: usize, height: usize) -> String {
     let Some(best) = grid.best() else { return "no feasible cell".to_owned() };
-    let worst = grid.cells().map(|cell| cell.objective).fold(best.objective, f64::max);
+    let worst = grid.cells().max_by(|one, other| grid.goal.rank(one, other));
+    let worst = worst.map_or(best.objective, |cell| cell.objective);
+    let (best_name, worst_name) = grid.goal.ends();
     let mut drawing =
         if width == 0 || height == 0 { String::new() } else { heat_map(grid, &best, width, height) };
     drawing.push_str(&format!(
-        "{} min {} at row {}, column {}; {} max {}; blank: infeasible",
+        "{} {best_name} {} at row {}, column {}; {} {worst_name} {}; blank: infeasible",
         char::from(BEST),
         short(best.objective),
         best.row,
@@ -36,8 +38,8 @@ fn heat_map<T>(grid: &Grid<T>, best: &Cell<'_, T>, width: usize, height: usize) 
     let mut smallest: Vec<Vec<Option<f64>>> = vec![vec![None; columns]; rows];
     for cell in grid.cells() {
         let (row, column) = position(cell.row, cell.column);
-        let slot = &mut smallest[row][column];
-        *slot = Some(slot.map_or(cell.objective, |smallest| smallest.min(cell.objective)));
+        let (slot, cost) = (&mut smallest[row][column], grid.goal.cost(cell.objective));
+        *slot = Some(slot.map_or(cost, |smallest| smallest.min(cost)));
     }
     let range = finite_range(grid);
     let best = position(best.row, best.column);
@@ -45,7 +47,7 @@ fn heat_map<T>(grid: &Grid<T>, best: &Cell<'_, T>, width: usize, height: usize) 
     for (row, slots) in smallest.iter().enumerate() {
         let drawn = slots.iter().enumerate().map(|(column, slot)| match slot {
             _ if (row, column) == best => BEST,
-            Some(objective) => shade(*objective, range),
+            Some(cost) => shade(*cost, range),
             None => INFEASIBLE,
         });
         text.extend(drawn.map(char::from));
@@ -59,15 +61,16 @@ fn scaled(index: usize, from: usize, to: usize) -> usize {
     usize::try_from(index as u128 * to as u128 / from as u128).unwrap_or_default()
 }
 
+/// Returns the smallest and the largest finite cost.
 fn finite_range<T>(grid: &Grid<T>) -> (f64, f64) {
-    let finite = grid.cells().map(|cell| cell.objective).filter(|objective| objective.is_finite());
+    let finite = grid.cells().map(|cell| grid.goal.cost(cell.objective)).filter(|cost| cost.is_finite());
     finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
-fn shade(objective: f64, (low, high): (f64, f64)) -> u8 {
+fn shade(cost: f64, (low, high): (f64, f64)) -> u8 {
     // Halving first keeps the difference of two finite numbers finite.
-    let quality = (high / 2.0 - objective / 2.0) / (high / 2.0 - low / 2.0);
-    // NaN means that all objectives are equal, so all are best. Infinite objectives are clamped.
+    let quality = (high / 2.0 - cost / 2.0) / (high / 2.0 - low / 2.0);
+    // NaN means that all costs are equal, so all are best. Infinite costs are clamped.
     let quality = if quality.is_nan() { 1.0 } else { quality.clamp(0.0, 1.0) };
     let best = SHADES.len() - 1;
     let index = (quality * best as f64).round() as usize;

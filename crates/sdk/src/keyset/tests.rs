@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use proptest::prelude::*;
 use serde_json::json;
+use tidegate_core::measure::Meter;
 
 use super::*;
 

@@ -88,3 +88,71 @@ fn the_schema_has_limits_and_field_names() {
     assert_eq!(properties["fields"]["items"]["enum"], json!(["slug", "title", "author.name"]));
     assert!(!PageRules::default().properties().contains_key("fields"));
 }
+
+/// The articles of the tests, with rules of their own.
+#[derive(JsonSchema)]
+struct Articles;
+
+impl Paged for Articles {
+    fn rules() -> PageRules {
+        PageRules { default_limit: 5, max_limit: 50, max_tokens: Tokens(1200), ..rules() }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is of interest")]
+struct Listing<P: Paged> {
+    site: String,
+    #[serde(flatten)]
+    page: PageArguments<P>,
+}
+
+/// Regression: the schema had the default limits, whatever the rules of the tool.
+#[test]
+fn the_schema_of_the_arguments_has_their_rules() {
+    let schema = schemars::schema_for!(Listing<Articles>).to_value();
+    let mut properties = Articles::rules().properties();
+    properties.insert("site".into(), json!({"type": "string"}));
+    assert_eq!(schema["properties"], Value::Object(properties));
+    let accepts = |value: Value| tidegate_testkit::schema::accepts(&schema, &schema, &value);
+    assert!(accepts(json!({"site": "harbour", "limit": 50, "fields": ["slug"], "max_tokens": 1200})));
+    assert!(!accepts(json!({"site": "harbour", "limit": 51})));
+    assert!(!accepts(json!({"site": "harbour", "fields": ["slugs"]})));
+    assert!(!accepts(json!({"site": "harbour", "max_tokens": 1201})));
+    let default = schemars::schema_for!(Listing<()>).to_value();
+    assert_eq!(default["properties"]["limit"]["maximum"], 20);
+    assert_eq!(default["properties"]["fields"]["items"], json!({"type": "string"}));
+}
+
+#[test]
+fn arguments_are_checked_by_the_rules_of_their_type() {
+    let request =
+        |arguments: Value| serde_json::from_value::<PageArguments<Articles>>(arguments).unwrap().request();
+    assert_eq!(request(json!({})).unwrap().limit, 5);
+    assert_eq!(request(json!({"limit": 50})).unwrap().limit, 50);
+    assert_eq!(request(json!({"maxTokens": 1200})).unwrap().max_tokens, Tokens(1200));
+    let error = request(json!({"limit": 51})).unwrap_err();
+    assert_eq!(error.to_string(), "limit must be a whole number from 1 to 50, not 51");
+}
+
+#[test]
+fn the_schema_of_a_page_accepts_pages() {
+    #[derive(Serialize, JsonSchema)]
+    struct Row {
+        slug: String,
+        words: Option<u32>,
+    }
+    let schema = schemars::schema_for!(Page<Row>).to_value();
+    let accepts = |value: &Value| tidegate_testkit::schema::accepts(&schema, &schema, value);
+    let rows = |words| vec![Row { slug: "tide".into(), words }];
+    for items in [Vec::new(), rows(None), rows(Some(7))] {
+        for next_cursor in [None, Some("c".to_owned())] {
+            let page = Page { items: items.iter().collect(), total: 7, next_cursor };
+            assert!(accepts(&serde_json::to_value(&page).unwrap()));
+        }
+    }
+    assert!(!accepts(&json!({"items": []})), "without a total");
+    assert!(!accepts(&json!({"items": [{"words": 7}], "total": 1})), "a row without a slug");
+    assert!(!accepts(&json!({"items": [], "total": 1, "nextCursor": 7})));
+    assert!(schema["properties"].get("nextCursor").is_some(), "the name that is sent");
+}

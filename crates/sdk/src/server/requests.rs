@@ -89,7 +89,7 @@ impl<S: ServerHandler> Tidegate<S> {
         let marked = Marked::of(&known);
         asker.gate.mark(tool, &marked.rules);
         if known.output_schema.is_some() {
-            asker.caller.profile.output_schema = OutputSchema::Union;
+            asker.widen_schemas();
         }
         // A client that has an earlier list may call a tool before it lists tools here.
         if let Ok(listed) = serde_json::to_vec(&serde_json::json!({ "tools": [known] })) {
@@ -193,11 +193,12 @@ impl<S: ServerHandler> Tidegate<S> {
         let tool = call.name.to_string();
         let arguments = call.arguments.as_ref().map(bytes).transpose()?;
         if tool == asker.caller.query_tool {
-            let name = call.arguments.as_ref().and_then(|given| given.get("id")?.as_str().map(str::to_owned));
-            if let Some(name) = name
-                && !self.may_read(&asker, &name, &context).await
-            {
-                return Ok(asker.refused(&tool, format!("{tool}: {}. Nothing was run.", not_kept(&name))));
+            let asked = arguments.clone().unwrap_or_default();
+            let names = asker.apart(move |gate, caller| gate.names_read(caller, &asked)).await?;
+            for name in names {
+                if !self.may_read(&asker, &name, &context).await {
+                    return Ok(asker.refused(&tool, format!("{tool}: {}. Nothing was run.", not_kept(&name))));
+                }
             }
             let result = asker.apart(move |gate, caller| gate.query(caller, arguments.as_deref())).await?;
             return answered(&result);
@@ -280,7 +281,7 @@ impl<S: ServerHandler> Tidegate<S> {
                 list.tools.push(dispatcher.tool(&fronted));
             }
         }
-        asker.caller.profile.output_schema = OutputSchema::Union;
+        asker.widen_schemas();
         let (gate, caller) = (&asker.gate, &mut asker.caller);
         through(list, |json| gate.tools(caller, json, first_page))
     }
@@ -362,6 +363,12 @@ pub(super) struct Asker {
 }
 
 impl Asker {
+    /// Lets tools keep their `outputSchema`, widened by our envelope, unless a setting for the client says otherwise.
+    fn widen_schemas(&mut self) {
+        let rule = self.caller.output_schema_rule;
+        self.caller.profile.output_schema = rule.unwrap_or(OutputSchema::Union);
+    }
+
     /// Returns the answer to a call that was not made, and records it.
     fn refused(&self, tool: &str, message: String) -> CallToolResponse {
         let result = self.as_sent(CallToolResult::error(vec![ContentBlock::text(message)]));
@@ -392,20 +399,28 @@ impl Asker {
         called: ToolCall,
         result: &CallToolResult,
     ) -> Result<Option<Vec<u8>>, ErrorData> {
-        let json = bytes(result)?;
-        self.apart(move |gate, caller| {
-            let (started, source) = (Instant::now(), json.as_slice());
-            let decision = gate.decide(caller, &called, &source);
-            if decision.answer.is_none() {
-                let count =
-                    || measure::cost(&Payload::read_result(&source).ok()?, &caller.profile.meter).ok();
-                if let Some(cost) = decision.raw.or_else(count) {
-                    gate.note_passed(caller, &called.tool, cost, started);
+        let json: Arc<Vec<u8>> = Arc::new(bytes(result)?);
+        let (passed, tool) = (Arc::clone(&json), called.clone());
+        let answer = self
+            .apart(move |gate, caller| {
+                let (started, source) = (Instant::now(), json.as_slice());
+                let decision = gate.decide(caller, &called, &source);
+                if decision.answer.is_none() {
+                    let count =
+                        || measure::cost(&Payload::read_result(&source).ok()?, &caller.profile.meter).ok();
+                    if let Some(cost) = decision.raw.or_else(count) {
+                        gate.note_passed(caller, &called.tool, cost, started);
+                    }
                 }
-            }
-            decision.answer
-        })
-        .await
+                decision.answer
+            })
+            .await?;
+        if answer.is_none() && self.gate.keeps_passed(&tool.tool) {
+            // Storing is not awaited: the answer does not depend on it.
+            let (gate, caller) = (Arc::clone(&self.gate), self.caller.clone());
+            tokio::task::spawn_blocking(move || gate.keep_passed(&caller, &tool, &passed.as_slice()));
+        }
+        Ok(answer)
     }
 
     /// Runs work that may wait for the disk on a thread for blocking work.

@@ -9,11 +9,13 @@ mod articles;
 #[path = "../../examples/conventions/bugs.rs"]
 mod bugs;
 mod callers;
+mod doc_imports;
 mod languages;
 #[path = "../../examples/conventions/orbit.rs"]
 mod orbit;
 mod output_budget;
 mod output_shaping;
+mod pages;
 mod probe_fetch;
 mod regressions;
 mod response_contract;

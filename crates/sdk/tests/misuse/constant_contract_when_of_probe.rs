@@ -1,0 +1,20 @@
+use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+use tidegate_sdk::heavy;
+
+const STYLE: &str = "probe";
+
+struct Shop;
+
+#[tool_router]
+impl Shop {
+    #[heavy(style = STYLE, contract_when = "always")]
+    #[tool(description = "List every item")]
+    async fn list(&self) -> String {
+        String::new()
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Shop {}
+
+fn main() {}

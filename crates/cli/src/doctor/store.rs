@@ -1,11 +1,13 @@
 //! The store: its folder, its permissions, its integrity, and free space.
+//!
+//! A data folder has a database, and files in `artifacts/` if servers built with the SDK store their results there.
 
 use std::path::{Path, PathBuf};
 
 use tidegate_gate::StoreLocation;
 use tidegate_store::{
-    Clock, Health, HomeError, Quotas, StoreError, SystemClock, check, check_can_create, check_writable,
-    free_bytes, health,
+    Clock, FolderHealth, Health, HomeError, Quotas, StoreError, SystemClock, check, check_can_create,
+    check_writable, folder_health, free_bytes, health,
 };
 
 use super::check::Check;
@@ -18,6 +20,8 @@ const SUBJECT: &str = "store";
 const LOW_SPACE_BYTES: u64 = 256 << 20;
 /// Free bytes below which no result can be kept.
 const NO_SPACE_BYTES: u64 = 4 << 20;
+/// The most damaged files that are named.
+const MAX_NAMED_FILES: usize = 5;
 
 pub(super) fn checks(place: &StoreLocation, paths: &SystemPaths) -> Vec<Check> {
     let Some(folder) = place.folder() else {
@@ -76,7 +80,48 @@ impl Folder<'_> {
         {
             checks.push(self.unusable(&ledger, &error));
         }
+        checks.extend(self.files());
         checks.extend(self.space());
+        checks
+    }
+
+    /// Checks the results that servers built with the SDK store as files, if there are any.
+    fn files(&self) -> Vec<Check> {
+        let folder = self.path.join("artifacts");
+        if !folder.is_dir() {
+            return Vec::new();
+        }
+        let within = Folder { path: &folder, paths: self.paths };
+        let mut checks = within.permissions();
+        match folder_health(&folder, SystemClock.now()) {
+            Ok(health) => checks.extend(within.of_files(&health)),
+            Err(error) => checks.push(self.unusable(&folder, &error)),
+        }
+        checks
+    }
+
+    fn of_files(&self, health: &FolderHealth) -> Vec<Check> {
+        let FolderHealth { usage, expired, damaged } = health;
+        let name = self.paths.short(self.path);
+        let results = ui::count(usage.artifacts, "result");
+        let text = format!("{name}, {results} of SDK servers, {}", ui::bytes(usage.stored_bytes));
+        let check = Check::fine(SUBJECT, text).with("path", self.path.to_string_lossy());
+        let mut checks =
+            vec![check.with("results", usage.artifacts).with("stored_bytes", usage.stored_bytes)];
+        checks.extend(expired_check(*expired));
+        checks.extend(fullness(usage.stored_bytes));
+        if !damaged.is_empty() {
+            let count = ui::count(damaged.len() as u64, "file");
+            let names = damaged.iter().take(MAX_NAMED_FILES).filter_map(|path| path.file_name());
+            let mut names: Vec<_> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+            if damaged.len() > MAX_NAMED_FILES {
+                names.push("...".into());
+            }
+            let text = format!("{count} damaged in {name}: {}", names.join(", "));
+            let files: Vec<String> = damaged.iter().map(ui::quoted).collect();
+            let fix = format!("rm {}; the results in them are lost", files.join(" "));
+            checks.push(Check::failure(SUBJECT, text).fix(fix).with("damaged", files));
+        }
         checks
     }
 
@@ -114,23 +159,8 @@ impl Folder<'_> {
             Err(error) => return vec![self.unusable(path, &error)],
         };
         let mut checks = vec![self.fine(&health)];
-        if health.expired > 0 {
-            let text = format!("{} expired, but not removed yet", ui::count(health.expired, "result"));
-            checks.push(Check::warning(SUBJECT, text).fix("tidegate gc").with("expired", health.expired));
-        }
-        let (used, quota) = (health.usage.stored_bytes, Quotas::default().store_bytes);
-        if used > quota / 10 * 9 {
-            let text = format!(
-                "{} of {} used; a full store keeps no more results",
-                ui::bytes(used),
-                ui::bytes(quota)
-            );
-            let fix = "tidegate gc removes expired results, tidegate rm single ones";
-            checks.push(
-                if used < quota { Check::warning(SUBJECT, text) } else { Check::failure(SUBJECT, text) }
-                    .fix(fix),
-            );
-        }
+        checks.extend(expired_check(health.expired));
+        checks.extend(fullness(health.usage.stored_bytes));
         if is_writable && let Err(error) = check_writable(path) {
             checks.push(match error {
                 StoreError::Busy => {
@@ -178,6 +208,24 @@ impl Folder<'_> {
                 .fix(fix),
         )
     }
+}
+
+/// Warns of expired results that were not removed yet.
+fn expired_check(expired: u64) -> Option<Check> {
+    let text = format!("{} expired, but not removed yet", ui::count(expired, "result"));
+    (expired > 0).then(|| Check::warning(SUBJECT, text).fix("tidegate gc").with("expired", expired))
+}
+
+/// Warns of a store that is full, or nearly so.
+fn fullness(used: u64) -> Option<Check> {
+    let quota = Quotas::default().store_bytes;
+    if used <= quota / 10 * 9 {
+        return None;
+    }
+    let text =
+        format!("{} of {} used; a full store keeps no more results", ui::bytes(used), ui::bytes(quota));
+    let fix = "tidegate gc removes expired results, tidegate rm single ones";
+    Some(if used < quota { Check::warning(SUBJECT, text) } else { Check::failure(SUBJECT, text) }.fix(fix))
 }
 
 /// Returns the mode of a file that other users can access.

@@ -84,6 +84,49 @@ fn its_file_is_damaged() {
     );
 }
 
+/// Stores results as a server built with the SDK does without SQLite.
+fn store_as_files(home: &Home, seconds: &[u64]) -> Vec<String> {
+    use tidegate_store::{ArtifactStore, Description, FolderStore, NewArtifact, Owner, Quotas, Session};
+
+    let store = FolderStore::open(&home.path("data/artifacts"), Quotas::default()).unwrap();
+    let (owner, session) = (Owner::new("o"), Session::new("s"));
+    let put = |(number, seconds): (usize, &u64)| {
+        let ttl = std::time::Duration::from_secs(*seconds);
+        let body = format!("{number} {}", "words ".repeat(9000));
+        let new = NewArtifact::new(&owner, &session, "list", ttl);
+        store.put(&new, &body.as_bytes(), &|| Ok(Description::default())).unwrap().id.to_string()
+    };
+    seconds.iter().enumerate().map(put).collect()
+}
+
+#[test]
+fn servers_keep_results_in_files() {
+    let home = filled();
+    let names = store_as_files(&home, &[600, 600, 0]);
+    let told = home.about("store", &[]);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines[0].starts_with("✓ store  ~/data, 1 result, "), "{told}");
+    assert!(lines[1].starts_with("✓ store  ~/data/artifacts, 3 results of SDK servers, "), "{told}");
+    assert_eq!(lines[2..], ["! store  1 result expired, but not removed yet", "    fix: tidegate gc"]);
+    assert_eq!(home.run(&["gc"]).code, 0);
+    assert!(home.about("store", &[]).contains("~/data/artifacts, 2 results of SDK servers, "));
+
+    let path = home.path(&format!("data/artifacts/{}.artifact", names[0]));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[9] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let told = home.about("store", &[]);
+    let expected = format!(
+        "✗ store  1 file damaged in ~/data/artifacts: {0}.artifact\n    fix: rm /HOME/data/artifacts/{0}.artifact; the \
+         results in them are lost\n",
+        names[0]
+    );
+    assert!(
+        told.contains("~/data/artifacts, 1 result of SDK servers, ") && told.ends_with(&expected),
+        "{told}"
+    );
+}
+
 #[test]
 fn another_process_holds_it() {
     let home = filled();

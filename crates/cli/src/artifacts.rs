@@ -1,21 +1,20 @@
 //! The commands on kept results: `tidegate ls`, `show`, `export`, `rm` and `gc`.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tidegate_core::envelope::handle_name;
 use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
-use tidegate_core::visible;
-use tidegate_gate::duration_text;
+use tidegate_gate::{age_text, duration_text, short_arguments};
 use tidegate_store::{Artifact, CHUNK_BYTES, CallOrigin, Clock, SystemClock};
 
 use crate::cli::Format;
 use crate::error::CommandError;
 use crate::keep::{KeptResults, causes, id};
+use crate::output_file::OutputFile;
 use crate::ui;
 
 /// List stored results, newest first
@@ -35,7 +34,7 @@ pub(crate) struct Ls {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate show list_issues-3f9c2kq7m0xw")]
 pub(crate) struct Show {
-    /// Id of the result
+    /// Id of the result, the beginning of one, or `last`
     id: String,
 
     /// Output format
@@ -49,7 +48,7 @@ pub(crate) struct Show {
     tidegate export list_issues-3f9c2kq7m0xw --block 1 -o issues.json\n  \
     tidegate export list_issues-3f9c2kq7m0xw | wc -c")]
 pub(crate) struct Export {
-    /// Id of the result
+    /// Id of the result, the beginning of one, or `last`
     id: String,
 
     /// Only this content block, counted from 1: the bytes of an image, or the text of a text block
@@ -59,6 +58,10 @@ pub(crate) struct Export {
     /// File to write to [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Overwrite the file if it exists
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 /// Remove stored results
@@ -123,38 +126,19 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
         [
             name(artifact),
             ui::printable(&origin.server),
-            short_arguments(&origin.arguments),
+            ui::printable(&short_arguments(&origin.arguments, MAX_ARGUMENT_CHARACTERS)),
             artifact.kind.clone(),
             artifact.records.map_or_else(|| "-".into(), ui::grouped),
             ui::grouped(artifact.tokens),
-            age(now.since(artifact.created)),
+            age_text(now.since(artifact.created)),
             duration_text(artifact.expires.since(now)),
         ]
     }));
     ui::data(ui::table(&rows, &[4, 5]).as_bytes())
 }
 
-/// Formats the age of a result.
-fn age(age: Duration) -> String {
-    if age < Duration::from_secs(60) { "< 1 min".into() } else { duration_text(age) }
-}
-
 /// The most characters shown of a call's arguments in a list.
 const MAX_ARGUMENT_CHARACTERS: usize = 60;
-
-/// Formats the arguments of a call in short: `state=open limit=50`.
-fn short_arguments(arguments: &str) -> String {
-    let written = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let text = match serde_json::from_str::<Map<String, Value>>(arguments) {
-        Ok(members) => {
-            let members = members.iter().map(|(name, value)| format!("{name}={}", written(value)));
-            members.collect::<Vec<_>>().join(" ")
-        }
-        // Long arguments are stored in part.
-        Err(_) => arguments.to_owned(),
-    };
-    visible::cut(&ui::printable(&text), MAX_ARGUMENT_CHARACTERS)
-}
 
 /// Runs `show`.
 pub(crate) fn show(arguments: &Show) -> Result<(), CommandError> {
@@ -179,7 +163,7 @@ pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
     let source = keep.source(&arguments.id)?;
     if let Some(number) = arguments.block {
         let content = block(&source, number, &arguments.id)?;
-        return write_out(arguments.output.as_deref(), content.len() as u64, std::iter::once(Ok(content)));
+        return arguments.write_out(content.len() as u64, std::iter::once(Ok(content)));
     }
     let chunks = (0..source.len().div_ceil(CHUNK_BYTES)).map(|number| {
         let end = ((number + 1) * CHUNK_BYTES).min(source.len());
@@ -187,7 +171,7 @@ pub(crate) fn export(arguments: &Export) -> Result<(), CommandError> {
             CommandError::out_of_reach(format!("cannot read {:?}: {}", arguments.id, causes(&error)))
         })
     });
-    write_out(arguments.output.as_deref(), source.len(), chunks)
+    arguments.write_out(source.len(), chunks)
 }
 
 /// Returns the content of a block, counted from 1.
@@ -201,24 +185,19 @@ fn block(source: &dyn Source, number: u32, id: &str) -> Result<Vec<u8>, CommandE
     content.ok_or_else(|| CommandError::bad_input(format!("{id:?} has no block {number}; it has {count}")))
 }
 
-/// Writes chunks of `bytes` bytes in total to a file or to stdout.
-fn write_out(
-    output: Option<&Path>,
-    bytes: u64,
-    mut chunks: impl Iterator<Item = Result<Vec<u8>, CommandError>>,
-) -> Result<(), CommandError> {
-    match output {
-        None => chunks.try_for_each(|chunk| ui::data(&chunk?)),
-        Some(path) => {
-            let failed = |error: std::io::Error| {
-                CommandError::failed(format!("cannot write {}: {error}", path.display()))
-            };
-            let mut file = std::fs::File::create(path).map_err(failed)?;
-            chunks.try_for_each(|chunk| file.write_all(&chunk?).map_err(failed))?;
-            file.sync_all().map_err(failed)?;
-            ui::note(&format!("wrote {bytes} bytes to {}", path.display()));
-            Ok(())
-        }
+impl Export {
+    /// Writes chunks of `bytes` bytes in total to a file or to stdout.
+    fn write_out(
+        &self,
+        bytes: u64,
+        mut chunks: impl Iterator<Item = Result<Vec<u8>, CommandError>>,
+    ) -> Result<(), CommandError> {
+        let Some(path) = &self.output else { return chunks.try_for_each(|chunk| ui::data(&chunk?)) };
+        let mut file = OutputFile::create(path, self.force)?;
+        chunks.try_for_each(|chunk| file.write_all(&chunk?).map_err(|error| file.failed(&error)))?;
+        file.finish()?;
+        ui::note(&format!("wrote {bytes} bytes to {}", path.display()));
+        Ok(())
     }
 }
 

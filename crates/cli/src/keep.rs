@@ -6,17 +6,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_config::Config;
+use tidegate_core::envelope::handle_name;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
+use tidegate_core::view::{Query, ViewError};
 pub(crate) use tidegate_gate::causes;
 use tidegate_gate::policy::{Policy, Rules};
-use tidegate_gate::{KeptResult, Opened, UserStore};
+use tidegate_gate::{KeptResult, Opened, OtherResults, UserStore, other_names};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, CallOrigin, NewArtifact, StoreError, StoredSource, open,
 };
 
 use crate::error::CommandError;
 use crate::ledger::{EntryKind, read_ledgers};
+
+/// The word for the newest result.
+const LAST: &str = "last";
+/// The most results among which the beginning of a name is searched.
+const MAX_SEARCHED: usize = 100_000;
+/// The most names in an error.
+const MAX_NAMED: usize = 5;
 
 /// The results of this user.
 pub(crate) struct KeptResults {
@@ -86,11 +95,58 @@ impl KeptResults {
         })
     }
 
+    /// Returns the id of a result: by any form of its name, by the beginning of one that no other name has, or `last` for
+    /// the newest.
+    fn resolve(&self, name: &str) -> Result<ArtifactId, CommandError> {
+        let exact = ArtifactId::parse(name);
+        if let Some(id) = &exact
+            && self.store().owner_of(id).map_err(|error| self.missing(name, error))?.is_some()
+        {
+            return Ok(id.clone());
+        }
+        if name == LAST {
+            let newest = self.list(1)?.into_iter().next();
+            return newest
+                .map(|artifact| artifact.id)
+                .ok_or_else(|| CommandError::failed("no results are kept"));
+        }
+        let kept = self.list(MAX_SEARCHED)?;
+        let full_name = |artifact: &Artifact| handle_name(&artifact.tool, artifact.id.as_str());
+        let begins = |artifact: &&Artifact| !name.is_empty() && full_name(artifact).starts_with(name);
+        let found: Vec<&Artifact> = kept.iter().filter(begins).collect();
+        match found[..] {
+            [] => exact.map_or_else(|| id(name), Ok),
+            [one] => Ok(one.id.clone()),
+            _ => {
+                let names: Vec<String> = found.iter().take(MAX_NAMED).map(|one| full_name(one)).collect();
+                let more = if found.len() > names.len() { ", ..." } else { "" };
+                Err(CommandError::bad_input(format!("{} results begin with {name:?}", found.len()))
+                    .hint(format!("name one of them, newest first: {}{more}", names.join(", "))))
+            }
+        }
+    }
+
     /// Opens a result, by any form of its name, with the policy that the configuration sets for its tool.
     pub(crate) fn result(&self, name: &str) -> Result<KeptResult<'_>, CommandError> {
-        let id = id(name)?;
-        let user = self.owner_of(&id, name)?;
-        KeptResult::open(&user, &self.opened, &id, |artifact| Arc::new(self.policy(artifact)))
+        let id = self.resolve(name)?;
+        self.open_result(&id, name)
+    }
+
+    /// Opens the other results that a query names, each by its exact name.
+    pub(crate) fn others(
+        &self,
+        query: &Query,
+        about: &KeptResult<'_>,
+    ) -> Result<OtherResults<'_>, CommandError> {
+        let names = other_names(query, about).map_err(view_error)?;
+        let open = |name: String| Ok((name.clone(), self.open_result(&id(&name)?, &name)?));
+        let opened = names.into_iter().map(open).collect::<Result<_, CommandError>>()?;
+        OtherResults::new(opened, query).map_err(view_error)
+    }
+
+    fn open_result(&self, id: &ArtifactId, name: &str) -> Result<KeptResult<'_>, CommandError> {
+        let user = self.owner_of(id, name)?;
+        KeptResult::open(&user, &self.opened, id, |artifact| Arc::new(self.policy(artifact)))
             .map_err(|error| self.missing(name, error))
     }
 
@@ -119,7 +175,7 @@ impl KeptResults {
 
     /// Opens the bytes of a result by any form of its name.
     pub(crate) fn source(&self, name: &str) -> Result<StoredSource<'_>, CommandError> {
-        let id = id(name)?;
+        let id = self.resolve(name)?;
         let owner = self.owner_of(&id, name)?.owner;
         open(self.store(), &owner, &id).map_err(|error| self.missing(name, error))
     }
@@ -138,6 +194,14 @@ impl KeptResults {
                 .hint("call the tool again if it is safe to repeat; tidegate ls shows what is kept"),
             other => CommandError::out_of_reach(format!("cannot read {name:?}: {}", causes(&other))),
         }
+    }
+}
+
+/// Returns the error for a view that has no answer.
+pub(crate) fn view_error(error: ViewError) -> CommandError {
+    match error {
+        ViewError::Bad(message) => CommandError::bad_input(message),
+        other => CommandError::failed(causes(&other)),
     }
 }
 

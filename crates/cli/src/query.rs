@@ -1,17 +1,24 @@
-//! `tidegate query`: any part of a kept result, with the arguments of `result_query`.
+//! `tidegate query`: any part of a kept result, with the arguments of `result_query`; printed within the budget, or
+//! written whole to a file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
-use tidegate_core::view::{Answer, Query, ViewError, arguments, cursor};
+use tidegate_core::view::{
+    Answer, Engines, ExportError, ExportFormat, Exported, Query, View, arguments, cursor,
+};
 use tidegate_gate::KeptResult;
 use tidegate_gate::profile::Profile;
 use tidegate_query::{Limits, Queries, Worker};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::keep::KeptResults;
+use crate::keep::{KeptResults, causes, view_error};
+use crate::output_file::OutputFile;
 use crate::ui;
 
 /// Read a part of a stored result
@@ -19,13 +26,22 @@ use crate::ui;
 /// Takes the same arguments as result_query: at most one of --page, --jq, --sql, --grep, --lines, --range and --mode.
 /// With --path, that view reads only the value at the path; --path alone prints the value. Without a view or a path,
 /// prints page 1 if --fields or --page-size is given, otherwise the summary. The answer fits the budget.
+///
+/// With --output, writes the whole view to a file, without a budget: all records if no view is given, or some fields of all
+/// of them with --fields alone. The ending of the file's name says how: .csv, .json or .jsonl; the stored bytes for .bin and
+/// .raw and without an ending; for every other ending the text as the server wrote it, or the bytes of a picture.
+///
+/// In SQL, every other stored result is a table by its name in double quotes; in jq, it is $results["NAME"].
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate query list_issues-3f9c2kq7m0xw --page 2\n  \
     tidegate query list_issues-3f9c2kq7m0xw --jq '.[] | select(.state == \"open\") | .title'\n  \
     tidegate query list_issues-3f9c2kq7m0xw --sql 'select author, count(*) from t group by 1'\n  \
-    tidegate query list_issues-3f9c2kq7m0xw --grep timeout --context 2")]
+    tidegate query list_issues-3f9c2kq7m0xw --grep timeout --context 2\n  \
+    tidegate query last -o issues.csv\n  \
+    tidegate query list_issues --sql 'select * from t where comments > 10' -o busy.jsonl\n  \
+    tidegate query last --sql 'select t.name, b.cost from t join \"get_bom-7k3m0xw2c9qf\" b on b.part = t.id'")]
 pub(crate) struct Arguments {
-    /// Id of the result, such as list_issues-3f9c2kq7m0xw
+    /// Id of the result, such as list_issues-3f9c2kq7m0xw; the beginning of one, or `last`
     id: String,
 
     /// Continue where the last answer ended
@@ -47,11 +63,11 @@ pub(crate) struct Arguments {
     #[arg(long, help = "Value at a JSON Pointer (/items/0/name) or a simple JSONPath ($.items[0].name)")]
     path: Option<String>,
 
-    /// Results of a jq program
+    /// Results of a jq program; other results are $results["NAME"]
     #[arg(long, value_name = "PROGRAM")]
     jq: Option<String>,
 
-    /// Rows of an SQL query; the records are the table t
+    /// Rows of an SQL query; the records are the table t, other results tables by their names
     #[arg(long, value_name = "QUERY")]
     sql: Option<String>,
 
@@ -83,20 +99,43 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<u64>,
 
+    /// Write the whole view to this file; its ending says how
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["cursor", "max_tokens"])]
+    output: Option<PathBuf>,
+
+    /// Overwrite the file if it exists
+    #[arg(long, requires = "output")]
+    force: bool,
+
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
+/// How long a query may run whose results are written to a file: nobody waits for an answer.
+const EXPORT_TIME: Duration = Duration::from_secs(600);
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let keep = KeptResults::open()?;
     let kept = keep.result(&arguments.id)?;
-    let query = kept.query(arguments.cursor.as_deref(), arguments.view()).map_err(refused)?;
+    let query = kept.query(arguments.cursor.as_deref(), arguments.view()).map_err(view_error)?;
+    let others = keep.others(&query, &kept)?;
+    let worker = Worker::current().map_err(CommandError::failed)?;
+    let limits = match arguments.output {
+        Some(_) => Limits { time: EXPORT_TIME, load_time: EXPORT_TIME, rows: u64::MAX, ..Limits::default() },
+        None => Limits::default(),
+    };
+    let queries = Queries::new(limits, worker);
+    let named = others.named();
+    let engines = queries.beside(&named);
+    if let Some(path) = &arguments.output {
+        return arguments.export(&kept, query, &engines, path);
+    }
     let budget = arguments.budget(&kept, &query)?;
-    let engines = Queries::new(Limits::default(), Worker::current().map_err(CommandError::failed)?);
     let meter = terminal().meter;
-    let answer = kept.answer(&query, budget, meter, Handle::DEFAULT_QUERY_TOOL, &engines).map_err(refused)?;
+    let answer =
+        kept.answer(&query, budget, meter, Handle::DEFAULT_QUERY_TOOL, &engines).map_err(view_error)?;
     let cursor = |next: &Query| cursor::encode(next, |bytes| kept.seal(bytes));
     match arguments.format {
         Format::Text => {
@@ -116,13 +155,6 @@ fn terminal() -> Profile {
     Profile { max_bytes: u64::MAX, ..Profile::strictest() }
 }
 
-fn refused(error: ViewError) -> CommandError {
-    match error {
-        ViewError::Bad(message) => CommandError::bad_input(message),
-        other => CommandError::failed(crate::keep::causes(&other)),
-    }
-}
-
 fn report(answer: &Answer, cursor: impl FnOnce(&Query) -> String) -> serde_json::Value {
     json!({
         "shown": answer.shown,
@@ -134,10 +166,54 @@ fn report(answer: &Answer, cursor: impl FnOnce(&Query) -> String) -> serde_json:
     })
 }
 
+/// Returns what is said of a file that was written.
+fn file_report(path: &Path, exported: &Exported) -> serde_json::Value {
+    json!({
+        "path": path.display().to_string(),
+        "bytes": exported.bytes,
+        "rows": exported.rows,
+        "columns": exported.columns,
+        "notes": exported.notes,
+    })
+}
+
 impl Arguments {
+    /// Writes a view to a file.
+    fn export(
+        &self,
+        kept: &KeptResult<'_>,
+        mut query: Query,
+        engines: &dyn Engines,
+        path: &Path,
+    ) -> Result<(), CommandError> {
+        if self.mode.as_deref() == Some("summary") {
+            return Err(CommandError::bad_input("a file gets the data, not its summary")
+                .hint("leave out --mode, or print the summary without --output"));
+        }
+        if self.page.is_none() && self.page_size.is_none() && matches!(query.view, View::Page { .. }) {
+            query.view = View::Full;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut file = OutputFile::create(path, self.force)?;
+        let exported = kept.export(&query, ExportFormat::of_file(&name), engines, &mut file);
+        let exported = exported.map_err(|error| match error {
+            ExportError::View(error) => view_error(error),
+            ExportError::Write(error) => file.failed(&error),
+            other => CommandError::failed(causes(&other)),
+        })?;
+        file.finish()?;
+        if self.format == Format::Json {
+            return ui::json(&file_report(path, &exported));
+        }
+        let rows = exported.rows.map_or_else(String::new, |rows| format!("{} rows, ", ui::grouped(rows)));
+        ui::note(&format!("wrote {rows}{} bytes to {}", ui::grouped(exported.bytes), path.display()));
+        exported.notes.iter().for_each(|note| ui::note(note));
+        Ok(())
+    }
+
     /// Returns what the answer may cost; says so if that is not what was asked for.
     fn budget(&self, kept: &KeptResult<'_>, query: &Query) -> Result<Budget, CommandError> {
-        let budget = kept.budget(self.max_tokens, query, &terminal()).map_err(refused)?;
+        let budget = kept.budget(self.max_tokens, query, &terminal()).map_err(view_error)?;
         if let Some(asked) = self.max_tokens.filter(|asked| *asked != budget.tokens.0) {
             let (bound, tokens) =
                 (if asked < budget.tokens.0 { "at least" } else { "at most" }, budget.tokens);

@@ -7,7 +7,7 @@ use std::fmt;
 
 use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
-use tidegate_gate::policy::{Compact, OnStoreFailure, TOKEN_LIFE, TTL};
+use tidegate_gate::policy::{Compact, Keep, OnStoreFailure, TOKEN_LIFE, TTL};
 use tidegate_gate::profile::OutputSchema;
 use tidegate_gate::style::{AnswerWhen, Style};
 use tidegate_gate::tier::Tier;
@@ -99,7 +99,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 42] = [
+pub const KEYS: [Key; 43] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -128,6 +128,10 @@ pub const KEYS: [Key; 42] = [
         .doc("How long results are kept.")
         .also("--ttl", "TIDEGATE_TTL")
         .user_only(),
+    rule("keep", ValueKind::Choice(&Keep::NAMES), DefaultValue::Choice(Keep::NAMES[0]))
+        .example("\"all\"")
+        .doc("all: results that pass are kept too, after they were sent, so that queries can join them.")
+        .user_only(),
     rule("style", ValueKind::Choice(&Style::NAMES), DefaultValue::Choice(Style::NAMES[0]))
         .example("\"probe\"")
         .doc("What to answer when a result does not fit (docs/styles.md).")
@@ -135,6 +139,9 @@ pub const KEYS: [Key; 42] = [
     rule("compact", ValueKind::Choice(&Compact::NAMES), DefaultValue::Choice(Compact::NAMES[0]))
         .example("\"lossless\"")
         .doc("lossless: results that pass are sent in a shorter form with the same data, if there is one."),
+    rule("compare", ValueKind::Flag, DefaultValue::Flag(true))
+        .example("false")
+        .doc("Whether the answer to a repeated call says what changed since the last result of that call."),
     rule("fields", ValueKind::Texts, DefaultValue::Described("chosen for each result"))
         .example("[\"number\", \"title\", \"state\"]")
         .doc("Fields of each row to show; all fields are kept."),
@@ -374,14 +381,14 @@ mod tests {
     #[test]
     fn a_project_sets_what_concerns_answers() {
         let user_only: Vec<&str> = KEYS.iter().filter(|key| key.user_only).map(|key| key.name).collect();
-        assert_eq!(user_only, ["ttl_seconds", "tier", "tier", "path", "max_result_bytes"]);
+        assert_eq!(user_only, ["ttl_seconds", "keep", "tier", "tier", "path", "max_result_bytes"]);
         let of_projects = |group| {
             let keys = Key::in_group(group).filter(|key| !key.user_only);
             keys.map(|key| key.name).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
             of_projects(KeyGroup::Rules),
-            "budget_tokens follow_up_tokens line_tokens max_bytes cap_tokens style compact fields rows kind page_size \
+            "budget_tokens follow_up_tokens line_tokens max_bytes cap_tokens style compact compare fields rows kind page_size \
              on_store_failure probe_when contract_when label_field id_field token_seconds auto_negotiate_bytes domain category_budgets max_items \
              max_string max_lines max_depth offer_output full_cap_tokens session_max_bytes"
         );

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use serde_json::{Value as Json, json};
-use tidegate_gate::policy::{Compact, OnStoreFailure, Rules};
+use tidegate_gate::policy::{Compact, Keep, OnStoreFailure, Rules};
 use tidegate_gate::profile::{OutputSchema, Profile, ProfileRules};
 use tidegate_gate::style::{AnswerWhen, Style};
 use tidegate_gate::tier::Tier;
@@ -103,6 +103,7 @@ pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
         "max_bytes" => rules.max_bytes = value.number(),
         "cap_tokens" => rules.cap_tokens = value.number(),
         "ttl_seconds" => rules.ttl_seconds = value.number(),
+        "keep" => rules.keep = value.text().and_then(Keep::named),
         "page_size" => rules.page_size = value.number(),
         "fields" => rules.fields = value.texts(),
         "rows" => rules.rows = value.owned_text(),
@@ -121,6 +122,7 @@ pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
         "max_string" => rules.max_string = value.number(),
         "max_lines" => rules.max_lines = value.number(),
         "max_depth" => rules.max_depth = value.number(),
+        "compare" => rules.compare = value.flag(),
         "offer_output" => rules.offer_output = value.flag(),
         "full_cap_tokens" => rules.full_cap_tokens = value.number(),
         "session_max_bytes" => rules.session_max_bytes = value.number(),

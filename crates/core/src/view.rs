@@ -14,7 +14,9 @@ pub mod cursor;
 mod dataset;
 mod engine;
 mod error;
+mod export;
 mod flatten;
+mod named;
 mod nearest;
 mod path;
 mod picture;
@@ -27,14 +29,21 @@ mod within;
 
 pub use answer::{Answer, ViewRequest, answer};
 pub use dataset::{Dataset, LineText, RecordText};
-pub use engine::{EngineOutput, Engines, NoEngines, QueryLanguages, ResultWindow, Total};
+pub use engine::{
+    EngineEvent, EngineOutput, EngineProgram, EngineSink, Engines, NoEngines, QueryLanguages, ResultWindow,
+    Total,
+};
 pub use error::ViewError;
+pub use export::{ExportError, ExportFormat, ExportRequest, Exported, export};
 pub use flatten::{Scalar, flatten, visible_json, visible_text};
+pub use named::named_results;
 pub use nearest::nearest;
 pub use picture::is_picture;
 pub use place::{Place, shown_pointer};
 pub use segment::read_key;
 pub use units::{Unit, UnitContent, VisitUnit, decoded, is_inner_json, record_values, value_from};
+pub(crate) use within::open as open_within;
+pub use within::{OpenedValue, main_value};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,15 +1,15 @@
 //! The view `jq`: a jq program over the data as one JSON value. It runs in the worker process only.
+//!
+//! Other results that the program names are the members of `$results`.
 
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
 use jaq_json::Val;
-use tidegate_core::view::{
-    Dataset, EngineOutput, ResultWindow, Total, ViewError, visible_json, visible_text,
-};
+use tidegate_core::view::{Dataset, EngineEvent, EngineOutput, Total, ViewError, visible_json, visible_text};
 
-use crate::hint;
 use crate::limits::Limits;
-use crate::order::cut_result;
+use crate::order::{Progress, Report, WantedResults, cut_result};
+use crate::{Input, hint};
 
 /// How a program ended.
 #[derive(Debug, Default)]
@@ -23,46 +23,69 @@ struct Ended {
     error: Option<String>,
 }
 
-pub(crate) fn run(
-    limits: &Limits,
-    data: &Dataset<'_>,
-    program: &str,
-    window: ResultWindow,
-    loaded: &mut dyn FnMut(),
-) -> Result<EngineOutput, ViewError> {
-    let Some(json) = data.to_json(limits.input_bytes)? else {
+/// A program with everything its results depend on.
+pub(crate) struct Asked<'a> {
+    pub(crate) limits: &'a Limits,
+    pub(crate) input: &'a Input<'a>,
+    pub(crate) program: &'a str,
+    pub(crate) results: WantedResults,
+}
+
+/// The name of the variable that holds other results.
+const VARIABLE: &str = "$results";
+
+pub(crate) fn run(asked: &Asked<'_>, report: &mut Report<'_>) -> Result<EngineOutput, ViewError> {
+    let (limits, data) = (asked.limits, asked.input.data);
+    let mut left = limits.input_bytes;
+    let value = value(data, &mut left, limits)?;
+    let mut others = Vec::new();
+    for other in asked.input.others {
+        match self::value(&other.data, &mut left, limits)? {
+            Ok(value) => others.push((Val::from(other.name.clone()), value)),
+            Err(error) => return Err(ViewError::Engine(format!("{:?}: {error}", other.name))),
+        }
+    }
+    report(Progress::Loaded)?;
+    let ended = match value {
+        Ok(value) => evaluate(asked, value, Val::obj(others.into_iter().collect()), report)?,
+        Err(error) => failed(error),
+    };
+    found(limits, data, asked.program, ended)
+}
+
+/// Returns a result as a value, and takes its bytes from those that are left.
+fn value(data: &Dataset<'_>, left: &mut usize, limits: &Limits) -> Result<Result<Val, String>, ViewError> {
+    let Some(json) = data.to_json(*left)? else {
         return Err(ViewError::Engine(format!(
             "the result is too large for jq (the limit is {} MB); use page, path, grep or lines",
             limits.input_bytes >> 20
         )));
     };
+    *left = left.saturating_sub(json.len());
     let value = jaq_json::read::parse_single(&json);
-    drop(json);
-    loaded();
-    let ended = match value {
-        Ok(value) => evaluate(limits, program, window, value),
-        Err(error) => failed(format!("the data cannot be read as JSON: {error}")),
-    };
-    found(limits, data, program, ended)
+    Ok(value.map_err(|error| format!("the data cannot be read as JSON: {error}")))
 }
 
 fn failed(error: String) -> Ended {
     Ended { error: Some(error), ..Ended::default() }
 }
 
-fn evaluate(limits: &Limits, program: &str, window: ResultWindow, value: Val) -> Ended {
+fn evaluate(asked: &Asked<'_>, value: Val, others: Val, report: &mut Report<'_>) -> Result<Ended, ViewError> {
+    let (limits, window) = (asked.limits, asked.results.window());
+    let is_each = matches!(asked.results, WantedResults::Each);
     let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     let (loader, arena) = (Loader::new(definitions), Arena::default());
-    let modules = match loader.load(&arena, File { code: program, path: () }) {
+    let modules = match loader.load(&arena, File { code: asked.program, path: () }) {
         Ok(modules) => modules,
-        Err(errors) => return failed(load_message(&errors)),
+        Err(errors) => return Ok(failed(load_message(&errors))),
     };
-    let filter = match Compiler::default().with_funs(functions).compile(modules) {
+    let filter = match Compiler::default().with_funs(functions).with_global_vars([VARIABLE]).compile(modules)
+    {
         Ok(filter) => filter,
-        Err(errors) => return failed(compile_message(&errors)),
+        Err(errors) => return Ok(failed(compile_message(&errors))),
     };
-    let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
+    let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([others]));
     let (mut ended, mut bytes) = (Ended::default(), 0);
     for result in filter.id.run((context, value)).map(unwrap_valr) {
         let value = match result {
@@ -73,6 +96,10 @@ fn evaluate(limits: &Limits, program: &str, window: ResultWindow, value: Val) ->
             }
         };
         ended.total += 1;
+        if is_each {
+            report(Progress::Event(EngineEvent::Value(&value.to_string())))?;
+            continue;
+        }
         if ended.total > window.skip && bytes <= window.bytes {
             let mut text = value.to_string();
             cut_result(&mut text, window.bytes);
@@ -84,7 +111,13 @@ fn evaluate(limits: &Limits, program: &str, window: ResultWindow, value: Val) ->
             break;
         }
     }
-    ended
+    match ended.error.take_if(|_| is_each && ended.total > 0) {
+        // Part of a file would be taken for the whole.
+        Some(error) => {
+            Err(ViewError::Engine(format!("jq error after {} results: {}", ended.total, brief(&error))))
+        }
+        None => Ok(ended),
+    }
 }
 
 fn found(
@@ -107,7 +140,8 @@ fn found(
         }
         notes.push(format!("It then failed: {error}."));
     }
-    let nothing = ended.total == 0 || ended.results.iter().all(|result| result == "null");
+    let is_shown = !ended.results.is_empty();
+    let nothing = ended.total == 0 || is_shown && ended.results.iter().all(|result| result == "null");
     if nothing {
         let searched = data.record_count();
         let what = if ended.total == 0 { "No results" } else { "Nothing but null" };

@@ -27,10 +27,12 @@ pub mod worker;
 pub use limits::Limits;
 pub use worker::Worker;
 
-use order::{Order, Program};
+use order::{Order, Program, Progress, WantedResults};
 use remote::RemoteError;
 use slots::Slots;
-use tidegate_core::view::{Dataset, EngineOutput, Engines, QueryLanguages, ResultWindow, ViewError};
+use tidegate_core::view::{
+    Dataset, EngineOutput, EngineProgram, EngineSink, Engines, QueryLanguages, ResultWindow, ViewError,
+};
 
 /// The process in which an engine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +57,21 @@ impl Queries {
         Self { limits, worker, slots: Slots::default() }
     }
 
+    /// Returns these engines for programs that name other results beside the one they are about.
+    pub fn beside<'q>(&'q self, others: &'q [NamedResult<'q>]) -> QueriesBeside<'q> {
+        QueriesBeside { queries: self, others }
+    }
+
     fn run(
         &self,
-        data: &Dataset<'_>,
+        input: &Input<'_>,
         program: Program,
-        window: ResultWindow,
+        results: WantedResults,
+        sink: &mut EngineSink<'_>,
     ) -> Result<EngineOutput, ViewError> {
-        let order = Order { program, window, limits: self.limits };
+        let order = Order { program, results, limits: self.limits };
         let _slot = self.slots.take();
-        match remote::run(&self.worker, &order, data) {
+        match remote::run(&self.worker, &order, input, sink) {
             Ok(found) => Ok(found),
             Err(RemoteError::Query(error)) => Err(error),
             Err(RemoteError::NotStarted(error)) => match order.program {
@@ -74,7 +82,12 @@ impl Queries {
                 Program::Sql(_) if !cfg!(feature = "sql") => {
                     Err(needs_worker("SQL", "path, fields or grep", &error))
                 }
-                Program::Sql(_) | Program::Grep { .. } => engine::run(&order, data, Host::Caller, &mut || {}),
+                Program::Sql(_) | Program::Grep { .. } => {
+                    engine::run(&order, input, Host::Caller, &mut |progress| match progress {
+                        Progress::Loaded => Ok(()),
+                        Progress::Event(event) => sink(event),
+                    })
+                }
             },
         }
     }
@@ -86,19 +99,53 @@ fn needs_worker(what: &str, instead: &str, error: &std::io::Error) -> ViewError 
     ))
 }
 
-impl Engines for Queries {
+/// Another kept result that a program names.
+pub struct NamedResult<'r> {
+    /// The name, as the program has it.
+    pub name: String,
+    /// The result.
+    pub data: Dataset<'r>,
+}
+
+/// What a program reads: the result that it is about, and the others that it names.
+pub(crate) struct Input<'i> {
+    pub(crate) data: &'i Dataset<'i>,
+    pub(crate) others: &'i [NamedResult<'i>],
+}
+
+/// The engines, for programs that name other results.
+pub struct QueriesBeside<'q> {
+    queries: &'q Queries,
+    others: &'q [NamedResult<'q>],
+}
+
+impl QueriesBeside<'_> {
+    fn window(
+        &self,
+        data: &Dataset<'_>,
+        program: Program,
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
+        // Only a file gets results one by one.
+        let mut sink = |_: tidegate_core::view::EngineEvent<'_>| Ok(());
+        let input = Input { data, others: self.others };
+        self.queries.run(&input, program, WantedResults::Window(window), &mut sink)
+    }
+}
+
+impl Engines for QueriesBeside<'_> {
     /// Returns the languages that can be run: those of the worker, and SQL if its engine is built in.
     fn languages(&self) -> QueryLanguages {
-        let QueryLanguages { jq, sql } = self.worker.languages();
+        let QueryLanguages { jq, sql } = self.queries.worker.languages();
         QueryLanguages { jq, sql: sql || cfg!(feature = "sql") }
     }
 
     fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.run(data, Program::Jq(program.to_owned()), window)
+        self.window(data, Program::Jq(program.to_owned()), window)
     }
 
     fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.run(data, Program::Sql(query.to_owned()), window)
+        self.window(data, Program::Sql(query.to_owned()), window)
     }
 
     fn grep(
@@ -108,7 +155,7 @@ impl Engines for Queries {
         context: u64,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError> {
-        self.run(data, Program::Grep { pattern: pattern.to_owned(), context, count: false }, window)
+        self.window(data, Program::Grep { pattern: pattern.to_owned(), context, count: false }, window)
     }
 
     fn grep_count(
@@ -117,6 +164,62 @@ impl Engines for Queries {
         pattern: &str,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError> {
-        self.run(data, Program::Grep { pattern: pattern.to_owned(), context: 0, count: true }, window)
+        self.window(data, Program::Grep { pattern: pattern.to_owned(), context: 0, count: true }, window)
+    }
+
+    fn each(
+        &self,
+        data: &Dataset<'_>,
+        program: EngineProgram<'_>,
+        sink: &mut EngineSink<'_>,
+    ) -> Result<Vec<String>, ViewError> {
+        let program = match program {
+            EngineProgram::Jq(program) => Program::Jq(program.to_owned()),
+            EngineProgram::Sql(query) => Program::Sql(query.to_owned()),
+        };
+        let input = Input { data, others: self.others };
+        Ok(self.queries.run(&input, program, WantedResults::Each, sink)?.notes)
+    }
+}
+
+impl Engines for Queries {
+    fn languages(&self) -> QueryLanguages {
+        self.beside(&[]).languages()
+    }
+
+    fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
+        self.beside(&[]).jq(data, program, window)
+    }
+
+    fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
+        self.beside(&[]).sql(data, query, window)
+    }
+
+    fn grep(
+        &self,
+        data: &Dataset<'_>,
+        pattern: &str,
+        context: u64,
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
+        self.beside(&[]).grep(data, pattern, context, window)
+    }
+
+    fn grep_count(
+        &self,
+        data: &Dataset<'_>,
+        pattern: &str,
+        window: ResultWindow,
+    ) -> Result<EngineOutput, ViewError> {
+        self.beside(&[]).grep_count(data, pattern, window)
+    }
+
+    fn each(
+        &self,
+        data: &Dataset<'_>,
+        program: EngineProgram<'_>,
+        sink: &mut EngineSink<'_>,
+    ) -> Result<Vec<String>, ViewError> {
+        self.beside(&[]).each(data, program, sink)
     }
 }

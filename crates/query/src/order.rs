@@ -3,7 +3,7 @@
 use std::io;
 
 use serde::{Deserialize, Serialize};
-use tidegate_core::view::{EngineOutput, ResultWindow, ViewError};
+use tidegate_core::view::{EngineEvent, EngineOutput, ResultWindow, ViewError};
 
 use crate::limits::Limits;
 
@@ -39,17 +39,56 @@ impl Program {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) program: Program,
-    pub(crate) window: ResultWindow,
+    pub(crate) results: WantedResults,
     pub(crate) limits: Limits,
 }
 
-/// The first line that the worker reads: the order, and how many bytes of outline and of result follow.
+/// Which results are wanted, and how.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum WantedResults {
+    /// Those of a window, for an answer.
+    Window(ResultWindow),
+    /// All of them, one by one, for a file.
+    Each,
+}
+
+impl WantedResults {
+    /// Returns the window; nothing where results are passed on one by one.
+    pub(crate) fn window(self) -> ResultWindow {
+        match self {
+            Self::Window(window) => window,
+            Self::Each => ResultWindow { skip: u64::MAX, bytes: 0 },
+        }
+    }
+}
+
+/// The first line that the worker reads: the order, and how many bytes of outlines and of results follow.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header<O> {
     pub(crate) order: O,
+    /// The result itself, then the others that the program names.
+    pub(crate) inputs: Vec<InputHeader>,
+}
+
+/// A result that follows the header: its outline, then its bytes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct InputHeader {
+    /// The name by which the program means it; empty for the result itself.
+    pub(crate) name: String,
     pub(crate) outline_bytes: u64,
     pub(crate) source_bytes: u64,
 }
+
+/// What an engine reports while it runs.
+pub(crate) enum Progress<'p> {
+    /// The data is loaded, and the program begins.
+    Loaded,
+    /// A result that is passed on.
+    Event(EngineEvent<'p>),
+}
+
+/// Takes what an engine reports; an error ends the program.
+pub(crate) type Report<'r> = dyn FnMut(Progress<'_>) -> io::Result<()> + 'r;
 
 /// How a program ended.
 #[derive(Debug, Serialize, Deserialize)]

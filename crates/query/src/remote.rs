@@ -1,17 +1,18 @@
 //! The caller's side of the worker process: it sends the program and the result, waits, and kills.
 //!
-//! The result is sent as it is read, so the caller holds no copy of it. The process is killed when a time limit is over,
-//! and in any case before the answer is given.
+//! Results are sent as they are read, so the caller holds no copy of them. What the process passes on one by one waits in
+//! the pipe until it is taken. The process is killed when a time limit is over, and in any case before the answer is given.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use tidegate_core::view::{Dataset, EngineOutput, ViewError};
+use tidegate_core::view::{Dataset, EngineEvent, EngineOutput, EngineSink, ViewError};
 
+use crate::Input;
 use crate::limits::out_of_memory;
-use crate::order::{Header, Order, Outcome};
+use crate::order::{Header, InputHeader, Order, Outcome};
 use crate::worker::Worker;
 
 /// Why a worker gave no answer.
@@ -29,9 +30,14 @@ impl From<ViewError> for RemoteError {
 }
 
 /// Runs an order in a worker process.
-pub(crate) fn run(worker: &Worker, order: &Order, data: &Dataset<'_>) -> Result<EngineOutput, RemoteError> {
+pub(crate) fn run(
+    worker: &Worker,
+    order: &Order,
+    input: &Input<'_>,
+    sink: &mut EngineSink<'_>,
+) -> Result<EngineOutput, RemoteError> {
     let mut running = RunningWorker::start(worker)?;
-    let outcome = running.run(order, data);
+    let outcome = running.run(order, input, sink);
     running.kill();
     outcome
 }
@@ -47,6 +53,8 @@ struct RunningWorker {
 const TO_ANSWER: Duration = Duration::from_millis(200);
 /// Bytes of the result that are sent at once.
 const SENT_BYTES: usize = 256 * 1024;
+/// Lines of the process that wait until they are taken.
+const WAITING_LINES: usize = 16;
 
 impl RunningWorker {
     fn start(worker: &Worker) -> Result<Self, RemoteError> {
@@ -64,7 +72,7 @@ impl RunningWorker {
             .spawn()
             .map_err(RemoteError::NotStarted)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let (sender, lines) = channel();
+        let (sender, lines) = sync_channel(WAITING_LINES);
         std::thread::spawn(move || {
             let lines = stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines());
             for line in lines.map_while(Result::ok) {
@@ -76,37 +84,47 @@ impl RunningWorker {
         Ok(Self { child, stdin, lines })
     }
 
-    fn run(&mut self, order: &Order, data: &Dataset<'_>) -> Result<EngineOutput, RemoteError> {
+    fn run(
+        &mut self,
+        order: &Order,
+        input: &Input<'_>,
+        sink: &mut EngineSink<'_>,
+    ) -> Result<EngineOutput, RemoteError> {
         let until = Instant::now() + order.limits.load_time;
-        self.send(order, data)?;
-        self.wait(order, until)
+        self.send(order, input)?;
+        self.wait(order, until, sink)
     }
 
-    /// Sends the order and the result. A process that ended early does not read everything; how it ended is found later.
-    fn send(&mut self, order: &Order, data: &Dataset<'_>) -> Result<(), ViewError> {
+    /// Sends the order and the results. A process that ended early does not read everything; how it ended is found later.
+    fn send(&mut self, order: &Order, input: &Input<'_>) -> Result<(), ViewError> {
         let Some(mut stdin) = self.stdin.take() else { return Ok(()) };
-        let source = data.source();
-        let outline = data.outline().to_bytes();
-        let header = Header { order, outline_bytes: outline.len() as u64, source_bytes: source.len() };
+        let others = input.others.iter().map(|other| (other.name.as_str(), &other.data));
+        let inputs: Vec<(&str, &Dataset<'_>, Vec<u8>)> = std::iter::once(("", input.data))
+            .chain(others)
+            .map(|(name, data)| (name, data, data.outline().to_bytes()))
+            .collect();
+        let headers = inputs.iter().map(|(name, data, outline)| InputHeader {
+            name: (*name).to_owned(),
+            outline_bytes: outline.len() as u64,
+            source_bytes: data.source().len(),
+        });
+        let header = Header { order, inputs: headers.collect() };
         let mut head = serde_json::to_vec(&header).map_err(|error| ViewError::Engine(error.to_string()))?;
         head.push(b'\n');
-        head.extend(outline);
         let mut is_read = stdin.write_all(&head).is_ok();
-        let mut block = vec![0; SENT_BYTES];
-        let mut at = 0;
-        while is_read && at < source.len() {
-            let count = source.read_at(at, &mut block)?;
-            if count == 0 {
-                break;
-            }
-            is_read = stdin.write_all(&block[..count]).is_ok();
-            at += count as u64;
+        for (_, data, outline) in inputs {
+            is_read = is_read && stdin.write_all(&outline).is_ok() && send_source(data, &mut stdin)?;
         }
         Ok(())
     }
 
     /// Waits for the outcome until a time limit is over.
-    fn wait(&mut self, order: &Order, mut until: Instant) -> Result<EngineOutput, RemoteError> {
+    fn wait(
+        &mut self,
+        order: &Order,
+        mut until: Instant,
+        sink: &mut EngineSink<'_>,
+    ) -> Result<EngineOutput, RemoteError> {
         let limits = &order.limits;
         let mut loaded = false;
         loop {
@@ -123,6 +141,7 @@ impl RunningWorker {
                             .map_err(|error| ViewError::Engine(error.to_string()))?;
                         return Result::from(outcome).map_err(RemoteError::Query);
                     }
+                    Some((kind @ ("c" | "r" | "v"), text)) => pass_on(kind, text, sink)?,
                     _ => {}
                 },
                 Err(RecvTimeoutError::Timeout) if loaded => {
@@ -156,6 +175,34 @@ impl RunningWorker {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends the bytes of a result; returns whether the process read them.
+fn send_source(data: &Dataset<'_>, stdin: &mut ChildStdin) -> Result<bool, ViewError> {
+    let source = data.source();
+    let mut block = vec![0; SENT_BYTES];
+    let mut at = 0;
+    while at < source.len() {
+        let count = source.read_at(at, &mut block)?;
+        if count == 0 {
+            break;
+        }
+        if stdin.write_all(&block[..count]).is_err() {
+            return Ok(false);
+        }
+        at += count as u64;
+    }
+    Ok(true)
+}
+
+/// Passes on a line of the process: the columns, a row or a value.
+fn pass_on(kind: &str, text: &str, sink: &mut EngineSink<'_>) -> Result<(), ViewError> {
+    if kind == "v" {
+        return Ok(sink(EngineEvent::Value(text))?);
+    }
+    let texts: Vec<String> =
+        serde_json::from_str(text).map_err(|error| ViewError::Engine(error.to_string()))?;
+    Ok(sink(if kind == "c" { EngineEvent::Columns(&texts) } else { EngineEvent::Row(&texts) })?)
 }
 
 impl Drop for RunningWorker {

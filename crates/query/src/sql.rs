@@ -1,4 +1,5 @@
-//! The view `sql`: a query over the table `t` with one row per record and columns from all records.
+//! The view `sql`: a query over the table `t` with one row per record and columns from all records. Other results that the
+//! query names are tables under their names.
 //!
 //! The database is in memory, read-only and without temporary files; a query is interrupted when its time is over. A member
 //! of an object is a column (`title`, `author.login`); lists and objects are columns too, as JSON for SQLite's JSON
@@ -16,11 +17,12 @@ use std::time::Instant;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, Statement};
-use tidegate_core::view::{Dataset, EngineOutput, ResultWindow, Total, ViewError};
+use tidegate_core::view::{EngineEvent, EngineOutput, Total, ViewError};
 
 use crate::limits::{Limits, out_of_memory, value_too_long};
-use crate::{Host, hint, memory};
-use cell::{CsvLine, cell_of_text};
+use crate::order::{Progress, Report, WantedResults};
+use crate::{Host, Input, hint, memory};
+use cell::{CsvLine, cell_of_text, json_of_cell};
 use load::{Loaded, decimals_of_type, internal};
 
 /// The bounds of what one query may use, beyond what the table takes.
@@ -46,20 +48,24 @@ impl Bounds {
 /// A query with everything its answer depends on.
 pub(crate) struct Asked<'a> {
     pub(crate) limits: &'a Limits,
-    pub(crate) data: &'a Dataset<'a>,
+    pub(crate) input: &'a Input<'a>,
     pub(crate) query: &'a str,
-    pub(crate) window: ResultWindow,
+    pub(crate) results: WantedResults,
     pub(crate) host: Host,
 }
 
-pub(crate) fn run(asked: &Asked<'_>, loaded: &mut dyn FnMut()) -> Result<EngineOutput, ViewError> {
-    let data = asked.data;
+pub(crate) fn run(asked: &Asked<'_>, report: &mut Report<'_>) -> Result<EngineOutput, ViewError> {
+    let Input { data, others } = asked.input;
     if data.record_count() == 0 {
         return Err(ViewError::bad(format!("sql needs records. {}; use grep or lines", hint::shape(data))));
     }
+    if let Some(other) = others.iter().find(|other| other.data.record_count() == 0) {
+        let (name, shape) = (&other.name, hint::shape(&other.data));
+        return Err(ViewError::bad(format!("sql needs records, and {name:?} has none. {shape}")));
+    }
     let mut table = Table::load(asked)?;
-    loaded();
-    table.query(asked)
+    report(Progress::Loaded)?;
+    table.query(asked, report)
 }
 
 /// Why a query was interrupted.
@@ -79,6 +85,9 @@ impl Interrupted {
     }
 }
 
+/// The table of the result that a query is about.
+const TABLE: &str = "t";
+
 /// The records, loaded into the table `t`.
 struct Table {
     connection: Connection,
@@ -93,21 +102,29 @@ impl Table {
         connection
             .execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; BEGIN")
             .map_err(internal)?;
-        let loaded = load::load(&connection, asked.data, asked.limits)?;
+        let loaded = load::load(&connection, TABLE, asked.input.data, asked.limits)?;
+        for other in asked.input.others {
+            load::load(&connection, &other.name, &other.data, asked.limits)?;
+        }
         connection.execute_batch("COMMIT").map_err(internal)?;
         Ok(Self { connection, loaded, bounds: Bounds::of(asked.host) })
     }
 
-    fn query(&mut self, asked: &Asked<'_>) -> Result<EngineOutput, ViewError> {
+    fn query(&mut self, asked: &Asked<'_>, report: &mut Report<'_>) -> Result<EngineOutput, ViewError> {
         let interrupted = self.restrict(asked)?;
         let wrong = |error: rusqlite::Error| self.explain(&error, asked, &interrupted);
         let mut statement = self.connection.prepare(asked.query).map_err(wrong)?;
         if statement.column_count() == 0 {
             return Err(ViewError::Engine("the table can only be read; write a select over t".into()));
         }
+        let is_each = matches!(asked.results, WantedResults::Each);
+        if is_each {
+            let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+            report(Progress::Event(EngineEvent::Columns(&names)))?;
+        }
         let names: Vec<String> = statement.column_names().map(cell_of_text).collect();
         let decimals = fixed_decimals(&statement);
-        let window = asked.window;
+        let window = asked.results.window();
         let mut rows = statement.query([]).map_err(wrong)?;
         let (mut results, mut bytes, mut count) = (Vec::new(), 0, 0u64);
         let stop = loop {
@@ -115,6 +132,14 @@ impl Table {
                 Ok(None) => break None,
                 Ok(Some(row)) => {
                     count += 1;
+                    if is_each {
+                        let cells = decimals.iter().enumerate();
+                        let cells: rusqlite::Result<Vec<String>> = cells
+                            .map(|(at, decimals)| Ok(json_of_cell(row.get_ref(at)?, *decimals)))
+                            .collect();
+                        report(Progress::Event(EngineEvent::Row(&cells.map_err(wrong)?)))?;
+                        continue;
+                    }
                     if count > window.skip && bytes <= window.bytes {
                         let mut line = CsvLine::new(window.bytes);
                         for (at, decimals) in decimals.iter().enumerate() {
@@ -128,14 +153,18 @@ impl Table {
                         break Some(asked.limits.out_of_rows("The query"));
                     }
                 }
-                Err(_) if count > 0 && interrupted.is(BY_TIME) => {
+                // Part of a file would be taken for the whole.
+                Err(_) if count > 0 && !is_each && interrupted.is(BY_TIME) => {
                     break Some(asked.limits.out_of_time("the query"));
                 }
                 Err(error) => return Err(wrong(error)),
             }
         };
         let total = if stop.is_some() { Total::AtLeast(count) } else { Total::Exactly(count) };
-        let mut notes = vec!["CSV: a quoted cell is text, an empty one null.".to_owned()];
+        let mut notes = Vec::new();
+        if !is_each {
+            notes.push("CSV: a quoted cell is text, an empty one null.".to_owned());
+        }
         if count == 0 {
             notes.push(format!("No rows; {} records were searched.", self.loaded.rows));
         }
@@ -208,7 +237,7 @@ impl Table {
             }
             _ => {}
         }
-        explain_message(error, asked.data)
+        explain_message(error, asked.input)
     }
 }
 
@@ -217,7 +246,8 @@ fn fixed_decimals(statement: &Statement<'_>) -> Vec<Option<usize>> {
     statement.columns().map(|column| column.decl_type().and_then(decimals_of_type)).collect()
 }
 
-fn explain_message(error: &rusqlite::Error, data: &Dataset<'_>) -> ViewError {
+fn explain_message(error: &rusqlite::Error, input: &Input<'_>) -> ViewError {
+    let data = input.data;
     let message = match error {
         rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
@@ -233,11 +263,19 @@ fn explain_message(error: &rusqlite::Error, data: &Dataset<'_>) -> ViewError {
     if let Some(column) = message.strip_prefix("no such column: ") {
         let column = column.split(" - ").next().unwrap_or(column);
         let meant = hint::meant(data, column.rsplit('.').next().unwrap_or(column));
-        return ViewError::NotThere(format!("no column {column:?} in t. {meant}{}", hint::shape(data)));
+        let place = if input.others.is_empty() { "t" } else { "t or the other results" };
+        let others =
+            input.others.iter().map(|other| format!(". {:?}: {}", other.name, hint::shape(&other.data)));
+        let others: String = others.collect();
+        return ViewError::NotThere(format!(
+            "no column {column:?} in {place}. {meant}{}{others}",
+            hint::shape(data)
+        ));
     }
     if let Some(table) = message.strip_prefix("no such table: ") {
         return ViewError::NotThere(format!(
-            "no table {table:?}; the records are in t. {}",
+            "no table {table:?}; the records are in t, and another kept result is a table by its name in double \
+             quotes. {}",
             hint::shape(data)
         ));
     }

@@ -1,18 +1,19 @@
 //! The worker process, which runs one program and exits.
 //!
-//! Its stdin is one line of JSON, the `Header`, followed by the outline and the result. On its stdout a line `l` says that
-//! the data is loaded, and a line `o...` is the `Outcome`. It limits its own memory, writes no files and gives way to other
-//! processes; the caller limits its time.
+//! Its stdin is one line of JSON, the `Header`, followed by the outline and the bytes of each result. On its stdout a line
+//! `l` says that the data is loaded, and a line `o...` is the `Outcome`. For a file, the lines before it are results: `c...`
+//! the columns, `r...` a row, `v...` a value. It limits its own memory, writes no files and gives way to other processes; the
+//! caller limits its time.
 
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 use std::process::Command;
 
 use tidegate_core::outline::Outline;
-use tidegate_core::view::{Dataset, QueryLanguages};
+use tidegate_core::view::{Dataset, EngineEvent, QueryLanguages};
 
-use crate::order::{Header, Order, Outcome};
-use crate::{Host, engine};
+use crate::order::{Header, InputHeader, Order, Outcome, Progress};
+use crate::{Host, Input, NamedResult, engine};
 
 /// The hidden subcommand under which a program that offers itself as a worker is started.
 pub const SUBCOMMAND: &str = "__query-worker";
@@ -62,7 +63,8 @@ impl Worker {
 
 /// Runs one order from stdin, and returns whether that succeeded.
 pub fn main() -> bool {
-    let outcome = serve(&mut io::stdin().lock(), &mut io::stdout().lock());
+    let output = io::BufWriter::new(io::stdout().lock());
+    let outcome = serve(&mut io::stdin().lock(), &mut { output });
     outcome.is_ok()
 }
 
@@ -71,19 +73,45 @@ fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
     input.read_line(&mut header)?;
     let header: Header<Order> = serde_json::from_str(&header)?;
     restrict(header.order.limits.memory_bytes);
-    let outline = read_exactly(input, header.outline_bytes)?;
-    let source = read_exactly(input, header.source_bytes)?;
-    let outline = Outline::from_bytes(&outline)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the outline is of another version"))?;
-    let data = Dataset::new(&source, &outline);
-    let mut failed = None;
-    let mut loaded = || failed = writeln!(output, "l").and_then(|()| output.flush()).err();
-    let outcome = Outcome::from(engine::run(&header.order, &data, Host::Worker, &mut loaded));
-    if let Some(error) = failed {
-        return Err(error);
+    let mut inputs = Vec::new();
+    for InputHeader { name, outline_bytes, source_bytes } in header.inputs {
+        let outline = read_exactly(input, outline_bytes)?;
+        let source = read_exactly(input, source_bytes)?;
+        let outline =
+            Outline::from_bytes(&outline).ok_or_else(|| invalid("the outline is of another version"))?;
+        inputs.push((name, outline, source));
     }
+    let mut results = inputs.iter().map(|(name, outline, source)| NamedResult {
+        name: name.clone(),
+        data: Dataset::new(source, outline),
+    });
+    let data = results.next().ok_or_else(|| invalid("there is no result"))?.data;
+    let others: Vec<NamedResult<'_>> = results.collect();
+    let found =
+        engine::run(&header.order, &Input { data: &data, others: &others }, Host::Worker, &mut |progress| {
+            write_progress(progress, output)
+        });
+    let outcome = Outcome::from(found);
     writeln!(output, "o{}", serde_json::to_string(&outcome)?)?;
     output.flush()
+}
+
+fn invalid(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+fn write_progress(progress: Progress<'_>, output: &mut impl Write) -> io::Result<()> {
+    match progress {
+        Progress::Loaded => {
+            writeln!(output, "l")?;
+            output.flush()
+        }
+        Progress::Event(EngineEvent::Columns(names)) => {
+            writeln!(output, "c{}", serde_json::to_string(names)?)
+        }
+        Progress::Event(EngineEvent::Row(cells)) => writeln!(output, "r{}", serde_json::to_string(cells)?),
+        Progress::Event(EngineEvent::Value(json)) => writeln!(output, "v{json}"),
+    }
 }
 
 fn read_exactly(input: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {

@@ -308,3 +308,46 @@ fn a_query_follows_the_policy_of_the_tool() {
     let report: Value = serde_json::from_str(&query(&["--format", "json"])).unwrap();
     assert!(report["tokens"].as_u64().unwrap() <= 700, "{report}");
 }
+
+/// What changed between two results: lines for people, and a patch that gives the new result byte for byte.
+#[test]
+fn a_diff_is_read_by_people_and_applied_by_programs() {
+    let home = Home::new();
+    let mut rows: Vec<Value> = serde_json::from_str(&sample::issues(300)).unwrap();
+    let old = make::text_result(&Value::from(rows.clone()).to_string());
+    rows[5]["state"] = "reopened \u{e9}".into();
+    rows.remove(9);
+    let new = make::text_result(&Value::Array(rows).to_string());
+    let (old_id, new_id) = (home.keep("list_issues", &old), home.keep("list_issues", &new));
+
+    let outcome = home.run(&["diff", &old_id, &new_id]);
+    let shown = outcome.text();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with(&format!("{old_id} (")) && lines[0].contains("1 removed (by "), "{shown}");
+    assert!(lines.iter().any(|line| line.starts_with("~ ") && line.contains("reopened")), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "no colours in a pipe");
+
+    for (from, to, from_bytes, to_bytes) in [(&old_id, &new_id, &old, &new), (&new_id, &old_id, &new, &old)] {
+        let report = home.json(&["diff", from, to]);
+        assert_eq!(report["equal"], false);
+        assert_eq!(applied(from_bytes, &report["patch"]), *to_bytes);
+        assert_eq!(home.run(&["export", to]).stdout, *to_bytes);
+    }
+    let report = home.json(&["diff", &new_id, &new_id]);
+    assert_eq!((&report["equal"], &report["patch"]), (&true.into(), &Value::Array(Vec::new())));
+    assert!(home.run(&["diff", &new_id, &new_id]).text().contains("equal: the same "));
+    assert_eq!(home.refused(&["diff", &new_id, "list_issues-000000000000"]).0, 1);
+}
+
+/// Applies a patch as the help describes it.
+fn applied(old: &[u8], patch: &Value) -> Vec<u8> {
+    let (mut out, mut from) = (Vec::new(), 0);
+    for edit in patch.as_array().unwrap() {
+        let number = |name: &str| usize::try_from(edit[name].as_u64().unwrap()).unwrap();
+        out.extend_from_slice(&old[from..number("at")]);
+        out.extend_from_slice(edit["insert"].as_str().unwrap().as_bytes());
+        from = number("at") + number("remove");
+    }
+    out.extend_from_slice(&old[from..]);
+    out
+}

@@ -1,6 +1,9 @@
 //! The boundary to the engines behind `jq`, `sql` and `grep`: what they get and what they return.
 //!
 //! The engines are in a crate of their own, under limits of time, memory and rows. An engine runs once for each query.
+//! For an answer it returns the results that may fit; for a file it passes on all of them, one by one.
+
+use std::io;
 
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +43,29 @@ pub struct EngineOutput {
     /// Facts that a reader must know, such as that some numbers are text.
     pub notes: Vec<String>,
 }
+
+/// A program whose results are all wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineProgram<'p> {
+    /// A jq program.
+    Jq(&'p str),
+    /// A query over the table `t`.
+    Sql(&'p str),
+}
+
+/// What an engine passes on while it runs a program for a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineEvent<'e> {
+    /// The names of the columns of the rows that follow.
+    Columns(&'e [String]),
+    /// A row: the JSON of each cell.
+    Row(&'e [String]),
+    /// A result of jq, as JSON.
+    Value(&'e str),
+}
+
+/// Takes what an engine passes on; an error ends the program.
+pub type EngineSink<'s> = dyn FnMut(EngineEvent<'_>) -> io::Result<()> + 's;
 
 /// The query languages that can be run where a result is read. Those that cannot are not offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +131,20 @@ pub trait Engines {
         _pattern: &str,
         _window: ResultWindow,
     ) -> Result<EngineOutput, ViewError> {
+        Err(NoEngines::refuse())
+    }
+
+    /// Runs a program and passes on all of its results; returns what a reader of them must know.
+    ///
+    /// # Errors
+    ///
+    /// A program that is wrong, fails, or reaches a limit; or an error of `sink`.
+    fn each(
+        &self,
+        _data: &Dataset<'_>,
+        _program: EngineProgram<'_>,
+        _sink: &mut EngineSink<'_>,
+    ) -> Result<Vec<String>, ViewError> {
         Err(NoEngines::refuse())
     }
 }

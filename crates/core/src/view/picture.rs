@@ -29,7 +29,7 @@ pub fn is_picture(source: &dyn Source, view: &View) -> io::Result<bool> {
 }
 
 /// Returns the number of the block that a path names.
-fn block_number(view: &View) -> Option<usize> {
+pub(super) fn block_number(view: &View) -> Option<usize> {
     let View::Path(path) = view else { return None };
     let path = path.trim();
     let pointer = path.strip_prefix('/').filter(|inside| inside.starts_with('/')).unwrap_or(path);

@@ -280,7 +280,7 @@ fn projected(
 }
 
 /// Replaces `*` with all fields at its level.
-fn expand(dataset: &Dataset<'_>, fields: &[String]) -> Vec<String> {
+pub(super) fn expand(dataset: &Dataset<'_>, fields: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for field in fields.iter().map(|field| field.trim()) {
         let field = field.strip_prefix("$.").or(field.strip_prefix('.')).unwrap_or(field);
@@ -303,7 +303,7 @@ fn expand(dataset: &Dataset<'_>, fields: &[String]) -> Vec<String> {
 /// The maximum number of field names in an error.
 const MAX_NAMED_FIELDS: usize = 30;
 
-fn unknown_field(dataset: &Dataset<'_>, field: &str) -> ViewError {
+pub(super) fn unknown_field(dataset: &Dataset<'_>, field: &str) -> ViewError {
     let names: Vec<&str> = dataset.fields().iter().map(String::as_str).collect();
     let meant = nearest(field, names.iter().copied());
     let known = names.iter().copied().filter(|name| !name.contains(['.', '[']));
@@ -353,7 +353,7 @@ fn oversized(
     Ok(Part { what, shown: 1, of: Some(count), next, notes })
 }
 
-fn parse(json: &str) -> Option<Value> {
+pub(super) fn parse(json: &str) -> Option<Value> {
     let source = json.as_bytes();
     let text = Text::plain(&source, Span::whole(&source));
     let mut scanner = Scanner::new(&text, Dialect::Json);

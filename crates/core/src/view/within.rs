@@ -19,12 +19,17 @@ use crate::records::Notation;
 const MIN_TEXT_BYTES: usize = 1024;
 
 /// A value that was opened as a result of its own.
-pub(super) struct Opened {
-    pub(super) bytes: Vec<u8>,
-    pub(super) outline: Outline,
+pub struct OpenedValue {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) outline: Outline,
 }
 
-impl Opened {
+impl OpenedValue {
+    /// Returns the value as data.
+    pub fn dataset(&self) -> Dataset<'_> {
+        Dataset::new(&self.bytes, &self.outline)
+    }
+
     fn new(bytes: Vec<u8>, scope: String) -> Result<Self, ViewError> {
         let source = bytes.as_slice();
         let outline = Outline::read_within(&Payload::plain(&source), &Hints::default(), scope)?;
@@ -33,13 +38,13 @@ impl Opened {
 }
 
 /// Opens the value at a path, through strings where the path leads into them.
-pub(super) fn open(dataset: &Dataset<'_>, path: &str) -> Result<Opened, ViewError> {
+pub(crate) fn open(dataset: &Dataset<'_>, path: &str) -> Result<OpenedValue, ViewError> {
     let scope = dataset.outline.path_prefix();
     match path::target(dataset, path)? {
-        Target::String(text) => Opened::new(text, joined(scope, path)),
-        Target::Other(at) => Opened::new(path::json_at(dataset, path, at)?, joined(scope, path)),
+        Target::String(text) => OpenedValue::new(text, joined(scope, path)),
+        Target::Other(at) => OpenedValue::new(path::json_at(dataset, path, at)?, joined(scope, path)),
         Target::Inside { string, path, rest } => {
-            let outer = Opened::new(string, joined(scope, &path))?;
+            let outer = OpenedValue::new(string, joined(scope, &path))?;
             let source = outer.bytes.as_slice();
             open(&Dataset::new(&source, &outer.outline), &rest)
         }
@@ -55,6 +60,26 @@ fn joined(scope: &str, path: &str) -> String {
     }
 }
 
+/// Opens the string that is most of a result, if it is what a view without a path reads.
+///
+/// # Errors
+///
+/// The source cannot be read.
+pub fn main_value(dataset: &Dataset<'_>, view: &View) -> Result<Option<OpenedValue>, ViewError> {
+    let Some(main) = dataset.outline.main_text.as_deref() else { return Ok(None) };
+    if reads_main(dataset, main, view)? { open(dataset, main).map(Some) } else { Ok(None) }
+}
+
+/// Returns whether a view without a path reads the string that is most of a result.
+fn reads_main(dataset: &Dataset<'_>, main: &str, view: &View) -> Result<bool, ViewError> {
+    match view {
+        View::Page { .. } | View::Lines { .. } | View::Sql(_) => Ok(true),
+        // A program for an object that holds a text is written for the object.
+        View::Jq(_) => Ok(open(dataset, main)?.outline.data.is_some()),
+        _ => Ok(false),
+    }
+}
+
 /// Returns the query inside a value that answers a query; `None` if the query is answered from the result as a whole.
 pub(super) fn route(dataset: &Dataset<'_>, asked: &ViewRequest<'_>) -> Result<Option<Query>, ViewError> {
     let query = asked.query;
@@ -63,11 +88,8 @@ pub(super) fn route(dataset: &Dataset<'_>, asked: &ViewRequest<'_>) -> Result<Op
     }
     let Some(main) = dataset.outline.main_text.as_deref() else { return Ok(None) };
     let is_inside = match &query.view {
-        View::Page { .. } | View::Lines { .. } | View::Sql(_) => true,
-        // A program for an object that holds a text is written for the object.
-        View::Jq(_) => open(dataset, main)?.outline.data.is_some(),
         View::Full => dataset.text.max_len() > 8 * asked.budget.tokens.0,
-        _ => false,
+        view => reads_main(dataset, main, view)?,
     };
     let within = View::Within { path: main.to_owned(), view: Box::new(query.view.clone()) };
     Ok(is_inside.then(|| Query { view: within, ..query.clone() }))
@@ -101,7 +123,7 @@ fn route_path(dataset: &Dataset<'_>, query: &Query, path: &str) -> Result<Option
     Ok(match target {
         Target::Inside { path, rest, .. } => within(path, View::Path(rest)),
         Target::String(text) if text.len() >= MIN_TEXT_BYTES => {
-            let opened = Opened::new(text, path.to_owned())?;
+            let opened = OpenedValue::new(text, path.to_owned())?;
             if opened.outline.is_json() {
                 within(path.to_owned(), View::Path("/".into()))
             } else if opened.bytes.contains(&b'\n') {

@@ -47,6 +47,19 @@ impl CsvLine {
     }
 }
 
+/// Returns a value as JSON. What JSON has no number for is a string.
+pub(super) fn json_of_cell(value: ValueRef<'_>, decimals: Option<usize>) -> String {
+    let string = |text: &str| serde_json::Value::from(text).to_string();
+    match value {
+        ValueRef::Null => "null".to_owned(),
+        ValueRef::Integer(integer) => integer.to_string(),
+        ValueRef::Real(float) if !float.is_finite() => string(&float.to_string()),
+        ValueRef::Real(float) => float_text(float, decimals),
+        ValueRef::Text(bytes) => string(&String::from_utf8_lossy(bytes)),
+        ValueRef::Blob(bytes) => string(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}
+
 fn float_text(float: f64, decimals: Option<usize>) -> String {
     if let Some(decimals) = decimals {
         return format!("{float:.decimals$}");

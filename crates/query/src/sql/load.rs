@@ -1,4 +1,4 @@
-//! Loads the records into the table `t`, one by one; a path that no earlier record had becomes a new column.
+//! Loads the records of a result into a table, one by one; a path that no earlier record had becomes a new column.
 
 use std::collections::HashMap;
 use std::io;
@@ -33,9 +33,10 @@ pub(super) struct Loaded {
     pub(super) longest: usize,
 }
 
-/// Loads the records of a result.
+/// Loads the records of a result into a new table.
 pub(super) fn load(
     connection: &Connection,
+    table: &str,
     data: &Dataset<'_>,
     limits: &Limits,
 ) -> Result<Loaded, ViewError> {
@@ -43,6 +44,7 @@ pub(super) fn load(
     let forms = if data.is_textual() { cell_forms(data)? } else { HashMap::new() };
     let mut loader = Loader {
         connection,
+        table: quoted_name(table),
         columns: Columns::default(),
         created: 0,
         without_columns: 0,
@@ -92,6 +94,8 @@ fn cell_forms(data: &Dataset<'_>) -> io::Result<HashMap<String, CellForms>> {
 
 struct Loader<'c> {
     connection: &'c Connection,
+    /// The name of the table, quoted.
+    table: String,
     columns: Columns,
     /// How many of the columns the table has already.
     created: usize,
@@ -167,7 +171,7 @@ impl Loader<'_> {
 
     /// Creates the columns that the table does not have yet.
     fn create_columns(&mut self) -> rusqlite::Result<()> {
-        let columns = &self.columns.all;
+        let (columns, table) = (&self.columns.all, &self.table);
         if self.created == columns.len() {
             return Ok(());
         }
@@ -179,19 +183,20 @@ impl Loader<'_> {
         };
         if self.created == 0 {
             let all: Vec<String> = columns.iter().map(declare).collect();
-            self.connection.execute_batch(&format!("CREATE TABLE t ({})", all.join(", ")))?;
+            self.connection.execute_batch(&format!("CREATE TABLE {table} ({})", all.join(", ")))?;
             for _ in 0..self.without_columns {
-                self.connection.execute_batch("INSERT INTO t DEFAULT VALUES")?;
+                self.connection.execute_batch(&format!("INSERT INTO {table} DEFAULT VALUES"))?;
             }
         } else {
             for column in &columns[self.created..] {
-                self.connection.execute_batch(&format!("ALTER TABLE t ADD COLUMN {}", declare(column)))?;
+                self.connection
+                    .execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {}", declare(column)))?;
             }
         }
         self.created = columns.len();
         let names: Vec<String> = columns.iter().map(|column| quoted_name(&column.name)).collect();
         let marks = vec!["?"; names.len()].join(",");
-        self.insert = format!("INSERT INTO t ({}) VALUES ({marks})", names.join(","));
+        self.insert = format!("INSERT INTO {table} ({}) VALUES ({marks})", names.join(","));
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod limits;
 mod lists;
 mod messages;
 mod notations;
+mod several;
 mod table;
 mod texts;
 

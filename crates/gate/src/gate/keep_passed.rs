@@ -1,0 +1,43 @@
+//! `keep = "all"`: a result that passed is stored too, after it was sent.
+//!
+//! Nothing that a client reads changes. The result is then a table in SQL and in the list of its session, like one that
+//! did not pass. One that cannot be stored is not kept, and nobody waits for it.
+
+use tidegate_core::payload::Payload;
+use tidegate_core::shape::Prepared;
+use tidegate_core::source::Source;
+use tidegate_store::{Artifact, NewArtifact};
+
+use super::{Gate, ToolCall};
+use crate::caller::Caller;
+use crate::policy::Keep;
+use crate::user_store::UserStore;
+
+impl Gate {
+    /// Returns whether results of a tool are kept even if they pass.
+    pub fn keeps_passed(&self, tool: &str) -> bool {
+        self.policy(tool).keep == Keep::All
+    }
+
+    /// Stores a result that passed. It takes as long as storing and reading the result: call it off the path of the answer.
+    pub fn keep_passed(&self, caller: &Caller, called: &ToolCall, result: &dyn Source) -> Option<Artifact> {
+        let (keep, policy) = (self.keep_of(caller), self.policy(&called.tool));
+        // Nobody could know the id of an unlisted result.
+        if policy.keep != Keep::All || keep.is_unlisted() {
+            return None;
+        }
+        let payload = Payload::read_result(&result).ok()?;
+        let text = payload.joined_text();
+        let prepared = Prepared::with_hints(&payload, text.as_ref(), &policy.hints).ok()?;
+        let outline = prepared.outline().ok()?;
+        let tokens = prepared.cost(&caller.profile.meter).ok()?.tokens.0;
+        let new = NewArtifact {
+            server: &self.setup.server,
+            arguments: called.arguments.as_deref(),
+            ..keep.new_artifact(&called.tool, policy.ttl)
+        };
+        let artifact = keep.put(&new, result, &|| Ok(UserStore::description(&outline, tokens))).ok()?;
+        self.session(caller).note_kept(artifact.id.clone());
+        Some(artifact)
+    }
+}

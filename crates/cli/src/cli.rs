@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
-    artifacts, completions, config, demo, doctor, install, man, query, run, scan, shape, stats, uninstall,
+    artifacts, completions, config, demo, diff, doctor, install, man, query, run, scan, shape, stats,
+    uninstall,
 };
 
 /// Keep MCP tool results within a token budget and lose nothing
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Ls(artifacts::Ls),
     Show(artifacts::Show),
     Export(artifacts::Export),
+    Diff(diff::Arguments),
     Rm(artifacts::Rm),
     Gc(artifacts::Gc),
     Stats(stats::Arguments),

@@ -7,6 +7,7 @@ mod cli;
 mod completions;
 mod config;
 mod demo;
+mod diff;
 mod doctor;
 mod error;
 mod install;
@@ -14,6 +15,7 @@ mod keep;
 mod ledger;
 mod man;
 mod mcp_client;
+mod output_file;
 mod overrides;
 mod query;
 #[cfg(test)]
@@ -53,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::Ls(arguments) => artifacts::ls(&arguments),
         Command::Show(arguments) => artifacts::show(&arguments),
         Command::Export(arguments) => artifacts::export(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Rm(arguments) => artifacts::rm(&arguments),
         Command::Gc(arguments) => artifacts::gc(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),

@@ -60,7 +60,7 @@ fn push_help(command: &mut Command, name: &str, out: &mut String) {
 }
 
 /// One example of each view.
-const VIEW_EXAMPLES: [(&str, &str); 12] = [
+const VIEW_EXAMPLES: [(&str, &str); 14] = [
     ("the second page of records", r#""page":2"#),
     ("only some fields, of all records", r#""fields":["number","author.login"]"#),
     ("one value", r#""path":"/items/0/title""#),
@@ -68,6 +68,11 @@ const VIEW_EXAMPLES: [(&str, &str); 12] = [
     ("a picture, as an image block", r#""path":"/content/1""#),
     ("results of a jq program", r#""jq":".[] | select(.state == \"open\") | .title""#),
     ("rows of an SQL query", r#""sql":"select author, count(*) from t group by 1 order by 2 desc""#),
+    (
+        "rows of two results",
+        r#""sql":"select t.name, b.cost from t join \"get_bom-7k3m0xw2c9qf\" b on b.part = t.id""#,
+    ),
+    ("values of another result", r#""jq":"$results[\"get_bom-7k3m0xw2c9qf\"] | length""#),
     ("matching lines, with two lines of context", r#""grep":"timeout","context":2"#),
     ("lines of the text", r#""lines":"10-20""#),
     ("bytes of the original", r#""range":"0-999""#),
@@ -103,13 +108,15 @@ fn the_page_of_result_query_is_up_to_date() {
             None if schema["type"] == "array" => "list of strings".to_owned(),
             None => schema["type"].as_str().unwrap().to_owned(),
         };
-        let required = if name == "id" { ", required" } else { "" };
         let description = schema["description"].as_str().unwrap_or_default();
-        let _ = writeln!(out, "| `{name}` | {kind}{required} | {description} | {help} |");
+        let _ = writeln!(out, "| `{name}` | {kind} | {description} | {help} |");
     }
     out.push_str(
         "\nAsk for at most one view; with `path`, it reads only the value at the path. `fields` combines with a page, `context`\n\
-         and `count` with `grep`, `max_tokens` with any view. Every answer fits its budget and ends with how to continue.\n\n| to get | arguments besides `id` |\n|---|---|\n",
+         and `count` with `grep`, `max_tokens` with any view. Every answer fits its budget and ends with how to continue.\n\n\
+         Without `id`, the answer lists what this session kept, newest first: name, age, records, columns and arguments.\n\
+         Results of other sessions are read by their exact name. In `sql` and `jq` a query can name other kept results;\n\
+         each is opened as if it were asked for by `id`.\n\n| to get | arguments besides `id` |\n|---|---|\n",
     );
     for (goal, arguments) in VIEW_EXAMPLES {
         let asked: Value = serde_json::from_str(&format!("{{{arguments}}}")).unwrap();

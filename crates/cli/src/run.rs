@@ -22,6 +22,7 @@ use tidegate_store::check_folder;
 
 use crate::error::CommandError;
 use crate::overrides::{Overrides, duration};
+use crate::system::programs_on_path;
 use crate::ui;
 pub(crate) use http::{host_name, required_variable};
 use monitor::LogFormat;
@@ -104,7 +105,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     if let Some(tier) = arguments.tier.as_deref().and_then(Tier::named) {
         clients.insert(0, ("*".to_owned(), ProfileRules { tier: Some(tier), ..ProfileRules::default() }));
     }
-    let link = arguments.link(server, (place, warning), policies, clients)?.with_limits(limits);
+    let is_in_shell = arguments.is_in_shell(&place);
+    let link = arguments.link(server, (place, warning), policies, clients, is_in_shell)?.with_limits(limits);
     let program = std::env::current_exe().map_err(CommandError::failed)?;
     if arguments.http.is_used() {
         return arguments.http.run(link, program, &arguments.command).map(|()| 0);
@@ -177,15 +179,26 @@ impl Arguments {
         (place, warning): (StoreLocation, Arc<StoreWarning>),
         policies: Policies,
         clients: Vec<(String, ProfileRules)>,
+        is_in_shell: bool,
     ) -> Result<Link, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
         let engines = Queries::new(tidegate_query::Limits::default(), worker);
         let report = Box::new(move |why: &str| warning.report(why));
         let keep = Arc::new(UserStore::of_user(place).with_report(report));
         let observer = monitor::observer(self.log_calls, policies.defaults.session_max_bytes, &keep);
-        let gate = Gate::new(Setup { keep, policies, engines, server }).observed_by(observer);
+        let gate = Gate::new(Setup { keep, policies, engines, server })
+            .observed_by(observer)
+            .readable_in_shell(is_in_shell);
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout()))
+    }
+
+    /// Returns whether a client on this machine can read results with `tidegate query`: the program is on the PATH, and
+    /// finds this store without being told where it is. A client that connects over HTTP may be on another machine.
+    fn is_in_shell(&self, place: &StoreLocation) -> bool {
+        let default_place = || Config::load(None).ok().and_then(|config| config.place().folder());
+        let is_found = self.overrides.config.is_none() || place.folder() == default_place();
+        place.folder().is_some() && is_found && !self.http.listens() && !programs_on_path().is_empty()
     }
 
     /// Returns how long a server may be silent; `None` for no limit.

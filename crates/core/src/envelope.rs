@@ -23,6 +23,10 @@ pub(crate) struct Frame {
     pub(crate) next: Vec<String>,
     /// Further sentences, such as that colour codes were left out.
     pub(crate) notes: Vec<String>,
+    /// Whether there is room to say how a shell writes the result to a file.
+    pub(crate) offers_shell: bool,
+    /// What became of an earlier result of the same call, in one sentence.
+    pub(crate) since: String,
 }
 
 /// The name of a result, and whether it is kept.
@@ -36,6 +40,8 @@ pub struct Handle<'h> {
     pub query_tool: &'h str,
     /// The query languages that the tool can run.
     pub languages: QueryLanguages,
+    /// Whether the reader has a shell in which `tidegate query` finds the result.
+    pub has_shell: bool,
 }
 
 /// Whether a complete result is kept.
@@ -62,7 +68,8 @@ impl<'h> Handle<'h> {
     }
 
     fn of_state(name: &'h str, state: State<'h>) -> Self {
-        Self { name, state, query_tool: Self::DEFAULT_QUERY_TOOL, languages: QueryLanguages::ALL }
+        let (query_tool, languages) = (Self::DEFAULT_QUERY_TOOL, QueryLanguages::ALL);
+        Self { name, state, query_tool, languages, has_shell: false }
     }
 
     /// Returns the handle with another name of the tool that reads it.
@@ -73,6 +80,11 @@ impl<'h> Handle<'h> {
     /// Returns the handle where other query languages can be run; what reads on is offered in these alone.
     pub fn with_languages(self, languages: QueryLanguages) -> Self {
         Self { languages, ..self }
+    }
+
+    /// Returns the handle for a reader that has a shell, or has none, in which `tidegate query` finds the result.
+    pub fn with_shell(self, has_shell: bool) -> Self {
+        Self { has_shell, ..self }
     }
 }
 
@@ -110,12 +122,16 @@ pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
     let Handle { name, state, query_tool, .. } = call.handle;
     let fence = fence(name, body);
     let mut out = format!("{tool} {verb} {} ({}). ", frame.what, call.size);
+    let since = match frame.since.is_empty() {
+        true => String::new(),
+        false => format!(" {}", frame.since),
+    };
     match state {
         State::Kept(kept) => out.push_str(&format!(
-            "Complete result: \"{name}\" ({kept}).\nRead the rest with {query_tool}; no need to repeat this call."
+            "Complete result: \"{name}\" ({kept}).{since}\nRead the rest with {query_tool}; no need to repeat this call."
         )),
         State::Lost(why) => out.push_str(&format!(
-            "The tool did run, but its complete result could not be kept: {why}.\n\
+            "The tool did run, but its complete result could not be kept: {why}.{since}\n\
              Only what is shown here can be read; call {tool} again only if it is safe to repeat."
         )),
     }
@@ -141,7 +157,17 @@ pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
             }
         }
     }
+    if frame.offers_shell && call.handle.has_shell && matches!(state, State::Kept(_)) {
+        out.push_str(&format!("; shell: tidegate query {name} -o FILE"));
+    }
     out
+}
+
+/// Writes a text of ours around text of a server: what it is, the fenced body, and a last line. `mark` is what the fence
+/// is made from.
+pub fn fenced(mark: &str, head: &str, body: &str, end: &str) -> String {
+    let fence = fence(mark, body);
+    format!("{head}\n{fence}\n{body}\n{fence}\n{end}")
 }
 
 /// Writes the text of a part that was asked for: what it is, fenced body, how to continue.
@@ -260,7 +286,8 @@ mod tests {
             below: "3 of 31 fields".into(),
             left_out: vec!["28 of 31 fields".into()],
             next: vec!["\"page\":2".into(), "\"grep\":\"timeout\"".into()],
-            notes: vec![],
+            offers_shell: true,
+            ..Frame::default()
         };
         let call = CallFacts { tool: "list", handle, size: "9 bytes, 3 tokens".into(), failed: false };
         let text = text(&call, &frame, "a,b\n1,2");
@@ -268,5 +295,24 @@ mod tests {
             "list returned 430 rows (9 bytes, 3 tokens). Complete result: \"list-3f9c2kq7m0xw\""
         ));
         assert!(text.ends_with("next: result_query {\"id\":\"list-3f9c2kq7m0xw\",\"page\":2}; instead of page: \"grep\":\"timeout\""));
+    }
+
+    #[test]
+    fn the_last_line_says_how_a_shell_writes_a_file() {
+        let last_line = |handle: Handle<'_>, offers_shell| {
+            let frame = Frame { offers_shell, ..Frame::default() };
+            let call = CallFacts { tool: "list", handle, size: String::new(), failed: false };
+            text(&call, &frame, "a").lines().last().unwrap().to_owned()
+        };
+        let kept = Handle::kept("list-3f9c2kq7m0xw", "kept 24 h").with_shell(true);
+        assert_eq!(
+            last_line(kept, true),
+            "end of the complete result; shell: tidegate query list-3f9c2kq7m0xw -o FILE"
+        );
+        for (handle, offers_shell) in
+            [(kept, false), (kept.with_shell(false), true), (Handle::lost("full").with_shell(true), true)]
+        {
+            assert!(!last_line(handle, offers_shell).contains("shell"));
+        }
     }
 }

@@ -35,6 +35,7 @@ mod arguments;
 pub mod budget;
 mod csv;
 mod data;
+pub mod diff;
 pub mod envelope;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

@@ -167,6 +167,11 @@ impl Outline {
         &self.kind
     }
 
+    /// Returns the path of the string that is most of the data.
+    pub(crate) fn main_text(&self) -> Option<&str> {
+        self.main_text.as_deref()
+    }
+
     /// Returns how many records the main list has, if there is one.
     pub fn record_count(&self) -> Option<u64> {
         let records = self.data.as_ref()?.records.as_ref()?;

@@ -18,6 +18,7 @@ mod diff;
 mod document;
 mod draft;
 mod drawn_tree;
+mod earlier;
 mod example;
 mod field;
 mod field_lines;
@@ -54,6 +55,7 @@ use std::cell::OnceCell;
 use std::io;
 
 pub use draft::LeftOut;
+pub use earlier::{Comparison, Earlier};
 
 use crate::arguments;
 use crate::budget::Budget;
@@ -75,6 +77,7 @@ pub(crate) use lossless::{cell as quoted_cell, exact_cell};
 use parts::Parts;
 use recognised::RecognisedText;
 pub(crate) use section_writer::SectionWriter;
+pub(crate) use snapshot::element_reference;
 pub(crate) use table::{Table, field_value};
 
 /// What is asked for.
@@ -264,11 +267,32 @@ impl<'p> Prepared<'p> {
     /// The source cannot be read.
     pub fn shape(&self, request: &Request<'_>) -> io::Result<Shaped> {
         let raw = self.cost(&request.meter)?;
-        let shaper = Shaper { prepared: self, payload: self.payload, request, raw };
+        let shaper = Shaper { prepared: self, payload: self.payload, request, raw, earlier: None };
         match shaper.lossless()? {
             Some(shaped) => Ok(shaped),
             None => shaper.overview(),
         }
+    }
+
+    /// Makes an overview that begins with what became of an earlier result of the same call.
+    ///
+    /// # Errors
+    ///
+    /// The source cannot be read.
+    pub fn shape_since(&self, request: &Request<'_>, earlier: &Earlier) -> io::Result<Shaped> {
+        let raw = self.cost(&request.meter)?;
+        let request_since = Request { budget: earlier.budget(request.budget), ..*request };
+        let shaper = Shaper {
+            prepared: self,
+            payload: self.payload,
+            request: &request_since,
+            raw,
+            earlier: Some(earlier),
+        };
+        let shaped = shaper.overview()?;
+        // The smallest budgets have no room for more words.
+        let fits = Shaper { request, earlier: None, ..shaper }.over(&shaped) == 0;
+        if fits { Ok(shaped) } else { self.shape(request) }
     }
 
     /// Makes an overview, even of a result that would fit.
@@ -278,7 +302,7 @@ impl<'p> Prepared<'p> {
     /// The source cannot be read.
     pub fn overview(&self, request: &Request<'_>) -> io::Result<Shaped> {
         let raw = self.cost(&request.meter)?;
-        Shaper { prepared: self, payload: self.payload, request, raw }.overview()
+        Shaper { prepared: self, payload: self.payload, request, raw, earlier: None }.overview()
     }
 }
 
@@ -323,6 +347,8 @@ struct Shaper<'s> {
     payload: &'s Payload<'s>,
     request: &'s Request<'s>,
     raw: Cost,
+    /// An earlier result of the same call.
+    earlier: Option<&'s Earlier>,
 }
 
 impl Shaper<'_> {
@@ -332,7 +358,8 @@ impl Shaper<'_> {
         let whole = self.prepared.text.map(|text| WholeText::read(self.payload, text, max_bytes));
         let Some(whole) = whole.transpose()?.flatten() else { return Ok(None) };
         for form in whole.forms()? {
-            let frame = Frame { what: "this".into(), below: form.how, ..Frame::default() };
+            let offers_shell = self.request.budget.tokens >= SHORT_FRAME_BELOW;
+            let frame = Frame { what: "this".into(), below: form.how, offers_shell, ..Frame::default() };
             let shaped =
                 self.finish(Step::Lossless, ("", "lossless"), Vec::new(), &[], &frame, &form.body)?;
             if self.over(&shaped) == 0 {
@@ -358,6 +385,9 @@ impl Shaper<'_> {
         loop {
             let mut draft =
                 Draft::new(SectionWriter::new(&self.request.meter, tokens, bytes).filling(self.request.fill));
+            if let Some(earlier) = self.earlier {
+                earlier.write(self.request.handle, &mut draft);
+            }
             mixed::compose(self.payload, budget, &mut draft)?;
             match parts {
                 Some(parts) => {
@@ -409,7 +439,8 @@ impl Shaper<'_> {
         if left_out.len() > MAX_LEFT_OUT {
             frame.left_out.push(format!("and more in {} other places", left_out.len() - MAX_LEFT_OUT));
         }
-        if self.request.budget.tokens < SHORT_FRAME_BELOW {
+        frame.offers_shell = self.request.budget.tokens >= SHORT_FRAME_BELOW;
+        if !frame.offers_shell {
             // A small budget is for the data, not for words about it.
             frame.next.truncate(2);
             frame.below.clear();

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use tidegate_core::envelope::Handle;
 
 use crate::policy::matches;
-use crate::profile::{Profile, ProfileRules};
+use crate::profile::{OutputSchema, Profile, ProfileRules};
 use crate::raw::{self, ByteRange};
 use crate::session::SessionMeter;
 
@@ -82,6 +82,8 @@ pub struct Caller {
     pub query_tool: &'static str,
     /// What its session was sent; `None` if its requests belong to no session, so that they count for the caller.
     pub session: Option<Arc<SessionMeter>>,
+    /// What a setting for this client says about the `outputSchema` of tools, if one says anything.
+    pub output_schema_rule: Option<OutputSchema>,
     /// Settings for clients, by pattern of their name; of several that match, the first wins.
     rules: Vec<(String, ProfileRules)>,
 }
@@ -96,6 +98,7 @@ impl Caller {
             principal: Principal::User,
             query_tool: Handle::DEFAULT_QUERY_TOOL,
             session: None,
+            output_schema_rule: None,
             rules,
         };
         caller.name("");
@@ -110,7 +113,9 @@ impl Caller {
     /// Sets the name of the client, and the profile that goes with it.
     pub fn name(&mut self, client: &str) {
         let matching = self.rules.iter().filter(|(pattern, _)| matches(pattern, client));
-        self.profile = Profile::under(client, matching.map(|(_, rules)| rules));
+        let matching = matching.map(|(_, rules)| rules);
+        self.output_schema_rule = matching.clone().find_map(|rules| rules.output_schema);
+        self.profile = Profile::under(client, matching);
         self.client = client.chars().take(64).collect();
     }
 

@@ -4,10 +4,11 @@
 //! (numbers as strings, one number for a span, names joined by commas). `kept_result.rs` opens the result.
 
 use serde_json::{Map, Value};
-use tidegate_core::view::QueryLanguages;
 use tidegate_core::view::arguments::Arguments;
+use tidegate_core::view::{QueryLanguages, View};
 
 use crate::error::FollowUpError;
+use crate::other_results::result_names;
 use crate::tools;
 
 /// An argument that one client adds to every tool for its own use.
@@ -16,7 +17,7 @@ const CLIENT_ARGUMENT: &str = "wait_for_previous";
 /// The part of a kept result that a caller asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FollowUp {
-    /// The name of the result, in any form.
+    /// The name of the result, in any form; empty to list what the session kept.
     pub(crate) id: String,
     /// The cursor of the last answer, instead of a view.
     pub(crate) cursor: Option<String>,
@@ -38,10 +39,12 @@ impl FollowUp {
                 follow_up.set(name, value, languages)?;
             }
         }
-        if follow_up.id.is_empty() {
-            return Err(FollowUpError::Arguments(
-                "id is missing; copy it from the answer that replaced the large result".into(),
-            ));
+        if follow_up.id.is_empty() && !follow_up.is_list() {
+            follow_up.id = follow_up.first_named().ok_or_else(|| {
+                let missing = "id is missing; copy it from the answer that replaced the large result, or give no \
+                               arguments for a list of what this session kept";
+                FollowUpError::Arguments(missing.into())
+            })?;
         }
         if follow_up.cursor.is_some() && follow_up.arguments != Arguments::default() {
             return Err(FollowUpError::Arguments(
@@ -49,6 +52,18 @@ impl FollowUp {
             ));
         }
         Ok(follow_up)
+    }
+
+    /// Returns whether it asks for a list of what the session kept.
+    pub(crate) fn is_list(&self) -> bool {
+        self.id.is_empty() && self.cursor.is_none() && self.arguments == Arguments::default()
+    }
+
+    /// Returns the first result that a query without an id names.
+    fn first_named(&self) -> Option<String> {
+        let sql = self.arguments.sql.clone().map(View::Sql);
+        let view = sql.or_else(|| self.arguments.jq.clone().map(View::Jq))?;
+        result_names(&view).ok()?.into_iter().next()
     }
 
     fn set(&mut self, name: &str, value: &Value, languages: QueryLanguages) -> Result<(), FollowUpError> {
@@ -145,9 +160,20 @@ mod tests {
     }
 
     #[test]
+    fn without_an_id_it_is_a_list_or_about_the_first_result_named() {
+        assert!(read(json!({})).unwrap().is_list() && read(json!({"max_tokens": 300})).unwrap().is_list());
+        let named =
+            read(json!({"sql": "select * from \"a-3f9c2kq7m0xw\" x join \"b-7k3m0xw2c9qf\" y"})).unwrap();
+        assert_eq!((named.id.as_str(), named.is_list()), ("a-3f9c2kq7m0xw", false));
+        assert_eq!(read(json!({"jq": "$results[\"a-1\"]"})).unwrap().id, "a-1");
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (arguments, words) in [
-            (json!({}), "id is missing"),
+            (json!({"page": 2}), "id is missing"),
+            (json!({"cursor": "c"}), "id is missing"),
+            (json!({"sql": "select 1 from t"}), "id is missing"),
             (json!({"id": 7}), "id is 7, but should be a string"),
             (json!({"id": "x", "page": -1}), "page is -1, but should be a whole number"),
             (json!({"id": "x", "fields": [1]}), "fields is [1]"),

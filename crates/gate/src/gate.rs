@@ -9,11 +9,14 @@
 //! ```
 //!
 //! A result is stored before it is answered; a follow-up is answered from the store alone. Nothing here calls a tool.
-//! `verdict.rs` decides what passes, `overflow.rs` stores and shapes what does not, `follow_ups.rs` answers from the
+//! `verdict.rs` decides what passes, `overflow.rs` stores and shapes what does not, `keep_passed.rs` stores what passed
+//! where a policy says so, `follow_ups.rs` answers from the
 //! store, `negotiate.rs` and `lists.rs` let callers know what they can ask for, `permission.rs` says what they may, and
 //! `ledger.rs` records what calls cost.
 
 mod follow_ups;
+mod keep_passed;
+mod kept_list;
 mod ledger;
 mod lists;
 mod negotiate;
@@ -28,12 +31,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tidegate_core::measure::Cost;
+use tidegate_core::budget::Budget;
+use tidegate_core::measure::{Cost, Meter};
 use tidegate_core::source::{Source, Span};
 use tidegate_core::view::{Engines, QueryLanguages};
 use tidegate_query::Queries;
-use tidegate_store::Call;
+use tidegate_store::{ArtifactId, Call};
 
+pub use kept_list::{age_text, short_arguments};
 use ledger::sent_cost;
 pub use ledger::{ARTIFACT, LIST, MORE_OF_LIST, Observer, PassedResult, REFUSED};
 
@@ -80,6 +85,8 @@ pub struct Gate {
     /// Whether the upstream was seen to have a tool of our tool's usual name.
     has_name_taken: AtomicBool,
     observer: Option<Observer>,
+    /// Whether `tidegate query` finds the results of this gate in a shell.
+    is_in_shell: bool,
 }
 
 /// A tool call whose result is awaited.
@@ -118,7 +125,15 @@ impl Gate {
             offers_arguments,
             has_name_taken: AtomicBool::new(false),
             observer: None,
+            is_in_shell: false,
         }
+    }
+
+    /// Returns the gate for a machine on which `tidegate query` finds its results in a shell, so that answers to clients
+    /// with a shell say so.
+    #[must_use]
+    pub fn readable_in_shell(self, is_in_shell: bool) -> Self {
+        Self { is_in_shell, ..self }
     }
 
     /// Returns the gate with somebody who is told of every entry of the ledger.
@@ -209,6 +224,13 @@ impl Gate {
         Some(sent.to_string().into())
     }
 
+    /// Returns what a result of a tool may cost to pass as it came, and how its tokens are counted.
+    pub fn line(&self, caller: &Caller, tool: &str) -> (Budget, Meter) {
+        let policy = self.policy(tool);
+        let terms = Terms::new(&policy, &caller.profile, self.ceiling(caller, &policy), false);
+        (terms.line, terms.line_meter)
+    }
+
     fn terms<'t>(
         &self,
         policy: &'t Policy,
@@ -258,6 +280,9 @@ impl Gate {
         };
         let call = self.entry(caller, &called.tool, step, (shaped.raw, sent));
         let (artifact, stored_bytes) = (shaped.artifact, shaped.stored_bytes);
+        if let Some(id) = artifact.as_deref().and_then(ArtifactId::parse_bare) {
+            self.session(caller).note_kept(id);
+        }
         let budget = self.terms(&policy, caller, called, ceiling).budget;
         let budget_tokens = if whole { 0 } else { budget.tokens.0 };
         self.note(Call { artifact, stored_bytes, budget_tokens, ..call }, started);
@@ -286,6 +311,7 @@ impl Gate {
             ceiling: terms.reached(),
             is_rpc_error: outcome == Outcome::RpcError,
             languages: self.languages(),
+            has_shell: self.is_in_shell && caller.profile.has_shell,
         };
         match terms.verdict(result, outcome, Look::Full) {
             Verdict::Pass(cost) => Err(cost),

@@ -4,6 +4,7 @@
 //! `tidegate query` all open a result here. So the same policy answers every one of them, and an outline that another
 //! version wrote is rebuilt for every one of them.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_core::view::arguments::Arguments;
 use tidegate_core::view::{
-    Answer, Dataset, Engines, Query, View, ViewError, ViewRequest, answer, cursor, is_picture,
+    Answer, Dataset, Engines, ExportError, ExportFormat, ExportRequest, Exported, Query, View, ViewError,
+    ViewRequest, answer, cursor, export, is_picture,
 };
 use tidegate_store::{Artifact, ArtifactId, StoreError, StoredSource};
 
@@ -71,12 +73,12 @@ impl<'k> KeptResult<'k> {
     }
 
     /// Returns the bytes of the result.
-    pub(crate) fn source(&self) -> &dyn Source {
+    pub fn source(&self) -> &dyn Source {
         &self.source
     }
 
     /// Returns the result as records and lines.
-    pub(crate) fn dataset(&self) -> Dataset<'_> {
+    pub fn dataset(&self) -> Dataset<'_> {
         Dataset::new(&self.source, &self.outline)
     }
 
@@ -156,6 +158,21 @@ impl<'k> KeptResult<'k> {
             engines,
             seal: &|bytes| self.seal(bytes),
         })
+    }
+
+    /// Writes a view whole, without a budget.
+    ///
+    /// # Errors
+    ///
+    /// A view that makes no sense for this result, a result that cannot be read, or `out` that cannot be written.
+    pub fn export(
+        &self,
+        query: &Query,
+        format: ExportFormat,
+        engines: &dyn Engines,
+        out: &mut dyn Write,
+    ) -> Result<Exported, ExportError> {
+        export(&ExportRequest { source: &self.source, outline: &self.outline, query, format, engines }, out)
     }
 
     fn time_left(&self) -> Duration {

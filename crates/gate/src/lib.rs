@@ -16,11 +16,13 @@ mod follow_up;
 mod gate;
 mod kept_result;
 mod negotiation;
+mod other_results;
 mod output;
 mod overflow;
 pub mod policy;
 pub mod profile;
 pub mod raw;
+mod repeat;
 mod reply;
 mod resources;
 mod schema;
@@ -39,9 +41,11 @@ pub use capabilities::Capabilities;
 pub use client_behavior::ClientBehavior;
 pub use error::{RpcError, causes, not_kept};
 pub use gate::{
-    ARTIFACT, Decision, Gate, LIST, MORE_OF_LIST, Observer, PassedResult, REFUSED, Setup, ToolCall,
+    ARTIFACT, Decision, Gate, LIST, MORE_OF_LIST, Observer, PassedResult, REFUSED, Setup, ToolCall, age_text,
+    short_arguments,
 };
 pub use kept_result::{KeptResult, duration_text, retention_note};
+pub use other_results::{OtherResults, other_names};
 pub use reply::{error_response, response};
 pub use resources::Address;
 pub use server_artifact::{ArtifactError, ServerArtifacts, StoredArtifact};

@@ -15,11 +15,11 @@ use tidegate_core::envelope::{Handle, handle_name};
 use tidegate_core::measure::Cost;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::{Block, Payload};
-use tidegate_core::shape::{self, Fill, Prepared, Request, Step};
+use tidegate_core::shape::{self, Earlier, Fill, Prepared, Request, Step};
 use tidegate_core::source::Source;
 use tidegate_core::view::{Dataset, Query, QueryLanguages, View, cursor, visible_text};
 use tidegate_core::{Bytes, Tokens};
-use tidegate_store::{ArtifactId, Description, NewArtifact, StoreError};
+use tidegate_store::{ArtifactId, CallDigest, Description, NewArtifact, StoreError};
 
 use crate::caller::Caller;
 use crate::error::causes;
@@ -27,6 +27,7 @@ use crate::gate::ToolCall;
 use crate::policy::{OnStoreFailure, Policy};
 use crate::profile::OutputSchema;
 use crate::raw;
+use crate::repeat::{self, LastResult};
 use crate::session::{Ceiling, MAX_SMALLEST_RESULT};
 use crate::style::contract::{self, Contract};
 use crate::style::error::Exceeded;
@@ -54,6 +55,8 @@ pub(crate) struct Overflow<'p> {
     pub(crate) is_rpc_error: bool,
     /// The query languages that a follow-up can use.
     pub(crate) languages: QueryLanguages,
+    /// Whether the caller has a shell in which `tidegate query` reads the store.
+    pub(crate) has_shell: bool,
 }
 
 /// The answer that is sent instead of a result, and what the ledger records of it.
@@ -127,12 +130,13 @@ impl Overflow<'_> {
     fn try_compact(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> io::Result<Option<Shaped>> {
         let text = payload.joined_text();
         let prepared = Prepared::with_hints(payload, text.as_ref(), &self.policy.hints)?;
-        let new = self.new_artifact();
+        let new = self.new_artifact(payload);
         let name = handle_name(&self.called.tool, new.id.as_str());
         let budget = self.one_channel(self.budget);
         let compacted = |memory: Option<&Opened>| {
             let kept = self.retention_note(memory);
-            prepared.compact(&self.request(Handle::kept(&name, &kept), budget))
+            let handle = Handle::kept(&name, &kept).with_shell(self.has_shell && memory.is_none());
+            prepared.compact(&self.request(handle, budget))
         };
         let Some(shaped) = compacted(None)? else { return Ok(None) };
         let outline = prepared.outline()?;
@@ -148,9 +152,25 @@ impl Overflow<'_> {
     }
 
     /// Returns what the store records of the result, with a new id.
-    fn new_artifact(&self) -> NewArtifact<'_> {
+    fn new_artifact(&self, payload: &Payload<'_>) -> NewArtifact<'_> {
         let new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
-        NewArtifact { server: self.server, arguments: self.called.arguments.as_deref(), ..new }
+        let (arguments, call) = (self.called.arguments.as_deref(), self.call_digest(payload));
+        NewArtifact { server: self.server, arguments, call, ..new }
+    }
+
+    /// Returns the digest by which later results of the call find this one; `None` for errors, which are not compared.
+    fn call_digest(&self, payload: &Payload<'_>) -> Option<CallDigest> {
+        let is_error = self.is_rpc_error || payload.is_error == Some(true);
+        let is_compared = self.policy.compare && !is_error;
+        is_compared.then(|| repeat::digest(self.keep, self.server, self.caller, self.called)).flatten()
+    }
+
+    /// Finds the last kept result of the call, if the answer is to say what became of it.
+    fn last_result(&self, call: Option<CallDigest>) -> Option<LastResult<'_>> {
+        let is_overview = self.style == Style::Overview && self.ceiling.is_none();
+        // A program, or a caller that asked for all of the result, gets it in another way.
+        let is_read = is_overview && !self.attached && !self.called.by_program;
+        call.filter(|_| is_read).and_then(|call| LastResult::find(self.keep, &call))
     }
 
     /// Stores the result and answers with what fits; an error if the result was not stored.
@@ -162,7 +182,7 @@ impl Overflow<'_> {
     ) -> Result<Shaped, Unshaped> {
         let text = payload.joined_text();
         let text = text.as_ref();
-        let new = self.new_artifact();
+        let new = self.new_artifact(payload);
         let (new, id) = (&new, &new.id);
         let (described, awaited) = sync_channel(1);
         let store = move || {
@@ -182,14 +202,17 @@ impl Overflow<'_> {
                 Prepare::Unread => Prepared::unread(payload, text),
             };
             let outline = prepared.outline()?;
+            // Before the new result can be found itself.
+            let last = self.last_result(new.call);
             let description = UserStore::description(&outline, self.raw_cost(&prepared)?.tokens.0);
             // A store that failed meanwhile needs no description. `drop` moves the sender into this closure: a panic
             // here must end the wait of the store.
             let _ = described.send(description);
             drop(described);
             // If the store fails, the answer is composed again for where the result is kept instead.
-            let shaped = self.kept(&prepared, &outline, id, None)?;
-            Ok((prepared, outline, shaped))
+            let earlier = last.and_then(|last| last.compare(body, &outline, &self.policy.hints));
+            let shaped = self.kept(&prepared, &outline, id, None, earlier.as_ref())?;
+            Ok((prepared, outline, earlier, shaped))
         };
         let (read, stored) = if body.len() < MIN_PARALLEL_BYTES {
             (caught(read), store())
@@ -204,8 +227,9 @@ impl Overflow<'_> {
             (Ok((.., shaped)), Ok(KeptArtifact { artifact, in_memory: None })) => {
                 Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
             }
-            (Ok((prepared, outline, _)), Ok(KeptArtifact { in_memory: Some(memory), .. })) => {
-                let shaped = caught(|| Ok(self.kept(&prepared, &outline, id, Some(&memory))?));
+            (Ok((prepared, outline, earlier, _)), Ok(KeptArtifact { in_memory: Some(memory), .. })) => {
+                let shaped =
+                    caught(|| Ok(self.kept(&prepared, &outline, id, Some(&memory), earlier.as_ref())?));
                 Ok(shaped.unwrap_or_else(|_| self.unsummarized(id, Some(&memory))))
             }
             (Ok((prepared, ..)), Err(error)) => Ok(self.lost(&prepared, &error)?),
@@ -213,7 +237,7 @@ impl Overflow<'_> {
             (Err(_), Ok(KeptArtifact { artifact, in_memory })) => {
                 let unread = Prepared::unread(payload, text);
                 let plain =
-                    caught(|| Ok(self.kept(&unread, &unread.outline()?, id, in_memory.as_deref())?));
+                    caught(|| Ok(self.kept(&unread, &unread.outline()?, id, in_memory.as_deref(), None)?));
                 let shaped = plain.unwrap_or_else(|_| self.unsummarized(id, in_memory.as_deref()));
                 Ok(Shaped { stored_bytes: artifact.stored_bytes, ..shaped })
             }
@@ -244,6 +268,7 @@ impl Overflow<'_> {
         outline: &Outline,
         id: &ArtifactId,
         memory: Option<&Opened>,
+        earlier: Option<&Earlier>,
     ) -> io::Result<Shaped> {
         if self.style != Style::Overview || self.ceiling.is_some() {
             return self.styled(prepared, outline, id, memory);
@@ -252,8 +277,9 @@ impl Overflow<'_> {
         let kept = self.retention_note(memory);
         let linked = self.caller.profile.resource_link || self.attached;
         let link = linked.then(|| resources::link(&self.called.tool, self.policy.domain.as_deref(), id));
-        let handle = Handle::kept(&name, &kept);
-        self.overview(prepared, handle, &link.unwrap_or_default(), Some(id.to_string()))
+        let handle = Handle::kept(&name, &kept).with_shell(self.has_shell && memory.is_none());
+        let shaped = self.overview(prepared, handle, &link.unwrap_or_default(), earlier)?;
+        Ok(Shaped { artifact: Some(id.to_string()), ..shaped })
     }
 
     /// Says how long the result is kept.
@@ -385,15 +411,19 @@ impl Overflow<'_> {
         prepared: &Prepared<'_>,
         handle: Handle<'_>,
         beside: &str,
-        artifact: Option<String>,
+        earlier: Option<&Earlier>,
     ) -> io::Result<Shaped> {
         let (beside, reserved) = self.affordable(beside);
         let budget = self.one_channel(Budget {
             tokens: self.budget.tokens - reserved.tokens,
             bytes: self.budget.bytes - reserved.bytes,
         });
-        let shaped = prepared.shape(&self.request(handle, budget))?;
-        Ok(Shaped { artifact, ..self.answer(shaped, beside, reserved) })
+        let request = self.request(handle, budget);
+        let shaped = match earlier {
+            Some(earlier) => prepared.shape_since(&request, earlier)?,
+            None => prepared.shape(&request)?,
+        };
+        Ok(self.answer(shaped, beside, reserved))
     }
 
     /// Returns whether the text is sent in both channels of a result.

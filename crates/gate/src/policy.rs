@@ -66,6 +66,28 @@ impl Compact {
     }
 }
 
+/// Which results are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Keep {
+    /// Those that do not pass.
+    #[default]
+    Large,
+    /// Those that pass too, after they were sent.
+    All,
+}
+
+impl Keep {
+    /// The names of the choices in the configuration.
+    pub const NAMES: [&'static str; 2] = ["large", "all"];
+
+    /// Returns the choice of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        choice::named(Self::NAMES, [Self::Large, Self::All], name)
+    }
+}
+
 /// Rules as they were written; what is absent comes from the next wider rules.
 ///
 /// They can be read from a configuration file of your own, with the names and values of `tidegate.toml`; an unknown key is
@@ -85,8 +107,12 @@ pub struct Rules {
     pub cap_tokens: Option<u64>,
     /// Whether results that pass are written in less space.
     pub compact: Option<Compact>,
+    /// Whether a result is compared with the last one of the same call.
+    pub compare: Option<bool>,
     /// How long a result is kept.
     pub ttl_seconds: Option<u64>,
+    /// Which results are kept.
+    pub keep: Option<Keep>,
     /// Records on one page.
     pub page_size: Option<u64>,
     /// The fields that rows are shown with.
@@ -148,9 +174,11 @@ impl Rules {
             follow_up_tokens: self.follow_up_tokens.or(wider.follow_up_tokens),
             line_tokens: self.line_tokens.or(wider.line_tokens),
             compact: self.compact.or(wider.compact),
+            compare: self.compare.or(wider.compare),
             max_bytes: self.max_bytes.or(wider.max_bytes),
             cap_tokens: self.cap_tokens.or(wider.cap_tokens),
             ttl_seconds: self.ttl_seconds.or(wider.ttl_seconds),
+            keep: self.keep.or(wider.keep),
             page_size: self.page_size.or(wider.page_size),
             fields: self.fields.or_else(|| wider.fields.clone()),
             rows: self.rows.or_else(|| wider.rows.clone()),
@@ -266,8 +294,12 @@ pub struct Policy {
     cap_tokens: Option<u64>,
     /// Whether results that pass are written in less space.
     pub compact: Compact,
+    /// Whether a result is compared with the last one of the same call.
+    pub compare: bool,
     /// How long a result is kept.
     pub ttl: Duration,
+    /// Which results are kept.
+    pub keep: Keep,
     /// Records on one page; chosen for each result if not set.
     pub page_size: Option<u64>,
     /// Hints about the results of the tool.
@@ -332,11 +364,13 @@ impl Policy {
             follow_up_tokens: rules.follow_up_tokens,
             line_tokens: rules.line_tokens,
             compact: rules.compact.unwrap_or_default(),
+            compare: rules.compare.unwrap_or(true),
             max_bytes: rules.max_bytes.or(category.map(|category| category.bytes() as u64)),
             cap_tokens: rules.cap_tokens,
             ttl: rules.ttl_seconds.map_or(TTL, Duration::from_secs),
             page_size: rules.page_size,
             hints: Hints { kind: rules.kind, rows: rules.rows, fields: rules.fields.unwrap_or_default() },
+            keep: rules.keep.unwrap_or_default(),
             on_store_failure: rules.on_store_failure.unwrap_or_default(),
             style: rules.style.unwrap_or_default(),
             probe_when: rules.probe_when.unwrap_or_default(),

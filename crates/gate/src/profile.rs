@@ -60,6 +60,8 @@ pub struct Profile {
     pub runs_programs: bool,
     /// Whether it is a program itself, which gets all of a result where it asks for that.
     pub program: bool,
+    /// Whether its model can run commands in a shell.
+    pub has_shell: bool,
     /// What it may call and read.
     pub tier: Tier,
 }
@@ -131,6 +133,7 @@ impl Profile {
             meter: Meter::default(),
             runs_programs: false,
             program: false,
+            has_shell: false,
             tier: Tier::Admin,
         }
     }
@@ -141,24 +144,29 @@ impl Profile {
         let strictest = Self::strictest();
         match name {
             // Writes a result over 50,000 characters to a file and shows 2 kB of it.
-            _ if name.starts_with("claude-code") => {
-                Self { max_bytes: 45_000, resource_link: true, meter: private_tokenizer, ..strictest }
-            }
+            _ if name.starts_with("claude-code") => Self {
+                max_bytes: 45_000,
+                resource_link: true,
+                meter: private_tokenizer,
+                has_shell: true,
+                ..strictest
+            },
             // Cuts out the middle of results over 12,000 bytes for models it does not know. Makes types for programs from
             // outputSchema. Shows a resource_link to the model as JSON, so there is none.
             _ if name.starts_with("codex") => Self {
                 max_bytes: 11_500,
                 output_schema: OutputSchema::Keep,
                 runs_programs: true,
+                has_shell: true,
                 ..strictest
             },
             // Shows the first 8,000 and last 32,000 characters of a result over 40,000. Reads only resources that were
             // listed before, so a new link would lead nowhere.
             _ if name.starts_with("gemini-cli") => {
-                Self { max_bytes: 38_000, meter: private_tokenizer, ..strictest }
+                Self { max_bytes: 38_000, meter: private_tokenizer, has_shell: true, ..strictest }
             }
             // Shows the beginning of a result over 51,200 bytes or 2,000 lines.
-            _ if name.starts_with("opencode") => Self { max_bytes: 48_000, ..strictest },
+            _ if name.starts_with("opencode") => Self { max_bytes: 48_000, has_shell: true, ..strictest },
             // Turns a resource_link into a link that the model can read.
             _ if name.starts_with("Visual Studio Code") => {
                 Self { max_bytes: 50_000, resource_link: true, ..strictest }
@@ -196,6 +204,7 @@ mod tests {
             let profile = Profile::of_client(known);
             assert_ne!(profile, Profile::strictest(), "{known}");
             assert!(profile.max_bytes >= Profile::strictest().max_bytes, "{known}");
+            assert_eq!(profile.has_shell, known != "Zed", "{known}");
         }
     }
 }

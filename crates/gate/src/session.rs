@@ -1,16 +1,16 @@
-//! What was sent to a session so far, and what its ceiling (`session_max_bytes`) leaves.
+//! What was sent to a session so far, what its ceiling (`session_max_bytes`) leaves, and which results it kept.
 //!
 //! Answers shrink towards what is left. Once too little is left for an answer, each one is the smallest of its style: at
 //! most [`MAX_SMALLEST_BYTES`] on the wire. An answer is counted before it is sent, and in one step with the check that it
 //! fits, so that calls at the same time cannot exceed the ceiling together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
-use tidegate_store::Millis;
+use tidegate_store::{ArtifactId, Millis};
 
 /// The most bytes on the wire of an answer once the ceiling is reached.
 pub const MAX_SMALLEST_BYTES: u64 = 400;
@@ -22,10 +22,17 @@ pub(crate) const MAX_SMALLEST_RESULT: usize = (MAX_SMALLEST_BYTES - MESSAGE_BYTE
 /// After this time without a call, a caller without sessions starts again at zero.
 pub(crate) const IDLE_RESET: Duration = Duration::from_secs(3600);
 
-/// The bytes sent to one session.
-#[derive(Debug, Default)]
+/// The most kept results that a session remembers.
+const MAX_KEPT: usize = 200;
+
+/// The bytes sent to one session, and the results it kept.
+#[derive(Debug)]
 pub struct SessionMeter {
+    /// What tells the session from every other.
+    id: ArtifactId,
     state: Mutex<State>,
+    /// The results that were kept for it, oldest first.
+    kept: Mutex<VecDeque<ArtifactId>>,
     /// The time without a call after which the session starts again at zero.
     idle_reset: Option<Duration>,
 }
@@ -72,10 +79,36 @@ impl Ceiling {
     }
 }
 
+impl Default for SessionMeter {
+    fn default() -> Self {
+        Self { id: ArtifactId::random(), state: Mutex::default(), kept: Mutex::default(), idle_reset: None }
+    }
+}
+
 impl SessionMeter {
+    /// Returns what tells the session from every other.
+    pub(crate) fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
     /// Returns the meter of a caller without sessions, which starts again at zero after an hour without a call.
     pub(crate) fn of_caller() -> Self {
         Self { idle_reset: Some(IDLE_RESET), ..Self::default() }
+    }
+
+    /// Remembers a result that was kept for the session.
+    pub(crate) fn note_kept(&self, id: ArtifactId) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|known| *known != id);
+        if kept.len() >= MAX_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(id);
+    }
+
+    /// Returns the results that were kept for the session, newest first.
+    pub(crate) fn kept(&self) -> Vec<ArtifactId> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().cloned().collect()
     }
 
     fn last_call(&self) -> Option<Millis> {

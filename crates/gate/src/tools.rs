@@ -22,7 +22,8 @@ pub(crate) const OTHER_NAME: &str = "tidegate_result_query";
 const DEFINITION: &str = concat!(
     r#"{"name":"NAME","title":"Read a kept result","description":"#,
     r#""Read any part of a tool result that was too large to show whole. Never runs the tool again. Give id and at most one view "#,
-    r#"(page, path, jq, sql, grep, lines, range or mode; none = summary). Answers fit a budget and end with how to read on.","#,
+    r#"(page, path, jq, sql, grep, lines, range or mode; none = summary); without id: lists this session's results. Answers fit a "#,
+    r#"budget and end with how to read on.","#,
     r#""inputSchema":{"type":"object","properties":{"#,
     r#""id":{"type":"string","description":"e.g. list_issues-3f9c2kq7m0xw"},"#,
     r#""cursor":{"type":"string","description":"from the last answer, instead of a view"},"#,
@@ -30,22 +31,21 @@ const DEFINITION: &str = concat!(
     r#""page_size":{"type":"integer"},"#,
     r#""fields":{"type":"array","items":{"type":"string"},"description":"only these, with or without page; dotted paths, *"},"#,
     r#""path":{"type":"string","description":"JSON Pointer or JSONPath; with another view: that view of the value there"},"#,
-    r#""jq":{"type":"string"},"#,
-    r#""sql":{"type":"string","description":"SQLite SELECT; table t, one row per record"},"#,
+    r#""jq":{"type":"string","description":"other results: $results[\"ID\"]"},"#,
+    r#""sql":{"type":"string","description":"SQLite SELECT; table t, one row per record; other results: tables \"ID\""},"#,
     r#""grep":{"type":"string","description":"regex"},"#,
     r#""context":{"type":"integer","description":"lines or records around a match"},"#,
     r#""count":{"type":"boolean","description":"with grep: only counts, by place"},"#,
     r#""lines":{"type":"string","description":"e.g. 10-20"},"#,
     r#""range":{"type":"string","description":"bytes, e.g. 0-999"},"#,
     r#""mode":{"type":"string","enum":["summary","full"]},"#,
-    r#""max_tokens":{"type":"integer","description":"of the answer"}},"required":["id"]},"#,
+    r#""max_tokens":{"type":"integer","description":"of the answer"}}},"#,
     r#""annotations":{"readOnlyHint":true},"_meta":{"anthropic/alwaysLoad":true}}"#
 );
 
 /// The arguments of [`DEFINITION`] that are there only if their query language can be run.
-const JQ_ARGUMENT: &str = r#""jq":{"type":"string"},"#;
-const SQL_ARGUMENT: &str =
-    r#""sql":{"type":"string","description":"SQLite SELECT; table t, one row per record"},"#;
+const JQ_ARGUMENT: &str = r#""jq":{"type":"string","description":"other results: $results[\"ID\"]"},"#;
+const SQL_ARGUMENT: &str = r#""sql":{"type":"string","description":"SQLite SELECT; table t, one row per record; other results: tables \"ID\""},"#;
 
 /// The names of the arguments of our tool.
 const ARGUMENTS: [&str; 15] = [

@@ -1,4 +1,5 @@
-//! Results that were forwarded unchanged, queued until their tokens are counted and noted in the ledger.
+//! Results that were forwarded unchanged, queued until their tokens are counted and noted in the ledger, and until they are
+//! stored where a policy says so.
 //!
 //! Counting takes longer than forwarding a message, so a background thread does it ([`crate::background`]). Small results
 //! wait in one buffer that is reused: a buffer for each would cost more than parsing the message does. Large results get a
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_core::source::{Part, Source};
 use tidegate_gate::raw::ByteRange;
-use tidegate_gate::{Caller, Gate, PassedResult};
+use tidegate_gate::{Caller, Gate, PassedResult, ToolCall};
 
 use crate::spool::Spool;
 
@@ -46,6 +47,8 @@ struct Entry {
     result: QueuedResult,
     step: &'static str,
     added_micros: u64,
+    /// The call, if its result is to be kept.
+    kept_call: Option<Box<ToolCall>>,
 }
 
 /// Results that are counted together.
@@ -84,7 +87,7 @@ impl Batch {
 
     /// Counts the results, notes them in the ledger, and empties the batch.
     pub(crate) fn note_all(&mut self, gate: &Gate) {
-        for Entry { caller, tool, result, step, added_micros } in self.entries.drain(..) {
+        for Entry { caller, tool, result, step, added_micros, kept_call } in self.entries.drain(..) {
             let tool = String::from_utf8_lossy(&self.shared[tool]);
             let note = |result: &dyn Source| {
                 gate.note_untouched(&PassedResult {
@@ -93,6 +96,7 @@ impl Batch {
                     step,
                     result,
                     added_micros,
+                    kept_call: kept_call.as_deref(),
                 });
             };
             // A result that the engine cannot handle must not take the others with it.
@@ -122,6 +126,19 @@ impl LedgerQueue {
         result: Forwarded<'_>,
         started: Instant,
     ) {
+        self.push_call(caller, tool, step, result, started, None);
+    }
+
+    /// Queues a result; with a call, the result is kept too.
+    pub(crate) fn push_call(
+        &self,
+        caller: &Arc<Caller>,
+        tool: &str,
+        step: &'static str,
+        result: Forwarded<'_>,
+        started: Instant,
+        kept_call: Option<Box<ToolCall>>,
+    ) {
         let added_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let bytes = if let Forwarded::Memory(bytes) = result { bytes } else { b"" };
         let size = bytes.len() + tool.len();
@@ -143,7 +160,7 @@ impl LedgerQueue {
             }
             (Forwarded::Memory(bytes), None) => QueuedResult::Shared(batch.share(bytes)),
         };
-        batch.entries.push(Entry { caller: Arc::clone(caller), tool, result, step, added_micros });
+        batch.entries.push(Entry { caller: Arc::clone(caller), tool, result, step, added_micros, kept_call });
         drop(queue);
         if is_first {
             self.changed.notify_all();

@@ -71,6 +71,39 @@ text_type! {
     Session
 }
 
+/// A digest of a call, by which the last result of the same call is found. [`SealKey::call_digest`](crate::SealKey::call_digest)
+/// makes it with a key, so that it tells nothing about the arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallDigest(pub(crate) [u8; 16]);
+
+impl CallDigest {
+    /// Reads a digest from its hexadecimal digits.
+    pub(crate) fn from_hex(digits: &str) -> Option<Self> {
+        let mut digest = [0; 16];
+        if digits.len() != 32 || !digits.is_ascii() {
+            return None;
+        }
+        for (at, byte) in digest.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
+        }
+        Some(Self(digest))
+    }
+
+    /// Returns the digest in hexadecimal digits.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The last result of a call that is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierResult {
+    /// Its metadata.
+    pub artifact: Artifact,
+    /// The hash of its bytes, as [`body_hash`](crate::body_hash) returns it.
+    pub hash: [u8; 32],
+}
+
 /// The metadata of a result that the caller has before the result is stored.
 #[derive(Debug, Clone)]
 pub struct NewArtifact<'n> {
@@ -86,6 +119,8 @@ pub struct NewArtifact<'n> {
     pub server: &'n str,
     /// The arguments of the call, as JSON; only their beginning is stored.
     pub arguments: Option<&'n str>,
+    /// The call it answers; `None` if later results of the call are not to be compared with it.
+    pub call: Option<CallDigest>,
     /// The shortest time for which it is kept.
     pub ttl: Duration,
 }
@@ -93,7 +128,7 @@ pub struct NewArtifact<'n> {
 impl<'n> NewArtifact<'n> {
     /// Returns the metadata of a result, with a new random id.
     pub fn new(owner: &'n Owner, session: &'n Session, tool: &'n str, ttl: Duration) -> Self {
-        Self { id: ArtifactId::random(), owner, session, tool, server: "", arguments: None, ttl }
+        Self { id: ArtifactId::random(), owner, session, tool, server: "", arguments: None, call: None, ttl }
     }
 
     /// Returns the metadata to store, with what was found by reading and storing the result.
@@ -311,6 +346,18 @@ pub trait ArtifactStore: Send + Sync {
     ///
     /// The store cannot be read.
     fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError>;
+
+    /// Returns the newest artifact of an owner and a session that answers a call and has not expired.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    fn last_of_call(
+        &self,
+        owner: &Owner,
+        session: &Session,
+        call: &CallDigest,
+    ) -> Result<Option<EarlierResult>, StoreError>;
 
     /// Extends the life of an artifact to at least `ttl` from now.
     ///

@@ -79,6 +79,15 @@ pub(crate) fn hash(bytes: &[u8]) -> [u8; HASH_BYTES] {
 }
 
 /// Returns the hash of all bytes of a source, by which equal bodies are found.
+///
+/// # Errors
+///
+/// The source cannot be read.
+pub fn body_hash(source: &dyn Source) -> Result<[u8; 32], StoreError> {
+    Ok(*hash_all(source)?.as_bytes())
+}
+
+/// Hashes a body.
 pub(crate) fn hash_all(source: &dyn Source) -> Result<blake3::Hash, StoreError> {
     if let Some(bytes) = source.as_slice() {
         return Ok(blake3::hash(bytes));

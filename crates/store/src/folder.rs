@@ -9,6 +9,7 @@
 
 mod draft;
 mod file;
+mod health;
 mod put;
 mod sweep;
 
@@ -22,8 +23,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, Body, BodyRef, CallOrigin, Description, NewArtifact, Opened, Owner, Quotas,
-    Swept, Usage,
+    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
+    Opened, Owner, Quotas, Session, Swept, Usage,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
@@ -34,6 +35,7 @@ use crate::index::{Entry, Index};
 use draft::Draft;
 pub(crate) use file::BodyFile;
 use file::{Chunks, Label, expiry, open_existing};
+pub use health::{FolderHealth, folder_health};
 
 /// How long a process waits for another that changes the folder.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -284,6 +286,17 @@ impl ArtifactStore for FolderStore {
             Err(StoreError::NotFound) => Ok(CallOrigin::default()),
             Err(error) => Err(error),
         }
+    }
+
+    fn last_of_call(
+        &self,
+        owner: &Owner,
+        session: &Session,
+        call: &CallDigest,
+    ) -> Result<Option<EarlierResult>, StoreError> {
+        let mut state = self.state();
+        self.rescan(&mut state)?;
+        Ok(state.index.last_of_call(owner, session, call, self.clock.certain_now()))
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {

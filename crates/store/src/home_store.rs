@@ -10,7 +10,8 @@ use std::time::Duration;
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, CallOrigin, Description, NewArtifact, Opened, Owner, Quotas, Swept, Usage,
+    Artifact, ArtifactStore, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Opened, Owner,
+    Quotas, Session, Swept, Usage,
 };
 use crate::clock::Clock;
 use crate::error::StoreError;
@@ -98,6 +99,16 @@ impl ArtifactStore for HomeStore {
             Some(files) if origin == CallOrigin::default() => files.origin(owner, id),
             _ => Ok(origin),
         }
+    }
+
+    fn last_of_call(
+        &self,
+        owner: &Owner,
+        session: &Session,
+        call: &CallDigest,
+    ) -> Result<Option<EarlierResult>, StoreError> {
+        // The files are those of other programs, and so of other sessions.
+        self.database.last_of_call(owner, session, call)
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {

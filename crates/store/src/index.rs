@@ -5,7 +5,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::artifact::{Artifact, CallOrigin, Description, NewArtifact, Owner, Quotas, Session, Swept, Usage};
+use crate::artifact::{
+    Artifact, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Owner, Quotas, Session, Swept,
+    Usage,
+};
 use crate::clock::Millis;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
@@ -18,6 +21,7 @@ pub(crate) struct Entry<T> {
     /// The hash of the body: equal bytes of one owner are stored once.
     pub(crate) hash: blake3::Hash,
     pub(crate) origin: CallOrigin,
+    pub(crate) call: Option<CallDigest>,
     pub(crate) artifact: Artifact,
     /// Where its bytes are.
     pub(crate) place: T,
@@ -45,6 +49,7 @@ impl<T> Entry<T> {
             session: new.session.clone(),
             hash: body.hash,
             origin: new.origin(),
+            call: new.call,
             artifact: new.artifact(description, body.bytes, body.stored_bytes, now),
             place,
         }
@@ -115,6 +120,20 @@ impl<T> Index<T> {
         hash: &'i blake3::Hash,
     ) -> impl Iterator<Item = &'i Entry<T>> {
         self.0.values().filter(move |entry| entry.body() == (owner, hash))
+    }
+
+    /// Returns the newest artifact of an owner and a session that answers a call and has not expired.
+    pub(crate) fn last_of_call(
+        &self,
+        owner: &Owner,
+        session: &Session,
+        call: &CallDigest,
+        now: Millis,
+    ) -> Option<EarlierResult> {
+        let entries = self.0.values().filter(|entry| entry.call == Some(*call) && entry.session == *session);
+        let readable = entries.filter(|entry| entry.readable(owner, now).is_ok());
+        let last = readable.max_by_key(|entry| entry.artifact.created)?;
+        Some(EarlierResult { artifact: last.artifact.clone(), hash: *last.hash.as_bytes() })
     }
 
     /// Lists at most `limit` artifacts of an owner, or of all, that have not expired, newest first.

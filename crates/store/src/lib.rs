@@ -43,12 +43,13 @@ mod source;
 mod sqlite;
 
 pub use artifact::{
-    Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallOrigin, Description, NewArtifact, Opened, Owner,
-    Quotas, Session, Swept, Usage,
+    Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallDigest, CallOrigin, Description, EarlierResult,
+    NewArtifact, Opened, Owner, Quotas, Session, Swept, Usage,
 };
+pub use chunks::body_hash;
 pub use clock::{Clock, Millis, SystemClock};
 pub use error::StoreError;
-pub use folder::FolderStore;
+pub use folder::{FolderHealth, FolderStore, folder_health};
 #[cfg(feature = "sqlite")]
 pub use health::{Health, check, check_can_create, check_folder, check_writable, free_bytes, health};
 pub use home::{Home, HomeError};

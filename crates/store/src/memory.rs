@@ -9,8 +9,8 @@ use std::time::Duration;
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, Body, BodyRef, CallOrigin, Description, NewArtifact, Opened, Owner, Quotas,
-    Swept, Usage,
+    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
+    Opened, Owner, Quotas, Session, Swept, Usage,
 };
 use crate::chunks::{Packed, Packer, hash_all, unpack};
 use crate::clock::{Clock, SystemClock};
@@ -132,6 +132,15 @@ impl ArtifactStore for MemoryStore {
         let index = self.index();
         let entry = index.get(id).filter(|entry| entry.owner == *owner);
         Ok(entry.map(|entry| entry.origin.clone()).unwrap_or_default())
+    }
+
+    fn last_of_call(
+        &self,
+        owner: &Owner,
+        session: &Session,
+        call: &CallDigest,
+    ) -> Result<Option<EarlierResult>, StoreError> {
+        Ok(self.index().last_of_call(owner, session, call, self.clock.certain_now()))
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tidegate_core::view::cursor::SEAL_BYTES;
 
-use crate::artifact::Owner;
+use crate::artifact::{CallDigest, Owner};
 use crate::home::create_private_file;
 use crate::id::ArtifactId;
 
@@ -65,6 +65,18 @@ impl SealKey {
             .try_into()
             .map_err(|_| io::Error::other("seal.key is damaged; remove it to make a new one"))?;
         Ok(Self(key))
+    }
+
+    /// Returns the digest of a call, of which the parts are all that tells it from another.
+    pub fn call_digest(&self, parts: &[&[u8]]) -> CallDigest {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        for part in [b"call".as_slice()].iter().chain(parts) {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        let mut digest = [0; 16];
+        hasher.finalize_xof().fill(&mut digest);
+        CallDigest(digest)
     }
 
     /// Returns the seal of a cursor.

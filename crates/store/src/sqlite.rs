@@ -28,8 +28,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, BodyRef, CallOrigin, Description, NewArtifact, Opened, Owner, Quotas, Swept,
-    Usage,
+    Artifact, ArtifactStore, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
+    Opened, Owner, Quotas, Session, Swept, Usage,
 };
 use crate::clock::{Clock, Millis, SystemClock};
 use crate::error::StoreError;
@@ -71,12 +71,14 @@ const SCHEMA: &str = "
         created INTEGER NOT NULL,
         expires INTEGER NOT NULL,
         server TEXT NOT NULL DEFAULT '',
-        arguments TEXT NOT NULL DEFAULT ''
+        arguments TEXT NOT NULL DEFAULT '',
+        call BLOB
     );
     CREATE INDEX IF NOT EXISTS artifact_by_body ON artifact (body);
     CREATE INDEX IF NOT EXISTS artifact_by_session ON artifact (session);
     CREATE INDEX IF NOT EXISTS artifact_by_expiry ON artifact (expires);
     CREATE INDEX IF NOT EXISTS artifact_by_owner ON artifact (owner, created);
+    CREATE INDEX IF NOT EXISTS artifact_by_call ON artifact (call) WHERE call IS NOT NULL;
 ";
 
 /// The row id of a body.
@@ -329,6 +331,28 @@ impl ArtifactStore for SqliteStore {
                 Ok(CallOrigin { server: row.get(0)?, arguments: row.get(1)? })
             });
             Ok(origin.optional()?.unwrap_or_default())
+        })
+    }
+
+    fn last_of_call(
+        &self,
+        owner: &Owner,
+        session: &Session,
+        call: &CallDigest,
+    ) -> Result<Option<EarlierResult>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS}, body.hash FROM {JOINED} WHERE call = ?1 AND artifact.owner = ?2 AND session = ?3 \
+             AND expires > ?4 ORDER BY artifact.created DESC, artifact.rowid DESC LIMIT 1"
+        );
+        let now = self.clock.certain_now().0;
+        self.read(|connection| {
+            // A store of an earlier version does not have the column before something is put into it.
+            let Ok(mut statement) = connection.prepare_cached(&sql) else { return Ok(None) };
+            let parameters = params![call.0, owner.as_str(), session.as_str(), now];
+            let earlier = statement.query_row(parameters, |row| {
+                Ok(EarlierResult { artifact: artifact_from_row(row)?, hash: row.get(9)? })
+            });
+            Ok(earlier.optional()?)
         })
     }
 

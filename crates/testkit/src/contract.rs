@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidegate_core::source::{Source, Span};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, CHUNK_BYTES, CallOrigin, Clock, Description, NewArtifact, Owner,
-    Quotas, Session, StoreError, Usage, open,
+    Quotas, SealKey, Session, StoreError, Usage, body_hash, open,
 };
 
 use crate::clock::ManualClock;
@@ -70,6 +70,7 @@ pub fn contract(make: Make<'_>) {
     artifacts_expire_and_can_be_extended(make);
     deletes(make);
     lists(make);
+    the_last_result_of_a_call_is_found(make);
     equal_bytes_are_stored_once(make);
     quotas_refuse_and_never_evict(make);
     sweeps(make);
@@ -213,6 +214,44 @@ fn lists(make: Make<'_>) {
     assert_eq!(newest.into_iter().map(|kept| kept.id).collect::<Vec<_>>(), together, "then by id");
     fixture.clock.advance(2 * HOUR);
     assert!(fixture.store.list(&fixture.owner, 10).unwrap().is_empty(), "expired artifacts are not listed");
+}
+
+fn the_last_result_of_a_call_is_found(make: Make<'_>) {
+    let fixture = Fixture::new(make, Quotas::default());
+    let key = SealKey::ephemeral();
+    let (call, other_call) = (key.call_digest(&[b"a", b"bc"]), key.call_digest(&[b"ab", b"c"]));
+    assert_ne!(call, other_call);
+    let put = |owner: &Owner, session: &Session, call, bytes: &[u8]| {
+        let new = NewArtifact { call, ..NewArtifact::new(owner, session, "tool", HOUR) };
+        let kept = fixture.store.put(&new, &bytes, &|| Ok(Description::default())).unwrap();
+        fixture.clock.advance(Duration::from_secs(1));
+        kept
+    };
+    let last = |owner: &Owner, session: &Session, call| {
+        fixture.store.last_of_call(owner, session, &call).unwrap().map(|found| found.artifact.id)
+    };
+    let (owner, session) = (&fixture.owner, &fixture.session);
+    let (stranger, another) = (Owner::new("local:2"), Session::new("two"));
+    assert_eq!(last(owner, session, call), None);
+    let first = put(owner, session, Some(call), b"first");
+    let found = fixture.store.last_of_call(owner, session, &call).unwrap().unwrap();
+    assert_eq!(found.artifact, first);
+    assert_eq!(found.hash, body_hash(&b"first".as_slice()).unwrap());
+    // Neither the results of others nor those of other calls or of none.
+    put(&stranger, session, Some(call), b"a stranger's");
+    put(owner, &another, Some(call), b"of another session");
+    put(owner, session, Some(other_call), b"of another call");
+    put(owner, session, None, b"of no call");
+    assert_eq!(last(owner, session, call), Some(first.id));
+    // Equal bytes are stored once, but are two results.
+    let second = put(owner, session, Some(call), b"first");
+    assert_eq!(last(owner, session, call), Some(second.id.clone()));
+    let third = put(owner, session, Some(call), b"third");
+    assert_eq!(last(owner, session, call), Some(third.id.clone()));
+    fixture.store.delete(owner, &third.id).unwrap();
+    assert_eq!(last(owner, session, call), Some(second.id));
+    fixture.clock.advance(HOUR);
+    assert_eq!(last(owner, session, call), None, "expired");
 }
 
 fn equal_bytes_are_stored_once(make: Make<'_>) {

@@ -64,6 +64,11 @@ impl Arguments {
         self.url.is_some() || self.url_env.is_some() || self.http.is_some()
     }
 
+    /// Returns whether clients connect over HTTP.
+    pub(super) fn listens(&self) -> bool {
+        self.http.is_some()
+    }
+
     /// Returns the name of a server, from its URL: the host.
     pub(super) fn server_name(&self) -> Option<String> {
         host_name(&self.address().ok()??)

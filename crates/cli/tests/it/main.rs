@@ -12,6 +12,7 @@ mod doctor;
 mod examples;
 #[cfg(target_os = "linux")]
 mod faults;
+mod files;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;

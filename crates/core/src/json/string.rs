@@ -152,6 +152,11 @@ pub(crate) fn write(text: &str, out: &mut String) {
 
 /// Appends a text as the inside of a JSON string.
 pub(crate) fn write_inside(text: &str, out: &mut String) {
+    // The bytes that U+0085, U+2028 and U+2029 begin with are among these.
+    let may_need_escape = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\' | 0xc2 | 0xe2);
+    if !text.bytes().any(may_need_escape) {
+        return out.push_str(text);
+    }
     let mut plain_from = 0;
     for (at, character) in text.char_indices() {
         let escape = match character {

@@ -17,6 +17,11 @@ use crate::text::Text;
 use crate::{visible, write};
 use element::Element;
 
+/// Returns what a call uses to name the element on a line of a snapshot, as written: `ref=e3`, `uid=1_2`, `[14]`.
+pub(crate) fn element_reference(line: &str) -> Option<&str> {
+    Element::parse(line)?.reference
+}
+
 /// An accessibility tree: lines of role, name and reference.
 pub(crate) const KIND: TextKind = TextKind {
     name: "snapshot",

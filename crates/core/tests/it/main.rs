@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod changes;
 mod choice;
 mod complete;
 mod coverage;
 mod dense;
 mod exact;
+mod export;
 mod figures;
 mod frame;
 mod golden;

@@ -1,24 +1,26 @@
 //! `follow-up -> store -> view -> respond`: parts of kept results, from the store and never from the tool.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tidegate_core::budget::Budget;
 use tidegate_core::measure::Cost;
-use tidegate_core::view::{Answer, Query, View};
+use tidegate_core::view::{Answer, Engines, Query, View};
 use tidegate_core::{Bytes, Tokens};
 use tidegate_store::{Artifact, ArtifactId, Call, StoreError};
 
-use super::{Gate, REFUSED, sent_cost};
+use super::{Gate, LIST, REFUSED, sent_cost};
 use crate::caller::Caller;
 use crate::error::{FollowUpError, MAX_MESSAGE_CHARS, RpcError, bounded};
 use crate::exact::ReadPlan;
 use crate::follow_up::FollowUp;
 use crate::kept_result::KeptResult;
+use crate::other_results::{OtherResults, other_names};
 use crate::reply;
 use crate::resources::{self, Address};
 use crate::session::MAX_SMALLEST_RESULT;
-use crate::user_store::UserStore;
+use crate::user_store::{Opened, UserStore};
 
 /// A part of a kept result that was read, for the ledger.
 struct AnsweredPart {
@@ -34,12 +36,15 @@ impl Gate {
     pub fn query(&self, caller: &Caller, arguments: Option<&[u8]>) -> Vec<u8> {
         let started = Instant::now();
         let read: Result<Map<String, Value>, _> = serde_json::from_slice(arguments.unwrap_or(b"{}"));
-        let answer = match read {
+        let follow_up = match read {
             Err(_) => Err("the arguments are not an object; give at least {\"id\": ...}".into()),
-            Ok(arguments) => FollowUp::read(&arguments, self.languages())
-                .and_then(|follow_up| self.answer(caller, follow_up))
-                .map_err(|error| error.to_string()),
+            Ok(arguments) => FollowUp::read(&arguments, self.languages()).map_err(|error| error.to_string()),
         };
+        if follow_up.as_ref().is_ok_and(FollowUp::is_list) {
+            return self.list_result(caller, started);
+        }
+        let answer =
+            follow_up.and_then(|follow_up| self.answer(caller, follow_up).map_err(|error| error.to_string()));
         let answer = answer.and_then(|(part, answer)| {
             let (result, policy) = (reply::part_result(caller, &answer), self.policy(&part.artifact.tool));
             match self.admit(caller, &policy, result.len() as u64) {
@@ -62,6 +67,20 @@ impl Gate {
                 result
             }
         }
+    }
+
+    /// Answers a call of our tool that asks for nothing in particular: what this session kept.
+    fn list_result(&self, caller: &Caller, started: Instant) -> Vec<u8> {
+        let tool = caller.query_tool;
+        let mut result = reply::text_result(caller, &self.kept_list(caller), false);
+        if !self.admit(caller, &self.policy(tool), result.len() as u64) {
+            let say = |chars| bounded(&format!("{tool}: this session has no bytes left for a list"), chars);
+            (_, result) = self.refuse(caller, tool, say);
+        }
+        let sent = sent_cost(caller, &result);
+        let call = self.entry(caller, tool, "view", (sent, sent));
+        self.note(Call { view: Some(LIST.into()), ..call }, started);
+        result
     }
 
     /// Returns an answer that refuses a call, and its message, which `message` writes with a number of characters: fewer
@@ -220,6 +239,21 @@ impl Gate {
         Some((source.artifact().tool.clone(), keep.maker(&opened, &id)))
     }
 
+    /// Returns the names of all results that a call of our tool reads: the one that it is about, and those that its query
+    /// names.
+    pub fn names_read(&self, caller: &Caller, arguments: &[u8]) -> Vec<String> {
+        let arguments: Map<String, Value> = serde_json::from_slice(arguments).unwrap_or_default();
+        // What cannot be read is refused when it is answered.
+        let Ok(follow_up) = FollowUp::read(&arguments, self.languages()) else { return Vec::new() };
+        let FollowUp { id, cursor, arguments, .. } = follow_up;
+        let others = self.with_kept(caller, &id, |kept| {
+            let query = kept.query(cursor.as_deref(), arguments)?;
+            Ok(other_names(&query, kept)?)
+        });
+        let about = (!id.is_empty()).then_some(id);
+        about.into_iter().chain(others.unwrap_or_default()).collect()
+    }
+
     /// Answers a follow-up.
     fn answer(&self, caller: &Caller, follow_up: FollowUp) -> Result<(AnsweredPart, Answer), FollowUpError> {
         let FollowUp { id, cursor, arguments, max_tokens } = follow_up;
@@ -236,22 +270,61 @@ impl Gate {
         name: &str,
         read: impl FnOnce(&KeptResult<'_>) -> Result<T, FollowUpError>,
     ) -> Result<T, FollowUpError> {
-        let failed = |error: &StoreError| FollowUpError::of_store(name, error);
-        let keep = &*self.keep_of(caller);
-        let id = self.find(keep, name).map_err(|error| failed(&error))?;
-        let opened = keep.open_for(&id).map_err(|error| failed(&error))?;
-        let kept = KeptResult::open(keep, &opened, &id, |artifact| self.policy(&artifact.tool))
-            .map_err(|error| failed(&error))?;
-        if !self.may_read(caller, kept.artifact()) {
-            // A caller that may not read a result learns nothing about it.
-            return Err(failed(&StoreError::NotFound));
-        }
+        let (id, opened) = self.locate(caller, name)?;
+        let kept = self.open_kept(caller, name, &id, &opened)?;
         match self.ceiling(caller, kept.policy()) {
             Some(ceiling) if ceiling.is_reached() => {
                 Err(FollowUpError::at_ceiling(kept.artifact(), kept.policy()))
             }
             _ => read(&kept),
         }
+    }
+
+    /// Returns the id of a kept result by any of its names, and what holds it.
+    fn locate(&self, caller: &Caller, name: &str) -> Result<(ArtifactId, Arc<Opened>), FollowUpError> {
+        let keep = &*self.keep_of(caller);
+        let located = self.find(keep, name).and_then(|id| keep.open_for(&id).map(|opened| (id, opened)));
+        located.map_err(|error| FollowUpError::of_store(name, &error))
+    }
+
+    /// Opens a kept result that a caller may read.
+    fn open_kept<'k>(
+        &self,
+        caller: &Caller,
+        name: &str,
+        id: &ArtifactId,
+        opened: &'k Arc<Opened>,
+    ) -> Result<KeptResult<'k>, FollowUpError> {
+        let keep = &*self.keep_of(caller);
+        let kept = KeptResult::open(keep, opened, id, |artifact| self.policy(&artifact.tool));
+        match kept {
+            Ok(kept) if self.may_read(caller, kept.artifact()) => Ok(kept),
+            // A caller that may not read a result learns nothing about it.
+            Ok(_) => Err(FollowUpError::of_store(name, &StoreError::NotFound)),
+            Err(error) => Err(FollowUpError::of_store(name, &error)),
+        }
+    }
+
+    /// Runs `read` with the engines for a query, which have the other results that it names.
+    pub(super) fn with_engines<T>(
+        &self,
+        caller: &Caller,
+        kept: &KeptResult<'_>,
+        query: &Query,
+        read: impl FnOnce(&dyn Engines) -> Result<T, FollowUpError>,
+    ) -> Result<T, FollowUpError> {
+        let names = other_names(query, kept)?;
+        if names.is_empty() {
+            return read(&self.setup.engines);
+        }
+        let located: Vec<(ArtifactId, Arc<Opened>)> =
+            names.iter().map(|name| self.locate(caller, name)).collect::<Result<_, _>>()?;
+        let opened = names
+            .iter()
+            .zip(&located)
+            .map(|(name, (id, opened))| Ok((name.clone(), self.open_kept(caller, name, id, opened)?)));
+        let others = OtherResults::new(opened.collect::<Result<_, FollowUpError>>()?, query)?;
+        read(&self.setup.engines.beside(&others.named()))
     }
 
     /// Returns a part of a kept result; `beside` is text that the response carries beside it, and that counts too.
@@ -267,7 +340,9 @@ impl Gate {
         let ceiling = self.ceiling(caller, kept.policy());
         let budget = less(ceiling.map_or(budget, |ceiling| ceiling.limit(budget)), beside, caller)?;
         let meter = caller.profile.meter;
-        let answer = kept.answer(query, budget, meter, caller.query_tool, &self.setup.engines)?;
+        let answer = self.with_engines(caller, kept, query, |engines| {
+            Ok(kept.answer(query, budget, meter, caller.query_tool, engines)?)
+        })?;
         Ok((AnsweredPart::new(kept, query, budget), answer))
     }
 

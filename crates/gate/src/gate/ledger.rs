@@ -12,7 +12,7 @@ use tidegate_core::source::Source;
 use tidegate_core::{Bytes, Tokens};
 use tidegate_store::{Artifact, Call, CountMethod};
 
-use super::Gate;
+use super::{Gate, ToolCall};
 use crate::caller::Caller;
 use crate::tools;
 
@@ -44,12 +44,15 @@ pub struct PassedResult<'u> {
     pub result: &'u dyn Source,
     /// Microseconds that were added to the call.
     pub added_micros: u64,
+    /// The call, if its result is to be kept although it passed.
+    pub kept_call: Option<&'u ToolCall>,
 }
 
 impl Gate {
-    /// Records a result that passed as it came. Counts its tokens, so call it off the path of the answer.
+    /// Records a result that passed as it came, and keeps it where the policy says so. Counts its tokens, so call it off the
+    /// path of the answer.
     pub fn note_untouched(&self, untouched: &PassedResult<'_>) {
-        let &PassedResult { caller, tool, step, result, added_micros } = untouched;
+        let &PassedResult { caller, tool, step, result, added_micros, kept_call } = untouched;
         let meter = &caller.profile.meter;
         let cost = match step {
             LIST | MORE_OF_LIST => tools::cost(result, meter),
@@ -57,7 +60,10 @@ impl Gate {
         };
         let Some(cost) = cost else { return };
         let call = self.entry(caller, tool, step, (cost, cost));
-        self.record(Call { added_micros, ..call });
+        let kept = kept_call.and_then(|called| self.keep_passed(caller, called, result));
+        let stored_bytes = kept.as_ref().map_or(0, |artifact| artifact.stored_bytes);
+        let artifact = kept.map(|artifact| artifact.id.to_string());
+        self.record(Call { added_micros, artifact, stored_bytes, ..call });
     }
 
     /// Records a result that passed as it came, whose cost is known; the call began at `started`.
@@ -75,6 +81,7 @@ impl Gate {
     pub fn note_artifact(&self, caller: &Caller, tool: &str, artifact: &Artifact, cost: Cost) {
         let nothing = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0) };
         let call = self.entry(caller, tool, ARTIFACT, (cost, nothing));
+        self.session(caller).note_kept(artifact.id.clone());
         let (id, stored_bytes) = (Some(artifact.id.to_string()), artifact.stored_bytes);
         self.record(Call { artifact: id, stored_bytes, ..call });
     }

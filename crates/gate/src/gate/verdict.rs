@@ -70,7 +70,7 @@ pub(super) struct Terms<'t> {
     /// What a result that passes as it came may cost.
     pub(super) line: Budget,
     /// The meter that counts up to the line.
-    line_meter: Meter,
+    pub(super) line_meter: Meter,
     /// The ceiling of the session, if it has one.
     ceiling: Option<Ceiling>,
     /// Whether the call asks for all of the result.
@@ -316,6 +316,30 @@ mod tests {
         assert_eq!(full_look(budget, &of_tokens(2000)), "pass", "a larger budget raises the line");
         let bytes = Rules { max_bytes: Some(5000), ..Rules::default() };
         assert_eq!(full_look(bytes, &of_tokens(1000)), "overview 5000", "5,000 bytes of text");
+    }
+
+    /// Regression: a page of 2,000 tokens that came as `structuredContent` and as text was over the byte limit.
+    #[test]
+    fn data_that_is_sent_in_both_channels_counts_once() {
+        let rows: Vec<_> =
+            (0..100).map(|id| serde_json::json!({"id": id, "text": "some words ".repeat(6)})).collect();
+        let page = serde_json::json!({ "items": rows, "total": 900 });
+        let result = |text: &str, structured: &serde_json::Value| {
+            let content = [serde_json::json!({"type": "text", "text": text})];
+            serde_json::json!({ "content": content, "structuredContent": structured }).to_string()
+        };
+        let both = result(&page.to_string(), &page);
+        assert!(
+            both.len() > 10_240 && page.to_string().len() < 9_500,
+            "{} {}",
+            both.len(),
+            page.to_string().len()
+        );
+        assert_eq!(full_look(Rules::default(), both.as_bytes()), "pass");
+        let other = result(&page.to_string().replace("some", "many"), &page);
+        assert_eq!(full_look(Rules::default(), other.as_bytes()), "overview 10240", "two different texts");
+        let long = result("see the data", &serde_json::json!({"text": "word ".repeat(2100)}));
+        assert_eq!(full_look(Rules::default(), long.as_bytes()), "overview 10240");
     }
 
     #[test]

@@ -41,6 +41,7 @@ fn with_overflow<T>(
     let policy = Policies::of_defaults(rules).of_tool("list");
     answer(&Overflow {
         languages: QueryLanguages::ALL,
+        has_shell: false,
         keep,
         server: "test",
         caller: &caller,

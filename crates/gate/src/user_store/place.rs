@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tidegate_core::view::cursor;
 use tidegate_store::{
-    ArtifactId, ArtifactStore, Clock, FolderStore, Home, Ledger, LineLedger, MemoryStore, Owner, Quotas,
-    SealKey, StoreError,
+    ArtifactId, ArtifactStore, CallDigest, Clock, FolderStore, Home, Ledger, LineLedger, MemoryStore, Owner,
+    Quotas, SealKey, StoreError,
 };
 #[cfg(feature = "sqlite")]
 use tidegate_store::{HomeStore, SqliteLedger};
@@ -82,6 +82,11 @@ impl Opened {
     /// Says how long a result is kept here: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         if self.is_in_memory { memory_note(left) } else { retention_note(left) }
+    }
+
+    /// Returns the digest of a call, of which the parts are all that tells it from another.
+    pub(crate) fn call_digest(&self, parts: &[&[u8]]) -> CallDigest {
+        self.key.call_digest(parts)
     }
 
     /// Returns the seal over the bytes of a cursor or token.

@@ -13,6 +13,7 @@ use tidegate_gate::{Caller, LIST, MORE_OF_LIST, RpcError, ToolCall, error_respon
 use super::client::remove_messages;
 use super::{Link, Mode};
 use crate::content::Content;
+use crate::ledger_queue::Forwarded;
 use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind};
 use crate::pending::{PendingRequest, RequestKind};
 use crate::task::{result_of_task, task_id};
@@ -216,13 +217,12 @@ impl Link {
             return Decision::Forward;
         };
         let started = Instant::now();
-        let note = |step| self.ledger.push(&caller, &called.tool, step, content.forwarded(range), started);
         if self.mode == Mode::Observe {
-            note("observe");
+            self.ledger.push(&caller, &called.tool, "observe", content.forwarded(range), started);
             return Decision::Forward;
         }
         if content.slice(range).is_some_and(|bytes| self.gate.fits(&caller, called, bytes)) {
-            note("pass");
+            self.note_passed(&caller, called, content.forwarded(range), head.result.is_none(), started);
             return Decision::Forward;
         }
         let (id, range, called) = (request.id.clone(), range.clone(), called.clone());
@@ -246,8 +246,22 @@ impl Link {
         };
         match shaped {
             Some(shaped) => edits.replace(range.clone(), shaped),
-            None => self.ledger.push(caller, &called.tool, "pass", content.forwarded(range), started),
+            None => self.note_passed(caller, called, content.forwarded(range), *is_error, started),
         }
+    }
+
+    /// Notes a result or an error that is forwarded unchanged; a result is kept too where the policy says so.
+    fn note_passed(
+        &self,
+        caller: &Arc<Caller>,
+        called: &ToolCall,
+        result: Forwarded<'_>,
+        is_error: bool,
+        started: Instant,
+    ) {
+        let is_kept = !is_error && self.gate.keeps_passed(&called.tool);
+        let kept_call = is_kept.then(|| Box::new(called.clone()));
+        self.ledger.push_call(caller, &called.tool, "pass", result, started, kept_call);
     }
 
     /// Shapes the result that the state of a task carries once the task is done.

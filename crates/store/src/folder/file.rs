@@ -16,7 +16,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Artifact, CHUNK_BYTES, CallOrigin, Owner, Session};
+use crate::artifact::{Artifact, CHUNK_BYTES, CallDigest, CallOrigin, Owner, Session};
 use crate::chunks::{HASH_BYTES, Packed, hash, unpack};
 use crate::clock::Millis;
 use crate::error::StoreError;
@@ -55,6 +55,9 @@ pub(super) struct Label {
     server: String,
     tool: String,
     arguments: String,
+    /// The digest of the call in hexadecimal digits; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
     kind: String,
     records: Option<u64>,
     tokens: u64,
@@ -84,6 +87,7 @@ pub(super) fn tail(entry: &Entry<Chunks>, chunk_bytes: u64, table: &[u8], outlin
         server: entry.origin.server.clone(),
         tool,
         arguments: entry.origin.arguments.clone(),
+        call: entry.call.map(|call| call.to_hex()),
         kind,
         records,
         tokens,
@@ -154,6 +158,7 @@ impl Label {
             session: Session::new(self.session.clone()),
             hash: blake3::Hash::from_hex(&self.body).map_err(|_| damaged())?,
             origin: CallOrigin { server: self.server.clone(), arguments: self.arguments.clone() },
+            call: self.call.as_deref().and_then(CallDigest::from_hex),
             artifact,
             place: self.chunks,
         })

@@ -21,6 +21,11 @@ const ADD_ORIGIN: &str = "
     ALTER TABLE artifact ADD COLUMN server TEXT NOT NULL DEFAULT '';
     ALTER TABLE artifact ADD COLUMN arguments TEXT NOT NULL DEFAULT '';";
 
+/// The column and the index of calls, which stores of earlier versions do not have either.
+const ADD_CALL: &str = "
+    ALTER TABLE artifact ADD COLUMN call BLOB;
+    CREATE INDEX IF NOT EXISTS artifact_by_call ON artifact (call) WHERE call IS NOT NULL;";
+
 pub(super) fn put(
     store: &SqliteStore,
     new: &NewArtifact<'_>,
@@ -137,6 +142,7 @@ impl ArtifactRow<'_> {
             ],
         )?;
         note_origin(transaction, new)?;
+        note_call(transaction, new)?;
         Ok(artifact)
     }
 }
@@ -152,6 +158,16 @@ fn note_origin(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite
         .prepare_cached(sql)?
         .execute(params![new.id.as_str(), origin.server, origin.arguments])
         .map(drop)
+}
+
+/// Stores by which digest later results of the same call find this one; adds the column as above.
+fn note_call(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite::Result<()> {
+    let Some(call) = new.call else { return Ok(()) };
+    let sql = "UPDATE artifact SET call = ?2 WHERE id = ?1";
+    if transaction.prepare_cached(sql).is_err() {
+        transaction.execute_batch(ADD_CALL)?;
+    }
+    transaction.prepare_cached(sql)?.execute(params![new.id.as_str(), call.0]).map(drop)
 }
 
 /// Writes a new body.

@@ -249,6 +249,22 @@ fn the_call_is_stored_in_an_older_store_too() {
     }
 }
 
+/// Later results of a call find the ones that this version puts into an older store.
+#[test]
+fn calls_are_found_in_an_older_store_too() {
+    let (_folder, home) = copied("0.1.0");
+    let (owner, session) = (Owner::new("o"), Session::new("s"));
+    let call = SealKey::load_or_create(home.path()).unwrap().call_digest(&[b"list"]);
+    for round in 0..2 {
+        let store = SqliteStore::open(&home.artifacts(), Quotas::default()).unwrap();
+        assert_eq!(store.last_of_call(&owner, &session, &call).unwrap().is_some(), round > 0);
+        let mut new = NewArtifact::new(&owner, &session, "t", Duration::from_secs(60));
+        new.call = Some(call);
+        let id = store.put(&new, &b"{}".as_slice(), &|| Ok(Description::default())).unwrap().id;
+        assert_eq!(store.last_of_call(&owner, &session, &call).unwrap().unwrap().artifact.id, id);
+    }
+}
+
 /// The bodies of a new fixture: JSON over several chunks, CSV, a log, several blocks with an image, and what a JSON
 /// library would not write back as it was.
 fn bodies() -> Vec<(&'static str, &'static str, Vec<u8>)> {

@@ -1,0 +1,117 @@
+//! What changed between two results of the same call.
+//!
+//! [`compare`] reads both as the engine reads them: records are paired by a key that it detects, or by their content where
+//! there is none; accessibility snapshots by the references of their elements; other texts line by line. [`patch`] is
+//! exact for any bytes.
+//!
+//! Whether two results are equal is decided by their bytes and nowhere here: [`Changes`] may be empty where only white
+//! space differs, and its summary then says so. Nothing larger than [`MAX_COMPARED_BYTES`] is compared.
+
+mod key;
+mod members;
+mod patch;
+mod records;
+mod sequence;
+mod texts;
+mod words;
+
+use std::io;
+
+pub use patch::{ByteEdit, apply, patch};
+
+use crate::view::{Dataset, open_within};
+
+/// The largest result that is compared; of a larger one only its equality is known.
+pub const MAX_COMPARED_BYTES: u64 = 8 << 20;
+
+/// What two results are compared by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unit {
+    /// Records in any notation.
+    Records {
+        /// What one record is called.
+        noun: String,
+        /// What pairs them.
+        key: RecordKey,
+    },
+    /// The elements of an accessibility snapshot, by their references.
+    Elements,
+    /// Lines of text.
+    Lines,
+}
+
+/// What pairs the records of two results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordKey {
+    /// A field whose values are different in all records.
+    Field(String),
+    /// The names of the members of an object.
+    Member,
+    /// Their content.
+    Content,
+}
+
+/// What happened to a record, an element, a line or another value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It is in both, with other content.
+    Changed,
+    /// It is in the old result only.
+    Removed,
+    /// It is in the new result only.
+    Added,
+    /// It is a value beside the records.
+    Beside,
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// The key, reference, line number or path that names it; empty where there is none.
+    pub name: String,
+    /// What it was: JSON of a record or value, otherwise text.
+    pub old: Option<String>,
+    /// What it is.
+    pub new: Option<String>,
+}
+
+/// Everything that changed between two results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// What they were compared by.
+    pub unit: Unit,
+    /// The differences, in the order in which they are shown.
+    pub list: Vec<Change>,
+    /// Whether the records are the same, in another order.
+    pub is_reordered: bool,
+}
+
+/// Compares two results, neither of which is larger than [`MAX_COMPARED_BYTES`].
+///
+/// # Errors
+///
+/// A source cannot be read.
+pub fn compare(old: &Dataset<'_>, new: &Dataset<'_>) -> io::Result<Changes> {
+    // A string that is most of the result is what the result is about.
+    if let (Some(in_old), Some(in_new)) = (old.outline().main_text(), new.outline().main_text())
+        && in_old == in_new
+        && let (Ok(old_text), Ok(new_text)) = (open_within(old, in_old), open_within(new, in_new))
+    {
+        let (old_bytes, new_bytes) = (old_text.bytes.as_slice(), new_text.bytes.as_slice());
+        let old_text = Dataset::new(&old_bytes, &old_text.outline);
+        let new_text = Dataset::new(&new_bytes, &new_text.outline);
+        let mut changes = compare_texts(&old_text, &new_text)?;
+        changes.list.extend(records::beside(old, new, Some(in_new))?);
+        return Ok(changes);
+    }
+    compare_texts(old, new)
+}
+
+fn compare_texts(old: &Dataset<'_>, new: &Dataset<'_>) -> io::Result<Changes> {
+    match records::compare(old, new)? {
+        Some(changes) => Ok(changes),
+        None => texts::compare(&old.decoded_text()?, &new.decoded_text()?),
+    }
+}

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 use tidegate_core::diff::{self, Change, ChangeKind, Changes, MAX_COMPARED_BYTES, RecordKey, Unit};
-use tidegate_core::source::{Source, Span};
+use tidegate_core::source::Span;
 use tidegate_gate::KeptResult;
 
 use crate::cli::Format;

@@ -6,6 +6,7 @@
 //! `cargo bench -p tidegate-core --bench notations`
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it found")]
+#![expect(clippy::disallowed_types, reason = "a bench has a clock")]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 //! A key is a string or a whole number in every record of both results, and different in all records of each. Fields with
 //! names that keys have are tried first, then fields of points in time, then any other string.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::members::members;
 
@@ -79,7 +79,7 @@ fn is_key(value: &str) -> bool {
 }
 
 fn is_unique(records: &[String], field: &str) -> bool {
-    let mut seen = HashSet::with_capacity(records.len());
+    let mut seen = BTreeSet::new();
     records.iter().all(|record| value(record, field).is_some_and(|value| is_key(value) && seen.insert(value)))
 }
 

@@ -1,6 +1,6 @@
 //! Compares the records of two results, and the values beside them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -8,6 +8,7 @@ use super::members::flattened;
 use super::sequence::Numbering;
 use super::{Change, ChangeKind, Changes, RecordKey, Unit, key};
 use crate::json::value::{ReadLimits, Value};
+use crate::outline::RecordsOutline;
 use crate::records::{Notation, read_value_at};
 use crate::view::Dataset;
 use crate::visible;
@@ -84,7 +85,7 @@ fn names(rows: &Rows) -> Vec<String> {
 /// Pairs records by name, and returns also whether those in both are in another order.
 fn by_name(old: &Rows, new: &Rows, old_names: Vec<String>, new_names: Vec<String>) -> (Vec<Change>, bool) {
     // A name that occurs twice, as duplicate members do, is paired occurrence by occurrence.
-    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, name) in old_names.iter().enumerate().rev() {
         places.entry(name).or_default().push(at);
     }
@@ -138,7 +139,7 @@ fn by_content(old: Vec<String>, new: Vec<String>) -> (Vec<Change>, bool) {
     let new_numbers: Vec<u32> = new.iter().map(|json| numbering.of(json.as_str())).collect();
     let is_reordered = old_numbers.len() == new_numbers.len() && old_numbers != new_numbers;
     let unpaired = |numbers: &[u32], others: &[u32]| {
-        let mut counts: HashMap<u32, usize> = HashMap::new();
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
         for number in others {
             *counts.entry(*number).or_default() += 1;
         }
@@ -200,7 +201,7 @@ fn values_beside(dataset: &Dataset<'_>, without: Option<&str>) -> io::Result<Opt
         Some(path) => path.trim_start_matches('/').replace('/', "."),
         None => dataset.records_path().to_owned(),
     };
-    let is_joined = without.is_none() && dataset.main().is_some_and(|main| main.is_joined());
+    let is_joined = without.is_none() && dataset.main().is_some_and(RecordsOutline::is_joined);
     if skipped.is_empty() || skipped.contains('[') || is_joined {
         return Ok(None);
     }
@@ -210,7 +211,7 @@ fn values_beside(dataset: &Dataset<'_>, without: Option<&str>) -> io::Result<Opt
         flatten(&value, "", &skipped, &mut values);
     }
     // Of duplicate names the last one counts, as for most parsers.
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     let mut values: Vec<(String, String)> =
         values.into_iter().rev().filter(|(name, _)| seen.insert(name.clone())).collect();
     values.reverse();

@@ -4,8 +4,7 @@
 //! items that occur equally often on both sides are anchors, as far as they are in the same order; what is between two
 //! anchors is aligned in the same way. A small rest is aligned exactly, a large one without anchors is one replacement.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A run of the old sequence, and the run of the new one that is in its place. Either may be empty.
@@ -21,11 +20,11 @@ const MAX_EXACT_CELLS: usize = 1 << 14;
 const MAX_DEPTH: usize = 8;
 
 /// Numbers items: equal items have the same number, others do not.
-pub(super) struct Numbering<T>(HashMap<T, u32>);
+pub(super) struct Numbering<T>(BTreeMap<T, u32>);
 
-impl<T: Eq + Hash> Numbering<T> {
+impl<T: Ord> Numbering<T> {
     pub(super) fn new() -> Self {
-        Self(HashMap::new())
+        Self(BTreeMap::new())
     }
 
     pub(super) fn of(&mut self, item: T) -> u32 {
@@ -118,15 +117,15 @@ fn common(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
 
 /// Returns pairs of positions of items that occur equally often on both sides, as many as are in the same order.
 fn anchors(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
-    let mut places: HashMap<u32, Vec<usize>> = HashMap::new();
+    let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (at, item) in b.iter().enumerate() {
         places.entry(*item).or_default().push(at);
     }
-    let mut counts: HashMap<u32, usize> = HashMap::new();
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     for item in a {
         *counts.entry(*item).or_default() += 1;
     }
-    let mut seen: HashMap<u32, usize> = HashMap::new();
+    let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
     let mut pairs = Vec::new();
     for (at, item) in a.iter().enumerate() {
         let Some(places) = places.get(item).filter(|places| places.len() == counts[item]) else { continue };

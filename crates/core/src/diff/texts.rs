@@ -1,6 +1,6 @@
 //! Compares two texts: line by line, or by the references of elements where they are accessibility snapshots.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 
 use super::sequence::{Numbering, replacements};
@@ -70,7 +70,7 @@ fn by_reference(old: &[Element<'_>], new: &[Element<'_>]) -> Vec<Change> {
         old: old.map(str::to_owned),
         new: new.map(str::to_owned),
     };
-    let mut before: HashMap<&str, &str> =
+    let mut before: BTreeMap<&str, &str> =
         old.iter().filter_map(|(name, line)| Some(((*name)?, *line))).collect();
     let (mut changed, mut added) = (Vec::new(), Vec::new());
     for (name, line) in new.iter().filter_map(|(name, line)| Some(((*name)?, *line))) {

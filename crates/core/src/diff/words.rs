@@ -3,7 +3,7 @@
 //! The summary may stand outside the fence: of the results it has only plain names. The lines are upstream text with
 //! hidden characters escaped; an answer shows as many of the first ones as fit, and `tidegate diff` shows them all.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::members::flattened;
 use super::{Change, ChangeKind, Changes, RecordKey, Unit};
@@ -126,8 +126,8 @@ fn field_changes(old: &str, new: &str) -> String {
         format!("{} {} -> {}", shown(path, MAX_VALUE_CHARACTERS), value(old), value(new))
     };
     // Of duplicate names the last one counts, as for most parsers.
-    let was: HashMap<&str, &str> = before.iter().map(|(path, value)| (path.as_str(), *value)).collect();
-    let now: HashMap<&str, &str> = after.iter().map(|(path, value)| (path.as_str(), *value)).collect();
+    let was: BTreeMap<&str, &str> = before.iter().map(|(path, value)| (path.as_str(), *value)).collect();
+    let now: BTreeMap<&str, &str> = after.iter().map(|(path, value)| (path.as_str(), *value)).collect();
     let mut changes = Vec::new();
     for (path, value) in &before {
         match now.get(path.as_str()) {
@@ -140,7 +140,7 @@ fn field_changes(old: &str, new: &str) -> String {
     }
     match changes.len() {
         0 => "written differently".to_owned(),
-        ..=MAX_FIELDS => changes.join(", "),
+        1..=MAX_FIELDS => changes.join(", "),
         count => format!("{}, +{} fields", changes[..MAX_FIELDS].join(", "), count - MAX_FIELDS),
     }
 }

@@ -171,7 +171,7 @@ mod tests {
     fn repeated_values_are_counted_once() {
         let mut capacity = 60_000;
         let values = (0..300_000_u64).map(|value| value * value % 5003);
-        let expected: std::collections::HashSet<u64> = values.clone().collect();
+        let expected: std::collections::BTreeSet<u64> = values.clone().collect();
         assert_eq!(distinct(values, &mut capacity).count(), (expected.len() as u64, true));
     }
 

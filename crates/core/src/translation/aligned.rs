@@ -345,7 +345,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         let found = (0..lines.len()).find_map(|at| table_at(&lines, at));
         let (table, _) = found?;
-        let cells = |line: &u32| table.cells(lines[*line as usize]).into_iter().map(Into::into).collect();
+        let cells = |line: &u32| table.cells(lines[*line as usize]);
         let rows = table.rows.iter().map(cells).collect();
         Some((table.names, rows))
     }

@@ -141,7 +141,7 @@ mod tests {
     fn table(text: &str) -> Option<(Vec<String>, Vec<Vec<String>>, usize)> {
         let lines: Vec<&str> = text.lines().collect();
         let (table, next) = table_at(&lines, 0)?;
-        let cells = |line: &u32| table.cells(lines[*line as usize]).into_iter().map(Into::into).collect();
+        let cells = |line: &u32| table.cells(lines[*line as usize]);
         let rows = table.rows.iter().map(cells).collect();
         Some((table.names, rows, next))
     }

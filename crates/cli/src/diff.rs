@@ -20,8 +20,8 @@ use crate::ui;
 /// With --format json, "patch" is a list of edits of the old result as `tidegate export` writes it: at byte "at", remove
 /// "remove" bytes and put "insert" in their place. Applied in order, they give the new result byte for byte.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tidegate diff list_issues-3f9c2kq7m0xw list_issues-7q0rdznc4h2m\n  \
-    tidegate diff list_issues-3f9c2kq7m0xw list_issues-7q0rdznc4h2m --format json")]
+#[command(after_help = "Examples:\n  tidegate diff list_issues-3f9c2kq7m0xw last\n  \
+    tidegate diff list_issues-3f9c2kq7m0xw last --format json")]
 pub(crate) struct Arguments {
     /// Id of the old result
     old: String,

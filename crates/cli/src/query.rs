@@ -39,7 +39,7 @@ use crate::ui;
     tidegate query list_issues-3f9c2kq7m0xw --grep timeout --context 2\n  \
     tidegate query last -o issues.csv\n  \
     tidegate query list_issues --sql 'select * from t where comments > 10' -o busy.jsonl\n  \
-    tidegate query last --sql 'select t.name, b.cost from t join \"get_bom-7k3m0xw2c9qf\" b on b.part = t.id'")]
+    tidegate query last --sql 'select count(*) from t join \"list_issues-3f9c2kq7m0xw\" using (number)'")]
 pub(crate) struct Arguments {
     /// Id of the result, such as list_issues-3f9c2kq7m0xw; the beginning of one, or `last`
     id: String,

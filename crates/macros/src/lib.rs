@@ -27,7 +27,9 @@ const TIERS: [&str; 3] = ["read", "read_write", "admin"];
 const KEYS: &str = "style, probe_when, contract_when, label_field, id_field, budget_tokens, follow_up_tokens, line_tokens, compact, page_size, token_seconds, keep_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
 
 /// The keys of `Rules` that `#[heavy]` does not have.
-const KEYS_OF_RULES: [&str; 13] = [
+const KEYS_OF_RULES: [&str; 15] = [
+    "keep",
+    "compare",
     "max_bytes",
     "cap_tokens",
     "fields",

@@ -248,7 +248,7 @@ fn a_read_only_file_cannot_be_wrapped() {
         "! cursor  ~/.cursor/mcp.json is read-only, so nothing in it is wrapped\n    fix: chmod u+w ~/.cursor/mcp.json, \
          then tidegate install --client cursor\n✓ cursor  ~/.cursor/mcp.json: 2 servers, 1 wrapped; answers of at most \
          1,000 tokens and 10,240 bytes, follow-ups of 2,000 tokens and 10,240 bytes\n· cursor files  not wrapped: its file cannot be written\n✓ cursor good  starts, \
-         12 tools, 535 tokens to list them, including tidegate's\n"
+         12 tools, 559 tokens to list them, including tidegate's\n"
     );
 }
 

@@ -12,7 +12,7 @@ fn a_wrong_column_names_the_right_one() {
     assert!(error.contains("no column \"titel\" in t. Did you mean title?"), "{error}");
     assert!(error.contains("The data is a list of 30 with fields number, title"), "{error}");
     let error = kept.error(Sql, "select * from issues");
-    assert!(error.contains("no table \"issues\"; the records are in t."), "{error}");
+    assert!(error.contains("no table \"issues\"; the records are in t, and another"), "{error}");
     let error = kept.error(Sql, "select from where");
     assert!(error.starts_with("SQL error: near \"from\""), "{error}");
 }

@@ -274,7 +274,7 @@ impl<'p> Prepared<'p> {
         }
     }
 
-    /// Makes an overview that begins with what became of an earlier result of the same call.
+    /// Makes an overview that begins with what changed since an earlier result of the same call.
     ///
     /// # Errors
     ///

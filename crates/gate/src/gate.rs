@@ -85,7 +85,7 @@ pub struct Gate {
     /// Whether the upstream was seen to have a tool of our tool's usual name.
     has_name_taken: AtomicBool,
     observer: Option<Observer>,
-    /// Whether `tidegate query` finds the results of this gate in a shell.
+    /// Whether `tidegate query`, run in a shell, finds the results of this gate.
     is_in_shell: bool,
 }
 
@@ -129,8 +129,8 @@ impl Gate {
         }
     }
 
-    /// Returns the gate for a machine on which `tidegate query` finds its results in a shell, so that answers to clients
-    /// with a shell say so.
+    /// Returns the gate for a machine on which `tidegate query` finds its results, so that answers to clients with a shell
+    /// offer that command.
     #[must_use]
     pub fn readable_in_shell(self, is_in_shell: bool) -> Self {
         Self { is_in_shell, ..self }
@@ -224,7 +224,7 @@ impl Gate {
         Some(sent.to_string().into())
     }
 
-    /// Returns what a result of a tool may cost to pass as it came, and how its tokens are counted.
+    /// Returns the largest cost at which a result of a tool passes unchanged, and the meter that counts its tokens.
     pub fn line(&self, caller: &Caller, tool: &str) -> (Budget, Meter) {
         let policy = self.policy(tool);
         let terms = Terms::new(&policy, &caller.profile, self.ceiling(caller, &policy), false);

@@ -72,7 +72,7 @@ text_type! {
 }
 
 /// A digest of a call, by which the last result of the same call is found. [`SealKey::call_digest`](crate::SealKey::call_digest)
-/// makes it with a key, so that it tells nothing about the arguments.
+/// makes it with a key, so that it reveals nothing about the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallDigest(pub(crate) [u8; 16]);
 
@@ -95,7 +95,7 @@ impl CallDigest {
     }
 }
 
-/// The last result of a call that is stored.
+/// The last stored result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierResult {
     /// Its metadata.
@@ -119,7 +119,7 @@ pub struct NewArtifact<'n> {
     pub server: &'n str,
     /// The arguments of the call, as JSON; only their beginning is stored.
     pub arguments: Option<&'n str>,
-    /// The call it answers; `None` if later results of the call are not to be compared with it.
+    /// The call that returned it; `None` if later results of the call are not to be compared with it.
     pub call: Option<CallDigest>,
     /// The shortest time for which it is kept.
     pub ttl: Duration,

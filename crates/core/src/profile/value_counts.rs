@@ -209,7 +209,7 @@ impl ValueCounts {
         }
     }
 
-    /// Prepares the counts for being asked, once all values were added.
+    /// Prepares the counts for queries, once all values were added.
     pub(crate) fn settle(&mut self) {
         self.unheld.iter_mut().for_each(DistinctValues::settle);
     }

@@ -44,12 +44,12 @@ pub struct PassedResult<'u> {
     pub result: &'u dyn Source,
     /// Microseconds that were added to the call.
     pub added_micros: u64,
-    /// The call, if its result is to be kept although it passed.
+    /// The call, if its result is to be stored although it passed.
     pub kept_call: Option<&'u ToolCall>,
 }
 
 impl Gate {
-    /// Records a result that passed as it came, and keeps it where the policy says so. Counts its tokens, so call it off the
+    /// Records a result that passed unchanged, and stores it if the policy says so. Counts its tokens, so call it outside the
     /// path of the answer.
     pub fn note_untouched(&self, untouched: &PassedResult<'_>) {
         let &PassedResult { caller, tool, step, result, added_micros, kept_call } = untouched;

@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(full_look(bytes, &of_tokens(1000)), "overview 5000", "5,000 bytes of text");
     }
 
-    /// Regression: a page of 2,000 tokens that came as `structuredContent` and as text was over the byte limit.
+    /// Regression: a page of 2,000 tokens, sent as `structuredContent` and as text, was over the byte limit.
     #[test]
     fn data_that_is_sent_in_both_channels_counts_once() {
         let rows: Vec<_> =

@@ -84,7 +84,7 @@ impl Opened {
         if self.is_in_memory { memory_note(left) } else { retention_note(left) }
     }
 
-    /// Returns the digest of a call, of which the parts are all that tells it from another.
+    /// Returns the digest of the call that these parts identify.
     pub(crate) fn call_digest(&self, parts: &[&[u8]]) -> CallDigest {
         self.key.call_digest(parts)
     }

@@ -1,4 +1,4 @@
-//! Shared by the commands on kept results: opens the user's store, and looks up results and their policies by name.
+//! Shared by the commands on stored results: opens the user's store, and looks up results and their policies by name.
 //!
 //! The store belongs to this user, so the commands show the results of every caller of this user's servers.
 
@@ -22,9 +22,9 @@ use crate::ledger::{EntryKind, read_ledgers};
 
 /// The word for the newest result.
 const LAST: &str = "last";
-/// The most results among which the beginning of a name is searched.
+/// The maximum number of results searched for the beginning of a name.
 const MAX_SEARCHED: usize = 100_000;
-/// The most names in an error.
+/// The maximum number of names in an error.
 const MAX_NAMED: usize = 5;
 
 /// The results of this user.
@@ -95,8 +95,8 @@ impl KeptResults {
         })
     }
 
-    /// Returns the id of a result: by any form of its name, by the beginning of one that no other name has, or `last` for
-    /// the newest.
+    /// Returns the id of a result by any form of its name, by the beginning of its name if no other name begins with it, or
+    /// by `last` for the newest.
     fn resolve(&self, name: &str) -> Result<ArtifactId, CommandError> {
         let exact = ArtifactId::parse(name);
         if let Some(id) = &exact

@@ -44,8 +44,8 @@ impl Gate {
             ids.iter().filter_map(|id| self.listed(caller, &keep, id)).take(MAX_LISTED).collect();
         if listed.is_empty() {
             return format!(
-                "This session has kept no results: all of them fit. A result of another session is read by its exact \
-                 name, {} {{\"id\":\"...\"}}.",
+                "This session has kept no results that can be listed. Read a result of another session by its exact \
+                 name: {} {{\"id\":\"...\"}}.",
                 caller.query_tool
             );
         }

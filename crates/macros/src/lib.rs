@@ -2,8 +2,8 @@
 //!
 //! It adds its arguments to the `meta` of the `#[tool]` attribute below it, where `tidegate_sdk::Tidegate` reads them. The
 //! function itself is not changed, and the behaviour is in `tidegate_sdk::heavy`. A value is a literal, which is checked
-//! here, or a constant, which the compiler checks with the same words in a constant whose name nobody else uses. With a
-//! mistake in the arguments the function is still there, so that the mistake is the only error.
+//! here, or a constant, which the compiler checks with the same message, in a constant with a private name. If the arguments
+//! have a mistake, the function is emitted anyway, so that the mistake is the only error.
 
 mod style;
 

@@ -137,7 +137,7 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
     ui::data(ui::table(&rows, &[4, 5]).as_bytes())
 }
 
-/// The most characters shown of a call's arguments in a list.
+/// The maximum number of characters shown of a call's arguments in a list.
 const MAX_ARGUMENT_CHARACTERS: usize = 60;
 
 /// Runs `show`.

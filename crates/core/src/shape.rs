@@ -110,7 +110,7 @@ pub enum Fill {
 /// Which step gave the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The result as it came, byte for byte.
+    /// The result unchanged, byte for byte.
     Pass,
     /// All of it, in less space.
     Lossless,

@@ -23,7 +23,7 @@ pub(crate) struct FollowUp {
     pub(crate) cursor: Option<String>,
     /// The view, if no cursor is given.
     pub(crate) arguments: Arguments,
-    /// The most tokens of the answer.
+    /// The maximum number of tokens of the answer.
     pub(crate) max_tokens: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! `store -> shape -> respond`: one result that does not pass as it came, on its way to the caller.
+//! `store -> shape -> respond`: stores a result that does not pass, shapes it, and answers the caller.
 //!
 //! The result is stored before its answer leaves. Storing takes about as long as reading and composing, so for large
 //! results both run at the same time. The result is counted once; the count goes into the store, the ledger and the
@@ -122,7 +122,7 @@ impl Overflow<'_> {
     }
 
     /// Stores the result, and answers with all of it in a compact form; `None` if there is no such form, or if the
-    /// result cannot be kept: then it passes as it came.
+    /// result cannot be kept: then it passes unchanged.
     pub(crate) fn compact(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Option<Shaped> {
         catch_unwind(AssertUnwindSafe(|| self.try_compact(payload, body))).ok()?.ok()?
     }

@@ -16,7 +16,7 @@ const DATA_KEYWORDS: [&str; 4] = ["const", "enum", "default", "examples"];
 /// Keywords whose value is an object of schemas under names of the author.
 const NAMED_KEYWORDS: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
-/// The most levels of a schema; no client could use a deeper one.
+/// The maximum number of levels of a schema; no client could use a deeper one.
 const MAX_DEPTH: usize = 200;
 
 /// Returns the schema with our envelope allowed; `None` if that cannot be expressed.

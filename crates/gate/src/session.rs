@@ -12,11 +12,11 @@ use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
 use tidegate_store::{ArtifactId, Millis};
 
-/// The most bytes on the wire of an answer once the ceiling is reached.
+/// The maximum number of bytes on the wire of an answer once the ceiling is reached.
 pub const MAX_SMALLEST_BYTES: u64 = 400;
 /// The bytes counted for the message around a result.
 const MESSAGE_BYTES: u64 = 64;
-/// The most bytes of the result in the smallest answer.
+/// The maximum number of bytes of the result in the smallest answer.
 pub(crate) const MAX_SMALLEST_RESULT: usize = (MAX_SMALLEST_BYTES - MESSAGE_BYTES) as usize;
 
 /// After this time without a call, a caller without sessions starts again at zero.
@@ -68,7 +68,7 @@ impl Ceiling {
         budget.with_bytes(budget.bytes.min(Bytes(self.left)))
     }
 
-    /// Returns the most bytes of a result that is sent as it came.
+    /// Returns the maximum number of bytes of a result that is sent unchanged.
     pub(crate) fn max_passing(self) -> u64 {
         self.left.max(MAX_SMALLEST_RESULT as u64)
     }

@@ -39,7 +39,7 @@ use tally::Tally;
 
 /// Units between checks of the time.
 const UNITS_PER_CHECK: u64 = 256;
-/// The most records that come first because a whole value matches.
+/// The maximum number of records that come first because a whole value matches.
 const MAX_EXACT: usize = 40;
 
 /// An expression with everything its answer depends on.

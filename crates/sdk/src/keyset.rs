@@ -56,7 +56,7 @@ impl Scope {
         self.part(argument).part(&value.to_string())
     }
 
-    /// Appends a part with its length, so that no two lists of parts give the same bytes.
+    /// Appends a part with its length, so that different lists of parts give different bytes.
     fn part(mut self, text: &str) -> Self {
         self.0.extend((text.len() as u64).to_le_bytes());
         self.0.extend(text.as_bytes());

@@ -18,7 +18,8 @@ use crate::id::ArtifactId;
 /// Bytes of a chunk: bodies are stored and read in chunks of this size, the last one may be shorter.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
 
-/// The most bytes stored of the arguments of a call: they tell one call from another, and may be as large as a result.
+/// The maximum number of bytes stored of a call's arguments. They show which call it was; whole, they may be as large as a
+/// result.
 const MAX_ARGUMENT_BYTES: usize = 1000;
 
 /// Defines a text type, so that an owner cannot be passed where a session is expected.

@@ -32,11 +32,11 @@ pub struct Arguments {
     pub mode: Option<String>,
 }
 
-/// The most bytes of a program, an expression or a path.
+/// The maximum number of bytes of a program, an expression or a path.
 const MAX_PROGRAM_BYTES: usize = 4096;
-/// The most records on one page.
+/// The maximum number of records on one page.
 const MAX_PAGE_SIZE: u64 = 1000;
-/// The most lines around a match.
+/// The maximum number of lines around a match.
 const MAX_CONTEXT_LINES: u64 = 50;
 
 impl Arguments {

@@ -3,9 +3,9 @@
 use crate::json::string;
 use crate::visible;
 
-/// The most bytes of a key that a path can name.
+/// The maximum number of bytes of a key that a path can name.
 const MAX_KEY_BYTES: usize = 1000;
-/// The most bytes of a path.
+/// The maximum number of bytes of a path.
 const MAX_POINTER_BYTES: usize = 1800;
 
 /// An open container on the way to a value, and the step into it.

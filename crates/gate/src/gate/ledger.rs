@@ -29,10 +29,10 @@ pub const ARTIFACT: &str = "artifact";
 /// Receives every ledger entry.
 pub type Observer = Arc<dyn Fn(&Call) + Send + Sync>;
 
-/// The most characters of a tool's name in the ledger.
+/// The maximum number of characters of a tool's name in the ledger.
 const MAX_TOOL_NAME: usize = 128;
 
-/// A result that passed as it came, for the ledger.
+/// A result that passed unchanged, for the ledger.
 pub struct PassedResult<'u> {
     /// Who called.
     pub caller: &'u Caller,
@@ -66,7 +66,7 @@ impl Gate {
         self.record(Call { added_micros, artifact, stored_bytes, ..call });
     }
 
-    /// Records a result that passed as it came, whose cost is known; the call began at `started`.
+    /// Records a result that passed unchanged, whose cost is known; the call began at `started`.
     pub fn note_passed(&self, caller: &Caller, tool: &str, cost: Cost, started: Instant) {
         self.note(self.entry(caller, tool, "pass", (cost, cost)), started);
     }

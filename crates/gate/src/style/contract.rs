@@ -20,9 +20,9 @@ use super::limits::HardLimits;
 use super::{AnswerLimits, cut_within, quoted};
 use crate::raw::{self, ByteRange};
 
-/// The most characters of the summary.
+/// The maximum number of characters of the summary.
 const MAX_SUMMARY_CHARS: usize = 100;
-/// The most characters of a text that the summary can hold whole, beside the name of the tool.
+/// The maximum number of characters of a text that the summary can hold whole, beside the name of the tool.
 const MAX_SUMMARY_TEXT: usize = 400;
 /// The fields that hold the words of an error, likeliest first.
 const ERROR_FIELDS: [&str; 6] = ["error.message", "message", "error", "detail", "reason", "stderr"];

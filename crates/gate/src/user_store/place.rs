@@ -14,7 +14,8 @@ use tidegate_store::{HomeStore, SqliteLedger};
 
 use crate::kept_result::{duration_text, retention_note};
 
-/// The most bytes, compressed, that a store in memory holds. Nothing is evicted: when it is full, a result cannot be kept.
+/// The maximum number of compressed bytes that a store in memory holds. It evicts nothing: once it is full, it refuses
+/// new results.
 const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, store_bytes: 1 << 30 };
 
 /// Where results are kept.

@@ -106,7 +106,7 @@ fn next_quoted(text: &[u8], mut at: usize) -> Option<Range<usize>> {
     }
 }
 
-/// The most bytes of a compiled expression: in a process of its own, and in one that cannot be killed.
+/// The maximum number of bytes of a compiled expression: in a process of its own, and in one that cannot be killed.
 const MAX_COMPILED_BYTES: [usize; 2] = [4 << 20, 256 << 10];
 
 fn compile(pattern: &str, crlf: bool, host: Host) -> Result<Regex, ViewError> {

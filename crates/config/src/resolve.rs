@@ -343,7 +343,7 @@ mod tests {
 
         /// A project's file never sets a key that only the user may set, and each attempt is reported as a mistake.
         #[test]
-        fn a_project_never_sets_what_is_the_users(
+        fn a_project_never_sets_a_key_of_the_user(
             written in prop::collection::vec((0_usize..6, prop::sample::select(&crate::KEYS[..])), 0..20),
         ) {
             let mut sections: BTreeMap<String, BTreeMap<&str, &crate::Key>> = BTreeMap::new();

@@ -458,7 +458,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn categories_go_by_the_name_and_yield_to_what_was_set() {
+    fn categories_follow_tool_names_and_yield_to_settings() {
         let rules = Rules { category_budgets: Some(true), ..Rules::default() };
         let mut policies = Policies { defaults: rules, ..Policies::default() };
         let set = Rules { max_bytes: Some(9000), ..Rules::default() };

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_caller_without_sessions_starts_anew() {
+    fn only_the_count_of_a_caller_without_sessions_starts_again() {
         let later = NOW.after(IDLE_RESET);
         for (meter, left) in [(SessionMeter::default(), 0), (SessionMeter::of_caller(), 9_936)] {
             assert!(meter.admit(Some(10_000), 9_900, NOW));

@@ -218,7 +218,7 @@ fn what_is_chosen_and_what_is_not_there() {
 }
 
 #[test]
-fn a_broken_file_is_told_with_its_line() {
+fn a_broken_file_is_reported_with_its_line() {
     let home = Home::new();
     home.write(".cursor/mcp.json", "{\n  \"mcpServers\": { \"a\": }\n}\n");
     home.write(".codex/config.toml", "[mcp_servers.a]\ncommand = \n");
@@ -260,7 +260,7 @@ fn mistakes_in_the_configuration() {
 }
 
 #[test]
-fn sections_of_servers_that_nobody_has() {
+fn sections_of_unknown_servers_are_reported() {
     let home = healthy();
     home.write(
         "project/tidegate.toml",

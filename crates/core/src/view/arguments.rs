@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_say_what_is_right() {
+    fn errors_about_arguments_say_what_is_valid() {
         assert!(query(|a| a.page = Some(0)).unwrap_err().contains("count from 1"));
         assert!(query(|a| a.page_size = Some(9999)).unwrap_err().contains("1 to 1000"));
         assert!(query(|a| a.lines = Some("x".into())).unwrap_err().contains("\"10-20\""));

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_none() {
+    fn malformed_input_is_not_a_message() {
         for broken in [
             "",
             " ",

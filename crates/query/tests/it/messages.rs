@@ -36,7 +36,7 @@ fn a_wrong_program_says_where() {
 }
 
 #[test]
-fn a_program_is_told_what_it_reads() {
+fn notes_say_what_a_jq_program_reads() {
     let records = sample::issues(30);
     let notes = |text: &str| Kept::new(text).ask(Jq, "length").unwrap().notes.join(" ");
     assert_eq!(notes(&records), "");

@@ -115,7 +115,7 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
         return ui::json(&Value::Array(reports.collect()));
     }
     if artifacts.is_empty() {
-        ui::note("no results are kept; tidegate run keeps those that are too large to pass");
+        ui::note("no results are stored; tidegate run stores those that are too large to pass");
         return Ok(());
     }
     let now = SystemClock.now();

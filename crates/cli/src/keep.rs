@@ -91,7 +91,7 @@ impl KeptResults {
     ) -> Result<Artifact, CommandError> {
         let describe = || Ok(UserStore::description(outline, tokens));
         self.user.put(new, payload.source(), &describe).map_err(|error| {
-            CommandError::out_of_reach(format!("cannot keep the result: {}", causes(&error)))
+            CommandError::out_of_reach(format!("cannot store the result: {}", causes(&error)))
         })
     }
 
@@ -108,7 +108,7 @@ impl KeptResults {
             let newest = self.list(1)?.into_iter().next();
             return newest
                 .map(|artifact| artifact.id)
-                .ok_or_else(|| CommandError::failed("no results are kept"));
+                .ok_or_else(|| CommandError::failed("no results are stored"));
         }
         let kept = self.list(MAX_SEARCHED)?;
         let full_name = |artifact: &Artifact| handle_name(&artifact.tool, artifact.id.as_str());
@@ -188,10 +188,10 @@ impl KeptResults {
     /// Returns the error for a result that cannot be read, with a hint.
     pub(crate) fn missing(&self, name: &str, error: StoreError) -> CommandError {
         match error {
-            StoreError::NotFound => CommandError::failed(format!("no result is called {name:?}"))
-                .hint("tidegate ls shows what is kept"),
+            StoreError::NotFound => CommandError::failed(format!("no stored result is named {name:?}"))
+                .hint("tidegate ls lists stored results"),
             StoreError::Expired { at } => CommandError::failed(format!("{name:?} expired {at}"))
-                .hint("call the tool again if it is safe to repeat; tidegate ls shows what is kept"),
+                .hint("call the tool again if it is safe to repeat; tidegate ls lists stored results"),
             other => CommandError::out_of_reach(format!("cannot read {name:?}: {}", causes(&other))),
         }
     }

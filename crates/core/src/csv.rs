@@ -104,7 +104,7 @@ fn recognise_at_start(head: &str, whole: bool) -> Option<Format> {
     })
 }
 
-/// Returns whether a header row is one of the rows: several of its cells are those of most rows but for their digits.
+/// Returns whether a header row looks like the other rows: several of its cells equal those of most rows, digits aside.
 fn is_row_of(header: &[String], rows: &[Vec<String>]) -> bool {
     let digitless = |cell: &str| cell.trim().replace(|c: char| c.is_ascii_digit(), "");
     let is_alike = |at: &usize| {

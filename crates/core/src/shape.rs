@@ -80,7 +80,7 @@ pub(crate) use section_writer::SectionWriter;
 pub(crate) use snapshot::element_reference;
 pub(crate) use table::{Table, field_value};
 
-/// What is asked for.
+/// A request for an overview.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'r> {
     /// The tool that was called.
@@ -210,7 +210,7 @@ impl<'p> Prepared<'p> {
         Self { payload, text, recognised: None, cost: OnceCell::new(), scope: String::new() }
     }
 
-    /// Returns what the whole result costs. It is counted on the first call only, unless another meter is asked for.
+    /// Returns the cost of the whole result. It is counted on the first call only, unless another meter is passed.
     ///
     /// # Errors
     ///

@@ -25,7 +25,9 @@ pub fn other_names(query: &Query, about: &KeptResult<'_>) -> Result<Vec<String>,
     }
     match names.len() {
         ..=MAX_OTHERS => Ok(names),
-        count => Err(ViewError::bad(format!("the query names {count} other results; at most {MAX_OTHERS}"))),
+        count => Err(ViewError::bad(format!(
+            "the query names {count} other results; it can name {MAX_OTHERS} at most"
+        ))),
     }
 }
 

@@ -219,7 +219,7 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// Returns policies in which one set of rules holds for all tools.
+    /// Returns policies in which one set of rules applies to all tools.
     pub fn of_defaults(defaults: Rules) -> Self {
         Self { defaults, ..Self::default() }
     }

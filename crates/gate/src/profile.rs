@@ -173,7 +173,7 @@ impl Profile {
             }
             // Has no limit of its own, and does not accept a resource_link.
             _ if name == "Zed" || name.starts_with("Zed ") => Self { max_bytes: 50_000, ..strictest },
-            // A model with room for 8,000 tokens, most of which its instructions, its tools and the conversation take.
+            // A model with a context of 8,000 tokens, most of which its instructions, its tools and the conversation take.
             SMALL_MODEL => Self {
                 budget_tokens: Some(1000),
                 follow_up_tokens: Some(1500),

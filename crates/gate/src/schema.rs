@@ -37,7 +37,7 @@ pub(crate) fn union(schema: &[u8]) -> Option<Vec<u8>> {
         out.extend_from_slice(&schema[dialect]);
         out.push(b',');
     }
-    // Before 2026-07-28 the root must be an object; other roots are said by the alternatives alone.
+    // Before 2026-07-28 the root must be an object; any other root is described by the alternatives alone.
     let object =
         value("type").is_none_or(|place| raw::text(schema, &place).is_some_and(|text| text == "object"));
     if object {

@@ -1,4 +1,4 @@
-//! What an engine is asked to run, and how that ended: what the caller and the worker process exchange.
+//! What the caller and the worker process exchange: the program that an engine runs, and how it ended.
 
 use std::io;
 
@@ -124,7 +124,7 @@ impl From<Outcome> for Result<EngineOutput, ViewError> {
     }
 }
 
-/// Cuts a result that is longer than the window, more of which is never shown; it stays too long to fit.
+/// Cuts a result that is longer than the window, since the rest is never shown; what remains is still too long to fit.
 #[cfg(any(feature = "jq", feature = "sql"))]
 pub(crate) fn cut_result(text: &mut String, window_bytes: usize) {
     let mut end = window_bytes.saturating_add(4).min(text.len());

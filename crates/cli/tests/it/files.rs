@@ -82,7 +82,7 @@ fn every_view_is_written_in_the_format_of_the_ending() {
 #[test]
 fn a_result_is_found_by_the_beginning_of_its_name_or_as_the_last() {
     let home = Home::new();
-    assert_eq!(home.run(&["query", "last"]).stderr, "tidegate: no results are kept\n");
+    assert_eq!(home.run(&["query", "last"]).stderr, "tidegate: no results are stored\n");
     let first = home.keep("list_issues", &sample::issues(300));
     std::thread::sleep(std::time::Duration::from_millis(5));
     home.keep("list_pulls", &sample::issues(200));
@@ -114,7 +114,7 @@ fn a_query_joins_stored_results() {
     let jq = home.run(&["query", &one, "--jq", &format!("length - ($results[\"{two}\"] | length)")]);
     assert!(jq.text().contains("\n200\n"), "{}", jq.text());
     let gone = home.run(&["query", &one, "--sql", "select * from \"bom-000000000000\""]);
-    assert!(gone.code == 1 && gone.stderr.contains("no result is called"), "{}", gone.stderr);
+    assert!(gone.code == 1 && gone.stderr.contains("no stored result is named"), "{}", gone.stderr);
 }
 
 /// The names of everything in a folder.

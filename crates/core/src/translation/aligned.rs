@@ -12,7 +12,7 @@ use crate::profile::number::Number;
 
 /// The maximum number of columns.
 const MAX_COLUMNS: usize = 64;
-/// The number of rows that are looked at first, and the number by which the columns are found.
+/// How many rows are read first, and how many are used to find the columns.
 const FEW_ROWS: usize = 12;
 const MANY_ROWS: usize = 300;
 /// How far a word may be from the name of its column, in characters.

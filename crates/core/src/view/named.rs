@@ -87,7 +87,7 @@ fn variable_names(program: &str) -> Result<Vec<String>, ViewError> {
         }
         names.push(literal_name(after).ok_or_else(|| {
             ViewError::bad(
-                "write $results[\"NAME\"] with the name of a kept result; a name that is computed is not looked up",
+                "write $results[\"NAME\"] with the name of a stored result; a computed name is not looked up",
             )
         })?);
     }

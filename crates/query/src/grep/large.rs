@@ -1,5 +1,5 @@
-//! Large records and objects: among many matches they are shown by the parts that match, and among a few whole, since what
-//! is looked for is mostly beside the match.
+//! Large records and objects: among many matches, only their matching parts are shown; among a few, they are shown whole,
+//! since readers mostly look for what is beside the match.
 
 use std::ops::ControlFlow;
 

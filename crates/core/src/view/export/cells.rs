@@ -45,7 +45,7 @@ impl Columns {
         match self.names.len() {
             ..=MAX_COLUMNS => Ok(()),
             _ => Err(io::Error::other(format!(
-                "its records have more than {MAX_COLUMNS} columns; name fields, or write JSON lines"
+                "the records have more than {MAX_COLUMNS} columns; name fields, or write JSON lines"
             ))),
         }
     }

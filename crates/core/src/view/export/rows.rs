@@ -112,7 +112,7 @@ impl<'w, 'o> RowWriter<'w, 'o> {
         }
         if unknown {
             return Err(io::Error::other(
-                "the program gave other columns when it ran again; write JSON lines",
+                "the jq program returned other columns when it ran again; write JSON lines instead",
             ));
         }
         Ok(joined(cells.into_iter()))

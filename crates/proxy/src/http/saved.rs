@@ -244,7 +244,10 @@ mod tests {
             drop(sender);
             let first = Some(Piece::Bytes("a".into()));
             let collected = runtime.block_on(Sending { first, receiver, is_over: false }.collect());
-            assert_eq!(collected.map(|body| body.to_bytes()).ok().as_deref(), is_whole.then_some(&b"ab"[..]));
+            assert_eq!(
+                collected.map(http_body_util::Collected::to_bytes).ok().as_deref(),
+                is_whole.then_some(&b"ab"[..])
+            );
         }
     }
 }

@@ -47,6 +47,11 @@ impl LocalRequest {
     pub(super) fn new(id: Vec<u8>, kind: LocalKind, caller: Arc<Caller>) -> Self {
         Self { id, kind, caller }
     }
+
+    /// Returns whether it writes a file, which may take long.
+    pub(crate) fn is_save(&self) -> bool {
+        matches!(self.kind, LocalKind::Save(_))
+    }
 }
 
 impl Link {

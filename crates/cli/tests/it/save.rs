@@ -189,7 +189,7 @@ fn link(
     };
     let id = handle(&ask("rows", json!({"n": 400})));
     let answer = ask("result_save", json!({"id": id, "name": "rows é.csv"}));
-    let base = format!("http://127.0.0.1:{port}");
+    let base = format!("The file is at http://127.0.0.1:{port}");
     let path = answer.strip_prefix(&base).unwrap_or_else(|| panic!("{answer}")).split(' ').next().unwrap();
     (path.to_owned(), answer)
 }
@@ -278,7 +278,7 @@ fn a_large_file_is_sent_at_flat_memory() {
     let save = modern(1, "result_save", json!({"id": id, "name": "all.jsonl"}));
     let answer = connection.post(&[&[token], &modern_headers("result_save")[..]].concat(), &save).json();
     let answer = answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
-    let base = format!("http://127.0.0.1:{}", listening.port);
+    let base = format!("The file is at http://127.0.0.1:{}", listening.port);
     let path = answer.strip_prefix(&base).unwrap_or_else(|| panic!("{answer}")).split(' ').next().unwrap();
     let reply = connection.get(path, &[token]);
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/x-ndjson")));

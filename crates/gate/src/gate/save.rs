@@ -193,13 +193,10 @@ impl Gate {
             expires: self.setup.keep.clock().now().after(LINK_LIFE),
         };
         let path = target.path(name, |bytes| kept.seal(bytes));
-        let head = format!("{base}{path} has the file: {}", facts(&exported));
-        let end = format!(
-            "Download it within {} s, with the headers that authorize your requests here.",
-            LINK_LIFE.as_secs()
-        );
+        let head = format!("The file is at {base}{path} for {} s: {}", LINK_LIFE.as_secs(), facts(&exported));
+        let end = "GET it with the headers that authorize your other requests here.";
         let is_readable = SavedLink::parse(&path).is_some();
-        answer.within_budget(&head, &end, &exported).filter(|_| is_readable).ok_or_else(|| {
+        answer.within_budget(&head, end, &exported).filter(|_| is_readable).ok_or_else(|| {
             FollowUpError::Arguments("the view is too long for a link; shorten the query".into())
         })
     }

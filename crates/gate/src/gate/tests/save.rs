@@ -84,7 +84,8 @@ impl Saving {
     fn link(&self, caller: &Caller, id: &str) -> String {
         let (text, is_error) = self.save_as(caller, &json!({"id": id, "name": "a.csv"}), Some(BASE));
         assert!(!is_error, "{text}");
-        text.strip_prefix(BASE).unwrap_or_else(|| panic!("{text}")).split(' ').next().unwrap().to_owned()
+        let link = text.strip_prefix("The file is at ").and_then(|text| text.strip_prefix(BASE));
+        link.unwrap_or_else(|| panic!("{text}")).split(' ').next().unwrap().to_owned()
     }
 
     /// Follows a link; `None` if it leads to nothing.
@@ -359,10 +360,8 @@ fn a_link_has_the_size_of_the_file_or_the_error() {
     let saving = Saving::new();
     let id = saving.keep(&saving.fixture.caller, "list");
     let (answer, _) = saving.save_as(&saving.fixture.caller, &json!({"id": id, "name": "é.csv"}), Some(BASE));
-    assert!(answer.contains("/%C3%A9.csv has the file: ") && answer.contains(" bytes, 200 rows"), "{answer}");
-    assert!(
-        answer.ends_with("Download it within 300 s, with the headers that authorize your requests here.")
-    );
+    assert!(answer.contains("/%C3%A9.csv for 300 s: ") && answer.contains(" bytes, 200 rows"), "{answer}");
+    assert!(answer.ends_with("GET it with the headers that authorize your other requests here."));
     assert!(saving.fixture.caller.profile.meter.count(&answer) < Tokens(300), "{answer}");
     for (arguments, words) in [
         (json!({"id": id, "name": "a.csv", "fields": ["nope"]}), "nope"),

@@ -3,6 +3,7 @@
 //! An [`ArtifactStore`] takes a result with its outline and gives it an id; the bytes come back exactly, in chunks, until
 //! the artifact expires. There are three backends: one SQLite file, a folder of files, and memory; several processes can
 //! share the first two. A [`Ledger`] records the size of every call's result before and after, in its own file.
+//! On Unix, a [`SavedFolder`] holds the files that were saved from results, and removes them with their results.
 //!
 //! Everything that needs SQLite is behind the feature `sqlite`, which is on by default. Without it nothing links to SQLite,
 //! so that a program can bring another version of it.

@@ -222,18 +222,24 @@ pub(crate) fn rm(arguments: &Rm) -> Result<(), CommandError> {
 pub(crate) fn gc(arguments: &Gc) -> Result<(), CommandError> {
     let keep = KeptResults::open()?;
     let swept = keep.store().sweep().map_err(|error| keep.missing("the store", error))?;
+    let saved_files = keep.sweep_saved();
     let usage = keep.store().usage().map_err(|error| keep.missing("the store", error))?;
     if arguments.format == Format::Json {
         return ui::json(&json!({
             "expired": swept.artifacts,
             "freed_bytes": swept.freed_bytes,
+            "saved_files": saved_files,
             "kept": usage.artifacts,
             "stored_bytes": usage.stored_bytes,
         }));
     }
+    let files = match saved_files {
+        0 => String::new(),
+        count => format!(", and {count} saved files"),
+    };
     ui::data(
         format!(
-            "removed {} expired, freed {} bytes; {} kept in {} bytes\n",
+            "removed {} expired{files}, freed {} bytes; {} kept in {} bytes\n",
             swept.artifacts, swept.freed_bytes, usage.artifacts, usage.stored_bytes
         )
         .as_bytes(),

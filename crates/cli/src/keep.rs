@@ -61,7 +61,14 @@ impl KeptResults {
     pub(crate) fn delete(&self, name: &str) -> Result<(), CommandError> {
         let id = id(name)?;
         let owner = self.owner_of(&id, name)?.owner;
-        self.store().delete(&owner, &id).map_err(|error| self.missing(name, error))
+        self.store().delete(&owner, &id).map_err(|error| self.missing(name, error))?;
+        self.sweep_saved();
+        Ok(())
+    }
+
+    /// Removes saved files whose result is gone; returns how many.
+    pub(crate) fn sweep_saved(&self) -> u64 {
+        self.user.place().folder().map_or(0, |folder| self.user.sweep_saved(&folder))
     }
 
     /// Returns the call that a result came from, as far as it is known. For a result that earlier versions stored, the

@@ -1,26 +1,21 @@
-//! A file that a command writes: it appears under its name only when it is complete, and replaces another only if forced.
-//!
-//! The bytes go to a temporary file beside it, which is renamed when all of them are on disk.
+//! A file that a command writes: [`NewFile`], with the errors of the command line.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+use tidegate_store::{Existing, FileAccess, NewFile};
 
 use crate::error::CommandError;
-
-/// How many bytes are written at a time.
-const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A file that is being written.
 pub(crate) struct OutputFile {
     path: PathBuf,
     is_forced: bool,
-    writer: BufWriter<NamedTempFile>,
+    file: NewFile,
 }
 
 impl OutputFile {
-    /// Starts a file; with `is_forced`, it replaces an existing file when it is finished.
+    /// Begins a file; with `is_forced`, one that exists is replaced when this one is finished.
     pub(crate) fn create(path: &Path, is_forced: bool) -> Result<Self, CommandError> {
         match std::fs::symlink_metadata(path) {
             Ok(_) if !is_forced => return Err(exists(path)),
@@ -30,17 +25,9 @@ impl OutputFile {
             _ => {}
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut builder = Builder::new();
-        builder.prefix(".tidegate-").suffix(".part");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // The umask decides, as for any file that a command writes.
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(folder).map_err(|error| cannot_write(path, &error))?;
-        let writer = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(Self { path: path.to_owned(), is_forced, writer })
+        let file =
+            NewFile::create_in(folder, FileAccess::Umask).map_err(|error| cannot_write(path, &error))?;
+        Ok(Self { path: path.to_owned(), is_forced, file })
     }
 
     /// Returns the error for a file that cannot be written.
@@ -48,27 +35,25 @@ impl OutputFile {
         cannot_write(&self.path, error)
     }
 
-    /// Flushes the file to disk, and gives it its name.
+    /// Gives the file its name, once all of it is on disk.
     pub(crate) fn finish(self) -> Result<(), CommandError> {
-        let Self { path, is_forced, writer } = self;
-        let file = writer.into_inner().map_err(|error| cannot_write(&path, error.error()))?;
-        file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
-        let named = if is_forced { file.persist(&path) } else { file.persist_noclobber(&path) };
-        match named {
-            Ok(_) => Ok(()),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(exists(&path)),
-            Err(error) => Err(cannot_write(&path, &error.error)),
+        let Self { path, is_forced, file } = self;
+        let existing = if is_forced { Existing::Replace } else { Existing::Keep };
+        match file.finish(path.file_name().unwrap_or_default(), existing) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(&path)),
+            Err(error) => Err(cannot_write(&path, &error)),
         }
     }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        self.file.flush()
     }
 }
 
@@ -84,28 +69,8 @@ fn cannot_write(path: &Path, error: &io::Error) -> CommandError {
 mod tests {
     use super::*;
 
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = std::fs::read_dir(folder).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    }
-
     #[test]
-    fn a_file_appears_when_it_is_complete() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.csv");
-        let mut file = OutputFile::create(&path, false).unwrap();
-        file.write_all(b"a,b\n").unwrap();
-        assert!(!path.exists());
-        file.finish().unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"a,b\n");
-        let mut dropped = OutputFile::create(&folder.path().join("other"), false).unwrap();
-        dropped.write_all(b"x").unwrap();
-        drop(dropped);
-        assert_eq!(names(folder.path()), ["out.csv"]);
-    }
-
-    #[test]
-    fn an_existing_file_is_replaced_only_if_forced() {
+    fn a_file_that_exists_stays_unless_forced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let late = OutputFile::create(&path, false).unwrap();
@@ -118,6 +83,6 @@ mod tests {
         forced.finish().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"ours");
         assert!(OutputFile::create(folder.path(), true).is_err(), "a folder");
-        assert_eq!(names(folder.path()), ["out"]);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -8,9 +8,7 @@ use clap::Args;
 use serde_json::json;
 use tidegate_core::budget::Budget;
 use tidegate_core::envelope::Handle;
-use tidegate_core::view::{
-    Answer, Engines, ExportError, ExportFormat, Exported, Query, View, arguments, cursor,
-};
+use tidegate_core::view::{Answer, Engines, ExportError, ExportFormat, Exported, Query, arguments, cursor};
 use tidegate_gate::KeptResult;
 use tidegate_gate::profile::Profile;
 use tidegate_query::{Limits, Queries, Worker};
@@ -120,7 +118,11 @@ const EXPORT_TIME: Duration = Duration::from_secs(600);
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let keep = KeptResults::open()?;
     let kept = keep.result(&arguments.id)?;
-    let query = kept.query(arguments.cursor.as_deref(), arguments.view()).map_err(view_error)?;
+    let query = match arguments.output {
+        Some(_) => kept.file_query(arguments.view()),
+        None => kept.query(arguments.cursor.as_deref(), arguments.view()),
+    };
+    let query = query.map_err(view_error)?;
     let others = keep.others(&query, &kept)?;
     let worker = Worker::current().map_err(CommandError::failed)?;
     let limits = match arguments.output {
@@ -131,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let named = others.named();
     let engines = queries.beside(&named);
     if let Some(path) = &arguments.output {
-        return arguments.export(&kept, query, &engines, path);
+        return arguments.export(&kept, &query, &engines, path);
     }
     let budget = arguments.budget(&kept, &query)?;
     let meter = terminal().meter;
@@ -183,20 +185,13 @@ impl Arguments {
     fn export(
         &self,
         kept: &KeptResult<'_>,
-        mut query: Query,
+        query: &Query,
         engines: &dyn Engines,
         path: &Path,
     ) -> Result<(), CommandError> {
-        if self.mode.as_deref() == Some("summary") {
-            return Err(CommandError::bad_input("a file gets the data, not its summary")
-                .hint("leave out --mode, or print the summary without --output"));
-        }
-        if self.page.is_none() && self.page_size.is_none() && matches!(query.view, View::Page { .. }) {
-            query.view = View::Full;
-        }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut file = OutputFile::create(path, self.force)?;
-        let exported = kept.export(&query, ExportFormat::of_file(&name), engines, &mut file);
+        let exported = kept.export(query, ExportFormat::of_file(&name), engines, &mut file);
         let exported = exported.map_err(|error| match error {
             ExportError::View(error) => view_error(error),
             ExportError::Write(error) => file.failed(&error),

@@ -101,14 +101,7 @@ fn the_page_of_result_query_is_up_to_date() {
         let help = argument
             .and_then(|argument| argument.get_help())
             .unwrap_or_else(|| panic!("query has no {name}"));
-        let kind = match schema["enum"].as_array() {
-            Some(choices) => {
-                choices.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(", ")
-            }
-            None if schema["type"] == "array" => "list of strings".to_owned(),
-            None => schema["type"].as_str().unwrap().to_owned(),
-        };
-        let description = schema["description"].as_str().unwrap_or_default();
+        let (kind, description) = (kind_of(schema), schema["description"].as_str().unwrap_or_default());
         let _ = writeln!(out, "| `{name}` | {kind} | {description} | {help} |");
     }
     out.push_str(
@@ -126,6 +119,46 @@ fn the_page_of_result_query_is_up_to_date() {
         let _ = writeln!(out, "| {goal} | `{}` |", arguments.replace('|', "\\|"));
     }
     check("result_query.md", &out);
+}
+
+/// Returns the type of an argument, for a reader.
+fn kind_of(schema: &Value) -> String {
+    match schema["enum"].as_array() {
+        Some(choices) => choices.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(", "),
+        None if schema["type"] == "array" => "list of strings".to_owned(),
+        None => schema["type"].as_str().unwrap().to_owned(),
+    }
+}
+
+#[test]
+fn the_page_of_result_save_is_up_to_date() {
+    let definition = tidegate_gate::saver_definition();
+    let tool: Value = serde_json::from_str(&definition).unwrap();
+    let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+    let reader: Value = serde_json::from_str(&tidegate_gate::reader_definition()).unwrap();
+    let mut in_order: Vec<_> = properties.iter().collect();
+    in_order.sort_by_key(|(name, _)| definition.find(&format!("\"{name}\":{{")));
+    let mut out = format!(
+        "# result_save\n\nThe tool that `tidegate run` adds where your own `tidegate.toml` sets `save = true` for at least one tool. It \
+         writes a file, so\nclients ask before they call it. If the server has a tool of this name, ours is called \
+         `tidegate_result_save`. The model reads\nthis description:\n\n> {}\n\n| argument | type | description for models |\n|---|---|---|\n",
+        tool["description"].as_str().unwrap()
+    );
+    for (name, schema) in in_order {
+        let described = schema["description"].as_str();
+        let of_reader = || reader["inputSchema"]["properties"][name]["description"].as_str();
+        let description = match described {
+            Some(description) => description.to_owned(),
+            None => format!("as for `result_query`: {}", of_reader().unwrap_or("records per page")),
+        };
+        let _ = writeln!(out, "| `{name}` | {} | {description} |", kind_of(schema));
+    }
+    out.push_str(
+        "\nWithout a view the whole result is written, with `fields` alone those fields of all records. The endings of `name` are\n\
+         those of [files](../concepts/store.md#as-files).\n\nOver stdio the answer has the path of the file; over HTTP it has a link that is \
+         valid for 300 seconds, and nothing is written.\nEach also has bytes, rows and columns, within the budget of a follow-up.\n",
+    );
+    check("result_save.md", &out);
 }
 
 /// Collects the Markdown files in a folder.

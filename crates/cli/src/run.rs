@@ -86,7 +86,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let config = Config::load(arguments.overrides.config.as_deref())?;
     let server = arguments.server();
-    let place = if arguments.ephemeral { StoreLocation::Memory } else { config.place() };
+    let save_place = config.place();
+    let place = if arguments.ephemeral { StoreLocation::Memory } else { save_place.clone() };
     let policies = config.policies(&server, arguments.overrides.rules(&config, &server)?);
     let limits = Limits {
         max_message_bytes: arguments
@@ -106,7 +107,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
         clients.insert(0, ("*".to_owned(), ProfileRules { tier: Some(tier), ..ProfileRules::default() }));
     }
     let is_in_shell = arguments.is_in_shell(&place);
-    let link = arguments.link(server, (place, warning), policies, clients, is_in_shell)?.with_limits(limits);
+    let gate = arguments.gate(server, (place, warning), policies)?;
+    let gate = gate.readable_in_shell(is_in_shell).saving_in(save_place);
+    let mode = if arguments.observe { Mode::Observe } else { Mode::Shape };
+    let link = Link::new(Arc::new(gate), Caller::unknown(clients), mode, arguments.timeout());
+    let link = link.with_limits(limits);
     let program = std::env::current_exe().map_err(CommandError::failed)?;
     if arguments.http.is_used() {
         return arguments.http.run(link, program, &arguments.command).map(|()| 0);
@@ -173,24 +178,18 @@ impl Arguments {
         named.or_else(|| self.http.server_name()).unwrap_or_else(|| server_name(&self.command))
     }
 
-    fn link(
+    fn gate(
         &self,
         server: String,
         (place, warning): (StoreLocation, Arc<StoreWarning>),
         policies: Policies,
-        clients: Vec<(String, ProfileRules)>,
-        is_in_shell: bool,
-    ) -> Result<Link, CommandError> {
+    ) -> Result<Gate, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
         let engines = Queries::new(tidegate_query::Limits::default(), worker);
         let report = Box::new(move |why: &str| warning.report(why));
         let keep = Arc::new(UserStore::of_user(place).with_report(report));
         let observer = monitor::observer(self.log_calls, policies.defaults.session_max_bytes, &keep);
-        let gate = Gate::new(Setup { keep, policies, engines, server })
-            .observed_by(observer)
-            .readable_in_shell(is_in_shell);
-        let mode = if self.observe { Mode::Observe } else { Mode::Shape };
-        Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout()))
+        Ok(Gate::new(Setup { keep, policies, engines, server }).observed_by(observer))
     }
 
     /// Returns whether a client on this machine can read results with `tidegate query`: the program is on the PATH, and

@@ -7,7 +7,7 @@ use std::fmt;
 
 use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
-use tidegate_gate::policy::{Compact, Keep, OnStoreFailure, TOKEN_LIFE, TTL};
+use tidegate_gate::policy::{Compact, Keep, OnStoreFailure, SAVE_MAX_BYTES, TOKEN_LIFE, TTL};
 use tidegate_gate::profile::OutputSchema;
 use tidegate_gate::style::{AnswerWhen, Style};
 use tidegate_gate::tier::Tier;
@@ -99,7 +99,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 44] = [
+pub const KEYS: [Key; 46] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -131,6 +131,14 @@ pub const KEYS: [Key; 44] = [
     rule("keep", ValueKind::Choice(&Keep::NAMES), DefaultValue::Choice(Keep::NAMES[0]))
         .example("\"all\"")
         .doc("all: results that pass are kept too, after they were sent, so that queries can join them.")
+        .user_only(),
+    rule("save", ValueKind::Flag, DefaultValue::Flag(false))
+        .example("true")
+        .doc("Whether clients get the tool result_save, which writes any view of a result to a new file.")
+        .user_only(),
+    rule("save_max_bytes", up_to(MAX_NUMBER), DefaultValue::Number(SAVE_MAX_BYTES))
+        .example("16777216")
+        .doc("Maximum bytes of a file that result_save writes; a larger one is not written.")
         .user_only(),
     rule("style", ValueKind::Choice(&Style::NAMES), DefaultValue::Choice(Style::NAMES[0]))
         .example("\"probe\"")
@@ -381,7 +389,10 @@ mod tests {
     #[test]
     fn a_project_sets_what_concerns_answers() {
         let user_only: Vec<&str> = KEYS.iter().filter(|key| key.user_only).map(|key| key.name).collect();
-        assert_eq!(user_only, ["ttl_seconds", "keep", "tier", "tier", "path", "max_result_bytes"]);
+        assert_eq!(
+            user_only,
+            ["ttl_seconds", "keep", "save", "save_max_bytes", "tier", "tier", "path", "max_result_bytes"]
+        );
         let of_projects = |group| {
             let keys = Key::in_group(group).filter(|key| !key.user_only);
             keys.map(|key| key.name).collect::<Vec<_>>().join(" ")

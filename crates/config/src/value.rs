@@ -104,6 +104,8 @@ pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
         "cap_tokens" => rules.cap_tokens = value.number(),
         "ttl_seconds" => rules.ttl_seconds = value.number(),
         "keep" => rules.keep = value.text().and_then(Keep::named),
+        "save" => rules.save = value.flag(),
+        "save_max_bytes" => rules.save_max_bytes = value.number(),
         "page_size" => rules.page_size = value.number(),
         "fields" => rules.fields = value.texts(),
         "rows" => rules.rows = value.owned_text(),

@@ -11,6 +11,7 @@ use crate::policy::matches;
 use crate::profile::{OutputSchema, Profile, ProfileRules};
 use crate::raw::{self, ByteRange};
 use crate::session::SessionMeter;
+use crate::tools::save;
 
 /// The key under which a 2026-07-28 request names its protocol version.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -80,6 +81,8 @@ pub struct Caller {
     pub principal: Principal,
     /// The name of our tool for this client.
     pub query_tool: &'static str,
+    /// The name of our second tool for this client, where it is offered.
+    pub save_tool: &'static str,
     /// What its session was sent; `None` if its requests belong to no session, so that they count for the caller.
     pub session: Option<Arc<SessionMeter>>,
     /// What the settings for this client do with the `outputSchema` of tools; `None` if they do not say.
@@ -97,6 +100,7 @@ impl Caller {
             modern: false,
             principal: Principal::User,
             query_tool: Handle::DEFAULT_QUERY_TOOL,
+            save_tool: save::NAME,
             session: None,
             output_schema_rule: None,
             rules,

@@ -12,7 +12,7 @@ use crate::other_results::result_names;
 use crate::tools;
 
 /// An argument that one client adds to every tool for its own use.
-const CLIENT_ARGUMENT: &str = "wait_for_previous";
+pub(crate) const CLIENT_ARGUMENT: &str = "wait_for_previous";
 
 /// The part of a kept result that a caller asks for.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 //! A result is stored before it is answered; a follow-up is answered from the store alone. Nothing here calls a tool.
 //! `verdict.rs` decides what passes, `overflow.rs` stores and shapes what does not, `keep_passed.rs` stores what passed
 //! where a policy says so, `follow_ups.rs` answers from the
-//! store, `negotiate.rs` and `lists.rs` let callers know what they can ask for, `permission.rs` says what they may, and
+//! store, `save.rs` writes parts to files, or to whoever follows a link to one, `negotiate.rs` and `lists.rs` let callers know what they can ask for, `permission.rs` says what they may, and
 //! `ledger.rs` records what calls cost.
 
 mod follow_ups;
@@ -21,6 +21,7 @@ mod ledger;
 mod lists;
 mod negotiate;
 mod permission;
+mod save;
 mod verdict;
 
 use std::borrow::Cow;
@@ -41,6 +42,7 @@ use tidegate_store::{ArtifactId, Call};
 pub use kept_list::{age_text, short_arguments};
 use ledger::sent_cost;
 pub use ledger::{ARTIFACT, LIST, MORE_OF_LIST, Observer, PassedResult, REFUSED};
+pub use save::DownloadError;
 
 use crate::caller::{Caller, Principal};
 use crate::negotiation::Offered;
@@ -49,7 +51,7 @@ use crate::policy::{MAX_WHOLE_BYTES, Policies, Policy};
 use crate::raw::skim;
 use crate::session::{Ceiling, SessionMeter};
 use crate::style::Style;
-use crate::user_store::UserStore;
+use crate::user_store::{StoreLocation, UserStore};
 use crate::{output, tools};
 use verdict::{Look, Outcome, Terms, Verdict};
 
@@ -84,9 +86,15 @@ pub struct Gate {
     offers_arguments: AtomicBool,
     /// Whether the upstream was seen to have a tool of our tool's usual name.
     has_name_taken: AtomicBool,
+    /// Whether the upstream was seen to have a tool of our second tool's usual name.
+    has_save_name_taken: AtomicBool,
     observer: Option<Observer>,
     /// Whether `tidegate query`, run in a shell, finds the results of this gate.
     is_in_shell: bool,
+    /// The data folder for saved files; `None` if results cannot be saved.
+    save_place: Option<StoreLocation>,
+    /// The engines behind files, whose programs may take longer.
+    file_engines: Queries,
 }
 
 /// A tool call whose result is awaited.
@@ -114,18 +122,24 @@ pub struct Decision {
 impl Gate {
     /// The name of our tool where the upstream has one of the usual name.
     pub const ALTERNATIVE_QUERY_TOOL: &'static str = tools::OTHER_NAME;
+    /// The name of our second tool where the upstream has one of the usual name.
+    pub const ALTERNATIVE_SAVE_TOOL: &'static str = tools::save::OTHER_NAME;
 
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
         let offers_arguments = AtomicBool::new(setup.policies.offer_arguments());
+        let file_engines = save::file_engines(&setup.engines);
         Self {
             setup,
             policies: Mutex::default(),
             offered: Offered::default(),
             offers_arguments,
             has_name_taken: AtomicBool::new(false),
+            has_save_name_taken: AtomicBool::new(false),
             observer: None,
             is_in_shell: false,
+            save_place: None,
+            file_engines,
         }
     }
 

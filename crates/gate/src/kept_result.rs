@@ -18,7 +18,7 @@ use tidegate_core::view::{
     Answer, Dataset, Engines, ExportError, ExportFormat, ExportRequest, Exported, Query, View, ViewError,
     ViewRequest, answer, cursor, export, is_picture,
 };
-use tidegate_store::{Artifact, ArtifactId, StoreError, StoredSource};
+use tidegate_store::{Artifact, ArtifactId, StoreError, StoreKind, StoredSource};
 
 use crate::policy::Policy;
 use crate::profile::Profile;
@@ -105,6 +105,28 @@ impl<'k> KeptResult<'k> {
         Ok(query)
     }
 
+    /// Returns the query for a file that the arguments ask for: all records unless they name a page, and everything unless
+    /// they name a view.
+    ///
+    /// # Errors
+    ///
+    /// Arguments that contradict each other, or that ask for a summary.
+    pub fn file_query(&self, arguments: Arguments) -> Result<Query, ViewError> {
+        if arguments.mode.as_deref() == Some("summary") {
+            return Err(ViewError::bad("a file gets the data, not its summary; leave out mode"));
+        }
+        let has_page = arguments.page.is_some() || arguments.page_size.is_some();
+        let mut query = self.query(None, arguments)?;
+        let view = match &mut query.view {
+            View::Within { view, .. } => view,
+            view => view,
+        };
+        if !has_page && matches!(view, View::Page { .. }) {
+            *view = View::Full;
+        }
+        Ok(query)
+    }
+
     /// Returns what an answer may cost: what was asked for up to the cap, and at least what any answer needs; the cap
     /// itself for all of the result; or what the policy allows for follow-ups.
     ///
@@ -143,7 +165,7 @@ impl<'k> KeptResult<'k> {
         query_tool: &str,
         engines: &dyn Engines,
     ) -> Result<Answer, ViewError> {
-        let (name, retention) = (self.name(), self.opened.retention_note(self.time_left()));
+        let (name, retention) = (self.name(), self.retention());
         answer(&ViewRequest {
             source: &self.source,
             outline: &self.outline,
@@ -173,6 +195,16 @@ impl<'k> KeptResult<'k> {
         out: &mut dyn Write,
     ) -> Result<Exported, ExportError> {
         export(&ExportRequest { source: &self.source, outline: &self.outline, query, format, engines }, out)
+    }
+
+    /// Says for how long the result is kept.
+    pub(crate) fn retention(&self) -> String {
+        self.opened.retention_note(self.time_left())
+    }
+
+    /// Returns the kind of store that holds the result.
+    pub(crate) fn store_kind(&self) -> StoreKind {
+        self.opened.kind
     }
 
     fn time_left(&self) -> Duration {

@@ -25,6 +25,8 @@ pub mod raw;
 mod repeat;
 mod reply;
 mod resources;
+mod save_request;
+mod saved_link;
 mod schema;
 mod server_artifact;
 mod session;
@@ -41,15 +43,17 @@ pub use capabilities::Capabilities;
 pub use client_behavior::ClientBehavior;
 pub use error::{RpcError, causes, not_kept};
 pub use gate::{
-    ARTIFACT, Decision, Gate, LIST, MORE_OF_LIST, Observer, PassedResult, REFUSED, Setup, ToolCall, age_text,
-    short_arguments,
+    ARTIFACT, Decision, DownloadError, Gate, LIST, MORE_OF_LIST, Observer, PassedResult, REFUSED, Setup,
+    ToolCall, age_text, short_arguments,
 };
 pub use kept_result::{KeptResult, duration_text, retention_note};
 pub use other_results::{OtherResults, other_names};
 pub use reply::{error_response, response};
 pub use resources::Address;
+pub use saved_link::{SavedLink, encode as encode_file_name};
 pub use server_artifact::{ArtifactError, ServerArtifacts, StoredArtifact};
 pub use session::{MAX_SMALLEST_BYTES, SessionMeter};
 pub use tools::listed_tokens;
 pub use tools::reader_definition;
+pub use tools::save::saver_definition;
 pub use user_store::{FailureReport, MAX_MEMORY_BYTES, Opened, StoreLocation, UserStore};

@@ -77,6 +77,11 @@ impl<'k> OtherResults<'k> {
         Ok(Self { results: named.into_iter().map(open).collect::<Result<_, ViewError>>()? })
     }
 
+    /// Returns the results.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &KeptResult<'k>> {
+        self.results.iter().map(|other| &other.kept)
+    }
+
     /// Returns the results as the engines read them.
     pub fn named(&self) -> Vec<NamedResult<'_>> {
         let named = self.results.iter().map(|other| NamedResult {

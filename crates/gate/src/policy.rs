@@ -113,6 +113,10 @@ pub struct Rules {
     pub ttl_seconds: Option<u64>,
     /// Which results are kept.
     pub keep: Option<Keep>,
+    /// Whether `tidegate run` offers the tool that writes a result to a file.
+    pub save: Option<bool>,
+    /// The most bytes of a file that is written.
+    pub save_max_bytes: Option<u64>,
     /// Records on one page.
     pub page_size: Option<u64>,
     /// The fields that rows are shown with.
@@ -179,6 +183,8 @@ impl Rules {
             cap_tokens: self.cap_tokens.or(wider.cap_tokens),
             ttl_seconds: self.ttl_seconds.or(wider.ttl_seconds),
             keep: self.keep.or(wider.keep),
+            save: self.save.or(wider.save),
+            save_max_bytes: self.save_max_bytes.or(wider.save_max_bytes),
             page_size: self.page_size.or(wider.page_size),
             fields: self.fields.or_else(|| wider.fields.clone()),
             rows: self.rows.or_else(|| wider.rows.clone()),
@@ -250,6 +256,14 @@ impl Policies {
         wide.into_iter().chain(self.tools.iter().map(|(_, rules)| rules)).any(Rules::offer_arguments)
     }
 
+    /// Returns whether the results of any tool may be written to files.
+    pub(crate) fn offer_saving(&self) -> bool {
+        let wide = [&self.run, &self.server, &self.defaults];
+        wide.into_iter()
+            .chain(self.tools.iter().map(|(_, rules)| rules))
+            .any(|rules| rules.save == Some(true))
+    }
+
     /// Returns the policy for a tool.
     pub fn of_tool(&self, tool: &str) -> Policy {
         self.of_marked_tool(tool, &Rules::default())
@@ -300,6 +314,10 @@ pub struct Policy {
     pub ttl: Duration,
     /// Which results are kept.
     pub keep: Keep,
+    /// Whether a result may be written to a file.
+    pub save: bool,
+    /// The most bytes of a file that is written.
+    pub save_max_bytes: u64,
     /// Records on one page; chosen for each result if not set.
     pub page_size: Option<u64>,
     /// Hints about the results of the tool.
@@ -340,6 +358,9 @@ const WHOLE: Budget = Budget { tokens: Tokens(MAX_WHOLE_BYTES), bytes: Bytes(MAX
 /// How long a result is kept by default.
 pub const TTL: Duration = Duration::from_secs(24 * 3600);
 
+/// The most bytes of a file that is written by default.
+pub const SAVE_MAX_BYTES: u64 = 256 << 20;
+
 /// How long the token of a probe is valid by default.
 pub const TOKEN_LIFE: Duration = Duration::from_secs(300);
 
@@ -371,6 +392,8 @@ impl Policy {
             page_size: rules.page_size,
             hints: Hints { kind: rules.kind, rows: rules.rows, fields: rules.fields.unwrap_or_default() },
             keep: rules.keep.unwrap_or_default(),
+            save: rules.save.unwrap_or_default(),
+            save_max_bytes: rules.save_max_bytes.unwrap_or(SAVE_MAX_BYTES),
             on_store_failure: rules.on_store_failure.unwrap_or_default(),
             style: rules.style.unwrap_or_default(),
             probe_when: rules.probe_when.unwrap_or_default(),

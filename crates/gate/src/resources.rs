@@ -134,7 +134,7 @@ pub(crate) fn follow_up(uri: &str, languages: QueryLanguages) -> Result<FollowUp
 }
 
 /// Decodes `%41` and `+` in a query string; invalid codes stay as they are.
-fn decode(text: &str) -> String {
+pub(crate) fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -1,7 +1,9 @@
-//! `tools/list`, and the one tool we add to it.
+//! `tools/list`, and the tools we add to it: `result_query`, and `result_save` (`tools/save.rs`) where a policy allows it.
 //!
-//! Only places in the list change: our tool is appended, `outputSchema` is rewritten as the client needs it, and
+//! Only places in the list change: our tools are appended, `outputSchema` is rewritten as the client needs it, and
 //! everything else stays byte for byte.
+
+pub(crate) mod save;
 
 use serde_json::{Value, json};
 use tidegate_core::envelope::Handle;
@@ -97,28 +99,41 @@ pub(crate) struct Listed {
     pub(crate) result: Option<Vec<u8>>,
     /// The name of our tool from now on.
     pub(crate) query_tool: &'static str,
+    /// The name of our second tool from now on.
+    pub(crate) save_tool: &'static str,
 }
 
-/// Rewrites a page of `tools/list`: adds our tool to the first page, and changes the schemas against which clients would
+/// Which tools we add, and what they can do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnTools {
+    /// The query languages that can be run.
+    pub(crate) languages: QueryLanguages,
+    /// Whether results can be written to files.
+    pub(crate) save: bool,
+}
+
+/// Rewrites a page of `tools/list`: adds our tools to the first page, and changes the schemas against which clients would
 /// check results. Anything that is not a list stays as it is.
 pub(crate) fn rewrite(
     caller: &Caller,
-    languages: QueryLanguages,
+    own: OwnTools,
     result: &[u8],
     first_page: bool,
     offer: &dyn Fn(&str, &[raw::Member<'_>], &mut Edits),
 ) -> Listed {
-    let unchanged = Listed { result: None, query_tool: caller.query_tool };
+    let OwnTools { languages, save } = own;
+    let unchanged = Listed { result: None, query_tool: caller.query_tool, save_tool: caller.save_tool };
     let Some(whole) = raw::whole(result) else { return unchanged };
     let Some(list) = raw::member(result, &whole, "tools") else { return unchanged };
     let Some(tools) = raw::elements(result, &list) else { return unchanged };
     let mut edits = Edits::new();
-    let mut taken = false;
+    let (mut taken, mut save_taken) = (false, false);
     for tool in &tools {
         let Some(members) = raw::members(result, tool) else { continue };
         let named = |key: &str| members.iter().find(|member| member.key == key);
         let name = named("name").and_then(|member| raw::text(result, &member.value));
         taken |= name.as_deref() == Some(Handle::DEFAULT_QUERY_TOOL);
+        save_taken |= name.as_deref() == Some(save::NAME);
         if let Some(name) = &name {
             offer(name, &members, &mut edits);
         }
@@ -127,13 +142,21 @@ pub(crate) fn rewrite(
         }
     }
     let query_tool = if taken { OTHER_NAME } else { caller.query_tool };
+    let save_tool = if save_taken { save::OTHER_NAME } else { caller.save_tool };
     // Some clients read the first page only. Where a later page has a tool of our name, ours is added again under its
     // other name.
+    let mut added = Vec::new();
     if first_page || query_tool != caller.query_tool {
-        edits.append(result, &list, definition(query_tool, languages).as_bytes());
+        added.push(definition(query_tool, languages));
+    }
+    if save && (first_page || save_tool != caller.save_tool) {
+        added.push(save::definition(save_tool, query_tool, languages));
+    }
+    if !added.is_empty() {
+        edits.append(result, &list, added.join(",").as_bytes());
     }
     make_private(result, &whole, &mut edits);
-    Listed { result: (!edits.is_empty()).then(|| edits.apply(result)), query_tool }
+    Listed { result: (!edits.is_empty()).then(|| edits.apply(result)), query_tool, save_tool }
 }
 
 fn rewrite_schema(
@@ -210,8 +233,10 @@ mod tests {
         Caller::unknown(Vec::new())
     }
 
+    const OWN: OwnTools = OwnTools { languages: QueryLanguages::ALL, save: false };
+
     fn rewritten(caller: &Caller, list: &str, first: bool) -> String {
-        let listed = rewrite(caller, QueryLanguages::ALL, list.as_bytes(), first, &|_, _, _| {});
+        let listed = rewrite(caller, OWN, list.as_bytes(), first, &|_, _, _| {});
         listed.result.map_or_else(|| list.to_owned(), |result| String::from_utf8(result).unwrap())
     }
 
@@ -282,12 +307,35 @@ mod tests {
     #[test]
     fn an_upstream_tool_keeps_its_name() {
         let list = br#"{"tools":[{"name":"result_query"}]}"#;
-        let listed = rewrite(&caller(), QueryLanguages::ALL, list, true, &|_, _, _| {});
+        let listed = rewrite(&caller(), OWN, list, true, &|_, _, _| {});
         assert_eq!(listed.query_tool, OTHER_NAME);
         let made = String::from_utf8(listed.result.unwrap()).unwrap();
         assert!(
             made.starts_with(r#"{"tools":[{"name":"result_query"},{"name":"tidegate_result_query""#),
             "{made}"
         );
+    }
+    #[test]
+    fn the_second_tool_is_listed_beside_the_first_and_gives_way() {
+        let own = OwnTools { save: true, ..OWN };
+        let names = |caller: &Caller, list: &str, first| {
+            let listed = rewrite(caller, own, list.as_bytes(), first, &|_, _, _| {});
+            let list: Value =
+                serde_json::from_slice(listed.result.as_deref().unwrap_or(list.as_bytes())).unwrap();
+            let tools = list["tools"].as_array().unwrap().iter();
+            (
+                tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>(),
+                listed.save_tool,
+            )
+        };
+        let (listed, _) = names(&caller(), r#"{"tools":[{"name":"a"}]}"#, true);
+        assert_eq!(listed, ["a", "result_query", "result_save"]);
+        let (listed, name) = names(&caller(), r#"{"tools":[{"name":"result_save"}]}"#, true);
+        assert_eq!(listed, ["result_save", "result_query", "tidegate_result_save"]);
+        assert_eq!(name, save::OTHER_NAME);
+        let (listed, _) = names(&caller(), r#"{"tools":[{"name":"result_save"}]}"#, false);
+        assert_eq!(listed, ["result_save", "tidegate_result_save"], "on a later page");
+        assert_eq!(names(&caller(), r#"{"tools":[{"name":"b"}]}"#, false).0, ["b"]);
+        assert!(!rewritten(&caller(), r#"{"tools":[]}"#, true).contains("result_save"), "where it is off");
     }
 }

@@ -8,6 +8,8 @@
 mod memory;
 mod names;
 mod place;
+#[cfg(unix)]
+mod saved;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

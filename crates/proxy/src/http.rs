@@ -16,6 +16,7 @@ mod modern;
 mod remote;
 mod respond;
 mod safety;
+mod saved;
 mod serve;
 mod session;
 mod sse;

@@ -16,10 +16,13 @@ mod server;
 mod tiers;
 
 use std::collections::VecDeque;
+use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidegate_gate::{Caller, Capabilities, Gate, Principal, RpcError, error_response};
+use tidegate_gate::{
+    Caller, Capabilities, DownloadError, Gate, Principal, RpcError, SavedLink, error_response,
+};
 
 use crate::background::Background;
 use crate::ledger_queue::LedgerQueue;
@@ -43,6 +46,17 @@ pub enum Mode {
     Observe,
     /// Shapes them to the budget.
     Shape,
+}
+
+/// The address at which a client over HTTP reaches tidegate, such as `http://127.0.0.1:8080`.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkBase(Arc<str>);
+
+impl LinkBase {
+    /// Returns the address of a host, which is one that clients may use.
+    pub(crate) fn of_host(host: &str) -> Self {
+        Self(format!("http://{host}").into())
+    }
 }
 
 /// What is known about client and server.
@@ -74,6 +88,9 @@ pub struct Link {
     pending: Mutex<Pending>,
     /// Whether the client's answers to requests of the server pass through this conversation.
     hears_answers: bool,
+    /// The address at which a client over HTTP reaches tidegate, such as `http://127.0.0.1:8080`: it gets links there
+    /// instead of files.
+    link_base: Option<Arc<str>>,
 }
 
 impl Link {
@@ -98,6 +115,7 @@ impl Link {
             ledger: Arc::default(),
             pending: Mutex::default(),
             hears_answers: true,
+            link_base: None,
         }
     }
 
@@ -122,6 +140,21 @@ impl Link {
             ledger: Arc::clone(&self.ledger),
             pending: Mutex::default(),
             hears_answers: self.hears_answers,
+            link_base: self.link_base.clone(),
+        }
+    }
+
+    /// Returns the exchange of a client over HTTP that reaches tidegate at an address.
+    pub(crate) fn reached_at(self, base: LinkBase) -> Self {
+        Self { link_base: Some(base.0), ..self }
+    }
+
+    /// Writes what a link to a saved view leads to, if the client may follow it.
+    pub(crate) fn download(&self, link: &SavedLink, out: &mut dyn Write) -> Result<(), DownloadError> {
+        let caller = Arc::clone(&self.conversation().caller);
+        match self.mode {
+            Mode::Observe => Err(DownloadError::Gone),
+            Mode::Shape => self.gate.download(&caller, link, out),
         }
     }
 
@@ -140,7 +173,7 @@ impl Link {
     /// Returns a conversation with another client, about which nothing is known yet, and the same gate.
     pub fn fresh(&self) -> Self {
         let mut caller = self.conversation().caller.forgotten();
-        caller.query_tool = self.gate.query_tool();
+        (caller.query_tool, caller.save_tool) = (self.gate.query_tool(), self.gate.save_tool());
         let new = Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout);
         Self { limits: self.limits(), ledger: Arc::clone(&self.ledger), ..new }
     }

@@ -9,7 +9,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(600);
 /// When they are removed first: a client that only asks what the server can do is gone by then.
 const FIRST_SWEEP_AFTER: Duration = Duration::from_secs(10);
 
-/// Removes expired results now and then.
+/// Removes expired results, and the files that were saved from them, now and then.
 pub(crate) struct Sweeper {
     next: Instant,
 }
@@ -28,7 +28,7 @@ impl Sweeper {
     /// Removes expired results if it is time to.
     pub(crate) fn sweep_if_due(&mut self, gate: &Gate) {
         if Instant::now() >= self.next {
-            gate.keep().sweep();
+            gate.sweep();
             self.next = Instant::now() + SWEEP_INTERVAL;
         }
     }

@@ -57,6 +57,12 @@ impl Queries {
         Self { limits, worker, slots: Slots::default() }
     }
 
+    /// Returns engines with other limits and slots of their own, so that long programs hold up none of these.
+    #[must_use]
+    pub fn apart(&self, change: impl FnOnce(Limits) -> Limits) -> Self {
+        Self::new(change(self.limits), self.worker.clone())
+    }
+
     /// Returns these engines for programs that name other results besides their main one.
     pub fn beside<'q>(&'q self, others: &'q [NamedResult<'q>]) -> QueriesBeside<'q> {
         QueriesBeside { queries: self, others }

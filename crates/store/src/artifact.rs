@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tidegate_core::source::Source;
 
 use crate::chunks::Packed;
@@ -246,6 +247,18 @@ impl BodyRef {
             Body::File(_) | Body::Memory(_) => None,
         }
     }
+}
+
+/// The kind of store that holds a result: only a store of that kind can tell that the result is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreKind {
+    /// The store of a data folder.
+    Home,
+    /// Files of their own kind in the data folder.
+    Files,
+    /// The memory of a process.
+    Memory,
 }
 
 /// An artifact that is open for reading.

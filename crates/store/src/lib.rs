@@ -3,6 +3,7 @@
 //! An [`ArtifactStore`] takes a result with its outline and gives it an id; the bytes come back exactly, in chunks, until
 //! the artifact expires. There are three backends: one SQLite file, a folder of files, and memory; several processes can
 //! share the first two. A [`Ledger`] records the size of every call's result before and after, in its own file.
+//! On Unix, a [`SavedFolder`] holds the files that were saved from results, and removes them with their results.
 //!
 //! Everything that needs SQLite is behind the feature `sqlite`, which is on by default. Without it nothing links to SQLite,
 //! so that a program can bring another version of it.
@@ -26,6 +27,7 @@ mod artifact;
 mod chunks;
 mod clock;
 mod error;
+mod file_name;
 mod files;
 mod folder;
 #[cfg(feature = "sqlite")]
@@ -37,6 +39,10 @@ mod id;
 mod index;
 pub mod ledger;
 mod memory;
+#[cfg(unix)]
+mod new_file;
+#[cfg(unix)]
+mod saved;
 mod seal;
 mod source;
 #[cfg(feature = "sqlite")]
@@ -44,11 +50,12 @@ mod sqlite;
 
 pub use artifact::{
     Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallDigest, CallOrigin, Description, EarlierResult,
-    NewArtifact, Opened, Owner, Quotas, Session, Swept, Usage,
+    NewArtifact, Opened, Owner, Quotas, Session, StoreKind, Swept, Usage,
 };
 pub use chunks::body_hash;
 pub use clock::{Clock, Millis, SystemClock};
 pub use error::StoreError;
+pub use file_name::{FileName, FileNameError};
 pub use folder::{FolderHealth, FolderStore, folder_health};
 #[cfg(feature = "sqlite")]
 pub use health::{Health, check, check_can_create, check_folder, check_writable, free_bytes, health};
@@ -60,6 +67,10 @@ pub use ledger::{Call, CountMethod, Ledger, LineLedger, read_lines};
 #[cfg(feature = "sqlite")]
 pub use ledger::{SqliteLedger, read_calls};
 pub use memory::MemoryStore;
+#[cfg(unix)]
+pub use new_file::{Existing, FileAccess, NewFile};
+#[cfg(unix)]
+pub use saved::{SaveError, SavedFile, SavedFolder, SavedFrom};
 pub use seal::SealKey;
 pub use source::{StoredSource, open};
 #[cfg(feature = "sqlite")]

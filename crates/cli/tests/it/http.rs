@@ -100,8 +100,18 @@ impl Connection {
 
     /// Sends a request without waiting for its response.
     pub(crate) fn send(&mut self, method: &str, headers: &[(&str, &str)], body: &str) {
+        self.send_to("/mcp", method, headers, body);
+    }
+
+    /// Reads a resource of the listener.
+    pub(crate) fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Reply {
+        self.send_to(path, "GET", headers, "");
+        self.reply()
+    }
+
+    fn send_to(&mut self, path: &str, method: &str, headers: &[(&str, &str)], body: &str) {
         let host = format!("127.0.0.1:{}", self.port);
-        let mut head = format!("{method} /mcp HTTP/1.1\r\n");
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
         let given = |name: &str| headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
         for (name, value) in [
             ("Host", host.as_str()),

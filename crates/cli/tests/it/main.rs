@@ -25,6 +25,7 @@ mod monitor;
 mod outcomes;
 mod place;
 mod run;
+mod save;
 mod scan;
 mod session;
 mod shape;

@@ -64,7 +64,7 @@ impl Session {
         Self::of(command, home)
     }
 
-    fn of(mut command: Command, home: &Path) -> Self {
+    pub(crate) fn of(mut command: Command, home: &Path) -> Self {
         let mut child = command
             .env("TIDEGATE_HOME", home)
             .env("XDG_CONFIG_HOME", home)

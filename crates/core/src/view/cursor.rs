@@ -28,10 +28,20 @@ pub enum CursorError {
     OtherVersion,
 }
 
+/// Returns a query as bytes, for what is sealed otherwise than a cursor.
+pub fn to_bytes(query: &Query) -> Vec<u8> {
+    postcard::to_allocvec(query).unwrap_or_default()
+}
+
+/// Reads a query from its bytes.
+pub fn from_bytes(bytes: &[u8]) -> Option<Query> {
+    postcard::from_bytes(bytes).ok()
+}
+
 /// Makes a cursor; `seal` is the MAC over the bytes it is given.
 pub fn encode(query: &Query, seal: impl FnOnce(&[u8]) -> [u8; SEAL_BYTES]) -> String {
     let mut sealed = vec![VERSION];
-    sealed.extend(postcard::to_allocvec(query).unwrap_or_default());
+    sealed.extend(to_bytes(query));
     let mut bytes = vec![VERSION];
     bytes.extend(seal(&sealed));
     bytes.extend(&sealed[1..]);
@@ -60,7 +70,7 @@ pub fn decode(cursor: &str, seal: impl FnOnce(&[u8]) -> [u8; SEAL_BYTES]) -> Res
     if differing != 0 {
         return Err(CursorError::Invalid);
     }
-    postcard::from_bytes(query).map_err(|_| CursorError::Invalid)
+    from_bytes(query).ok_or(CursorError::Invalid)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use tidegate_core::budget::Budget;
 use tidegate_core::measure::Cost;
 use tidegate_core::view::{Answer, Engines, Query, View};
 use tidegate_core::{Bytes, Tokens};
+use tidegate_query::Queries;
 use tidegate_store::{Artifact, ArtifactId, Call, StoreError};
 
 use super::{Gate, LIST, REFUSED, sent_cost};
@@ -263,7 +264,7 @@ impl Gate {
     }
 
     /// Opens a kept result by any of its names, and reads from it.
-    fn with_kept<T>(
+    pub(super) fn with_kept<T>(
         &self,
         caller: &Caller,
         name: &str,
@@ -287,7 +288,7 @@ impl Gate {
     }
 
     /// Opens a stored result, if the caller may read it.
-    fn open_kept<'k>(
+    pub(super) fn open_kept<'k>(
         &self,
         caller: &Caller,
         name: &str,
@@ -312,10 +313,19 @@ impl Gate {
         query: &Query,
         read: impl FnOnce(&dyn Engines) -> Result<T, FollowUpError>,
     ) -> Result<T, FollowUpError> {
+        self.with_queries(&self.setup.engines, caller, kept, query, |_, engines| read(engines))
+    }
+
+    /// Runs `read` with engines for a query, which have the other results that it names, and with those results.
+    pub(super) fn with_queries<T>(
+        &self,
+        queries: &Queries,
+        caller: &Caller,
+        kept: &KeptResult<'_>,
+        query: &Query,
+        read: impl FnOnce(&OtherResults<'_>, &dyn Engines) -> Result<T, FollowUpError>,
+    ) -> Result<T, FollowUpError> {
         let names = other_names(query, kept)?;
-        if names.is_empty() {
-            return read(&self.setup.engines);
-        }
         let located: Vec<(ArtifactId, Arc<Opened>)> =
             names.iter().map(|name| self.locate(caller, name)).collect::<Result<_, _>>()?;
         let opened = names
@@ -323,7 +333,7 @@ impl Gate {
             .zip(&located)
             .map(|(name, (id, opened))| Ok((name.clone(), self.open_kept(caller, name, id, opened)?)));
         let others = OtherResults::new(opened.collect::<Result<_, FollowUpError>>()?, query)?;
-        read(&self.setup.engines.beside(&others.named()))
+        read(&others, &queries.beside(&others.named()))
     }
 
     /// Returns a part of a kept result; `beside` is text that the response carries beside it, and that counts too.

@@ -11,10 +11,11 @@ use crate::caller::Caller;
 use crate::capabilities::{self, Capabilities};
 use crate::raw::{self, Edits};
 use crate::tier::Tier;
+use crate::tools::{OwnTools, save};
 use crate::{reply, resources, tools};
 
 impl Gate {
-    /// Rewrites a page of `tools/list`; `None` if nothing changes. Sets the name of our tool in `caller`.
+    /// Rewrites a page of `tools/list`; `None` if nothing changes. Sets the names of our tools in `caller`.
     pub fn tools(&self, caller: &mut Caller, result: &[u8], first_page: bool) -> Option<Vec<u8>> {
         let visible = match caller.profile.tier {
             Tier::Admin => None,
@@ -28,10 +29,14 @@ impl Gate {
                 self.offered.offer(result, tool, (&policy, &profile), members, edits);
             }
         };
-        let listed = tools::rewrite(caller, self.languages(), result, first_page, &offer);
-        caller.query_tool = listed.query_tool;
+        let own = OwnTools { languages: self.languages(), save: self.offers_saving() };
+        let listed = tools::rewrite(caller, own, result, first_page, &offer);
+        (caller.query_tool, caller.save_tool) = (listed.query_tool, listed.save_tool);
         if listed.query_tool == Self::ALTERNATIVE_QUERY_TOOL {
             self.has_name_taken.store(true, Ordering::Relaxed);
+        }
+        if listed.save_tool == Self::ALTERNATIVE_SAVE_TOOL {
+            self.has_save_name_taken.store(true, Ordering::Relaxed);
         }
         listed.result.or(visible)
     }
@@ -42,6 +47,14 @@ impl Gate {
         match self.has_name_taken.load(Ordering::Relaxed) {
             true => Self::ALTERNATIVE_QUERY_TOOL,
             false => Handle::DEFAULT_QUERY_TOOL,
+        }
+    }
+
+    /// Returns the name under which our second tool was last listed.
+    pub fn save_tool(&self) -> &'static str {
+        match self.has_save_name_taken.load(Ordering::Relaxed) {
+            true => Self::ALTERNATIVE_SAVE_TOOL,
+            false => save::NAME,
         }
     }
 

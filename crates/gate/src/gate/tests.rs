@@ -2,6 +2,7 @@
 
 mod kept;
 mod repeats;
+mod save;
 
 use std::time::Duration;
 

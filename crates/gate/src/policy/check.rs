@@ -78,7 +78,7 @@ impl Rules {
     }
 
     /// Returns every number with its limits.
-    fn numbers(&self) -> [(&'static str, Option<u64>, u64, u64); 15] {
+    fn numbers(&self) -> [(&'static str, Option<u64>, u64, u64); 16] {
         let (tokens, bytes) = (Budget::MIN_TOKENS.0, Budget::MIN_BYTES.0);
         [
             ("budget_tokens", self.budget_tokens, tokens, MAX_NUMBER),
@@ -87,6 +87,7 @@ impl Rules {
             ("max_bytes", self.max_bytes, bytes, MAX_NUMBER),
             ("cap_tokens", self.cap_tokens, tokens, MAX_NUMBER),
             ("ttl_seconds", self.ttl_seconds, 1, MAX_NUMBER),
+            ("save_max_bytes", self.save_max_bytes, 1, MAX_NUMBER),
             ("page_size", self.page_size, 1, 1000),
             ("token_seconds", self.token_seconds, 1, MAX_NUMBER),
             ("auto_negotiate_bytes", self.auto_negotiate_bytes, 1, MAX_NUMBER),

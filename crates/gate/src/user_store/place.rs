@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidegate_core::view::cursor;
 use tidegate_store::{
     ArtifactId, ArtifactStore, CallDigest, Clock, FolderStore, Home, Ledger, LineLedger, MemoryStore, Owner,
-    Quotas, SealKey, StoreError,
+    Quotas, SealKey, StoreError, StoreKind,
 };
 #[cfg(feature = "sqlite")]
 use tidegate_store::{HomeStore, SqliteLedger};
@@ -41,6 +41,27 @@ impl StoreLocation {
         }
     }
 
+    /// Opens the data folder, and creates it if needed.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it cannot be used.
+    pub(crate) fn home(&self) -> Result<Home, StoreError> {
+        match self {
+            Self::Folder(named) | Self::Files(named) => open_home(named),
+            Self::Memory => Err(StoreError::NotFound),
+        }
+    }
+
+    /// Returns the kind of store in this place.
+    fn kind(&self) -> StoreKind {
+        match self {
+            Self::Folder(_) if cfg!(feature = "sqlite") => StoreKind::Home,
+            Self::Folder(_) | Self::Files(_) => StoreKind::Files,
+            Self::Memory => StoreKind::Memory,
+        }
+    }
+
     pub(super) fn quotas(&self) -> Quotas {
         match self {
             Self::Folder(_) | Self::Files(_) => Quotas::default(),
@@ -54,8 +75,8 @@ pub struct Opened {
     /// The store.
     pub store: Box<dyn ArtifactStore>,
     key: SealKey,
-    /// Whether its results are lost when this process ends.
-    pub(super) is_in_memory: bool,
+    /// What holds its results; those in memory are lost when this process ends.
+    pub(crate) kind: StoreKind,
 }
 
 impl Opened {
@@ -68,7 +89,7 @@ impl Opened {
                 Ok(Self {
                     store: open_store(place, &home, clock)?,
                     key: SealKey::load_or_create(home.path()).map_err(|error| unusable(Box::new(error)))?,
-                    is_in_memory: false,
+                    kind: place.kind(),
                 })
             }
         }
@@ -77,12 +98,12 @@ impl Opened {
     /// Opens a store in memory, with a key of its own.
     pub(super) fn in_memory(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let store = Box::new(MemoryStore::new_with(quotas, clock));
-        Ok(Self { store, key: SealKey::ephemeral(), is_in_memory: true })
+        Ok(Self { store, key: SealKey::ephemeral(), kind: StoreKind::Memory })
     }
 
     /// Says how long a result is kept here: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
-        if self.is_in_memory { memory_note(left) } else { retention_note(left) }
+        if self.kind == StoreKind::Memory { memory_note(left) } else { retention_note(left) }
     }
 
     /// Returns the digest of the call that these parts identify.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use tidegate_gate::{RpcError, error_response};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -15,7 +16,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::body::{Body, full};
 use super::modern;
 use super::stdio_server::Log;
-use crate::link::{Link, LocalRequest, ServerMessage, ServerOutcome};
+use crate::link::{Link, LinkBase, LocalRequest, ServerMessage, ServerOutcome};
 use crate::message::{MessageHead, MessageKind};
 use crate::spool::{Limits, Message, MessageBuffer, Received};
 
@@ -27,6 +28,11 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 /// How many clients' local requests are answered at once.
 static LOCAL_ANSWERS: Semaphore = Semaphore::const_new(4);
+
+/// Returns the address at which the client of a request reaches tidegate, which the listener has noted.
+pub(super) fn link_base(parts: &Parts) -> LinkBase {
+    parts.extensions.get().cloned().unwrap_or_else(|| LinkBase::of_host("localhost"))
+}
 
 /// A refusal, as the response to send.
 pub(super) type Refusal = Box<Response<Body>>;

@@ -76,13 +76,11 @@ impl HttpToHttp {
     /// Answers a request.
     pub(super) async fn answer(self: Arc<Self>, parts: request::Parts, body: Vec<u8>) -> Response<Body> {
         let is_modern = is_modern(&parts.headers);
-        let session = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let principal = self.clients.principal(&parts.headers, session.as_deref().filter(|_| !is_modern));
-        let link = self.link_of(session.as_deref(), principal);
+        let (session, link) = self.conversation_of(&parts.headers);
         if is_modern {
             link.count_by_principal();
         }
-        let exchange = link.exchange();
+        let exchange = link.exchange().reached_at(exchange::link_base(&parts));
         let exchange = Arc::new(if session.is_some() { exchange } else { exchange.without_session() });
         if parts.method == Method::GET {
             // Responses whose own channel has ended arrive here.
@@ -126,6 +124,19 @@ impl HttpToHttp {
             Ok(Err(error)) => forwarded.fail(&error.failure()),
             Err(late) => late,
         }
+    }
+
+    /// Returns the session that a request names, and the conversation that it belongs to.
+    fn conversation_of(&self, headers: &HeaderMap) -> (Option<String>, Arc<Link>) {
+        let session = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let principal = self.clients.principal(headers, session.as_deref().filter(|_| !is_modern(headers)));
+        let link = self.link_of(session.as_deref(), principal);
+        (session, link)
+    }
+
+    /// Returns the conversation of a client that follows a link.
+    pub(super) fn follower(&self, headers: &HeaderMap) -> Arc<Link> {
+        self.conversation_of(headers).1
     }
 
     /// Returns the conversation of a session, or a new one. Who names the session of another client does not get its

@@ -103,6 +103,14 @@ impl HttpToStdio {
         answered.unwrap_or_else(|refusal| *refusal)
     }
 
+    /// Returns the conversation of a client that follows a link; `None` if it names a session that does not exist.
+    pub(super) fn follower(&self, headers: &HeaderMap) -> Option<Arc<Link>> {
+        if headers.contains_key(SESSION_HEADER) && !is_modern(headers) {
+            return self.session(headers).ok().map(|session| Arc::clone(&session.link));
+        }
+        Some(Arc::new((self.link)().of_principal(self.clients.principal(headers, None))))
+    }
+
     /// Ends all servers.
     pub(super) async fn end(&self) {
         self.sessions().drain().for_each(|(_, session)| session.server.end());
@@ -146,7 +154,8 @@ impl HttpToStdio {
             let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
             return Ok(exchange::json(StatusCode::NOT_FOUND, error_response(id, &error)));
         }
-        let link = Arc::new((self.link)().of_principal(self.clients.principal(&parts.headers, None)));
+        let link = (self.link)().of_principal(self.clients.principal(&parts.headers, None));
+        let link = Arc::new(link.reached_at(exchange::link_base(&parts)));
         link.count_by_principal();
         let (forward, local) = link.parsed_from_client(message);
         if !local.is_empty() {
@@ -259,7 +268,7 @@ impl HttpToStdio {
         let begins = kind == MessageKind::Request && is_initialize(&message);
         let session = if begins { self.begin()? } else { self.session(&parts.headers)? };
         let is_batch = message.is_batch();
-        let exchange = Arc::new(session.link.exchange());
+        let exchange = Arc::new(session.link.exchange().reached_at(exchange::link_base(&parts)));
         let (forward, local) = exchange.parsed_from_client(message);
         if forward.is_none() && !local.is_empty() {
             return Ok(answer(&exchange, local, is_batch, false).await);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{HOST, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -23,6 +23,8 @@ use super::exchange::{self, BodyRoom, failure};
 use super::http_to_http::HttpToHttp;
 use super::http_to_stdio::HttpToStdio;
 use super::safety::{Checks, Safety};
+use super::saved;
+use crate::link::LinkBase;
 
 /// The server behind the listener.
 #[derive(Clone)]
@@ -93,6 +95,7 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
         checks,
         in_flight: Semaphore::new(MAX_IN_FLIGHT),
         arriving: BodyRoom::new(MAX_ARRIVING_BYTES),
+        bound,
     });
     let connections = Arc::new(Semaphore::new(max_connections()));
     let graceful = GracefulShutdown::new();
@@ -181,9 +184,25 @@ struct Service {
     checks: Checks,
     in_flight: Semaphore,
     arriving: BodyRoom,
+    bound: SocketAddr,
 }
 
 impl Service {
+    /// Returns the address that a client uses: the `Host` of its request, which was checked, or the one that is bound.
+    fn link_base(&self, headers: &HeaderMap) -> LinkBase {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        host.map_or_else(|| LinkBase::of_host(&self.bound.to_string()), LinkBase::of_host)
+    }
+
+    /// Answers a request for a saved view.
+    async fn download(&self, request: &Request<Incoming>) -> Response<Body> {
+        let link = match &self.backend {
+            Backend::Http(front) => Some(front.follower(request.headers())),
+            Backend::Stdio(front) => front.follower(request.headers()),
+        };
+        saved::answer(request.method(), request.uri().path(), link).await
+    }
+
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         if head_bytes(&request) > MAX_HEADER_BYTES {
             let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
@@ -197,6 +216,9 @@ impl Service {
             }
             return response;
         }
+        if request.uri().path().starts_with(saved::PATH) {
+            return self.download(&request).await;
+        }
         if request.uri().path() != "/mcp" {
             return failure(StatusCode::NOT_FOUND, -32600, "not found; the server is at /mcp");
         }
@@ -207,7 +229,8 @@ impl Service {
                 "only GET, POST and DELETE are supported",
             );
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(self.link_base(&parts.headers));
         let body = match exchange::read(body, &self.arriving).await {
             Ok(body) => body,
             Err(refusal) => return *refusal,

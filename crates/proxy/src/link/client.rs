@@ -183,6 +183,9 @@ impl Link {
             "tools/call" if is_reader(conversation, &params.text("name")?) => {
                 Some(LocalKind::Query(params.get("arguments").map(<[u8]>::to_vec)))
             }
+            "tools/call" if self.is_saver(conversation, &params.text("name")?) => {
+                Some(LocalKind::Save(params.get("arguments").map(<[u8]>::to_vec)))
+            }
             "tools/call" => {
                 let arguments = params.get("arguments");
                 if let (Some(tool), Some(arguments)) = (tool, arguments)
@@ -212,6 +215,12 @@ impl Link {
             "resources/templates/list" if conversation.lacks_resources() => Some(LocalKind::Templates),
             _ => None,
         }
+    }
+
+    /// Returns whether a tool is tidegate's second one, which is offered only where a policy allows it.
+    fn is_saver(&self, conversation: &Conversation, tool: &str) -> bool {
+        (tool == conversation.caller.save_tool || tool == Gate::ALTERNATIVE_SAVE_TOOL)
+            && self.gate.offers_saving()
     }
 }
 

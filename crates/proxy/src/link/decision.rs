@@ -311,8 +311,10 @@ impl Link {
             RequestKind::Tools { first_page } => {
                 let listed = self.gate.tools(Arc::make_mut(&mut caller), result, *first_page);
                 let mut conversation = self.conversation();
-                if conversation.caller.query_tool != caller.query_tool {
-                    Arc::make_mut(&mut conversation.caller).query_tool = caller.query_tool;
+                let names = (caller.query_tool, caller.save_tool);
+                if (conversation.caller.query_tool, conversation.caller.save_tool) != names {
+                    let known = Arc::make_mut(&mut conversation.caller);
+                    (known.query_tool, known.save_tool) = names;
                 }
                 listed
             }

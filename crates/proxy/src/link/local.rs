@@ -20,6 +20,8 @@ pub struct LocalRequest {
 pub(super) enum LocalKind {
     /// A call of tidegate's tool, with its arguments.
     Query(Option<Vec<u8>>),
+    /// A call of tidegate's second tool, with its arguments.
+    Save(Option<Vec<u8>>),
     /// A part of a kept result, asked for through the tool it came from, with the arguments of the call.
     Fetch(String, Vec<u8>),
     /// A call of a tool with invalid arguments, or that the caller may not make, with its answer.
@@ -44,6 +46,11 @@ pub(crate) struct LocalAnswer {
 impl LocalRequest {
     pub(super) fn new(id: Vec<u8>, kind: LocalKind, caller: Arc<Caller>) -> Self {
         Self { id, kind, caller }
+    }
+
+    /// Returns whether it writes a file, which may take long.
+    pub(crate) fn is_save(&self) -> bool {
+        matches!(self.kind, LocalKind::Save(_))
     }
 }
 
@@ -70,6 +77,9 @@ impl Link {
         let caller = &request.caller;
         match &request.kind {
             LocalKind::Query(arguments) => Ok(self.gate.query(caller, arguments.as_deref())),
+            LocalKind::Save(arguments) => {
+                Ok(self.gate.save(caller, arguments.as_deref(), self.link_base.as_deref()))
+            }
             LocalKind::Fetch(tool, arguments) => {
                 Ok(self.gate.fetch(caller, tool, arguments, self.gate.allows(caller, tool)))
             }

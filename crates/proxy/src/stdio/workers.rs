@@ -16,6 +16,8 @@ use crate::link::{LocalRequest, ShapeJob};
 const SHAPE_THREADS: usize = 2;
 /// How many local requests are answered at once; a query may take much memory.
 const ANSWER_THREADS: usize = 2;
+/// How many files are written at once: they may take long, and no query waits for them.
+const SAVE_THREADS: usize = 1;
 /// How many results may wait to be shaped; then whoever reads from the server waits too.
 const MAX_SHAPE_JOBS: usize = 4;
 
@@ -32,6 +34,7 @@ struct OpenJobs {
 #[derive(Clone)]
 pub(super) struct Workers {
     requests: Sender<LocalRequest>,
+    saves: Sender<LocalRequest>,
     results: Sender<Box<ShapeJob>>,
     lines: Sender<Vec<u8>>,
     open: Arc<(Mutex<OpenJobs>, Condvar)>,
@@ -41,18 +44,21 @@ impl Workers {
     /// Starts the threads.
     pub(super) fn start(proxy: &Arc<StdioProxy>) -> Self {
         let (requests, waiting_requests) = channel();
+        let (saves, waiting_saves) = channel();
         let (results, waiting_results) = channel();
         let (lines, late_lines) = channel::<Vec<u8>>();
-        let workers = Self { requests, results, lines, open: Arc::default() };
+        let workers = Self { requests, saves, results, lines, open: Arc::default() };
         let (of_answers, of_shaping) =
             ((Arc::clone(proxy), workers.clone()), (Arc::clone(proxy), workers.clone()));
         // A client that is gone needs no response; the thread that reads from it ends the proxy.
-        serve(ANSWER_THREADS, waiting_requests, move |request: LocalRequest| {
+        let answer = move |request: LocalRequest| {
             let (proxy, workers) = &of_answers;
             let _ = proxy.write_message(&proxy.link.answer_locally(&request).into());
             workers.open().answers -= 1;
             workers.open.1.notify_all();
-        });
+        };
+        serve(ANSWER_THREADS, waiting_requests, answer.clone());
+        serve(SAVE_THREADS, waiting_saves, answer);
         serve(SHAPE_THREADS, waiting_results, move |job: Box<ShapeJob>| {
             let (proxy, workers) = &of_shaping;
             let _ = proxy.handle(proxy.link.finish(*job), workers);
@@ -78,7 +84,7 @@ impl Workers {
     pub(super) fn answer(&self, request: LocalRequest) {
         self.open().answers += 1;
         // The workers live as long as the process.
-        let _ = self.requests.send(request);
+        let _ = if request.is_save() { self.saves.send(request) } else { self.requests.send(request) };
     }
 
     /// Stores and shapes a result when a thread is free.

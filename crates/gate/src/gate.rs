@@ -26,7 +26,7 @@ mod verdict;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -47,6 +47,7 @@ use crate::negotiation::Offered;
 use crate::overflow::{Overflow, Shaped};
 use crate::policy::{MAX_WHOLE_BYTES, Policies, Policy};
 use crate::raw::skim;
+use crate::references::InputSchemas;
 use crate::session::{Ceiling, SessionMeter};
 use crate::style::Style;
 use crate::user_store::UserStore;
@@ -82,6 +83,9 @@ pub struct Gate {
     offered: Offered,
     /// Whether any tool may have arguments of ours; where none has, no call is searched for them.
     offers_arguments: AtomicBool,
+    /// Whether any tool may take references in its arguments; where none does, no call is searched for them.
+    uses_references: AtomicBool,
+    input_schemas: InputSchemas,
     /// Whether the upstream was seen to have a tool of our tool's usual name.
     has_name_taken: AtomicBool,
     observer: Option<Observer>,
@@ -118,11 +122,14 @@ impl Gate {
     /// Returns a gate.
     pub fn new(setup: Setup) -> Self {
         let offers_arguments = AtomicBool::new(setup.policies.offer_arguments());
+        let uses_references = AtomicBool::new(setup.policies.take_references());
         Self {
             setup,
             policies: Mutex::default(),
             offered: Offered::default(),
             offers_arguments,
+            uses_references,
+            input_schemas: InputSchemas::default(),
             has_name_taken: AtomicBool::new(false),
             observer: None,
             is_in_shell: false,
@@ -145,6 +152,16 @@ impl Gate {
     /// Returns the name of the server.
     pub fn server(&self) -> &str {
         &self.setup.server
+    }
+
+    /// Returns whether any tool may take references in its arguments.
+    pub(crate) fn uses_references(&self) -> bool {
+        self.uses_references.load(Ordering::Relaxed)
+    }
+
+    /// Returns the input schemas of the tools that take references.
+    pub(crate) fn input_schemas(&self) -> &InputSchemas {
+        &self.input_schemas
     }
 
     /// Returns the query languages that a follow-up can use.

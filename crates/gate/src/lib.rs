@@ -22,6 +22,7 @@ mod overflow;
 pub mod policy;
 pub mod profile;
 pub mod raw;
+mod references;
 mod repeat;
 mod reply;
 mod resources;

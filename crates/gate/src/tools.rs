@@ -47,6 +47,21 @@ const DEFINITION: &str = concat!(
 const JQ_ARGUMENT: &str = r#""jq":{"type":"string","description":"other results: $results[\"ID\"]"},"#;
 const SQL_ARGUMENT: &str = r#""sql":{"type":"string","description":"SQLite SELECT; table t, one row per record; other results: tables \"ID\""},"#;
 
+/// What [`DEFINITION`] says in addition where tools take references.
+const REFERENCES_SENTENCE: &str =
+    r#" As an argument of other tools, \"result://ID#/pointer\" stands for the value."#;
+/// The end of the description in [`DEFINITION`].
+const LAST_WORDS: &str = "and end with how to read on.";
+
+/// What our tool offers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReaderOffer {
+    /// The query languages that can be run.
+    pub(crate) languages: QueryLanguages,
+    /// Whether other tools take references in their arguments.
+    pub(crate) references: bool,
+}
+
 /// The names of the arguments of our tool.
 const ARGUMENTS: [&str; 15] = [
     "id",
@@ -103,7 +118,7 @@ pub(crate) struct Listed {
 /// check results. Anything that is not a list stays as it is.
 pub(crate) fn rewrite(
     caller: &Caller,
-    languages: QueryLanguages,
+    reader: ReaderOffer,
     result: &[u8],
     first_page: bool,
     offer: &dyn Fn(&str, &[raw::Member<'_>], &mut Edits),
@@ -130,7 +145,7 @@ pub(crate) fn rewrite(
     // Some clients read the first page only. Where a later page has a tool of our name, ours is added again under its
     // other name.
     if first_page || query_tool != caller.query_tool {
-        edits.append(result, &list, definition(query_tool, languages).as_bytes());
+        edits.append(result, &list, definition(query_tool, reader).as_bytes());
     }
     make_private(result, &whole, &mut edits);
     Listed { result: (!edits.is_empty()).then(|| edits.apply(result)), query_tool }
@@ -183,12 +198,16 @@ pub(crate) fn make_private(json: &[u8], whole: &ByteRange, edits: &mut Edits) {
 
 /// Returns the definition of our tool `result_query`, as JSON.
 pub fn reader_definition() -> String {
-    definition(Handle::DEFAULT_QUERY_TOOL, QueryLanguages::ALL)
+    definition(Handle::DEFAULT_QUERY_TOOL, ReaderOffer { languages: QueryLanguages::ALL, references: false })
 }
 
 /// Returns the definition of our tool, without the query languages that cannot be run.
-fn definition(name: &str, languages: QueryLanguages) -> String {
+fn definition(name: &str, reader: ReaderOffer) -> String {
+    let ReaderOffer { languages, references } = reader;
     let mut definition = DEFINITION.replacen("NAME", name, 1);
+    if references {
+        definition = definition.replacen(LAST_WORDS, &format!("{LAST_WORDS}{REFERENCES_SENTENCE}"), 1);
+    }
     if !languages.jq {
         definition = definition.replacen("jq, ", "", 1).replacen(JQ_ARGUMENT, "", 1);
     }
@@ -210,14 +229,26 @@ mod tests {
         Caller::unknown(Vec::new())
     }
 
+    fn offer() -> ReaderOffer {
+        ReaderOffer { languages: QueryLanguages::ALL, references: false }
+    }
+
     fn rewritten(caller: &Caller, list: &str, first: bool) -> String {
-        let listed = rewrite(caller, QueryLanguages::ALL, list.as_bytes(), first, &|_, _, _| {});
+        let listed = rewrite(caller, offer(), list.as_bytes(), first, &|_, _, _| {});
         listed.result.map_or_else(|| list.to_owned(), |result| String::from_utf8(result).unwrap())
     }
 
     #[test]
     fn our_tool_is_cheap_and_has_the_arguments() {
-        let tool: Value = serde_json::from_str(&definition("result_query", QueryLanguages::ALL)).unwrap();
+        for references in [false, true] {
+            let offer = ReaderOffer { references, ..offer() };
+            let tool: Value = serde_json::from_str(&definition("result_query", offer)).unwrap();
+            assert_eq!(tool["description"].as_str().unwrap().contains("result://"), references);
+            let read = format!("{}{}", tool["description"], tool["inputSchema"]);
+            let cost = Meter::default().count(&read);
+            assert!(cost <= Tokens(400), "{cost}");
+        }
+        let tool: Value = serde_json::from_str(&definition("result_query", offer())).unwrap();
         let names: Vec<&str> =
             tool["inputSchema"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
         let mut expected = ARGUMENTS;
@@ -225,9 +256,6 @@ mod tests {
         let mut names = names;
         names.sort_unstable();
         assert_eq!(names, expected);
-        let read = format!("{}{}", tool["description"], tool["inputSchema"]);
-        let cost = Meter::default().count(&read);
-        assert!(cost <= Tokens(400), "{cost}");
     }
 
     /// Regression: jq was offered where it could not run.
@@ -235,7 +263,7 @@ mod tests {
     fn languages_that_cannot_be_run_are_not_offered() {
         for (jq, sql) in [(false, true), (true, false), (false, false)] {
             let languages = QueryLanguages { jq, sql };
-            let tool = definition("result_query", languages);
+            let tool = definition("result_query", ReaderOffer { languages, ..offer() });
             assert_eq!((tool.contains("jq"), tool.to_lowercase().contains("sql")), (jq, sql), "{tool}");
             let tool: Value = serde_json::from_str(&tool).unwrap();
             let names: std::collections::BTreeSet<&str> =
@@ -282,7 +310,7 @@ mod tests {
     #[test]
     fn an_upstream_tool_keeps_its_name() {
         let list = br#"{"tools":[{"name":"result_query"}]}"#;
-        let listed = rewrite(&caller(), QueryLanguages::ALL, list, true, &|_, _, _| {});
+        let listed = rewrite(&caller(), offer(), list, true, &|_, _, _| {});
         assert_eq!(listed.query_tool, OTHER_NAME);
         let made = String::from_utf8(listed.result.unwrap()).unwrap();
         assert!(

@@ -23,17 +23,23 @@ impl Gate {
         let result = visible.as_deref().unwrap_or(result);
         let profile = caller.profile.clone();
         let offer = |tool: &str, members: &[raw::Member<'_>], edits: &mut Edits| {
+            self.remember_schema(tool, result, members);
             let policy = self.policy(tool);
             if policy.negotiates() || policy.offers_output {
                 self.offered.offer(result, tool, (&policy, &profile), members, edits);
             }
         };
-        let listed = tools::rewrite(caller, self.languages(), result, first_page, &offer);
+        let listed = tools::rewrite(caller, self.reader(), result, first_page, &offer);
         caller.query_tool = listed.query_tool;
         if listed.query_tool == Self::ALTERNATIVE_QUERY_TOOL {
             self.has_name_taken.store(true, Ordering::Relaxed);
         }
         listed.result.or(visible)
+    }
+
+    /// Returns what our tool offers.
+    fn reader(&self) -> tools::ReaderOffer {
+        tools::ReaderOffer { languages: self.languages(), references: self.uses_references() }
     }
 
     /// Returns the name under which our tool was last listed. A client without a session may list the tools in one

@@ -155,7 +155,7 @@ impl Gate {
     }
 
     /// Returns whether any tool may take references in its arguments.
-    pub(crate) fn uses_references(&self) -> bool {
+    pub fn uses_references(&self) -> bool {
         self.uses_references.load(Ordering::Relaxed)
     }
 

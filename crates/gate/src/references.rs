@@ -28,6 +28,7 @@ use crate::gate::Gate;
 use crate::other_results::other_names;
 use crate::policy::{Policy, matches};
 use crate::raw::{self, ByteRange, Edits};
+pub use find::is_reference;
 use find::{Malformed, Reference};
 use input_schema::InputSchema;
 

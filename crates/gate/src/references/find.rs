@@ -215,6 +215,17 @@ impl Finder<'_> {
     }
 }
 
+/// Returns whether a string is a reference to a kept result.
+///
+/// ```
+/// # use tidegate_gate::is_reference;
+/// assert!(is_reference("result://list_issues-3f9c2kq7m0xw#/0/title"));
+/// assert!(!is_reference("see result://list_issues-3f9c2kq7m0xw"));
+/// ```
+pub fn is_reference(text: &str) -> bool {
+    parse(text).is_some()
+}
+
 /// Returns the result and the part that a string stands for; `None` if the string is no reference.
 fn parse(text: &str) -> Option<(String, View)> {
     let rest = text.strip_prefix(SCHEME)?;

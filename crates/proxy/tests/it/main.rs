@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod exact;
+mod references;
 mod tiers;
 
 use std::sync::Arc;

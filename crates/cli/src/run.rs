@@ -188,7 +188,8 @@ impl Arguments {
         let observer = monitor::observer(self.log_calls, policies.defaults.session_max_bytes, &keep);
         let gate = Gate::new(Setup { keep, policies, engines, server })
             .observed_by(observer)
-            .readable_in_shell(is_in_shell);
+            .readable_in_shell(is_in_shell)
+            .resolving_references();
         let mode = if self.observe { Mode::Observe } else { Mode::Shape };
         Ok(Link::new(Arc::new(gate), Caller::unknown(clients), mode, self.timeout()))
     }

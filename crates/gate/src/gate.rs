@@ -85,6 +85,8 @@ pub struct Gate {
     offers_arguments: AtomicBool,
     /// Whether any tool may take references in its arguments; where none does, no call is searched for them.
     uses_references: AtomicBool,
+    /// Whether whoever uses this gate resolves references before it forwards a call.
+    resolves_references: bool,
     input_schemas: InputSchemas,
     /// Whether the upstream was seen to have a tool of our tool's usual name.
     has_name_taken: AtomicBool,
@@ -129,6 +131,7 @@ impl Gate {
             offered: Offered::default(),
             offers_arguments,
             uses_references,
+            resolves_references: false,
             input_schemas: InputSchemas::default(),
             has_name_taken: AtomicBool::new(false),
             observer: None,
@@ -141,6 +144,12 @@ impl Gate {
     #[must_use]
     pub fn readable_in_shell(self, is_in_shell: bool) -> Self {
         Self { is_in_shell, ..self }
+    }
+
+    /// Returns the gate for somebody who resolves references before a call is made; without it no tool takes references.
+    #[must_use]
+    pub fn resolving_references(self) -> Self {
+        Self { resolves_references: true, ..self }
     }
 
     /// Returns the gate with somebody who is told of every entry of the ledger.
@@ -156,7 +165,7 @@ impl Gate {
 
     /// Returns whether any tool may take references in its arguments.
     pub fn uses_references(&self) -> bool {
-        self.uses_references.load(Ordering::Relaxed)
+        self.resolves_references && self.uses_references.load(Ordering::Relaxed)
     }
 
     /// Returns the input schemas of the tools that take references.

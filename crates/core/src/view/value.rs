@@ -4,7 +4,6 @@
 //! arguments of a call has no notes and must have its own type: a string stays a string, and numbers stay as written. The
 //! value is strict JSON on one line.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::dataset::Dataset;
@@ -159,17 +158,17 @@ fn write_text(dataset: &Dataset<'_>, out: &mut BoundedOutput) -> Result<(), View
         out.is_full = true;
         return Ok(());
     }
-    Ok(out.write_all(json_of_text(&dataset.decoded_text()?).as_bytes())?)
+    Ok(out.write_all(&json_of_text(&dataset.decoded_text()?))?)
 }
 
-fn json_of_text(text: &[u8]) -> Cow<'static, str> {
-    json_string(&String::from_utf8_lossy(text)).into()
+fn json_of_text(text: &[u8]) -> Vec<u8> {
+    json_string(&String::from_utf8_lossy(text)).into_bytes()
 }
 
 /// Returns the JSON of the value at a path, which may lead into strings.
 fn at_path(dataset: &Dataset<'_>, path: &str) -> Result<Vec<u8>, ViewError> {
     match path::target(dataset, path)? {
-        Target::String(text) => Ok(json_of_text(&text).into_owned().into_bytes()),
+        Target::String(text) => Ok(json_of_text(&text)),
         Target::Other(at) => path::json_at(dataset, path, at),
         Target::Inside { string, path, rest } => {
             let outer = OpenedValue::new(string, path)?;
@@ -182,7 +181,43 @@ fn at_path(dataset: &Dataset<'_>, path: &str) -> Result<Vec<u8>, ViewError> {
 mod tests {
     use super::*;
     use crate::payload::Payload;
-    use crate::view::NoEngines;
+    use crate::view::{EngineOutput, EngineSink, ResultWindow};
+
+    /// An engine whose programs are the lines of their results.
+    struct LineEngine;
+
+    impl Engines for LineEngine {
+        fn jq(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
+            Err(ViewError::bad("not here"))
+        }
+
+        fn sql(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
+            Err(ViewError::bad("not here"))
+        }
+
+        fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: ResultWindow) -> Result<EngineOutput, ViewError> {
+            Err(ViewError::bad("not here"))
+        }
+
+        fn each(
+            &self,
+            _: &Dataset<'_>,
+            program: EngineProgram<'_>,
+            sink: &mut EngineSink<'_>,
+        ) -> Result<Vec<String>, ViewError> {
+            match program {
+                EngineProgram::Jq(lines) => {
+                    lines.lines().try_for_each(|line| sink(EngineEvent::Value(line)))?;
+                }
+                EngineProgram::Sql(lines) => {
+                    sink(EngineEvent::Columns(&["a".to_owned(), "b".to_owned()]))?;
+                    let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+                    lines.lines().try_for_each(|line| sink(EngineEvent::Row(&cells(line))))?;
+                }
+            }
+            Ok(Vec::new())
+        }
+    }
 
     /// Returns the value of a view of a result with one text.
     fn of(text: &str, view: View, max_bytes: usize) -> Result<String, String> {
@@ -192,7 +227,7 @@ mod tests {
         let source = result.as_slice();
         let outline = Outline::read(&Payload::read_result(&source).unwrap()).unwrap();
         let request =
-            ValueRequest { source: &source, outline: &outline, view: &view, engines: &NoEngines, max_bytes };
+            ValueRequest { source: &source, outline: &outline, view: &view, engines: &LineEngine, max_bytes };
         value(&request).map(|json| String::from_utf8(json).unwrap()).map_err(|error| error.to_string())
     }
 
@@ -212,7 +247,7 @@ mod tests {
         assert_eq!(of(data, path("/s"), 100).unwrap(), "\"0012\"", "a string of digits is no number");
         assert_eq!(of(data, path("$.s"), 100).unwrap(), "\"0012\"");
         assert!(of(data, path("/missing"), 100).unwrap_err().contains("missing"));
-        assert!(of(data, path("/*"), 100).unwrap_err().contains("several values"));
+        assert!(of(data, path("$.z[*]"), 100).unwrap_err().contains("several values"));
     }
 
     #[test]
@@ -221,6 +256,20 @@ mod tests {
         let csv = "id,name\n1,a\n2,b\n3,c\n4,d\n5,e\n6,f\n";
         let json = of(csv, View::Full, 1000).unwrap();
         assert!(json.starts_with('[') && json.ends_with(']') && !json.contains('\n'), "{json}");
+    }
+
+    #[test]
+    fn results_of_programs() {
+        let data = r#"{"a":1}"#;
+        let jq = |lines: &str, most| of(data, View::Jq(lines.into()), most);
+        assert_eq!(jq("9007199254740993", 16).unwrap(), "9007199254740993");
+        assert_eq!(jq("1.0\n\"x\"\nnull", 14).unwrap(), "[1.0,\"x\",null]");
+        assert_eq!(jq("1.0\n\"x\"\nnull", 12).unwrap_err(), "the value is too large");
+        assert!(jq("", 9).unwrap_err().contains("has no result; write [...] around it"));
+        let sql = |lines: &str, most| of(data, View::Sql(lines.into()), most);
+        assert_eq!(sql("1.0,\"x\"\n2,null", 99).unwrap(), r#"[{"a":1.0,"b":"x"},{"a":2,"b":null}]"#);
+        assert_eq!(sql("", 99).unwrap(), "[]");
+        assert_eq!(sql("1,2\n3,4", 20).unwrap_err(), "the value is too large");
     }
 
     #[test]

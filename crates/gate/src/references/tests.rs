@@ -1,4 +1,6 @@
 //! References against a real store: what is put into the arguments, and what is refused.
+//!
+//! jq runs in the program `tidegate` only: its cases are in the tests of the command line.
 
 use serde_json::Value;
 use tidegate_core::outline::Outline;
@@ -59,7 +61,7 @@ impl Fixture {
             engines: Queries::new(Limits::default(), Worker::new("/nonexistent".into())),
             server: "here".into(),
         };
-        let gate = Gate::new(setup).observed_by(observer);
+        let gate = Gate::new(setup).observed_by(observer).resolving_references();
         let mut caller = Caller::unknown(Vec::new());
         gate.tools(&mut caller, LIST.as_bytes(), true).unwrap();
         Self { gate, keep, caller, clock, entries, _folder: folder }
@@ -162,21 +164,6 @@ fn values_are_put_where_the_references_stand() {
             r#"{"any":"b"}"#.into(),
         ),
         (
-            "jq with one result",
-            format!(r#"{{"any":{{"$result":"{rows}","jq":"map(.name)"}}}}"#),
-            r#"{"any":["a","b"]}"#.into(),
-        ),
-        (
-            "jq with several results",
-            format!(r#"{{"names":{{"$result":"{rows}","jq":".[].name"}}}}"#),
-            r#"{"names":["a","b"]}"#.into(),
-        ),
-        (
-            "jq keeps integers",
-            format!(r#"{{"count":{{"$result":"{rows}","jq":".[0].id"}}}}"#),
-            r#"{"count":9007199254740993}"#.into(),
-        ),
-        (
             "sql",
             format!(r#"{{"rows":{{"$result":"{rows}","sql":"select name, id from t where id < 10"}}}}"#),
             r#"{"rows":[{"name":"b","id":2}]}"#.into(),
@@ -240,11 +227,6 @@ fn what_cannot_be_resolved_is_refused_with_the_argument_and_the_reason() {
             vec!["more than 200 bytes", "reference_max_bytes"],
         ),
         (
-            "too large by jq",
-            format!(r#"{{"any":{{"$result":"{large}","jq":"."}}}}"#),
-            vec!["more than 200 bytes"],
-        ),
-        (
             "too large by sql",
             format!(r#"{{"any":{{"$result":"{rows}","sql":"select a.*, b.*, c.* from t a, t b, t c"}}}}"#),
             vec!["more than 200 bytes"],
@@ -279,11 +261,6 @@ fn what_cannot_be_resolved_is_refused_with_the_argument_and_the_reason() {
             "failing jq",
             format!(r#"{{"any":{{"$result":"{rows}","jq":"error(1)"}}}}"#),
             vec!["argument /any:"],
-        ),
-        (
-            "jq without a result",
-            format!(r#"{{"any":{{"$result":"{rows}","jq":"empty"}}}}"#),
-            vec!["has no result", "write [...] around it"],
         ),
         (
             "a long program",
@@ -322,7 +299,7 @@ fn what_cannot_be_resolved_is_refused_with_the_argument_and_the_reason() {
         ),
         (
             "numbers in a list of strings",
-            format!(r#"{{"names":{{"$result":"{rows}","jq":"map(.id)"}}}}"#),
+            format!(r#"{{"names":{{"$result":"{rows}","sql":"select id from t"}}}}"#),
             vec!["argument /names:", "element 0"],
         ),
         (
@@ -398,6 +375,25 @@ fn only_tools_that_are_set_take_references() {
     // A tool whose schema is not known gets the value as it is.
     fixture.gate.tools(&mut fixture.caller.clone(), br#"{"tools":[{"name":"send"}]}"#, true);
     assert_eq!(fixture.resolve(&format!(r#"{{"count":"result://{name}"}}"#)).unwrap(), r#"{"count":[1]}"#);
+}
+
+#[test]
+fn a_gate_takes_references_only_if_somebody_resolves_them() {
+    let policies = Policies::of_defaults(Rules { references: Some(true), ..Rules::default() });
+    let gate = Gate::new(Setup {
+        keep: Arc::new(UserStore::of_user(StoreLocation::Memory)),
+        policies,
+        engines: Queries::new(Limits::default(), Worker::new("/nonexistent".into())),
+        server: "here".into(),
+    });
+    let mut caller = Caller::unknown(Vec::new());
+    let listed = gate.tools(&mut caller, LIST.as_bytes(), true).unwrap();
+    assert!(!gate.takes_references("send") && !String::from_utf8(listed).unwrap().contains("result://"));
+    let gate = gate.resolving_references();
+    let listed = gate.tools(&mut caller, LIST.as_bytes(), true).unwrap();
+    assert!(
+        gate.takes_references("send") && String::from_utf8(listed).unwrap().contains("result://ID#/pointer")
+    );
 }
 
 #[test]

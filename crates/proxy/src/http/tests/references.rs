@@ -44,7 +44,8 @@ fn link() -> (Link, String) {
         policies: Policies::of_defaults(Rules { references: Some(true), ..Rules::default() }),
         engines: Queries::new(Limits::default(), Worker::new("/nonexistent".into())),
         server: "test".into(),
-    });
+    })
+    .resolving_references();
     let lines: Vec<Value> =
         (0..2000).map(|line| json!({"n": line, "text": format!("line {line} of a text")})).collect();
     let result = json!({"content": [{"type": "text", "text": Value::from(lines).to_string()}]}).to_string();

@@ -20,7 +20,7 @@ use tidegate_core::measure::Cost;
 use tidegate_core::view::arguments::Arguments;
 use tidegate_core::view::{Query, ValueError, ValueRequest, View, value};
 use tidegate_core::{Bytes, Tokens};
-use tidegate_store::{ArtifactId, Call};
+use tidegate_store::{Artifact, Call};
 
 use crate::caller::Caller;
 use crate::error::{FollowUpError, bounded};
@@ -161,7 +161,8 @@ impl Gate {
                 let reason = "resolving the references takes too long; pass fewer, or simpler queries";
                 return Err(refusal(reason.to_owned()));
             }
-            let (id, value) = self.value_of(caller, &policy, &reference, bytes_left).map_err(refusal)?;
+            let (artifact, value) =
+                self.value_of(caller, &policy, &reference, bytes_left).map_err(refusal)?;
             let fitted = match &schema {
                 Some(schema) => schema.fit(&reference.path, value).map_err(|why| {
                     refusal(format!(
@@ -174,21 +175,21 @@ impl Gate {
             };
             let left = bytes_left.checked_sub(fitted.len() as u64);
             bytes_left = left.ok_or_else(|| refusal(too_large(&policy)))?;
-            resolved.push(id);
+            resolved.push(artifact);
             edits.replace(reference.range, fitted);
         }
-        resolved.into_iter().for_each(|id| self.note_reference(caller, tool, &id, started));
+        resolved.iter().for_each(|artifact| self.note_reference(caller, artifact, started));
         Ok(())
     }
 
-    /// Returns the value that a reference stands for, and the id of its result.
+    /// Returns the value that a reference stands for, and its result.
     fn value_of(
         &self,
         caller: &Caller,
         policy: &Policy,
         reference: &Reference,
         max_bytes: u64,
-    ) -> Result<(ArtifactId, Vec<u8>), String> {
+    ) -> Result<(Artifact, Vec<u8>), String> {
         let words = |error: FollowUpError| error.to_string();
         let query = query_of(&reference.view).map_err(|error| error.to_string())?;
         let (id, opened) = self.locate(caller, &reference.name).map_err(words)?;
@@ -212,7 +213,7 @@ impl Gate {
         });
         match is_too_large {
             true => Err(too_large(policy)),
-            false => Ok((id, value.map_err(words)?)),
+            false => Ok((kept.artifact().clone(), value.map_err(words)?)),
         }
     }
 
@@ -233,11 +234,11 @@ impl Gate {
         ))
     }
 
-    /// Writes to the ledger that a result was put into arguments; the model read nothing of it.
-    fn note_reference(&self, caller: &Caller, tool: &str, id: &ArtifactId, started: Instant) {
+    /// Writes to the ledger that a result was read for arguments; the model got nothing of it.
+    fn note_reference(&self, caller: &Caller, artifact: &Artifact, started: Instant) {
         let nothing = Cost { tokens: Tokens(0), estimated: false, bytes: Bytes(0) };
-        let call = self.entry(caller, tool, REFERENCE, (nothing, nothing));
-        let (artifact, view) = (Some(id.to_string()), Some(REFERENCE.to_owned()));
+        let call = self.entry(caller, &artifact.tool, "view", (nothing, nothing));
+        let (artifact, view) = (Some(artifact.id.to_string()), Some(REFERENCE.to_owned()));
         self.note(Call { artifact, view, ..call }, started);
     }
 }

@@ -403,7 +403,8 @@ fn the_ledger_names_results_and_no_values() {
     fixture.resolve(&format!(r#"{{"any":"result://{name}"}}"#)).unwrap();
     let entries = fixture.entries.lock().unwrap();
     let [entry] = entries.as_slice() else { panic!("{entries:?}") };
-    assert_eq!((entry.tool.as_str(), entry.step.as_str(), entry.sent_tokens), ("send", REFERENCE, 0));
+    assert_eq!((entry.tool.as_str(), entry.step.as_str(), entry.sent_tokens), ("list", "view", 0));
+    assert_eq!(entry.view.as_deref(), Some(REFERENCE));
     assert!(name.ends_with(entry.artifact.as_deref().unwrap()));
     assert!(!format!("{entry:?}").contains("a value"));
     fixture.keep.flush();

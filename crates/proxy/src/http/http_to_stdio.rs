@@ -160,7 +160,7 @@ impl HttpToStdio {
         }
         if let Some(call) = call {
             match exchange::resolve(&link, call).await {
-                Some(Resolution::Forward(message)) => forward = Some(message),
+                Some(Resolution::Forward(message)) => forward = Some(*message),
                 Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
                     let status = modern::status_of(refused.error_code);
                     return Ok(exchange::json_answers(status, &[refused.line], false));
@@ -390,7 +390,7 @@ fn deliver_calls(
         tokio::spawn(async move {
             match exchange::resolve(&exchange, call).await {
                 Some(Resolution::Forward(message)) => {
-                    session.server.send(&exchange, Some(message), &deliveries);
+                    session.server.send(&exchange, Some(*message), &deliveries);
                 }
                 Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
                     deliver(&deliveries, response(refused.line.into(), refused.error_code));

@@ -182,7 +182,7 @@ impl StdioToHttp {
         let exchange = Arc::new(self.link.exchange());
         match exchange::resolve(&exchange, call).await {
             Some(Resolution::Forward(message)) => {
-                let (outgoing, task) = (self.outgoing(message, exchange), own_task.await.ok());
+                let (outgoing, task) = (self.outgoing(*message, exchange), own_task.await.ok());
                 {
                     let mut session = self.session();
                     let open = |id: &Vec<u8>| (id.clone(), (Arc::clone(&outgoing.exchange), task.clone()));

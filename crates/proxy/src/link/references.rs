@@ -47,7 +47,7 @@ pub struct Resolved {
 /// What became of a call with references, inside the proxy.
 pub(crate) enum Resolution {
     /// It goes to the server.
-    Forward(ParsedLine),
+    Forward(Box<ParsedLine>),
     /// It is refused.
     Answer(LocalAnswer),
     /// The client has cancelled it; the response is for transports that need one.
@@ -89,7 +89,7 @@ impl Link {
             Ok(message) => {
                 let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
                 self.pending().add(PendingRequest { deadline, ..request });
-                Resolution::Forward(message)
+                Resolution::Forward(Box::new(message))
             }
             Err(refused) => {
                 conversation.note_local(request.id.clone());

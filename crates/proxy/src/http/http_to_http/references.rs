@@ -27,7 +27,7 @@ pub(super) async fn resolve_all(link: &Arc<Link>, calls: Vec<ResolveJob>) -> Res
     let mut resolved = ResolvedCalls::default();
     for call in calls {
         match exchange::resolve(link, call).await {
-            Some(Resolution::Forward(message)) => resolved.forward.push(message),
+            Some(Resolution::Forward(message)) => resolved.forward.push(*message),
             Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
                 resolved.answers.push((refused.line, refused.error_code));
             }

@@ -1,4 +1,4 @@
-//! The commands on kept results: `tidegate ls`, `show`, `export`, `rm` and `gc`.
+//! The commands on stored results: `tidegate ls`, `show`, `export`, `rm` and `gc`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(crate) struct Ls {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate show list_issues-3f9c2kq7m0xw")]
 pub(crate) struct Show {
-    /// Id of the result, the beginning of one, or `last`
+    /// Id of the result, the beginning of one, or `last` for the newest
     id: String,
 
     /// Output format
@@ -48,7 +48,7 @@ pub(crate) struct Show {
     tidegate export list_issues-3f9c2kq7m0xw --block 1 -o issues.json\n  \
     tidegate export list_issues-3f9c2kq7m0xw | wc -c")]
 pub(crate) struct Export {
-    /// Id of the result, the beginning of one, or `last`
+    /// Id of the result, the beginning of one, or `last` for the newest
     id: String,
 
     /// Only this content block, counted from 1: the bytes of an image, or the text of a text block
@@ -115,7 +115,7 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
         return ui::json(&Value::Array(reports.collect()));
     }
     if artifacts.is_empty() {
-        ui::note("no results are kept; tidegate run keeps those that are too large to pass");
+        ui::note("no results are stored; tidegate run stores those that are too large to pass");
         return Ok(());
     }
     let now = SystemClock.now();
@@ -137,7 +137,7 @@ pub(crate) fn ls(arguments: &Ls) -> Result<(), CommandError> {
     ui::data(ui::table(&rows, &[4, 5]).as_bytes())
 }
 
-/// The most characters shown of a call's arguments in a list.
+/// The maximum number of characters shown of a call's arguments in a list.
 const MAX_ARGUMENT_CHARACTERS: usize = 60;
 
 /// Runs `show`.

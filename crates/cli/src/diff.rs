@@ -1,4 +1,4 @@
-//! `tidegate diff`: what changed between two kept results, for people as lines, for programs as an exact patch.
+//! `tidegate diff`: shows what changed between two stored results, as lines for people and as an exact patch for programs.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -13,20 +13,21 @@ use crate::ui;
 
 /// Show what changed between two stored results
 ///
-/// Records are paired by a key that tidegate detects, or by their content; accessibility snapshots by their references;
-/// other texts line by line. The answer to a repeated call begins with the first of these lines. Results above 8 MiB are
-/// compared for equality only.
+/// Pairs records by a key that it detects, or by their content, and the elements of accessibility snapshots by their
+/// references; compares other texts line by line. The answer to a repeated call begins with as many of these lines as fit.
+/// Results above 8 MiB are compared for equality only.
 ///
-/// With --format json, "patch" is a list of edits of the old result as `tidegate export` writes it: at byte "at", remove
-/// "remove" bytes and put "insert" in their place. Applied in order, they give the new result byte for byte.
+/// With --format json, "patch" is a list of edits of the old result as `tidegate export` writes it: at byte "at" of the old
+/// result, replace "remove" bytes with the text "insert" (or with the bytes "insert_bytes", if they are not text). All edits
+/// together give the new result byte for byte.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tidegate diff list_issues-3f9c2kq7m0xw list_issues-7q0rdznc4h2m\n  \
-    tidegate diff list_issues-3f9c2kq7m0xw list_issues-7q0rdznc4h2m --format json")]
+#[command(after_help = "Examples:\n  tidegate diff list_issues-3f9c2kq7m0xw last\n  \
+    tidegate diff list_issues-3f9c2kq7m0xw last --format json")]
 pub(crate) struct Arguments {
-    /// Id of the old result
+    /// Id of the old result, the beginning of one, or `last` for the newest
     old: String,
 
-    /// Id of the new result
+    /// Id of the new result, the beginning of one, or `last` for the newest
     new: String,
 
     /// Output format
@@ -96,7 +97,7 @@ impl Compared<'_> {
             .into_iter()
             .map(|edit| match String::from_utf8(edit.inserted) {
                 Ok(text) => json!({"at": edit.at, "remove": edit.removed, "insert": text}),
-                // Not a text, so its bytes as numbers.
+                // The bytes are not text, so write them as numbers.
                 Err(error) => {
                     json!({"at": edit.at, "remove": edit.removed, "insert_bytes": error.into_bytes()})
                 }

@@ -1,4 +1,4 @@
-//! Shared by the commands on kept results: opens the user's store, and looks up results and their policies by name.
+//! Shared by the commands on stored results: opens the user's store, and looks up results and their policies by name.
 //!
 //! The store belongs to this user, so the commands show the results of every caller of this user's servers.
 
@@ -22,9 +22,9 @@ use crate::ledger::{EntryKind, read_ledgers};
 
 /// The word for the newest result.
 const LAST: &str = "last";
-/// The most results among which the beginning of a name is searched.
+/// The maximum number of results searched for the beginning of a name.
 const MAX_SEARCHED: usize = 100_000;
-/// The most names in an error.
+/// The maximum number of names in an error.
 const MAX_NAMED: usize = 5;
 
 /// The results of this user.
@@ -91,12 +91,12 @@ impl KeptResults {
     ) -> Result<Artifact, CommandError> {
         let describe = || Ok(UserStore::description(outline, tokens));
         self.user.put(new, payload.source(), &describe).map_err(|error| {
-            CommandError::out_of_reach(format!("cannot keep the result: {}", causes(&error)))
+            CommandError::out_of_reach(format!("cannot store the result: {}", causes(&error)))
         })
     }
 
-    /// Returns the id of a result: by any form of its name, by the beginning of one that no other name has, or `last` for
-    /// the newest.
+    /// Returns the id of a result by any form of its name, by the beginning of its name if no other name begins with it, or
+    /// by `last` for the newest.
     fn resolve(&self, name: &str) -> Result<ArtifactId, CommandError> {
         let exact = ArtifactId::parse(name);
         if let Some(id) = &exact
@@ -108,7 +108,7 @@ impl KeptResults {
             let newest = self.list(1)?.into_iter().next();
             return newest
                 .map(|artifact| artifact.id)
-                .ok_or_else(|| CommandError::failed("no results are kept"));
+                .ok_or_else(|| CommandError::failed("no results are stored"));
         }
         let kept = self.list(MAX_SEARCHED)?;
         let full_name = |artifact: &Artifact| handle_name(&artifact.tool, artifact.id.as_str());
@@ -188,10 +188,10 @@ impl KeptResults {
     /// Returns the error for a result that cannot be read, with a hint.
     pub(crate) fn missing(&self, name: &str, error: StoreError) -> CommandError {
         match error {
-            StoreError::NotFound => CommandError::failed(format!("no result is called {name:?}"))
-                .hint("tidegate ls shows what is kept"),
+            StoreError::NotFound => CommandError::failed(format!("no stored result is named {name:?}"))
+                .hint("tidegate ls lists stored results"),
             StoreError::Expired { at } => CommandError::failed(format!("{name:?} expired {at}"))
-                .hint("call the tool again if it is safe to repeat; tidegate ls shows what is kept"),
+                .hint("call the tool again if it is safe to repeat; tidegate ls lists stored results"),
             other => CommandError::out_of_reach(format!("cannot read {name:?}: {}", causes(&other))),
         }
     }

@@ -1,4 +1,4 @@
-//! A file that a command writes: never seen in part under its name, and never overwritten unasked.
+//! A file that a command writes: it appears under its name only when it is complete, and replaces another only if forced.
 //!
 //! The bytes go to a temporary file beside it, which is renamed when all of them are on disk.
 
@@ -9,7 +9,7 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::error::CommandError;
 
-/// Bytes that are written at once.
+/// How many bytes are written at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A file that is being written.
@@ -20,7 +20,7 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Begins a file; with `is_forced`, one that exists is replaced when this one is finished.
+    /// Starts a file; with `is_forced`, it replaces an existing file when it is finished.
     pub(crate) fn create(path: &Path, is_forced: bool) -> Result<Self, CommandError> {
         match std::fs::symlink_metadata(path) {
             Ok(_) if !is_forced => return Err(exists(path)),
@@ -35,7 +35,7 @@ impl OutputFile {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // As for any file that a command writes: the umask decides.
+            // The umask decides, as for any file that a command writes.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
         let file = builder.tempfile_in(folder).map_err(|error| cannot_write(path, &error))?;
@@ -48,7 +48,7 @@ impl OutputFile {
         cannot_write(&self.path, error)
     }
 
-    /// Gives the file its name, once all of it is on disk.
+    /// Flushes the file to disk, and gives it its name.
     pub(crate) fn finish(self) -> Result<(), CommandError> {
         let Self { path, is_forced, writer } = self;
         let file = writer.into_inner().map_err(|error| cannot_write(&path, error.error()))?;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_exists_stays_unless_forced() {
+    fn an_existing_file_is_replaced_only_if_forced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let late = OutputFile::create(&path, false).unwrap();

@@ -1,5 +1,5 @@
-//! `tidegate query`: any part of a kept result, with the arguments of `result_query`; printed within the budget, or
-//! written whole to a file.
+//! `tidegate query`: reads any part of a stored result, with the arguments of `result_query`, and prints it within the
+//! budget or writes it whole to a file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,11 +27,12 @@ use crate::ui;
 /// With --path, that view reads only the value at the path; --path alone prints the value. Without a view or a path,
 /// prints page 1 if --fields or --page-size is given, otherwise the summary. The answer fits the budget.
 ///
-/// With --output, writes the whole view to a file, without a budget: all records if no view is given, or some fields of all
-/// of them with --fields alone. The ending of the file's name says how: .csv, .json or .jsonl; the stored bytes for .bin and
-/// .raw and without an ending; for every other ending the text as the server wrote it, or the bytes of a picture.
+/// With --output, writes the whole view to a file, without a budget. Without a view, writes the whole result; with --fields
+/// alone, writes these fields of all records. The ending of the file's name sets the format: .csv, .json and .jsonl hold
+/// data; .bin, .raw and a name without an ending hold the stored bytes; any other file holds the text as the server wrote
+/// it, or the bytes of a picture.
 ///
-/// In SQL, every other stored result is a table by its name in double quotes; in jq, it is $results["NAME"].
+/// In SQL, every other stored result is a table: write its name in double quotes. In jq, it is $results["NAME"].
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate query list_issues-3f9c2kq7m0xw --page 2\n  \
     tidegate query list_issues-3f9c2kq7m0xw --jq '.[] | select(.state == \"open\") | .title'\n  \
@@ -39,9 +40,9 @@ use crate::ui;
     tidegate query list_issues-3f9c2kq7m0xw --grep timeout --context 2\n  \
     tidegate query last -o issues.csv\n  \
     tidegate query list_issues --sql 'select * from t where comments > 10' -o busy.jsonl\n  \
-    tidegate query last --sql 'select t.name, b.cost from t join \"get_bom-7k3m0xw2c9qf\" b on b.part = t.id'")]
+    tidegate query last --sql 'select count(*) from t join \"list_issues-3f9c2kq7m0xw\" using (number)'")]
 pub(crate) struct Arguments {
-    /// Id of the result, such as list_issues-3f9c2kq7m0xw; the beginning of one, or `last`
+    /// Id of the result, such as list_issues-3f9c2kq7m0xw, the beginning of one, or `last` for the newest
     id: String,
 
     /// Continue where the last answer ended
@@ -67,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PROGRAM")]
     jq: Option<String>,
 
-    /// Rows of an SQL query; the records are the table t, other results tables by their names
+    /// Rows of an SQL query; the records are the table t, and other results are tables "NAME"
     #[arg(long, value_name = "QUERY")]
     sql: Option<String>,
 
@@ -99,7 +100,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<u64>,
 
-    /// Write the whole view to this file; its ending says how
+    /// Write the whole view to this file, in the format of its ending
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["cursor", "max_tokens"])]
     output: Option<PathBuf>,
 
@@ -112,7 +113,7 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-/// How long a query may run whose results are written to a file: nobody waits for an answer.
+/// The time limit of a query whose results are written to a file, where no model waits for an answer.
 const EXPORT_TIME: Duration = Duration::from_secs(600);
 
 /// Runs the command.
@@ -166,7 +167,7 @@ fn report(answer: &Answer, cursor: impl FnOnce(&Query) -> String) -> serde_json:
     })
 }
 
-/// Returns what is said of a file that was written.
+/// Returns the report on a file that was written.
 fn file_report(path: &Path, exported: &Exported) -> serde_json::Value {
     json!({
         "path": path.display().to_string(),
@@ -211,7 +212,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Returns what the answer may cost; says so if that is not what was asked for.
+    /// Returns the budget of the answer, and prints a note if it is not what --max-tokens asked for.
     fn budget(&self, kept: &KeptResult<'_>, query: &Query) -> Result<Budget, CommandError> {
         let budget = kept.budget(self.max_tokens, query, &terminal()).map_err(view_error)?;
         if let Some(asked) = self.max_tokens.filter(|asked| *asked != budget.tokens.0) {

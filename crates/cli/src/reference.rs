@@ -114,9 +114,9 @@ fn the_page_of_result_query_is_up_to_date() {
     out.push_str(
         "\nAsk for at most one view; with `path`, it reads only the value at the path. `fields` combines with a page, `context`\n\
          and `count` with `grep`, `max_tokens` with any view. Every answer fits its budget and ends with how to continue.\n\n\
-         Without `id`, the answer lists what this session kept, newest first: name, age, records, columns and arguments.\n\
-         Results of other sessions are read by their exact name. In `sql` and `jq` a query can name other kept results;\n\
-         each is opened as if it were asked for by `id`.\n\n| to get | arguments besides `id` |\n|---|---|\n",
+         Without `id`, the answer lists the stored results of this session, newest first: name, age, records, columns and\n\
+         arguments. To read a result of another session, pass its exact name. In `sql` and `jq` a query can name other\n\
+         stored results; each is checked like the one in `id`.\n\n| to get | arguments besides `id` |\n|---|---|\n",
     );
     for (goal, arguments) in VIEW_EXAMPLES {
         let asked: Value = serde_json::from_str(&format!("{{{arguments}}}")).unwrap();

@@ -195,7 +195,7 @@ impl Arguments {
     }
 
     /// Returns whether a client on this machine can read results with `tidegate query`: the program is on the PATH, and
-    /// finds this store without being told where it is. A client that connects over HTTP may be on another machine.
+    /// finds this store without options. A client that connects over HTTP may be on another machine.
     fn is_in_shell(&self, place: &StoreLocation) -> bool {
         let default_place = || Config::load(None).ok().and_then(|config| config.place().folder());
         let is_found = self.overrides.config.is_none() || place.folder() == default_place();

@@ -1,6 +1,7 @@
-//! Which files are read: the one that was named, or else the project's and the user's.
+//! Which files are read: the one that the user named, or else the project's and the user's.
 //!
-//! A project's file takes part without being asked for: cloning a repository is enough. So it may set less than the user's.
+//! A project's file is read without the user's consent: cloning a repository is enough. So it may set fewer keys than the
+//! user's.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +41,7 @@ pub fn config_paths(named: Option<&Path>) -> Vec<ConfigPath> {
     project.into_iter().chain(user.map(of_user)).collect()
 }
 
-/// Returns a file that the user names to check it: as the project's where it is the one that a search finds.
+/// Returns a file that the user names to check it; it belongs to the project if a search would find it there.
 pub fn path_to_check(path: &Path) -> ConfigPath {
     let is_project = project_file().is_some_and(|project| is_same_file(&project, path))
         && !user_file().is_some_and(|user| is_same_file(&user, path));

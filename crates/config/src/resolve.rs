@@ -1,4 +1,4 @@
-//! The second stage: the files merged into a [`Config`], which answers what applies to a server, a tool or a client.
+//! The second stage: merges the files into a [`Config`], which knows what applies to a server, a tool or a client.
 //!
 //! A narrower section wins over a wider one, whatever the file: tools over their server, the server over `[defaults]`.
 //! Among sections that are equally narrow the project file wins over the user file.
@@ -319,7 +319,7 @@ mod tests {
         assert!(Config::parse(path, text).is_ok(), "a file that the user names may set every key");
     }
 
-    /// Whatever a project's file says, what remains of it sets no key of the user's.
+    /// In every section of a project's file, a key that only the user may set is refused and has no effect.
     #[test]
     fn every_key_of_the_user_is_refused_in_every_section() {
         for key in &crate::KEYS {
@@ -341,9 +341,9 @@ mod tests {
     proptest! {
         #![proptest_config(tidegate_testkit::cases(10_000))]
 
-        /// Whatever a project's file sets, nothing that is the user's is set by it, and each attempt is a mistake of its own.
+        /// A project's file never sets a key that only the user may set, and each attempt is reported as a mistake.
         #[test]
-        fn a_project_never_sets_what_is_the_users(
+        fn a_project_never_sets_a_key_of_the_user(
             written in prop::collection::vec((0_usize..6, prop::sample::select(&crate::KEYS[..])), 0..20),
         ) {
             let mut sections: BTreeMap<String, BTreeMap<&str, &crate::Key>> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! Shaping the same table in every notation of records, beside JSON: each is to be at least 0.3 times as fast, in bytes of
-//! its own text.
+//! Shapes the same table in every notation, and compares the speed with that of JSON: each should be at least 0.3 times as
+//! fast, in bytes of its own text per second.
 //!
-//! All notations take turns, and the fastest turn of each counts, so the noise of the machine affects each alike.
+//! All notations take turns, and the fastest turn of each counts, so noise of the machine affects all alike.
 //!
 //! `cargo bench -p tidegate-core --bench notations`
 
@@ -19,7 +19,7 @@ use tidegate_core::shape::{Fill, Request, shape};
 use tidegate_testkit::make;
 use tidegate_testkit::tables::{RandomTable, TableNotation};
 
-/// How often each notation has its turn.
+/// How often each notation is measured.
 const ROUNDS: usize = 15;
 
 fn main() {

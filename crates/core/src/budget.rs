@@ -18,7 +18,7 @@ impl Budget {
     pub const DEFAULT_TOKENS: Tokens = Tokens(1000);
     /// The default number of tokens of an answer that was asked for: a follow-up, a page, a query.
     pub const FOLLOW_UP_TOKENS: Tokens = Tokens(2000);
-    /// The default number of tokens up to which a result passes as it came. A result somewhat above the budget costs less
+    /// The default number of tokens up to which a result passes unchanged. A result somewhat above the budget costs less
     /// whole than as an overview and a follow-up.
     pub const LINE_TOKENS: Tokens = Tokens(2500);
     /// The default number of bytes, below the limit at which any known client truncates.

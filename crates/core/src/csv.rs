@@ -75,7 +75,8 @@ pub(crate) fn recognise(sample: &Sample<'_>) -> Option<(Format, u64)> {
 /// The delimiters that are tried.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
-/// Returns whether rows follow a header row that is none of them: no cell of it is that of a row but for its digits.
+/// Returns whether enough rows follow the first one, and it is unlike them: in no column, more than a quarter of the rows have
+/// the cell of the first row, digits aside.
 fn has_rows_unlike(head: &str, whole: bool, format: &Format) -> bool {
     let rows = sample(head, whole, format.delimiter);
     let Some((header, rows)) = rows.split_first() else { return false };
@@ -103,7 +104,7 @@ fn recognise_at_start(head: &str, whole: bool) -> Option<Format> {
     })
 }
 
-/// Returns whether a header row is one of the rows: several of its cells are those of most rows but for their digits.
+/// Returns whether a header row looks like the other rows: several of its cells equal those of most rows, digits aside.
 fn is_row_of(header: &[String], rows: &[Vec<String>]) -> bool {
     let digitless = |cell: &str| cell.trim().replace(|c: char| c.is_ascii_digit(), "");
     let is_alike = |at: &usize| {

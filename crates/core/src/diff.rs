@@ -1,11 +1,11 @@
 //! What changed between two results of the same call.
 //!
-//! [`compare`] reads both as the engine reads them: records are paired by a key that it detects, or by their content where
-//! there is none; accessibility snapshots by the references of their elements; other texts line by line. [`patch`] is
-//! exact for any bytes.
+//! [`compare`] reads both as views do. It pairs records by a key that it detects, or by their content if they have no key,
+//! and the elements of accessibility snapshots by their references; it compares other texts line by line. [`patch`] is exact
+//! for any bytes.
 //!
-//! Whether two results are equal is decided by their bytes and nowhere here: [`Changes`] may be empty where only white
-//! space differs, and its summary then says so. Nothing larger than [`MAX_COMPARED_BYTES`] is compared.
+//! Only the bytes decide whether two results are equal, and nothing here does: [`Changes`] can be empty if only white space
+//! differs, and its summary then says so. Nothing larger than [`MAX_COMPARED_BYTES`] is compared.
 
 mod key;
 mod members;
@@ -21,7 +21,7 @@ pub use patch::{ByteEdit, apply, patch};
 
 use crate::view::{Dataset, open_within};
 
-/// The largest result that is compared; of a larger one only its equality is known.
+/// The largest result that is compared in detail; larger ones are compared for equality only.
 pub const MAX_COMPARED_BYTES: u64 = 8 << 20;
 
 /// What two results are compared by.
@@ -43,9 +43,9 @@ pub enum Unit {
 /// What pairs the records of two results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordKey {
-    /// A field whose values are different in all records.
+    /// A field that is unique in each of the two results.
     Field(String),
-    /// The names of the members of an object.
+    /// Their names, if the records are the members of an object.
     Member,
     /// Their content.
     Content,
@@ -54,13 +54,13 @@ pub enum RecordKey {
 /// What happened to a record, an element, a line or another value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is in both, with other content.
+    /// It is in both results, with different content.
     Changed,
     /// It is in the old result only.
     Removed,
     /// It is in the new result only.
     Added,
-    /// It is a value beside the records.
+    /// It is a value beside the records that changed, or is in only one of the results.
     Beside,
 }
 
@@ -69,11 +69,11 @@ pub enum ChangeKind {
 pub struct Change {
     /// What happened.
     pub kind: ChangeKind,
-    /// The key, reference, line number or path that names it; empty where there is none.
+    /// The key, reference, line number or path that names it; empty if it has none.
     pub name: String,
-    /// What it was: JSON of a record or value, otherwise text.
+    /// Its content in the old result: JSON of a record or value, otherwise text.
     pub old: Option<String>,
-    /// What it is.
+    /// Its content in the new result.
     pub new: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct Changes {
 ///
 /// A source cannot be read.
 pub fn compare(old: &Dataset<'_>, new: &Dataset<'_>) -> io::Result<Changes> {
-    // A string that is most of the result is what the result is about.
+    // If one string is most of each result, compare that string.
     if let (Some(in_old), Some(in_new)) = (old.outline().main_text(), new.outline().main_text())
         && in_old == in_new
         && let (Ok(old_text), Ok(new_text)) = (open_within(old, in_old), open_within(new, in_new))

@@ -23,9 +23,9 @@ pub(crate) struct Frame {
     pub(crate) next: Vec<String>,
     /// Further sentences, such as that colour codes were left out.
     pub(crate) notes: Vec<String>,
-    /// Whether there is room to say how a shell writes the result to a file.
+    /// Whether the budget has room for the shell command that writes the result to a file.
     pub(crate) offers_shell: bool,
-    /// What became of an earlier result of the same call, in one sentence.
+    /// What changed since an earlier result of the same call, in one sentence.
     pub(crate) since: String,
 }
 
@@ -82,7 +82,7 @@ impl<'h> Handle<'h> {
         Self { languages, ..self }
     }
 
-    /// Returns the handle for a reader that has a shell, or has none, in which `tidegate query` finds the result.
+    /// Returns the handle for a reader with or without a shell in which `tidegate query` finds the result.
     pub fn with_shell(self, has_shell: bool) -> Self {
         Self { has_shell, ..self }
     }
@@ -163,8 +163,8 @@ pub(crate) fn text(call: &CallFacts<'_>, frame: &Frame, body: &str) -> String {
     out
 }
 
-/// Writes a text of ours around text of a server: what it is, the fenced body, and a last line. `mark` is what the fence
-/// is made from.
+/// Writes a text of tidegate around text of a server: a head, the fenced body, and a last line. The fence is derived from
+/// `mark`.
 pub fn fenced(mark: &str, head: &str, body: &str, end: &str) -> String {
     let fence = fence(mark, body);
     format!("{head}\n{fence}\n{body}\n{fence}\n{end}")

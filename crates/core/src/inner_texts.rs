@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_data_and_strings_without_a_path_are_no_texts() {
+    fn encoded_data_and_strings_without_a_path_are_not_texts() {
         let long = "one two\\n".repeat(300);
         assert!(found(&format!(r#"{{"data":"{}"}}"#, "QUJD".repeat(900))).is_empty());
         assert!(found(&format!(r#"{{"":"{long}"}}"#)).is_empty());

@@ -23,7 +23,7 @@ use crate::translation::Translation;
 
 /// The version of the serialized form; an outline of another version is rebuilt from the result.
 const VERSION: u8 = 3;
-/// The most field names kept, to suggest one where a request names a wrong one.
+/// The maximum number of field names kept, to suggest one if a request names a field that does not exist.
 const MAX_FIELDS: usize = 400;
 
 /// The outline that is stored with a result.

@@ -71,7 +71,7 @@ pub struct Payload<'a> {
     pub is_error: Option<bool>,
     /// The other members, such as `_meta` and `resultType`.
     pub others: Vec<Member>,
-    /// The numbers of the text blocks that repeat an earlier one, once that was looked at.
+    /// The numbers of the text blocks that repeat an earlier one, once they were compared.
     repeated: OnceCell<Vec<usize>>,
 }
 

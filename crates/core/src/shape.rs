@@ -80,7 +80,7 @@ pub(crate) use section_writer::SectionWriter;
 pub(crate) use snapshot::element_reference;
 pub(crate) use table::{Table, field_value};
 
-/// What is asked for.
+/// A request for an overview.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'r> {
     /// The tool that was called.
@@ -110,7 +110,7 @@ pub enum Fill {
 /// Which step gave the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The result as it came, byte for byte.
+    /// The result unchanged, byte for byte.
     Pass,
     /// All of it, in less space.
     Lossless,
@@ -210,7 +210,7 @@ impl<'p> Prepared<'p> {
         Self { payload, text, recognised: None, cost: OnceCell::new(), scope: String::new() }
     }
 
-    /// Returns what the whole result costs. It is counted on the first call only, unless another meter is asked for.
+    /// Returns the cost of the whole result. It is counted on the first call only, unless another meter is passed.
     ///
     /// # Errors
     ///
@@ -274,7 +274,7 @@ impl<'p> Prepared<'p> {
         }
     }
 
-    /// Makes an overview that begins with what became of an earlier result of the same call.
+    /// Makes an overview that begins with what changed since an earlier result of the same call.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! The text before and after the data of a text, by its lines.
 //!
-//! Whatever shows the data says which lines it does not cover, so that nobody takes the data for the whole.
+//! Whatever shows the data says which lines it does not cover, so that a reader does not take the data for the whole.
 
 use std::io;
 use std::ops::{Range, RangeInclusive};

@@ -56,7 +56,7 @@ pub(crate) struct TranslatedText {
 }
 
 impl Translation {
-    /// All of them, in the order in which they are asked.
+    /// All of them, in the order in which they are tried.
     pub(crate) const ALL: [Self; 8] = [
         Self::Listing,
         Self::Xml,

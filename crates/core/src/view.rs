@@ -123,7 +123,7 @@ impl View {
 /// A view, the fields it is narrowed to, and the position in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
-    /// The part that is asked for.
+    /// The part that the caller asks for.
     pub view: View,
     /// Only these fields of the records; all if empty.
     pub fields: Vec<String>,

@@ -53,7 +53,7 @@ fn check_bounds(shaped: &Shaped, budget: Budget) {
     let cost = shaped.shaped;
     assert!(cost.tokens <= budget.tokens, "{} of {} tokens\n{}", cost.tokens, budget.tokens, shaped.text);
     let Some(answer) = &shaped.result else {
-        // What passes may carry its data twice, of which one counts.
+        // A result that passes may carry its data twice, but it counts once.
         assert!(cost.bytes.0 <= 2 * budget.bytes.0, "{} of {} bytes", cost.bytes, budget.bytes);
         assert_eq!(shaped.step, Step::Pass);
         return;

@@ -1,6 +1,6 @@
-//! What comparing a repeated call costs, beside shaping and storing its result without that: the ratios matter, in one run.
+//! Measures what comparing a repeated call adds to shaping and storing its result. Compare only the ratios of one run.
 //!
-//! Equal results may cost 10 % more, changed ones twice as much.
+//! Equal results may cost 10 % more, and changed ones twice as much.
 //!
 //! `cargo bench -p tidegate-gate --bench repeat`
 
@@ -26,7 +26,7 @@ fn gate(compare: bool) -> Gate {
     })
 }
 
-/// Returns how long a gate takes for a result.
+/// Returns how long a gate takes to shape and store a result.
 fn time(gate: &Gate, caller: &Caller, result: &[u8]) -> Duration {
     let called = ToolCall { tool: "list_issues".into(), ..ToolCall::default() };
     let started = Instant::now();
@@ -40,7 +40,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64()
 }
 
-/// Returns a result in which five records are those of this round.
+/// Returns a result in which five records differ in every round.
 fn changed(rows: &[String], round: usize) -> Vec<u8> {
     let mut rows = rows.to_vec();
     for at in 0..5 {

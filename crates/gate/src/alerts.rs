@@ -1,4 +1,4 @@
-//! What should not happen often: answers above 10 KB, sessions above their goal, a store above its share.
+//! Alerts: reports answers above 10 KB, sessions above their goal, and a store above its share.
 //!
 //! Every ledger entry is checked. Each large answer is reported; a session and the store are reported once.
 
@@ -25,7 +25,7 @@ pub struct AlertLimits {
     pub session_bytes: u64,
     /// Bytes that one session stores, compressed.
     pub session_stored_bytes: u64,
-    /// Percent of what the store may hold.
+    /// Percent of the store's quota.
     pub store_percent: u64,
 }
 

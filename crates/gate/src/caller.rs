@@ -82,7 +82,7 @@ pub struct Caller {
     pub query_tool: &'static str,
     /// What its session was sent; `None` if its requests belong to no session, so that they count for the caller.
     pub session: Option<Arc<SessionMeter>>,
-    /// What a setting for this client says about the `outputSchema` of tools, if one says anything.
+    /// What the settings for this client do with the `outputSchema` of tools; `None` if they do not say.
     pub output_schema_rule: Option<OutputSchema>,
     /// Settings for clients, by pattern of their name; of several that match, the first wins.
     rules: Vec<(String, ProfileRules)>,

@@ -98,7 +98,7 @@ impl From<ViewError> for FollowUpError {
     }
 }
 
-/// The most characters of an error message of ours, so that it fits the smallest budget.
+/// The maximum number of characters of an error message of ours, so that it fits the smallest budget.
 pub(crate) const MAX_MESSAGE_CHARS: usize = 600;
 
 /// Returns a message with hidden characters escaped, and with its middle cut out if it is longer than allowed.

@@ -32,7 +32,7 @@ pub(crate) struct ReadPlan {
     address: String,
     /// Bytes of the result.
     total: u64,
-    /// The most bytes of one read.
+    /// The maximum number of bytes of one read.
     each: u64,
 }
 

@@ -17,13 +17,13 @@ const CLIENT_ARGUMENT: &str = "wait_for_previous";
 /// The part of a kept result that a caller asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FollowUp {
-    /// The name of the result, in any form; empty to list what the session kept.
+    /// The name of the result, in any form; empty to list the stored results of the session.
     pub(crate) id: String,
     /// The cursor of the last answer, instead of a view.
     pub(crate) cursor: Option<String>,
     /// The view, if no cursor is given.
     pub(crate) arguments: Arguments,
-    /// The most tokens of the answer.
+    /// The maximum number of tokens of the answer.
     pub(crate) max_tokens: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl FollowUp {
         Ok(follow_up)
     }
 
-    /// Returns whether it asks for a list of what the session kept.
+    /// Returns whether the call asks for a list of the session's stored results.
     pub(crate) fn is_list(&self) -> bool {
         self.id.is_empty() && self.cursor.is_none() && self.arguments == Arguments::default()
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_id_it_is_a_list_or_about_the_first_result_named() {
+    fn without_an_id_a_call_lists_results_or_reads_the_first_one_that_its_query_names() {
         assert!(read(json!({})).unwrap().is_list() && read(json!({"max_tokens": 300})).unwrap().is_list());
         let named =
             read(json!({"sql": "select * from \"a-3f9c2kq7m0xw\" x join \"b-7k3m0xw2c9qf\" y"})).unwrap();

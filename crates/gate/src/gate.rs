@@ -54,10 +54,10 @@ use crate::user_store::UserStore;
 use crate::{output, tools};
 use verdict::{Look, Outcome, Terms, Verdict};
 
-/// The most tools whose policy is cached: a server that makes up names must not fill the memory.
+/// The maximum number of tools whose policy is cached: a server that makes up names must not fill the memory.
 const MAX_CACHED_POLICIES: usize = 1024;
 
-/// The most bytes of the `data` that a shaped JSON-RPC error keeps.
+/// The maximum number of bytes of the `data` that a shaped JSON-RPC error keeps.
 const MAX_ERROR_DATA_BYTES: usize = 512;
 
 /// The code of a JSON-RPC error whose own code cannot be read.
@@ -91,7 +91,7 @@ pub struct Gate {
     /// Whether the upstream was seen to have a tool of our tool's usual name.
     has_name_taken: AtomicBool,
     observer: Option<Observer>,
-    /// Whether `tidegate query` finds the results of this gate in a shell.
+    /// Whether `tidegate query`, run in a shell, finds the results of this gate.
     is_in_shell: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct ToolCall {
 /// What the gate decided about the result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The answer to send instead of the result; `None` if the result passes as it came.
+    /// The answer to send instead of the result; `None` if the result passes unchanged.
     pub answer: Option<Vec<u8>>,
     /// What the result costs, where that was counted.
     pub raw: Option<Cost>,
@@ -139,8 +139,8 @@ impl Gate {
         }
     }
 
-    /// Returns the gate for a machine on which `tidegate query` finds its results in a shell, so that answers to clients
-    /// with a shell say so.
+    /// Returns the gate for a machine on which `tidegate query` finds its results, so that answers to clients with a shell
+    /// offer that command.
     #[must_use]
     pub fn readable_in_shell(self, is_in_shell: bool) -> Self {
         Self { is_in_shell, ..self }
@@ -152,7 +152,7 @@ impl Gate {
         Self { resolves_references: true, ..self }
     }
 
-    /// Returns the gate with somebody who is told of every entry of the ledger.
+    /// Returns the gate with an observer that gets every entry of the ledger.
     #[must_use]
     pub fn observed_by(self, observer: Observer) -> Self {
         Self { observer: Some(observer), ..self }
@@ -196,7 +196,7 @@ impl Gate {
         &self.setup.keep
     }
 
-    /// Returns where the results of a caller are kept, which nobody else can read.
+    /// Returns the store of a caller's results, which no other caller can read.
     pub(crate) fn keep_of(&self, caller: &Caller) -> Cow<'_, UserStore> {
         match &caller.principal {
             Principal::User => Cow::Borrowed(&*self.setup.keep),
@@ -204,7 +204,7 @@ impl Gate {
         }
     }
 
-    /// Returns whether the result of a call certainly passes as it came; takes no time and stores nothing.
+    /// Returns whether the result of a call certainly passes unchanged; takes no time and stores nothing.
     pub fn fits(&self, caller: &Caller, called: &ToolCall, result: &[u8]) -> bool {
         let policy = self.policy(&called.tool);
         let terms = self.terms(&policy, caller, called, self.ceiling(caller, &policy));
@@ -220,7 +220,7 @@ impl Gate {
         self.decide_outcome(caller, called, result, Outcome::Result)
     }
 
-    /// Returns what is sent instead of the result of a call; `None` if the result passes as it came.
+    /// Returns what is sent instead of the result of a call; `None` if the result passes unchanged.
     pub fn result(
         &self,
         caller: &Caller,
@@ -230,7 +230,7 @@ impl Gate {
         self.decide(caller, called, result).answer
     }
 
-    /// Returns what is sent instead of the JSON-RPC error of a call; `None` if the error passes as it came. An error
+    /// Returns what is sent instead of the JSON-RPC error of a call; `None` if the error passes unchanged. An error
     /// that would flood the context is kept, and its message becomes an overview.
     pub fn error(&self, caller: &Caller, called: &ToolCall, error: &(dyn Source + Sync)) -> Option<Vec<u8>> {
         let answer = self.decide_outcome(caller, called, error, Outcome::RpcError).answer?;
@@ -250,7 +250,7 @@ impl Gate {
         Some(sent.to_string().into())
     }
 
-    /// Returns what a result of a tool may cost to pass as it came, and how its tokens are counted.
+    /// Returns the largest cost at which a result of a tool passes unchanged, and the meter that counts its tokens.
     pub fn line(&self, caller: &Caller, tool: &str) -> (Budget, Meter) {
         let policy = self.policy(tool);
         let terms = Terms::new(&policy, &caller.profile, self.ceiling(caller, &policy), false);

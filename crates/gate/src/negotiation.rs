@@ -31,7 +31,7 @@ use crate::{output, reply};
 /// The names of our arguments of a tool.
 pub(crate) type Names = &'static [&'static str; 5];
 
-/// The most tools whose offer is remembered.
+/// The maximum number of tools whose offer is remembered.
 const MAX_OFFERED_TOOLS: usize = 4096;
 
 /// Our arguments that were offered for one tool.
@@ -253,7 +253,7 @@ impl ProbeFetch<'_> {
         }
     }
 
-    /// Returns the result as it came, or, if that is above the cap, its first page and the calls that give the rest.
+    /// Returns the result unchanged, or, if that is above the cap, its first page and the calls that read the rest.
     fn whole(
         &self,
         kept: &KeptResult<'_>,

@@ -1,6 +1,6 @@
-//! Other kept results that a query names beside the one it is about: tables in SQL, members of `$results` in jq.
+//! The stored results that a query names besides the one in `id`: tables in SQL, members of `$results` in jq.
 //!
-//! Only those that a query names are opened, each as if it were asked for by its id: the same owner, the same tier.
+//! Only the results that a query names are opened, each with the checks of the one in `id`: the same owner, the same tier.
 
 use tidegate_core::view::{OpenedValue, Query, View, ViewError, main_value, named_results};
 use tidegate_query::NamedResult;
@@ -8,15 +8,15 @@ use tidegate_store::ArtifactId;
 
 use crate::kept_result::KeptResult;
 
-/// The most other results of one query.
+/// The maximum number of other results in one query.
 const MAX_OTHERS: usize = 8;
 
-/// Returns the names of the other results that a query is about. A quoted name of SQL that is no name of a result, or
-/// that is a column, is none of them.
+/// Returns the names of the other results that a query reads. A quoted name in SQL is not one of them if it is a column, or
+/// does not have the form of a result's name.
 ///
 /// # Errors
 ///
-/// A jq program that computes a name, or too many names.
+/// Fails if a jq program computes a name, or if a query has too many names.
 pub fn other_names(query: &Query, about: &KeptResult<'_>) -> Result<Vec<String>, ViewError> {
     let mut names = result_names(&query.view)?;
     if !names.is_empty() {
@@ -25,7 +25,9 @@ pub fn other_names(query: &Query, about: &KeptResult<'_>) -> Result<Vec<String>,
     }
     match names.len() {
         ..=MAX_OTHERS => Ok(names),
-        count => Err(ViewError::bad(format!("the query names {count} other results; at most {MAX_OTHERS}"))),
+        count => Err(ViewError::bad(format!(
+            "the query names {count} other results; it can name {MAX_OTHERS} at most"
+        ))),
     }
 }
 
@@ -33,14 +35,14 @@ pub fn other_names(query: &Query, about: &KeptResult<'_>) -> Result<Vec<String>,
 pub(crate) fn result_names(view: &View) -> Result<Vec<String>, ViewError> {
     let mut names = named_results(view)?;
     if !matches!(inner(view), View::Jq(_)) {
-        // The digits of an id alone may be any column.
+        // An id without the tool's name could be the name of a column.
         let is_name = |name: &String| name.contains(['-', '/']) && ArtifactId::parse(name).is_some();
         names.retain(is_name);
     }
     Ok(names)
 }
 
-/// Returns the view that reads the value at a path, or the view itself.
+/// Returns the view that is applied to the value at a path, or the view itself if there is no path.
 fn inner(view: &View) -> &View {
     match view {
         View::Within { view, .. } => inner(view),
@@ -56,7 +58,7 @@ pub struct OtherResults<'k> {
 struct OtherResult<'k> {
     name: String,
     kept: KeptResult<'k>,
-    /// The string that is most of the result, where that is what the view reads.
+    /// The string that is most of the result, if the view reads that string.
     main: Option<OpenedValue>,
 }
 

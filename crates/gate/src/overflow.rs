@@ -1,4 +1,4 @@
-//! `store -> shape -> respond`: one result that does not pass as it came, on its way to the caller.
+//! `store -> shape -> respond`: stores a result that does not pass, shapes it, and answers the caller.
 //!
 //! The result is stored before its answer leaves. Storing takes about as long as reading and composing, so for large
 //! results both run at the same time. The result is counted once; the count goes into the store, the ledger and the
@@ -122,7 +122,7 @@ impl Overflow<'_> {
     }
 
     /// Stores the result, and answers with all of it in a compact form; `None` if there is no such form, or if the
-    /// result cannot be kept: then it passes as it came.
+    /// result cannot be kept: then it passes unchanged.
     pub(crate) fn compact(&self, payload: &Payload<'_>, body: &(dyn Source + Sync)) -> Option<Shaped> {
         catch_unwind(AssertUnwindSafe(|| self.try_compact(payload, body))).ok()?.ok()?
     }
@@ -158,17 +158,17 @@ impl Overflow<'_> {
         NewArtifact { server: self.server, arguments, call, ..new }
     }
 
-    /// Returns the digest by which later results of the call find this one; `None` for errors, which are not compared.
+    /// Returns the digest by which later results of the same call find this one; `None` for errors, which are not compared.
     fn call_digest(&self, payload: &Payload<'_>) -> Option<CallDigest> {
         let is_error = self.is_rpc_error || payload.is_error == Some(true);
         let is_compared = self.policy.compare && !is_error;
         is_compared.then(|| repeat::digest(self.keep, self.server, self.caller, self.called)).flatten()
     }
 
-    /// Finds the last kept result of the call, if the answer is to say what became of it.
+    /// Finds the last stored result of the call, if the answer is to say what changed since.
     fn last_result(&self, call: Option<CallDigest>) -> Option<LastResult<'_>> {
         let is_overview = self.style == Style::Overview && self.ceiling.is_none();
-        // A program, or a caller that asked for all of the result, gets it in another way.
+        // A program, or a caller that asked for the whole result, reads the result and not the overview.
         let is_read = is_overview && !self.attached && !self.called.by_program;
         call.filter(|_| is_read).and_then(|call| LastResult::find(self.keep, &call))
     }
@@ -202,7 +202,7 @@ impl Overflow<'_> {
                 Prepare::Unread => Prepared::unread(payload, text),
             };
             let outline = prepared.outline()?;
-            // Before the new result can be found itself.
+            // Look it up before the description is sent: once the new result is stored, it would find itself.
             let last = self.last_result(new.call);
             let description = UserStore::description(&outline, self.raw_cost(&prepared)?.tokens.0);
             // A store that failed meanwhile needs no description. `drop` moves the sender into this closure: a panic

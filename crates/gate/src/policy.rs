@@ -95,15 +95,15 @@ impl Keep {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// The most tokens of a first answer.
+    /// The maximum number of tokens of a first answer.
     pub budget_tokens: Option<u64>,
-    /// The most tokens of an answer that was asked for.
+    /// The maximum number of tokens of follow-ups, pages and queries.
     pub follow_up_tokens: Option<u64>,
-    /// The most tokens of a result that passes as it came.
+    /// The maximum number of tokens of a result that passes unchanged.
     pub line_tokens: Option<u64>,
-    /// The most bytes of an answer.
+    /// The maximum number of bytes of an answer.
     pub max_bytes: Option<u64>,
-    /// The most tokens that a caller can ask for.
+    /// The maximum number of tokens that a caller can request.
     pub cap_tokens: Option<u64>,
     /// Whether results that pass are written in less space.
     pub compact: Option<Compact>,
@@ -141,17 +141,17 @@ pub struct Rules {
     pub domain: Option<String>,
     /// Whether the category of a tool, as its name shows, limits the bytes of its answers.
     pub category_budgets: Option<bool>,
-    /// The most items of a list, where a value is cut down.
+    /// The maximum number of items of a list, when a value is cut down.
     pub max_items: Option<u64>,
-    /// The most characters of a string, where a value is cut down.
+    /// The maximum number of characters of a string, when a value is cut down.
     pub max_string: Option<u64>,
-    /// The most lines of a text, where a value is cut down.
+    /// The maximum number of lines of a text, when a value is cut down.
     pub max_lines: Option<u64>,
-    /// The most levels of nesting, where a value is cut down.
+    /// The maximum number of levels of nesting, when a value is cut down.
     pub max_depth: Option<u64>,
     /// Whether a caller can ask for `output: "full"`.
     pub offer_output: Option<bool>,
-    /// The most tokens of a full output; a larger one is attached.
+    /// The maximum number of tokens of a full output; a larger one is attached.
     pub full_cap_tokens: Option<u64>,
     /// Once a session was sent this many bytes, answers are as small as possible.
     pub session_max_bytes: Option<u64>,
@@ -228,7 +228,7 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// Returns policies in which one set of rules holds for all tools.
+    /// Returns policies in which one set of rules applies to all tools.
     pub fn of_defaults(defaults: Rules) -> Self {
         Self { defaults, ..Self::default() }
     }
@@ -456,7 +456,7 @@ impl Policy {
         self.of_tokens(set.unwrap_or_else(default), profile)
     }
 
-    /// Returns the line: what a result may cost to pass as it came. A larger budget raises it. Tokens are counted without
+    /// Returns the line: what a result may cost to pass unchanged. A larger budget raises it. Tokens are counted without
     /// the margin of the client. Only the style `overview` has a line; results of another overflow at the budget.
     pub fn line(&self, profile: &Profile) -> Budget {
         let tokens = self.line_tokens.or(profile.line_tokens).unwrap_or(Budget::LINE_TOKENS.0);
@@ -488,7 +488,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn categories_go_by_the_name_and_yield_to_what_was_set() {
+    fn categories_follow_tool_names_and_yield_to_settings() {
         let rules = Rules { category_budgets: Some(true), ..Rules::default() };
         let mut policies = Policies { defaults: rules, ..Policies::default() };
         let set = Rules { max_bytes: Some(9000), ..Rules::default() };

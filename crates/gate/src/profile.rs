@@ -40,15 +40,15 @@ impl OutputSchema {
 /// What one client can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// The most tokens of a first answer unless the policy sets another number.
+    /// The maximum number of tokens of a first answer, unless the policy sets another.
     pub budget_tokens: Option<u64>,
-    /// The most tokens of an answer that was asked for unless the policy sets another number.
+    /// The maximum number of tokens of follow-ups, pages and queries, unless the policy sets another.
     pub follow_up_tokens: Option<u64>,
-    /// The most tokens of a result that passes as it came unless the policy sets another number.
+    /// The maximum number of tokens of a result that passes unchanged, unless the policy sets another.
     pub line_tokens: Option<u64>,
-    /// The most bytes of an answer, below the size at which the client truncates.
+    /// The maximum number of bytes of an answer, below the size at which the client truncates.
     pub max_bytes: u64,
-    /// The most tokens that a caller can ask for.
+    /// The maximum number of tokens that a caller can request.
     pub cap_tokens: u64,
     /// What happens to a tool's `outputSchema`.
     pub output_schema: OutputSchema,
@@ -71,15 +71,15 @@ pub struct Profile {
 pub struct ProfileRules {
     /// The client whose built-in values apply, instead of those of the client's own name.
     pub profile: Option<String>,
-    /// The most tokens of a first answer.
+    /// The maximum number of tokens of a first answer.
     pub budget_tokens: Option<u64>,
-    /// The most tokens of an answer that was asked for.
+    /// The maximum number of tokens of follow-ups, pages and queries.
     pub follow_up_tokens: Option<u64>,
-    /// The most tokens of a result that passes as it came.
+    /// The maximum number of tokens of a result that passes unchanged.
     pub line_tokens: Option<u64>,
-    /// The most bytes of an answer.
+    /// The maximum number of bytes of an answer.
     pub max_bytes: Option<u64>,
-    /// The most tokens that a caller can ask for.
+    /// The maximum number of tokens that a caller can request.
     pub cap_tokens: Option<u64>,
     /// What happens to a tool's `outputSchema`.
     pub output_schema: Option<OutputSchema>,
@@ -173,7 +173,7 @@ impl Profile {
             }
             // Has no limit of its own, and does not accept a resource_link.
             _ if name == "Zed" || name.starts_with("Zed ") => Self { max_bytes: 50_000, ..strictest },
-            // A model with room for 8,000 tokens, most of which its instructions, its tools and the conversation take.
+            // A model with a context of 8,000 tokens, most of which its instructions, its tools and the conversation take.
             SMALL_MODEL => Self {
                 budget_tokens: Some(1000),
                 follow_up_tokens: Some(1500),

@@ -1,6 +1,6 @@
 //! JSON as bytes that are searched and edited in a few places, never parsed and serialized again.
 //!
-//! A message passes a proxy as it came, so what is needed is the place of each member, not its value: a range of the
+//! A proxy forwards a message unchanged, so it needs the place of each member, not its value: a range of the
 //! bytes, found without recursion, without limits of depth or number, and without a copy. Strings need not be valid
 //! UTF-8. Places refer to the bytes given, so that [`Edits`] leaves every other byte alone. JSON parsers build values,
 //! refuse such input, or cannot say where a value was.

@@ -1,8 +1,8 @@
-//! A call that was made before: finds its last kept result, and compares the new one with it.
+//! Repeated calls: finds the last stored result of the same call, and compares the new one with it.
 //!
-//! Two calls are the same if tool, arguments, owner and session are. The tool runs as always; only the answer changes, and
-//! only if the result does not pass: it says that nothing changed, or begins with what did. Results that are errors are
-//! neither compared nor compared with. Callers without a session share one owner, so theirs are never looked up.
+//! Two calls are the same if tool, arguments, owner and session are the same. The tool runs as always. Only the answer
+//! changes, and only if the result does not pass: it says that nothing changed, or begins with what changed. Errors are
+//! never compared. Callers without a session share one owner, so their results are never looked up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::caller::Caller;
 use crate::gate::ToolCall;
 use crate::user_store::{Opened, UserStore};
 
-/// Returns the digest by which results of the same call are found; `None` if they cannot be.
+/// Returns the digest by which results of the same call are found; `None` if the call cannot be identified.
 pub(crate) fn digest(
     keep: &UserStore,
     server: &str,
@@ -37,13 +37,12 @@ pub(crate) fn digest(
     Some(keep.open().ok()?.call_digest(&parts.map(str::as_bytes)))
 }
 
-/// Returns arguments in a form that is the same for the same arguments, whatever the order of their members and the white
-/// space; `None` if they are not JSON.
+/// Returns arguments in a form that does not depend on white space or the order of members; `None` if they are not JSON.
 fn canonical(arguments: &str) -> Option<String> {
     let value: Value = serde_json::from_str(arguments).ok()?;
     let mut out = String::new();
     write_sorted(&value, &mut out);
-    // Parsing rounds numbers and drops duplicate members, so what was written counts too.
+    // Parsing rounds numbers and drops duplicate members, so add the length and the numbers as they were written.
     let (mut is_string, mut is_escape) = (false, false);
     let (mut written, mut numbers) = (0, vec![String::new()]);
     for character in arguments.chars() {
@@ -89,7 +88,7 @@ fn write_sorted(value: &Value, out: &mut String) {
     }
 }
 
-/// The last kept result of a call.
+/// The last stored result of a call.
 pub(crate) struct LastResult<'k> {
     keep: &'k UserStore,
     opened: Arc<Opened>,
@@ -97,14 +96,14 @@ pub(crate) struct LastResult<'k> {
 }
 
 impl<'k> LastResult<'k> {
-    /// Finds the last kept result of a call; `None` also if the store cannot be read.
+    /// Finds the last stored result of a call; `None` also if the store cannot be read.
     pub(crate) fn find(keep: &'k UserStore, call: &CallDigest) -> Option<Self> {
         let opened = keep.open().ok()?;
         let earlier = opened.store.last_of_call(&keep.owner, &keep.session, call).ok()??;
         Some(Self { keep, opened, earlier })
     }
 
-    /// Compares a new result with it; `None` if that fails, because the answer must not.
+    /// Compares a new result with this one; `None` if that fails, because the answer must be given anyway.
     pub(crate) fn compare(&self, body: &dyn Source, outline: &Outline, hints: &Hints) -> Option<Earlier> {
         let compared = catch_unwind(AssertUnwindSafe(|| self.try_compare(body, outline, hints)));
         let comparison = compared.ok()?.ok()?;
@@ -144,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_arguments_have_one_form() {
+    fn equal_arguments_have_one_form_and_different_ones_do_not() {
         let same =
             [r#"{"a":1,"b":[{"x":"é","y":null}]}"#, "{ \"b\": [ {\"y\":null , \"x\":\"é\"} ],\n \"a\":1 }"];
         assert_eq!(canonical(same[0]), canonical(same[1]));

@@ -15,7 +15,7 @@ pub(crate) fn text_result(caller: &Caller, text: &str, is_error: bool) -> Vec<u8
     complete(caller, result)
 }
 
-/// Returns a part of a kept result: its text, and the picture if one was asked for.
+/// Returns a part of a stored result: its text, and the picture if the caller asked for one.
 pub(crate) fn part_result(caller: &Caller, answer: &Answer) -> Vec<u8> {
     let text = json!({ "type": "text", "text": answer.text });
     let picture = answer.picture.as_deref().and_then(|block| serde_json::from_str(block).ok());

@@ -17,7 +17,7 @@ use crate::tools::{self, make_private};
 
 /// The scheme of our addresses.
 const SCHEME: &str = "ax://";
-/// The most results in a list of resources, newest first.
+/// The maximum number of results in a list of resources, newest first.
 pub(crate) const MAX_LISTED: usize = 50;
 
 /// An address of ours: `ax://<domain>/<id>`, where the id is that of an artifact or a name that a server chose.
@@ -66,7 +66,7 @@ pub(crate) fn is_ours(uri: &str) -> bool {
     Address::parse(uri).is_some_and(|address| ArtifactId::parse_bare(address.id).is_some())
 }
 
-/// The most tokens of our entries in a list of resources.
+/// The maximum number of tokens of our entries in a list of resources.
 const MAX_LISTED_TOKENS: Tokens = Tokens(1500);
 
 /// Returns the entries of a list of resources, newest first, as many as [`MAX_LISTED_TOKENS`] allows; `uri_of` returns

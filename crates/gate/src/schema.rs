@@ -16,7 +16,7 @@ const DATA_KEYWORDS: [&str; 4] = ["const", "enum", "default", "examples"];
 /// Keywords whose value is an object of schemas under names of the author.
 const NAMED_KEYWORDS: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
-/// The most levels of a schema; no client could use a deeper one.
+/// The maximum number of levels of a schema; no client could use a deeper one.
 const MAX_DEPTH: usize = 200;
 
 /// Returns the schema with our envelope allowed; `None` if that cannot be expressed.
@@ -37,7 +37,7 @@ pub(crate) fn union(schema: &[u8]) -> Option<Vec<u8>> {
         out.extend_from_slice(&schema[dialect]);
         out.push(b',');
     }
-    // Before 2026-07-28 the root must be an object; other roots are said by the alternatives alone.
+    // Before 2026-07-28 the root must be an object; any other root is described by the alternatives alone.
     let object =
         value("type").is_none_or(|place| raw::text(schema, &place).is_some_and(|text| text == "object"));
     if object {

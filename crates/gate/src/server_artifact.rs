@@ -21,9 +21,9 @@ use crate::resources::Address;
 use crate::text::excerpt;
 use crate::user_store::UserStore;
 
-/// The most bytes of an id that a server chooses.
+/// The maximum number of bytes of an id that a server chooses.
 const MAX_ID_BYTES: usize = 128;
-/// The most bytes of a domain.
+/// The maximum number of bytes of a domain.
 const MAX_DOMAIN_BYTES: usize = 48;
 
 /// Why an artifact could not be stored or read.

@@ -1,4 +1,4 @@
-//! What was sent to a session so far, what its ceiling (`session_max_bytes`) leaves, and which results it kept.
+//! What was sent to a session so far, what its ceiling (`session_max_bytes`) leaves, and which results were stored for it.
 //!
 //! Answers shrink towards what is left. Once too little is left for an answer, each one is the smallest of its style: at
 //! most [`MAX_SMALLEST_BYTES`] on the wire. An answer is counted before it is sent, and in one step with the check that it
@@ -12,26 +12,26 @@ use tidegate_core::Bytes;
 use tidegate_core::budget::Budget;
 use tidegate_store::{ArtifactId, Millis};
 
-/// The most bytes on the wire of an answer once the ceiling is reached.
+/// The maximum number of bytes on the wire of an answer once the ceiling is reached.
 pub const MAX_SMALLEST_BYTES: u64 = 400;
 /// The bytes counted for the message around a result.
 const MESSAGE_BYTES: u64 = 64;
-/// The most bytes of the result in the smallest answer.
+/// The maximum number of bytes of the result in the smallest answer.
 pub(crate) const MAX_SMALLEST_RESULT: usize = (MAX_SMALLEST_BYTES - MESSAGE_BYTES) as usize;
 
 /// After this time without a call, a caller without sessions starts again at zero.
 pub(crate) const IDLE_RESET: Duration = Duration::from_secs(3600);
 
-/// The most kept results that a session remembers.
+/// The maximum number of stored results that a session remembers.
 const MAX_KEPT: usize = 200;
 
-/// The bytes sent to one session, and the results it kept.
+/// The bytes sent to one session, and the results stored for it.
 #[derive(Debug)]
 pub struct SessionMeter {
-    /// What tells the session from every other.
+    /// Distinguishes this session from every other.
     id: ArtifactId,
     state: Mutex<State>,
-    /// The results that were kept for it, oldest first.
+    /// The results that were stored for it, oldest first.
     kept: Mutex<VecDeque<ArtifactId>>,
     /// The time without a call after which the session starts again at zero.
     idle_reset: Option<Duration>,
@@ -68,7 +68,7 @@ impl Ceiling {
         budget.with_bytes(budget.bytes.min(Bytes(self.left)))
     }
 
-    /// Returns the most bytes of a result that is sent as it came.
+    /// Returns the maximum number of bytes of a result that is sent unchanged.
     pub(crate) fn max_passing(self) -> u64 {
         self.left.max(MAX_SMALLEST_RESULT as u64)
     }
@@ -86,7 +86,7 @@ impl Default for SessionMeter {
 }
 
 impl SessionMeter {
-    /// Returns what tells the session from every other.
+    /// Returns an id that distinguishes this session from every other.
     pub(crate) fn id(&self) -> &str {
         self.id.as_str()
     }
@@ -96,7 +96,7 @@ impl SessionMeter {
         Self { idle_reset: Some(IDLE_RESET), ..Self::default() }
     }
 
-    /// Remembers a result that was kept for the session.
+    /// Remembers a result that was stored for the session.
     pub(crate) fn note_kept(&self, id: ArtifactId) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|known| *known != id);
@@ -106,7 +106,7 @@ impl SessionMeter {
         kept.push_back(id);
     }
 
-    /// Returns the results that were kept for the session, newest first.
+    /// Returns the results that were stored for the session, newest first.
     pub(crate) fn kept(&self) -> Vec<ArtifactId> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().cloned().collect()
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_caller_without_sessions_starts_anew() {
+    fn only_the_count_of_a_caller_without_sessions_starts_again() {
         let later = NOW.after(IDLE_RESET);
         for (meter, left) in [(SessionMeter::default(), 0), (SessionMeter::of_caller(), 9_936)] {
             assert!(meter.admit(Some(10_000), 9_900, NOW));

@@ -2,8 +2,8 @@
 //!
 //! It adds its arguments to the `meta` of the `#[tool]` attribute below it, where `tidegate_sdk::Tidegate` reads them. The
 //! function itself is not changed, and the behaviour is in `tidegate_sdk::heavy`. A value is a literal, which is checked
-//! here, or a constant, which the compiler checks with the same words in a constant whose name nobody else uses. With a
-//! mistake in the arguments the function is still there, so that the mistake is the only error.
+//! here, or a constant, which the compiler checks with the same message, in a constant with a private name. If the arguments
+//! have a mistake, the function is emitted anyway, so that the mistake is the only error.
 
 mod style;
 
@@ -27,7 +27,9 @@ const TIERS: [&str; 3] = ["read", "read_write", "admin"];
 const KEYS: &str = "style, probe_when, contract_when, label_field, id_field, budget_tokens, follow_up_tokens, line_tokens, compact, page_size, token_seconds, keep_seconds, auto_negotiate_bytes, full_cap_tokens, domain, tier";
 
 /// The keys of `Rules` that `#[heavy]` does not have.
-const KEYS_OF_RULES: [&str; 13] = [
+const KEYS_OF_RULES: [&str; 15] = [
+    "keep",
+    "compare",
     "max_bytes",
     "cap_tokens",
     "fields",

@@ -1,11 +1,12 @@
-//! Keys that belong to one style: with another style they would be ignored, so they are errors.
+//! Keys that have an effect only with one style; beside another style they are compile errors.
 
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::{Error, Expr, ExprLit, Ident, Lit, MetaNameValue};
 
-/// Returns the value of a key that has an effect only with one style; an error if the attribute sets another. Without a
-/// style here, the rules for all tools may set it.
+/// Returns the value of a key that has an effect only with one style.
+///
+/// Fails if the attribute sets another style. An attribute without a style passes, since the rules for all tools may set it.
 pub(crate) fn only_with(
     needed: &str,
     style: Option<&MetaNameValue>,

@@ -1,4 +1,4 @@
-//! Access to private items for the fuzzers. Behind a feature, and no part of the interface.
+//! Gives the fuzzers access to private items. It is behind a feature, and not part of the public interface.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::spool::{Limits, LineSplitter, Received};
 pub enum Found {
     /// Its bytes, from memory or disk.
     Whole(Vec<u8>),
-    /// It was too large to keep; its id, if it was seen.
+    /// It was too large to hold; its id, if that was read.
     TooLarge(Option<Vec<u8>>),
 }
 

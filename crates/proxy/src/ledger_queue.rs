@@ -1,7 +1,7 @@
-//! Results that were forwarded unchanged, queued until their tokens are counted and noted in the ledger, and until they are
-//! stored where a policy says so.
+//! The queue of results that were forwarded unchanged. A background thread counts their tokens, notes them in the ledger,
+//! and stores them if a policy says so.
 //!
-//! Counting takes longer than forwarding a message, so a background thread does it ([`crate::background`]). Small results
+//! Counting takes longer than forwarding a message, so it happens in the background ([`crate::background`]). Small results
 //! wait in one buffer that is reused: a buffer for each would cost more than parsing the message does. Large results get a
 //! buffer of their own, because moving them into the shared one would hold up other messages.
 
@@ -47,7 +47,7 @@ struct Entry {
     result: QueuedResult,
     step: &'static str,
     added_micros: u64,
-    /// The call, if its result is to be kept.
+    /// The call, if its result is to be stored.
     kept_call: Option<Box<ToolCall>>,
 }
 
@@ -129,7 +129,7 @@ impl LedgerQueue {
         self.push_call(caller, tool, step, result, started, None);
     }
 
-    /// Queues a result; with a call, the result is kept too.
+    /// Queues a result; with a call, the result is also stored.
     pub(crate) fn push_call(
         &self,
         caller: &Arc<Caller>,

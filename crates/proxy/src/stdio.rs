@@ -58,13 +58,13 @@ pub enum StartError {
     Refused(String, #[source] io::Error),
 }
 
-/// How long requests that the client has sent already are still answered after the server has ended.
+/// How long after the server has ended tidegate still answers requests that the client has already sent.
 const MIN_ANSWER_TIME: Duration = Duration::from_millis(250);
 /// How long the last output of the server may take to arrive after it has ended.
 const MAX_OUTPUT_DELAY: Duration = Duration::from_secs(1);
 /// How long open requests may still take once the client has closed its side.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
-/// How long open requests may still take once a signal told tidegate to end; whoever sent it waits about ten seconds.
+/// How long open requests may still take after a termination signal; its sender usually waits about ten seconds.
 const MAX_SIGNAL_DRAIN_TIME: Duration = Duration::from_secs(5);
 /// How long the workers may still take once the server has ended.
 const MAX_WORK_TIME: Duration = Duration::from_secs(60);
@@ -370,7 +370,7 @@ impl StdioProxy {
             self.answer_overdue(workers);
         }
         if state.signalled {
-            // Whoever sent the signal may not wait until the server has ended.
+            // The sender of the signal may not wait until the server has ended.
             self.answer_open(reason, workers);
         }
         self.server.close();
@@ -439,9 +439,9 @@ impl StdioProxy {
         }
     }
 
-    /// Returns whether somebody could read what is written to the client.
+    /// Returns whether the client could still read what is written to it.
     fn has_reader(&self) -> bool {
-        // A write that blocks holds the lock; then somebody could still read.
+        // A write that blocks holds the lock; then the client could still read.
         self.client.try_lock().map_or(true, |client| has_reader(&*client))
     }
 

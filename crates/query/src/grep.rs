@@ -9,7 +9,7 @@
 //! An expression without capitals also matches capitals.
 //!
 //! A large record is shown by what identifies it and by the parts that match, any other value alone. Where there are only
-//! a few matches, the record or the object around the value is shown whole, since what is looked for is mostly beside the
+//! a few matches, the record or the object around the value is shown whole, since readers mostly look for what is beside the
 //! match.
 
 mod diff_file;
@@ -39,7 +39,7 @@ use tally::Tally;
 
 /// Units between checks of the time.
 const UNITS_PER_CHECK: u64 = 256;
-/// The most records that come first because a whole value matches.
+/// The maximum number of records that come first because a whole value matches.
 const MAX_EXACT: usize = 40;
 
 /// An expression with everything its answer depends on.

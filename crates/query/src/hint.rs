@@ -6,7 +6,7 @@
 use tidegate_core::plain_name;
 use tidegate_core::view::{Dataset, nearest};
 
-/// The most field names in a hint.
+/// The maximum number of field names in a hint.
 const MAX_SHOWN_FIELDS: usize = 30;
 
 /// Returns a name, dots included, if all its parts may appear outside the fence.

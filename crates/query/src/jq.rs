@@ -14,7 +14,7 @@ use crate::{Input, hint};
 /// How a program ended.
 #[derive(Debug, Default)]
 struct Ended {
-    /// The results that are wanted.
+    /// The results that the caller wants.
     results: Vec<String>,
     /// How many results there were.
     total: u64,
@@ -53,7 +53,7 @@ pub(crate) fn run(asked: &Asked<'_>, report: &mut Report<'_>) -> Result<EngineOu
     found(limits, data, asked.program, ended)
 }
 
-/// Returns a result as a value, and takes its bytes from those that are left.
+/// Returns a result as a value, and subtracts its size from `left`.
 fn value(data: &Dataset<'_>, left: &mut usize, limits: &Limits) -> Result<Result<Val, String>, ViewError> {
     let Some(json) = data.to_json(*left)? else {
         return Err(ViewError::Engine(format!(
@@ -112,7 +112,7 @@ fn evaluate(asked: &Asked<'_>, value: Val, others: Val, report: &mut Report<'_>)
         }
     }
     match ended.error.take_if(|_| is_each && ended.total > 0) {
-        // Part of a file would be taken for the whole.
+        // A reader would take a part of a file for the whole.
         Some(error) => {
             Err(ViewError::Engine(format!("jq error after {} results: {}", ended.total, brief(&error))))
         }

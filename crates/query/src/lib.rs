@@ -57,7 +57,7 @@ impl Queries {
         Self { limits, worker, slots: Slots::default() }
     }
 
-    /// Returns these engines for programs that name other results beside the one they are about.
+    /// Returns these engines for programs that name other results besides their main one.
     pub fn beside<'q>(&'q self, others: &'q [NamedResult<'q>]) -> QueriesBeside<'q> {
         QueriesBeside { queries: self, others }
     }
@@ -99,21 +99,21 @@ fn needs_worker(what: &str, instead: &str, error: &std::io::Error) -> ViewError 
     ))
 }
 
-/// Another kept result that a program names.
+/// Another stored result that a program names.
 pub struct NamedResult<'r> {
-    /// The name, as the program has it.
+    /// The name, as the program writes it.
     pub name: String,
     /// The result.
     pub data: Dataset<'r>,
 }
 
-/// What a program reads: the result that it is about, and the others that it names.
+/// What a program reads: its main result, and the others that it names.
 pub(crate) struct Input<'i> {
     pub(crate) data: &'i Dataset<'i>,
     pub(crate) others: &'i [NamedResult<'i>],
 }
 
-/// The engines, for programs that name other results.
+/// The engines for programs that name other results.
 pub struct QueriesBeside<'q> {
     queries: &'q Queries,
     others: &'q [NamedResult<'q>],
@@ -126,7 +126,7 @@ impl QueriesBeside<'_> {
         program: Program,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError> {
-        // Only a file gets results one by one.
+        // Only a query for a file gets its results one by one.
         let mut sink = |_: tidegate_core::view::EngineEvent<'_>| Ok(());
         let input = Input { data, others: self.others };
         self.queries.run(&input, program, WantedResults::Window(window), &mut sink)

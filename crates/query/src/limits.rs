@@ -13,7 +13,7 @@ pub struct Limits {
     pub load_time: Duration,
     /// The memory of the process that runs a query.
     pub memory_bytes: u64,
-    /// The most bytes of text that are loaded for jq.
+    /// The maximum number of bytes of text that are loaded for jq.
     pub input_bytes: usize,
     /// Results after which counting stops.
     pub rows: u64,

@@ -1,4 +1,4 @@
-//! What an engine is asked to run, and how that ended: what the caller and the worker process exchange.
+//! What the caller and the worker process exchange: the program that an engine runs, and how it ended.
 
 use std::io;
 
@@ -35,7 +35,7 @@ impl Program {
     }
 }
 
-/// A program with everything its run depends on, the data aside.
+/// A program with everything its run depends on, except the data.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) program: Program,
@@ -43,17 +43,17 @@ pub(crate) struct Order {
     pub(crate) limits: Limits,
 }
 
-/// Which results are wanted, and how.
+/// Which results the caller wants, and how.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum WantedResults {
-    /// Those of a window, for an answer.
+    /// Those in a window, for an answer.
     Window(ResultWindow),
     /// All of them, one by one, for a file.
     Each,
 }
 
 impl WantedResults {
-    /// Returns the window; nothing where results are passed on one by one.
+    /// Returns the window; an empty one if results are passed on one by one.
     pub(crate) fn window(self) -> ResultWindow {
         match self {
             Self::Window(window) => window,
@@ -66,14 +66,14 @@ impl WantedResults {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header<O> {
     pub(crate) order: O,
-    /// The result itself, then the others that the program names.
+    /// The main result, then the others that the program names.
     pub(crate) inputs: Vec<InputHeader>,
 }
 
 /// A result that follows the header: its outline, then its bytes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct InputHeader {
-    /// The name by which the program means it; empty for the result itself.
+    /// The name, as the program writes it; empty for the main result.
     pub(crate) name: String,
     pub(crate) outline_bytes: u64,
     pub(crate) source_bytes: u64,
@@ -81,13 +81,13 @@ pub(crate) struct InputHeader {
 
 /// What an engine reports while it runs.
 pub(crate) enum Progress<'p> {
-    /// The data is loaded, and the program begins.
+    /// The data is loaded, and the program starts.
     Loaded,
-    /// A result that is passed on.
+    /// The columns, a row or a value that the caller gets at once.
     Event(EngineEvent<'p>),
 }
 
-/// Takes what an engine reports; an error ends the program.
+/// Receives what an engine reports; if it returns an error, the program is stopped.
 pub(crate) type Report<'r> = dyn FnMut(Progress<'_>) -> io::Result<()> + 'r;
 
 /// How a program ended.
@@ -124,7 +124,7 @@ impl From<Outcome> for Result<EngineOutput, ViewError> {
     }
 }
 
-/// Cuts a result that is longer than the window, more of which is never shown; it stays too long to fit.
+/// Cuts a result that is longer than the window, since the rest is never shown; what remains is still too long to fit.
 #[cfg(any(feature = "jq", feature = "sql"))]
 pub(crate) fn cut_result(text: &mut String, window_bytes: usize) {
     let mut end = window_bytes.saturating_add(4).min(text.len());

@@ -1,7 +1,8 @@
-//! The caller's side of the worker process: it sends the program and the result, waits, and kills.
+//! The caller's side of the worker process: sends the program and the stored results, waits for the outcome, and kills the
+//! process.
 //!
-//! Results are sent as they are read, so the caller holds no copy of them. What the process passes on one by one waits in
-//! the pipe until it is taken. The process is killed when a time limit is over, and in any case before the answer is given.
+//! Stored results are sent as they are read, so the caller holds no copy of them. Rows that the process passes on one by one
+//! wait in the pipe until the caller reads them. The process is killed when its time is up, and always before this returns.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -51,9 +52,9 @@ struct RunningWorker {
 
 /// How long an engine that has stopped itself may take to write its answer.
 const TO_ANSWER: Duration = Duration::from_millis(200);
-/// Bytes of the result that are sent at once.
+/// How many bytes of a result are sent at a time.
 const SENT_BYTES: usize = 256 * 1024;
-/// Lines of the process that wait until they are taken.
+/// How many lines of the process may wait to be read.
 const WAITING_LINES: usize = 16;
 
 impl RunningWorker {
@@ -95,7 +96,7 @@ impl RunningWorker {
         self.wait(order, until, sink)
     }
 
-    /// Sends the order and the results. A process that ended early does not read everything; how it ended is found later.
+    /// Sends the order and the results. A process that exits early does not read everything; `wait` finds out why.
     fn send(&mut self, order: &Order, input: &Input<'_>) -> Result<(), ViewError> {
         let Some(mut stdin) = self.stdin.take() else { return Ok(()) };
         let others = input.others.iter().map(|other| (other.name.as_str(), &other.data));
@@ -195,7 +196,7 @@ fn send_source(data: &Dataset<'_>, stdin: &mut ChildStdin) -> Result<bool, ViewE
     Ok(true)
 }
 
-/// Passes on a line of the process: the columns, a row or a value.
+/// Passes on a line from the process: the columns, a row or a value.
 fn pass_on(kind: &str, text: &str, sink: &mut EngineSink<'_>) -> Result<(), ViewError> {
     if kind == "v" {
         return Ok(sink(EngineEvent::Value(text))?);

@@ -85,7 +85,7 @@ impl Interrupted {
     }
 }
 
-/// The table of the result that a query is about.
+/// The table of the main result of a query.
 const TABLE: &str = "t";
 
 /// The records, loaded into the table `t`.
@@ -153,7 +153,7 @@ impl Table {
                         break Some(asked.limits.out_of_rows("The query"));
                     }
                 }
-                // Part of a file would be taken for the whole.
+                // A reader would take a part of a file for the whole.
                 Err(_) if count > 0 && !is_each && interrupted.is(BY_TIME) => {
                     break Some(asked.limits.out_of_time("the query"));
                 }

@@ -2,8 +2,8 @@
 //!
 //! Its stdin is one line of JSON, the `Header`, followed by the outline and the bytes of each result. On its stdout a line
 //! `l` says that the data is loaded, and a line `o...` is the `Outcome`. For a file, the lines before it are results: `c...`
-//! the columns, `r...` a row, `v...` a value. It limits its own memory, writes no files and gives way to other processes; the
-//! caller limits its time.
+//! the columns, `r...` a row, `v...` a value. The worker limits its own memory, writes no files and lowers its own priority;
+//! the caller limits its time.
 
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;

@@ -142,8 +142,8 @@ impl Artifacts {
         )
     }
 
-    /// Returns a text that is the same for all calls of one caller, and another for every other caller: the key of what a
-    /// server keeps for its callers itself. Where nothing connects the requests of a caller, each call has another.
+    /// Returns a key that is the same for all calls of one caller, and different for every other caller. Use it for data that
+    /// your server keeps for its callers. A caller whose requests nothing connects gets another key in each call.
     pub fn caller_key(&self) -> String {
         let scope = CallScope::current();
         let keep = Self::keep_of(scope.as_ref(), &self.keep);

@@ -184,7 +184,7 @@ impl<T> Grid<T> {
 }
 
 impl Goal {
-    /// Returns an objective as a number of which smaller is better.
+    /// Converts an objective into a cost: the smaller, the better.
     fn cost(self, objective: f64) -> f64 {
         match self {
             Self::Minimize => objective,
@@ -230,9 +230,9 @@ mod tests {
         assert_eq!(serde_json::to_string(&grid.top(3)).unwrap(), "[0.0,-0.0,2.0]");
     }
 
-    /// Regression: to maximize, an author negated the objective, and the legend showed the negated numbers.
+    /// Regression: without `maximizing`, an author had to negate the objective, and the legend showed negated numbers.
     #[test]
-    fn the_largest_are_the_best_of_a_maximizing_grid() {
+    fn a_maximizing_grid_ranks_the_largest_objective_first() {
         let cells = [Some(2.0), Some(0.0), None, Some(f64::NAN), Some(0.0), Some(9.5)];
         let grid = Grid::maximizing(2, 3, cells.to_vec(), |cell| *cell).unwrap();
         assert_eq!(positions(grid.best()), [(1, 2)]);
@@ -286,7 +286,7 @@ mod tests {
         }
 
         #[test]
-        fn maximizing_is_minimizing_the_negated(grid in any_grid(), count in 0usize..8) {
+        fn maximizing_equals_minimizing_the_negated_objective(grid in any_grid(), count in 0usize..8) {
             let cells = |sign: f64| grid.cells.iter().map(|cell| cell.map(|(_, value)| sign * value)).collect();
             let largest = Grid::maximizing(grid.rows, grid.columns, cells(1.0), |cell| *cell).unwrap();
             let smallest = Grid::new(grid.rows, grid.columns, cells(-1.0), |cell| *cell).unwrap();

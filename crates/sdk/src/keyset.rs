@@ -56,7 +56,7 @@ impl Scope {
         self.part(argument).part(&value.to_string())
     }
 
-    /// Appends a part with its length, so that no two lists of parts give the same bytes.
+    /// Appends a part with its length, so that different lists of parts give different bytes.
     fn part(mut self, text: &str) -> Self {
         self.0.extend((text.len() as u64).to_le_bytes());
         self.0.extend(text.as_bytes());
@@ -211,10 +211,10 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
     /// The page as compact JSON, its cursor included, never has more than `max_tokens` tokens. The rows that did not fit
     /// are the first ones of the next page.
     ///
-    /// In a tool of a wrapped server the page also stays within what passes the gate for this tool and this client, by
-    /// default 2,500 tokens and the client's byte limit: return it as `Json(page)` or as text, and it is sent unchanged. A
-    /// single row above that is a page of its own, which the gate then answers with an overview. Work on another thread has
-    /// to be wrapped with [`crate::within_call`] for this.
+    /// In a tool of a wrapped server, the page also stays within what passes the gate for this tool and this client: by
+    /// default 2,500 tokens and the client's byte limit. Return it as `Json(page)` or as text, and it is sent unchanged. A
+    /// single row above that limit becomes a page of its own, which the gate replaces with an overview. On another thread,
+    /// wrap the work with [`crate::within_call`], so that these limits are known there.
     ///
     /// ```
     /// use serde_json::json;
@@ -264,7 +264,7 @@ impl<K: Serialize + DeserializeOwned> Keyset<K> {
     }
 }
 
-/// Returns how many rows, at least one, may fit a page: as many as their own cost allows.
+/// Returns how many rows, at least one, may fit into a page, by the cost of the rows alone.
 fn affordable<T: Serialize>(rows: &[T], limit: usize, limits: &PageLimits) -> Result<usize, KeysetError> {
     let (mut used, mut count) = (PageCost::default(), 0);
     for row in rows.iter().take(limit) {

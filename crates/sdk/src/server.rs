@@ -116,7 +116,7 @@ impl<S: Clone> Clone for Tidegate<S> {
             allowed: self.allowed.clone(),
             who: self.who.clone(),
             unnamed: self.unnamed,
-            // A clone serves another connection, whose unnamed caller is another.
+            // A clone serves another connection, with another unnamed caller.
             connection: ArtifactId::random_shared().to_string(),
             gates: Arc::clone(&self.gates),
             sweeper: Arc::clone(&self.sweeper),
@@ -176,8 +176,8 @@ impl<S: ServerHandler> Tidegate<S> {
 
     /// Keeps results in a folder, or in memory.
     ///
-    /// All servers of one type in this process share their memory. So a result is still there when the server is made anew
-    /// for each request, as by `StreamableHttpService::new(|| Ok(Tidegate::wrap(..)), ..)`. For a memory of its own, pass
+    /// All servers of one type in this process share their memory. So a result can be read even if a new server is made for
+    /// each request, as in `StreamableHttpService::new(|| Ok(Tidegate::wrap(..)), ..)`. For a separate memory, pass
     /// [`Artifacts::store_in`] to [`Self::artifacts`].
     #[must_use]
     pub fn store_in(self, place: StoreLocation) -> Self {
@@ -205,7 +205,7 @@ impl<S: ServerHandler> Tidegate<S> {
     ///
     /// # Panics
     ///
-    /// Panics if a value makes no sense; [`Rules::validate`] tells beforehand.
+    /// Panics if a value is invalid; [`Rules::validate`] checks it without a panic.
     #[must_use]
     pub fn defaults(mut self, rules: Rules) -> Self {
         valid(&rules);
@@ -226,8 +226,8 @@ impl<S: ServerHandler> Tidegate<S> {
     }
 
     /// Reads the rules for tools and clients from a file `tidegate.toml`; without one, from the project's and the user's, as
-    /// `tidegate run` finds them. They win over what was set before. A table `[server.NAME]` holds for a server that calls
-    /// itself `NAME`.
+    /// `tidegate run` finds them. They win over rules that were set before. A table `[server.NAME]` applies to a server that
+    /// reports the name `NAME`.
     ///
     /// # Errors
     ///
@@ -320,8 +320,8 @@ impl<S: ServerHandler> Tidegate<S> {
         Arc::clone(&self.session.totals)
     }
 
-    /// Sets the program that runs jq and SQL for `result_query`, instead of the `tidegate` on the PATH. If it is not there,
-    /// neither is offered.
+    /// Sets the program that runs jq and SQL for `result_query`, instead of the `tidegate` on the PATH. If it does not exist,
+    /// jq and SQL are not offered.
     #[must_use]
     pub fn worker(self, program: impl Into<PathBuf>) -> Self {
         Self { worker: Some(worker::given(program.into())), ..self }

@@ -25,8 +25,8 @@
 //! # }
 //! ```
 //!
-//! What a client is sent depends on its name: [`Visitor::named`] tests a server with the limits of a known client, or with
-//! those that [`crate::Tidegate::clients`] sets.
+//! Answers depend on the client's name: [`Visitor::named`] tests a server with the limits of a known client, or with those
+//! that [`crate::Tidegate::clients`] sets.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientConfig, ContentBlock, Implementation, ProtocolVersion,

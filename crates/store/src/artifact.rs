@@ -18,7 +18,8 @@ use crate::id::ArtifactId;
 /// Bytes of a chunk: bodies are stored and read in chunks of this size, the last one may be shorter.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
 
-/// The most bytes stored of the arguments of a call: they tell one call from another, and may be as large as a result.
+/// The maximum number of bytes stored of a call's arguments. They show which call it was; whole, they may be as large as a
+/// result.
 const MAX_ARGUMENT_BYTES: usize = 1000;
 
 /// Defines a text type, so that an owner cannot be passed where a session is expected.
@@ -72,7 +73,7 @@ text_type! {
 }
 
 /// A digest of a call, by which the last result of the same call is found. [`SealKey::call_digest`](crate::SealKey::call_digest)
-/// makes it with a key, so that it tells nothing about the arguments.
+/// makes it with a key, so that it reveals nothing about the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallDigest(pub(crate) [u8; 16]);
 
@@ -95,7 +96,7 @@ impl CallDigest {
     }
 }
 
-/// The last result of a call that is stored.
+/// The last stored result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierResult {
     /// Its metadata.
@@ -119,7 +120,7 @@ pub struct NewArtifact<'n> {
     pub server: &'n str,
     /// The arguments of the call, as JSON; only their beginning is stored.
     pub arguments: Option<&'n str>,
-    /// The call it answers; `None` if later results of the call are not to be compared with it.
+    /// The call that returned it; `None` if later results of the call are not to be compared with it.
     pub call: Option<CallDigest>,
     /// The shortest time for which it is kept.
     pub ttl: Duration,

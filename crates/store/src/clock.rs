@@ -118,7 +118,7 @@ pub trait Clock: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
-/// What the clock showed when this process first looked at it, and when that was.
+/// What the system clock showed when this process first read it, and the monotonic time of that reading.
 static FIRST_LOOK: LazyLock<(Millis, Instant)> = LazyLock::new(|| (wall_clock(), Instant::now()));
 
 impl Clock for SystemClock {

@@ -135,7 +135,7 @@ impl FolderStore {
                 continue;
             }
             let Some(id) = id_of(&path) else { continue };
-            // A file that was deleted meanwhile, or is damaged, is none: opening it says so.
+            // Skip a file that was deleted meanwhile or is damaged; opening it reports that.
             let Ok(metadata) = fs::metadata(&path) else { continue };
             match state.index.get_mut(&id) {
                 Some(known) => known.artifact.expires = expiry(known.artifact.expires, &metadata),

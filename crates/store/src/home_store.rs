@@ -107,7 +107,7 @@ impl ArtifactStore for HomeStore {
         session: &Session,
         call: &CallDigest,
     ) -> Result<Option<EarlierResult>, StoreError> {
-        // The files are those of other programs, and so of other sessions.
+        // Other programs wrote the files, so they belong to other sessions.
         self.database.last_of_call(owner, session, call)
     }
 

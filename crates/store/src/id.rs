@@ -1,8 +1,8 @@
 //! Artifact ids: random, so that they cannot be guessed, and short enough for a model to copy.
 //!
 //! An id is made before its result is stored, and appears in overviews, in resource links and on the command line. In a store
-//! that many callers share it is longer, since guessing it there would be an attack. An artifact whose maker chose its
-//! name has the digest of that name as its id.
+//! that many callers share it is longer, so that no caller can guess another's. An artifact whose maker chose its name has
+//! the digest of that name as its id.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl ArtifactId {
     pub fn of_name(owner: &Owner, server: &str, domain: &str, name: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in [owner.as_str(), server, domain, name] {
-            // Each with its length, so that no two lists of parts make the same bytes.
+            // Hash each part with its length, so that different lists of parts give different bytes.
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         Self::of_bytes(&hasher.finalize().as_bytes()[..SHARED_DIGITS])

@@ -122,7 +122,7 @@ impl<T> Index<T> {
         self.0.values().filter(move |entry| entry.body() == (owner, hash))
     }
 
-    /// Returns the newest artifact of an owner and a session that answers a call and has not expired.
+    /// Returns the newest artifact of an owner and a session that a call returned and that has not expired.
     pub(crate) fn last_of_call(
         &self,
         owner: &Owner,

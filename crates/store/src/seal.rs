@@ -67,7 +67,7 @@ impl SealKey {
         Ok(Self(key))
     }
 
-    /// Returns the digest of a call, of which the parts are all that tells it from another.
+    /// Returns the digest of the call that these parts identify.
     pub fn call_digest(&self, parts: &[&[u8]]) -> CallDigest {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         for part in [b"call".as_slice()].iter().chain(parts) {

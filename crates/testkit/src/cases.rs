@@ -17,7 +17,7 @@ pub fn cases(usual: u32) -> Config {
     let defaults = Config::default();
     Config {
         cases,
-        // A property may assume what holds for one random case in five.
+        // A property may reject four of five random cases.
         max_global_rejects: defaults.max_global_rejects.max(cases.saturating_mul(4)),
         failure_persistence: None,
         ..defaults

@@ -237,7 +237,7 @@ fn the_last_result_of_a_call_is_found(make: Make<'_>) {
     let found = fixture.store.last_of_call(owner, session, &call).unwrap().unwrap();
     assert_eq!(found.artifact, first);
     assert_eq!(found.hash, body_hash(&b"first".as_slice()).unwrap());
-    // Neither the results of others nor those of other calls or of none.
+    // Results of other owners, other sessions, other calls or no call are not found.
     put(&stranger, session, Some(call), b"a stranger's");
     put(owner, &another, Some(call), b"of another session");
     put(owner, session, Some(other_call), b"of another call");

@@ -20,7 +20,7 @@ const SUBJECT: &str = "store";
 const LOW_SPACE_BYTES: u64 = 256 << 20;
 /// Free bytes below which no result can be kept.
 const NO_SPACE_BYTES: u64 = 4 << 20;
-/// The most damaged files that are named.
+/// The maximum number of damaged files that a line names.
 const MAX_NAMED_FILES: usize = 5;
 
 pub(super) fn checks(place: &StoreLocation, paths: &SystemPaths) -> Vec<Check> {

@@ -74,7 +74,7 @@ impl Arguments {
         host_name(&self.address().ok()??)
     }
 
-    /// Runs until the client leaves or the process is told to stop.
+    /// Runs until the client disconnects or a signal ends the process.
     pub(super) fn run(&self, link: Link, program: PathBuf, command: &[OsString]) -> Result<(), CommandError> {
         // All messages run on one thread, which avoids wake-ups between threads; slow work has threads of its own.
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -109,7 +109,7 @@ const ALL: [&str; 5] = ["read", "list", "cursor", "token", "query"];
 const UNLISTED: [&str; 4] = ["read", "cursor", "token", "query"];
 
 #[test]
-fn nobody_reaches_what_belongs_to_another() {
+fn no_caller_reaches_the_results_of_another() {
     let place = Place::new();
     place.configure(STYLES);
     let home = place.home();

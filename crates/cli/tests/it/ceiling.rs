@@ -8,7 +8,7 @@ use crate::place::Place;
 use crate::session::{Session, upstream};
 
 const MAX_BYTES: usize = 25_000;
-/// The most bytes of an answer once the ceiling is reached.
+/// The maximum number of bytes of an answer once the ceiling is reached.
 const SMALLEST: usize = 400;
 
 const RULES: &str = "[defaults]\nsession_max_bytes = 25000\n[server.upstream.tool.bugs]\nstyle = \"contract\"\ndomain = \"bugfix\"\n\

@@ -81,7 +81,7 @@ fn narrow(text: &str) -> String {
 }
 
 #[test]
-fn check_tells_every_mistake_of_every_file() {
+fn check_reports_every_mistake_in_every_file() {
     let person = Person::new();
     person.write(
         "project/tidegate.toml",
@@ -108,7 +108,7 @@ fn check_tells_every_mistake_of_every_file() {
 }
 
 #[test]
-fn check_tells_what_is_no_toml_and_what_cannot_be_read() {
+fn check_reports_invalid_toml_and_unreadable_files() {
     let person = Person::new();
     person.write("project/tidegate.toml", "[defaults]\nbudget_tokens = \n\n[store\npath = \"\u{1b}[31m\"\n");
     insta::assert_snapshot!("check_broken", person.run("project", &["config", "check"]));
@@ -218,7 +218,7 @@ fn init_follows_a_link_and_leaves_it() {
 }
 
 #[test]
-fn show_tells_where_values_come_from() {
+fn show_names_the_source_of_each_value() {
     let person = Person::new();
     insta::assert_snapshot!("show_defaults", narrow(&person.run("project", &["config", "show"])));
     person.write(
@@ -286,7 +286,7 @@ fn help_answers() {
 }
 
 #[test]
-fn version_tells_the_commit() {
+fn the_version_names_the_commit() {
     let person = Person::new();
     let told = person.run("project", &["--version"]);
     let line = told.strip_prefix("exit code 0\n-- stdout\n").unwrap().strip_suffix("\n-- stderr\n").unwrap();

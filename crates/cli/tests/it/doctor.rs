@@ -218,7 +218,7 @@ fn what_is_chosen_and_what_is_not_there() {
 }
 
 #[test]
-fn a_broken_file_is_told_with_its_line() {
+fn a_broken_file_is_reported_with_its_line() {
     let home = Home::new();
     home.write(".cursor/mcp.json", "{\n  \"mcpServers\": { \"a\": }\n}\n");
     home.write(".codex/config.toml", "[mcp_servers.a]\ncommand = \n");
@@ -248,7 +248,7 @@ fn a_read_only_file_cannot_be_wrapped() {
         "! cursor  ~/.cursor/mcp.json is read-only, so nothing in it is wrapped\n    fix: chmod u+w ~/.cursor/mcp.json, \
          then tidegate install --client cursor\n✓ cursor  ~/.cursor/mcp.json: 2 servers, 1 wrapped; answers of at most \
          1,000 tokens and 10,240 bytes, follow-ups of 2,000 tokens and 10,240 bytes\n· cursor files  not wrapped: its file cannot be written\n✓ cursor good  starts, \
-         12 tools, 535 tokens to list them, including tidegate's\n"
+         12 tools, 559 tokens to list them, including tidegate's\n"
     );
 }
 
@@ -260,7 +260,7 @@ fn mistakes_in_the_configuration() {
 }
 
 #[test]
-fn sections_of_servers_that_nobody_has() {
+fn sections_of_unknown_servers_are_reported() {
     let home = healthy();
     home.write(
         "project/tidegate.toml",

@@ -1,4 +1,4 @@
-//! `tidegate query -o FILE`: any view as a file, whole, exact, and never seen in part.
+//! `tidegate query -o FILE`: writes any view to a file, whole and exact, and never leaves a partial file.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -80,9 +80,9 @@ fn every_view_is_written_in_the_format_of_the_ending() {
 }
 
 #[test]
-fn a_result_is_named_by_the_beginning_of_its_name_or_as_the_last() {
+fn a_result_is_found_by_the_beginning_of_its_name_or_as_the_last() {
     let home = Home::new();
-    assert_eq!(home.run(&["query", "last"]).stderr, "tidegate: no results are kept\n");
+    assert_eq!(home.run(&["query", "last"]).stderr, "tidegate: no results are stored\n");
     let first = home.keep("list_issues", &sample::issues(300));
     std::thread::sleep(std::time::Duration::from_millis(5));
     home.keep("list_pulls", &sample::issues(200));
@@ -114,7 +114,7 @@ fn a_query_joins_stored_results() {
     let jq = home.run(&["query", &one, "--jq", &format!("length - ($results[\"{two}\"] | length)")]);
     assert!(jq.text().contains("\n200\n"), "{}", jq.text());
     let gone = home.run(&["query", &one, "--sql", "select * from \"bom-000000000000\""]);
-    assert!(gone.code == 1 && gone.stderr.contains("no result is called"), "{}", gone.stderr);
+    assert!(gone.code == 1 && gone.stderr.contains("no stored result is named"), "{}", gone.stderr);
 }
 
 /// The names of everything in a folder.
@@ -127,7 +127,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn no_file_is_overwritten_or_left_in_part() {
+fn no_file_is_overwritten_unforced_or_left_partial() {
     let home = Home::new();
     let id = home.keep("list_issues", &sample::issues(300));
     home.write("a.csv", &[&id]);
@@ -187,10 +187,10 @@ fn a_full_disk_leaves_no_file() {
     assert_eq!(names(file.parent().unwrap()), ["small.json"]);
 }
 
-/// 200 MB are written at flat memory, and a program that is killed meanwhile leaves no file under its name.
+/// Writing 200 MB takes little memory, and a process that is killed meanwhile leaves no file under its name.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_large_result_is_written_at_flat_memory() {
+fn a_large_result_is_written_with_little_memory() {
     let home = Home::new();
     let line = format!("{{\"id\":1234567,\"name\":\"{}\"}}\n", "wide ".repeat(200));
     let text = line.repeat((200 << 20) / line.len() + 1);
@@ -225,9 +225,9 @@ fn a_large_result_is_written_at_flat_memory() {
     assert!(std::fs::read(home.file("all.jsonl")).unwrap() == text.as_bytes());
 }
 
-/// `keep = "all"` changes nothing that a client reads, and keeps what passed.
+/// `keep = "all"` changes nothing that a client reads, and stores results that passed.
 #[test]
-fn a_result_that_passes_is_kept_where_the_user_says_so() {
+fn keep_all_in_the_users_file_stores_results_that_pass() {
     let place = Place::new();
     let answer = |flags: &[&str]| {
         let mut session = Session::start(&place.home(), flags).greeted("somebody");
@@ -267,9 +267,9 @@ fn a_result_that_passes_is_kept_where_the_user_says_so() {
     assert!(stderr.contains("a project's file may not set keep"), "{stderr}");
 }
 
-/// An agent with a shell learns of the command, and the command works.
+/// Answers to a client with a shell offer the command, and the command works.
 #[test]
-fn a_client_with_a_shell_is_told_the_command() {
+fn a_client_with_a_shell_is_offered_a_command_that_works() {
     let place = Place::new();
     let folder = Path::new(env!("CARGO_BIN_EXE_tidegate")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());

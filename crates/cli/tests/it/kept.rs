@@ -208,7 +208,11 @@ fn bad_input_says_what_to_do() {
     );
     assert_eq!(
         home.refused(&["show", "t-000000000000"]),
-        (1, "tidegate: no result is called \"t-000000000000\"; tidegate ls shows what is kept\n".into())
+        (
+            1,
+            "tidegate: no stored result is named \"t-000000000000\"; tidegate ls lists stored results\n"
+                .into()
+        )
     );
     assert_eq!(home.refused(&["rm", "t-000000000000"]).0, 1);
     assert_eq!(home.refused(&["export", "t-000000000000"]).0, 1);
@@ -279,7 +283,7 @@ fn a_store_out_of_reach_is_exit_code_3() {
 fn nothing_kept_is_said() {
     let outcome = Home::new().run(&["ls"]);
     assert_eq!((outcome.code, outcome.text()), (0, ""));
-    assert!(outcome.stderr.contains("no results are kept"));
+    assert!(outcome.stderr.contains("no results are stored"));
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn what_was_called_is_measured() {
 }
 
 #[test]
-fn a_server_is_measured_by_calling_what_is_safe() {
+fn a_server_is_measured_by_calling_its_safe_tools() {
     let place = Place::new();
     let outcome = probe(&place, &["--timeout", "1s"], &[]);
     insta::assert_snapshot!("scan_probe", shown(&outcome));

@@ -28,7 +28,7 @@ fn text_is_what_the_model_reads() {
 }
 
 #[test]
-fn a_result_that_fits_comes_out_as_it_came() {
+fn a_result_that_fits_is_printed_unchanged() {
     for result in [
         &b"{\"content\": [ {\"type\":\"text\",\"text\":\"caf\\u00e9\"} ],\n \"x\": 1.0 }\n\n"[..],
         b"{\"content\":[],\"structuredContent\":{\"a\":1e400}}",

@@ -218,7 +218,7 @@ fn calls_that_were_only_observed_are_apart() {
 }
 
 #[test]
-fn what_is_shown() {
+fn figures_are_shown_in_every_format() {
     let place = Place::new();
     three_days(&place.home());
     insta::assert_snapshot!("stats", shown(&stats(&place.home(), &[])));
@@ -239,7 +239,7 @@ fn what_is_shown() {
 }
 
 #[test]
-fn a_ledger_of_an_earlier_version_is_told_as_far_as_it_goes() {
+fn statistics_of_a_ledger_of_an_earlier_version_show_what_it_has() {
     let place = Place::new();
     let path = place.home().join("ledger.db");
     let old = rusqlite::Connection::open(&path).unwrap();
@@ -267,7 +267,7 @@ fn a_ledger_of_an_earlier_version_is_told_as_far_as_it_goes() {
 }
 
 #[test]
-fn only_what_is_asked_for() {
+fn since_and_server_select_calls() {
     let place = Place::new();
     let now = SystemClock.now();
     let ago = |hours: i64, server: &str| Call {
@@ -294,7 +294,7 @@ fn only_what_is_asked_for() {
 
 /// A result that the store could not take is read from memory, and no bytes of it were stored.
 #[test]
-fn what_was_answered_from_memory_is_told() {
+fn answers_from_memory_are_reported() {
     let place = Place::new();
     let line = |home: &Path| {
         let page = stats(home, &[]);
@@ -376,7 +376,7 @@ fn help_and_its_examples() {
 
 /// The figures are still right where nothing can be stored, and why nothing can be is told.
 #[test]
-fn a_store_that_cannot_be_used_is_told() {
+fn a_store_that_cannot_be_used_is_reported() {
     let place = Place::new();
     three_days(&place.home());
     let stats = |format: &str| tidegate_in(Some(&place.home()), &["stats", "--format", format], b"");

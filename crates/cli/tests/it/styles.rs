@@ -480,7 +480,7 @@ fn a_tool_that_was_not_listed_is_still_fetched_from() {
 }
 
 #[test]
-fn an_object_of_many_megabytes_is_told_as_large_as_it_is() {
+fn a_probe_of_a_very_large_object_counts_all_members() {
     let place = Place::new();
     let mut session = place.start(&["--style", "probe"]);
     let token = told(&mut session, "report", json!({"n": 30_000}))["continuation_token"].clone();

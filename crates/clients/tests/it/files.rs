@@ -9,7 +9,7 @@ const FILE: &str = ".cursor/mcp.json";
 const ONE: &str = "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }";
 
 #[test]
-fn missing_and_empty_files_are_no_problem() {
+fn missing_and_empty_files_are_not_problems() {
     let home = Home::new();
     let plan = home.plan();
     assert!(plan.there.is_empty() && plan.found.is_empty() && plan.problems.is_empty());

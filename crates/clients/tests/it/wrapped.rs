@@ -147,7 +147,7 @@ fn project_files_get_the_name_instead_of_the_path() {
 
 /// opencode: `"oauth": false` declines a login, and is not allowed in an entry with a command.
 #[test]
-fn a_declined_login_is_no_login() {
+fn a_declined_login_does_not_count_as_a_login() {
     let name = ".config/opencode/opencode.json";
     let entry = |more: &str| {
         format!(r#"{{"mcp":{{"a":{{"type":"remote","url":"https://a.example/mcp","oauth":false{more}}}}}}}"#)

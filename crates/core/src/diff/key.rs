@@ -1,7 +1,7 @@
-//! Detects the field that names the records of two results.
+//! Detects the field that identifies the records of two results.
 //!
-//! A key is a string or a whole number in every record of both results, and different in all records of each. Fields with
-//! names that keys have are tried first, then fields of points in time, then any other string.
+//! A key is a string or a whole number in every record of both results, and unique in each of them. Fields with the usual
+//! names of keys are tried first, then timestamps, then any other string.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ const NAMES: [&str; 26] = [
     "title",
     "label",
 ];
-/// Names of fields that are points in time.
+/// Names of timestamp fields.
 const TIMES: [&str; 6] = ["time", "timestamp", "ts", "date", "datetime", "day"];
 /// The maximum number of fields that are tried.
 const MAX_CANDIDATES: usize = 12;
@@ -69,7 +69,7 @@ fn rank(name: &str, value: &str) -> Option<usize> {
     known
         .or_else(|| is_reference().then_some(100))
         .or_else(time)
-        // A number that nothing names may be a measurement.
+        // A number in a field with any other name may be a measurement.
         .or_else(|| value.starts_with('"').then_some(300))
 }
 
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn measurements_are_no_keys() {
+    fn measurements_are_not_keys() {
         let rows = [r#"{"mag":4.5,"depth":7}"#, r#"{"mag":4.6,"depth":8}"#];
         assert_eq!(detected(&rows, &rows), None);
         let rows = [r#"{"mag":4,"time":"10:00"}"#, r#"{"mag":5,"time":"10:01"}"#];

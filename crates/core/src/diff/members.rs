@@ -18,7 +18,7 @@ pub(super) fn members(json: &str) -> Vec<(&str, &str)> {
     members
 }
 
-/// Returns where a string ends whose opening quote was read.
+/// Returns the position of the closing quote of a string whose opening quote was read.
 fn string_end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -49,7 +49,7 @@ fn value_length(bytes: &[u8]) -> usize {
     at
 }
 
-/// Returns the members of an object and of the objects in it, by their paths, such as `start.time`.
+/// Collects the members of an object and of the objects in it, by their paths, such as `start.time`.
 pub(super) fn flattened<'j>(json: &'j str, path: &str, out: &mut Vec<(String, &'j str)>) {
     for (name, value) in members(json) {
         let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_as_they_are_written() {
+    fn members_are_returned_as_written() {
         let json = r#"{"a":1,"b\"c":"x,}\\","d":{"e":[1,{"f":","}]},"g":null}"#;
         assert_eq!(
             members(json),

@@ -1,20 +1,20 @@
-//! The bytes that turn one result into another.
+//! The edits that turn the bytes of one result into those of another.
 //!
-//! A patch is exact: applied to the old bytes it gives the new ones, whatever they are. It is small where little changed:
-//! both results are cut after line feeds, commas and closing braces, and only pieces that differ are in it. Above
-//! [`MAX_COMPARED_BYTES`] only the equal ends are left out.
+//! A patch is exact: applied to the old bytes, it gives the new ones, whatever they are. It is small if little changed: both
+//! results are split after line feeds, commas and closing braces, and the patch has only the pieces that differ. Above
+//! [`MAX_COMPARED_BYTES`] it replaces everything between the equal beginning and the equal end.
 
 use super::MAX_COMPARED_BYTES;
 use super::sequence::{Numbering, replacements};
 
-/// Bytes of the old result that are replaced.
+/// An edit that replaces bytes of the old result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ByteEdit {
-    /// Where they begin in the old result.
+    /// Where the replaced bytes begin in the old result.
     pub at: usize,
-    /// How many there are.
+    /// How many bytes are removed.
     pub removed: usize,
-    /// What is in their place.
+    /// The bytes that are inserted in their place.
     pub inserted: Vec<u8>,
 }
 
@@ -61,11 +61,11 @@ pub fn apply(old: &[u8], edits: &[ByteEdit]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Returns the one edit that replaces everything between the equal ends.
+/// Returns the one edit that replaces everything between the equal beginning and the equal end.
 fn middle(old: &[u8], new: &[u8]) -> ByteEdit {
     let is_inside = |bytes: &[u8], at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
     let mut before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    // Characters stay whole, so that what is inserted is text where the result is.
+    // Do not split characters, so that the inserted bytes are text if the result is.
     while before > 0 && (is_inside(old, before) || is_inside(new, before)) {
         before -= 1;
     }
@@ -82,7 +82,7 @@ fn length(pieces: &[&[u8]]) -> usize {
     pieces.iter().map(|piece| piece.len()).sum()
 }
 
-/// Cuts bytes after line feeds, as written or escaped, commas and closing braces.
+/// Splits bytes after line feeds, literal or escaped, commas and closing braces.
 fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
     let (mut pieces, mut start) = (Vec::new(), 0);
     for (at, byte) in bytes.iter().enumerate() {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_change_makes_a_small_patch() {
+    fn a_small_change_makes_a_small_patch() {
         let old =
             br#"{"content":[{"type":"text","text":"[{\"id\":1,\"state\":\"open\"},{\"id\":2}]\nend"}]}"#;
         let new =
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn above_the_limit_the_equal_ends_are_left_out() {
+    fn above_the_limit_a_patch_replaces_everything_between_the_equal_ends() {
         let size = usize::try_from(MAX_COMPARED_BYTES).unwrap();
         let old = "é".repeat(size);
         let new = old.replacen("éé", "èx", 1);
@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_new_bytes_come_out(old in "[a-c,\\\\n}é]{0,200}", new in "[a-c,\\\\n}é]{0,200}") {
+        fn a_patch_of_text_gives_the_new_text(old in "[a-c,\\\\n}é]{0,200}", new in "[a-c,\\\\n}é]{0,200}") {
             let edits = patch(old.as_bytes(), new.as_bytes());
             prop_assert_eq!(apply(old.as_bytes(), &edits).unwrap(), new.as_bytes());
             prop_assert!(edits.iter().all(|edit| std::str::from_utf8(&edit.inserted).is_ok()));
@@ -145,7 +145,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_come_out(old in prop::collection::vec(any::<u8>(), 0..300), new in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn a_patch_of_any_bytes_gives_the_new_bytes(old in prop::collection::vec(any::<u8>(), 0..300), new in prop::collection::vec(any::<u8>(), 0..300)) {
             prop_assert_eq!(apply(&old, &patch(&old, &new)).unwrap(), new);
         }
     }

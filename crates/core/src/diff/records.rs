@@ -34,7 +34,7 @@ impl Rows {
             rows.json.push(record.json);
             if is_whole { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        // A text that breaks off has fewer records than were counted.
+        // Truncated data has fewer records than were counted.
         let is_complete = is_whole && rows.json.len() as u64 == dataset.record_count();
         Ok((is_complete && dataset.main().is_some()).then_some(rows))
     }
@@ -82,15 +82,15 @@ fn names(rows: &Rows) -> Vec<String> {
     rows.names.iter().map(quoted).collect()
 }
 
-/// Pairs records by name, and returns also whether those in both are in another order.
+/// Pairs records by name. Also returns whether the paired ones are in another order.
 fn by_name(old: &Rows, new: &Rows, old_names: Vec<String>, new_names: Vec<String>) -> (Vec<Change>, bool) {
-    // A name that occurs twice, as duplicate members do, is paired occurrence by occurrence.
+    // The occurrences of a name that repeats, as duplicate members do, are paired in order.
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, name) in old_names.iter().enumerate().rev() {
         places.entry(name).or_default().push(at);
     }
     let (mut changed, mut added) = (Vec::new(), Vec::new());
-    let mut is_kept = vec![false; old.json.len()];
+    let mut is_paired = vec![false; old.json.len()];
     let (mut last, mut is_reordered) = (None, false);
     for (name, json) in new_names.iter().zip(&new.json) {
         let Some(at) = places.get_mut(name.as_str()).and_then(Vec::pop) else {
@@ -102,7 +102,7 @@ fn by_name(old: &Rows, new: &Rows, old_names: Vec<String>, new_names: Vec<String
             });
             continue;
         };
-        is_kept[at] = true;
+        is_paired[at] = true;
         is_reordered |= last.is_some_and(|last| last > at);
         last = Some(at);
         if old.json[at] != *json && !is_same_data(&old.json[at], json) {
@@ -110,7 +110,7 @@ fn by_name(old: &Rows, new: &Rows, old_names: Vec<String>, new_names: Vec<String
             changed.push(Change { kind: ChangeKind::Changed, name: name.clone(), old, new });
         }
     }
-    let removed = is_kept.iter().enumerate().filter(|(_, kept)| !**kept).map(|(at, _)| Change {
+    let removed = is_paired.iter().enumerate().filter(|(_, paired)| !**paired).map(|(at, _)| Change {
         kind: ChangeKind::Removed,
         name: old_names[at].clone(),
         old: Some(old.json[at].clone()),
@@ -132,7 +132,7 @@ fn is_same_data(old: &str, new: &str) -> bool {
     old.len() == new.len() && old.starts_with('{') && sorted(old) == sorted(new)
 }
 
-/// Pairs records by content, and returns also whether they are the same in another order.
+/// Pairs records by content. Also returns whether they are the same records in another order.
 fn by_content(old: Vec<String>, new: Vec<String>) -> (Vec<Change>, bool) {
     let mut numbering = Numbering::new();
     let old_numbers: Vec<u32> = old.iter().map(|json| numbering.of(json.as_str())).collect();
@@ -155,10 +155,11 @@ fn by_content(old: Vec<String>, new: Vec<String>) -> (Vec<Change>, bool) {
             .collect();
         is_unpaired
     };
-    let (gone, come) = (unpaired(&old_numbers, &new_numbers), unpaired(&new_numbers, &old_numbers));
+    let is_removed = unpaired(&old_numbers, &new_numbers);
+    let is_added = unpaired(&new_numbers, &old_numbers);
     let change = |kind, old, new| Change { kind, name: String::new(), old, new };
-    let removed = old.into_iter().zip(gone).filter(|(_, gone)| *gone);
-    let added = new.into_iter().zip(come).filter(|(_, come)| *come);
+    let removed = old.into_iter().zip(is_removed).filter(|(_, is_removed)| *is_removed);
+    let added = new.into_iter().zip(is_added).filter(|(_, is_added)| *is_added);
     let mut list: Vec<Change> =
         removed.map(|(json, _)| change(ChangeKind::Removed, Some(json), None)).collect();
     list.extend(added.map(|(json, _)| change(ChangeKind::Added, None, Some(json))));
@@ -166,7 +167,7 @@ fn by_content(old: Vec<String>, new: Vec<String>) -> (Vec<Change>, bool) {
     (list, is_reordered)
 }
 
-/// Returns the values beside the records, or beside the text at a path, that are different.
+/// Returns the values that differ beside the records, or beside the text at the path `without`.
 pub(super) fn beside(old: &Dataset<'_>, new: &Dataset<'_>, without: Option<&str>) -> io::Result<Vec<Change>> {
     let (Some(old), Some(new)) = (values_beside(old, without)?, values_beside(new, without)?) else {
         return Ok(Vec::new());
@@ -210,7 +211,7 @@ fn values_beside(dataset: &Dataset<'_>, without: Option<&str>) -> io::Result<Opt
     if let Some(value) = value {
         flatten(&value, "", &skipped, &mut values);
     }
-    // Of duplicate names the last one counts, as for most parsers.
+    // The last one of duplicate names counts, as in most parsers.
     let mut seen = BTreeSet::new();
     let mut values: Vec<(String, String)> =
         values.into_iter().rev().filter(|(name, _)| seen.insert(name.clone())).collect();

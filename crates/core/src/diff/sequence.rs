@@ -1,13 +1,13 @@
 //! Aligns two sequences: which runs of the old one were replaced by which runs of the new one.
 //!
-//! Bounded and deterministic. Items are numbers that are equal exactly where the items are. Equal ends are set aside;
-//! items that occur equally often on both sides are anchors, as far as they are in the same order; what is between two
-//! anchors is aligned in the same way. A small rest is aligned exactly, a large one without anchors is one replacement.
+//! Bounded and deterministic. Each item is represented by a number; equal items have equal numbers. The equal beginning and
+//! end are skipped. Items that occur equally often in both sequences, and in the same order, are anchors; the gap between
+//! two anchors is aligned in the same way. A small gap is aligned exactly; a large gap without anchors is one replacement.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A run of the old sequence, and the run of the new one that is in its place. Either may be empty.
+/// A run of the old sequence, and the run of the new one that replaces it. Either may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Replaced {
     pub(super) old: Range<usize>,
@@ -16,10 +16,10 @@ pub(super) struct Replaced {
 
 /// The largest product of lengths that is aligned exactly.
 const MAX_EXACT_CELLS: usize = 1 << 14;
-/// How often the rest between anchors is aligned by anchors again.
+/// How deep the search for anchors between anchors may go.
 const MAX_DEPTH: usize = 8;
 
-/// Numbers items: equal items have the same number, others do not.
+/// Assigns numbers to items: equal items get the same number, others get different ones.
 pub(super) struct Numbering<T>(BTreeMap<T, u32>);
 
 impl<T: Ord> Numbering<T> {
@@ -33,7 +33,7 @@ impl<T: Ord> Numbering<T> {
     }
 }
 
-/// Returns what was replaced, in order; runs that touch are one.
+/// Returns what was replaced, in order; adjacent runs are merged.
 pub(super) fn replacements(old: &[u32], new: &[u32]) -> Vec<Replaced> {
     let mut aligner = Aligner { old, new, replaced: Vec::new() };
     aligner.align(0..old.len(), 0..new.len(), 0);
@@ -91,7 +91,7 @@ impl Aligner<'_> {
 /// Returns a longest common subsequence as pairs of positions.
 fn common(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     let width = b.len() + 1;
-    // The length of the longest one of the rests from each pair of positions on; rests are at most 2^14 long.
+    // The length of the longest common subsequence of the two suffixes at each pair of positions; at most 2^14.
     let mut lengths = vec![0_u16; (a.len() + 1) * width];
     for (i, x) in a.iter().enumerate().rev() {
         for (j, y) in b.iter().enumerate().rev() {
@@ -115,7 +115,7 @@ fn common(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Returns pairs of positions of items that occur equally often on both sides, as many as are in the same order.
+/// Returns pairs of positions of items that occur equally often on both sides: as many as possible in the same order.
 fn anchors(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (at, item) in b.iter().enumerate() {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn one_item_among_many_is_found() {
+    fn single_changes_among_many_items_are_found() {
         let old: Vec<u32> = (0..5000).collect();
         let mut new = old.clone();
         new[1234] = 9999;
@@ -198,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_new_sequence_comes_out(
+        fn replacements_turn_the_old_sequence_into_the_new_one(
             old in prop::collection::vec(0_u32..40, 0..400),
             new in prop::collection::vec(0_u32..40, 0..400),
         ) {

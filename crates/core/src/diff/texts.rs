@@ -1,4 +1,4 @@
-//! Compares two texts: line by line, or by the references of elements where they are accessibility snapshots.
+//! Compares two texts: line by line, or by the references of their elements if they are accessibility snapshots.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,7 +7,7 @@ use super::sequence::{Numbering, replacements};
 use super::{Change, ChangeKind, Changes, Unit};
 use crate::shape::element_reference;
 
-/// The minimum share of the lines of a snapshot, one in this many, that have a reference.
+/// A text is a snapshot only if at least one in this many lines has a reference.
 const MIN_REFERENCE_SHARE: usize = 4;
 
 /// Compares two texts.
@@ -20,7 +20,7 @@ pub(super) fn compare(old: &[u8], new: &[u8]) -> io::Result<Changes> {
     Ok(Changes { unit: Unit::Lines, list: by_line(&old, &new), is_reordered: false })
 }
 
-/// Splits a text into lines; a line feed at its end does not begin another.
+/// Splits a text into lines; a line feed at its end does not start another line.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().collect()
 }
@@ -47,10 +47,10 @@ fn by_line(old: &[&str], new: &[&str]) -> Vec<Change> {
     list
 }
 
-/// A line of a snapshot: the reference of its element, if it has one, and what it says.
+/// A line of a snapshot: the reference of its element, if it has one, and its text.
 type Element<'l> = (Option<&'l str>, &'l str);
 
-/// Returns the elements of a snapshot; `None` if this is another text, or if a reference occurs twice.
+/// Returns the elements of a snapshot; `None` if the text is not a snapshot, or if a reference occurs twice.
 fn elements<'l>(lines: &[&'l str]) -> Option<Vec<Element<'l>>> {
     let elements: Vec<Element<'l>> = lines
         .iter()
@@ -84,7 +84,7 @@ fn by_reference(old: &[Element<'_>], new: &[Element<'_>]) -> Vec<Change> {
     let gone = gone.filter(|(name, _)| before.contains_key(name));
     changed.extend(gone.map(|(name, line)| change(ChangeKind::Removed, name, Some(line), None)));
     changed.append(&mut added);
-    // Lines without a reference: texts, addresses, words around the tree.
+    // Lines without a reference, such as texts, URLs and lines around the tree, are compared as lines.
     let plain = |elements: &[Element<'_>]| -> Vec<String> {
         elements.iter().filter(|(name, _)| name.is_none()).map(|(_, line)| (*line).to_owned()).collect()
     };

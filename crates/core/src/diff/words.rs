@@ -1,7 +1,7 @@
-//! Says what changed: a summary in our own words, and one line for each change.
+//! Describes what changed: a summary in tidegate's words, and one line for each change.
 //!
-//! The summary may stand outside the fence: of the results it has only plain names. The lines are upstream text with
-//! hidden characters escaped; an answer shows as many of the first ones as fit, and `tidegate diff` shows them all.
+//! The summary may stand outside the fence, because all that it takes from the results is plain names. The lines are upstream
+//! text with hidden characters escaped; an answer shows as many of the first ones as fit, and `tidegate diff` shows them all.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::{plain_name, visible, write};
 const MAX_ITEM_CHARACTERS: usize = 240;
 /// The maximum number of characters of a value.
 const MAX_VALUE_CHARACTERS: usize = 80;
-/// The maximum number of fields of a changed record.
+/// The maximum number of fields shown of a changed record.
 const MAX_FIELDS: usize = 8;
-/// What stands for a value that is not there.
+/// Stands for a missing value.
 const ABSENT: &str = "(absent)";
 
 impl Changes {
@@ -24,7 +24,7 @@ impl Changes {
         self.list.iter().filter(|change| change.kind == kind).count() as u64
     }
 
-    /// Says what changed, in our own words: `2 rows changed, 1 removed, 3 added, by number`.
+    /// Says what changed, in tidegate's words: `2 rows changed, 1 removed, 3 added (by number)`.
     pub fn summary(&self) -> String {
         let noun = match &self.unit {
             Unit::Records { noun, .. } => noun,
@@ -125,7 +125,7 @@ fn field_changes(old: &str, new: &str) -> String {
         let value = |value: Option<&str>| shown(value.unwrap_or(ABSENT), MAX_VALUE_CHARACTERS);
         format!("{} {} -> {}", shown(path, MAX_VALUE_CHARACTERS), value(old), value(new))
     };
-    // Of duplicate names the last one counts, as for most parsers.
+    // The last one of duplicate names counts, as in most parsers.
     let was: BTreeMap<&str, &str> = before.iter().map(|(path, value)| (path.as_str(), *value)).collect();
     let now: BTreeMap<&str, &str> = after.iter().map(|(path, value)| (path.as_str(), *value)).collect();
     let mut changes = Vec::new();
@@ -145,7 +145,7 @@ fn field_changes(old: &str, new: &str) -> String {
     }
 }
 
-/// Returns a text on one line with hidden characters escaped, cut after `limit` characters. White space stays.
+/// Returns a text on one line with hidden characters escaped, cut after `limit` characters. Keeps other white space.
 fn shown(text: &str, limit: usize) -> String {
     let text = text.trim_end_matches(['\r', '\n']);
     let one_line = |text: &str| visible::text(text).replace('\n', "\\n");

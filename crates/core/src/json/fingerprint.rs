@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_differ_are_told_apart() {
+    fn numbers_that_differ_are_distinguished() {
         for (one, other) in [
             ("9007199254740992", "9007199254740993"),
             ("18446744073709551616", "18446744073709551617"),

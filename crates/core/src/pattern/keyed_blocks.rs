@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_blocks() {
+    fn other_texts_are_not_blocks() {
         for text in [
             "Dear all:\nplease note: this\nis prose.\n",
             "a: {\n  b: 1;\n}\n\nc: {\n  d: 2;\n}\n\ne: {\n  f: 3;\n}\n",

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn only_null_is_no_structured_content() {
+    fn only_null_means_no_structured_content() {
         for value in ["true", "1234", "[{}]", "\"ab\"", "{}", "0"] {
             assert_eq!(structured(value).map(Span::len), Some(value.len() as u64), "{value}");
         }
@@ -394,7 +394,7 @@ mod tests {
 
     /// Beside `structuredContent` the result is one all the same, so what `content` holds must not vanish.
     #[test]
-    fn content_that_is_no_list_of_blocks_is_a_member() {
+    fn content_that_is_not_a_list_of_blocks_is_a_member() {
         for content in ["\"ab\\n\"", "{\"a\":[1]}", "17", "[\"ab\"]", "[{\"text\":\"a\"}]"] {
             let result = format!("{{\"content\":{content},\"structuredContent\":{{}}}}");
             let source = result.as_bytes();

@@ -27,11 +27,11 @@ pub(super) enum DistinctValues {
 pub(super) struct HashSet {
     /// In order, each once.
     sorted: Vec<u64>,
-    /// Those that came since, as they came.
+    /// Those added since the last sort, in order of arrival.
     recent: Vec<u64>,
     /// How many recent ones there may be.
     max_recent: usize,
-    /// For how many hashes memory was taken out of the capacity.
+    /// How many hashes the memory taken out of the capacity holds.
     room: usize,
 }
 

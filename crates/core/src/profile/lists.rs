@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_values() {
+    fn names_are_not_values() {
         for name in ["year", "Price (EUR)", "2nd quarter", "Größe", "x1", "% of total"] {
             assert!(is_name(name), "{name}");
         }

@@ -4,7 +4,7 @@
 //! (`15/Nov/2026:01:30:10 +0000`), and mail and HTTP headers (`Sun, 15 Nov 2026 01:49:15 GMT`). A time without a zone
 //! counts as UTC.
 
-/// The number of decimal places of a second that are told apart; a text with more of them is not a time.
+/// The maximum number of decimal places of a second; a text with more of them is not a time.
 const FRACTION_DIGITS: usize = 18;
 /// A second, in the units of [`parse`].
 const SECOND: i128 = 10i128.pow(FRACTION_DIGITS as u32);

@@ -209,7 +209,7 @@ impl ValueCounts {
         }
     }
 
-    /// Prepares the counts for being asked, once all values were added.
+    /// Prepares the counts for queries, once all values were added.
     pub(crate) fn settle(&mut self) {
         self.unheld.iter_mut().for_each(DistinctValues::settle);
     }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_dropped_and_still_told_apart() {
+    fn identifiers_are_dropped_and_still_counted_as_distinct() {
         let unique = counts((0..50_000).map(|n| format!("id-{n}")));
         assert_eq!(unique.distinct(), (50_000, true));
         assert!(unique.is_unique() && unique.entries().is_empty());

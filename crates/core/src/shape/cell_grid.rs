@@ -12,13 +12,13 @@ use super::table::{Table, field_value, scalar_text};
 use crate::profile::PathNode;
 use crate::records::Record;
 
-/// The most cells that are read.
+/// The maximum number of cells that are read.
 const MAX_CELLS: u64 = 20_000;
 /// The least cells that are shown as a grid.
 const MIN_CELLS: u64 = 6;
-/// The most columns that are shown.
+/// The maximum number of columns that are shown.
 const MAX_SHOWN_COLUMNS: usize = 40;
-/// The most characters of one cell.
+/// The maximum number of characters of one cell.
 const MAX_CELL_CHARACTERS: usize = 32;
 /// A grid has at most this many places per cell.
 const MAX_PLACES_PER_CELL: u64 = 4;

@@ -1,8 +1,7 @@
-//! An earlier result of the same call: what the answer says about it, before anything else.
+//! An earlier result of the same call: how an answer begins by saying what changed since.
 //!
-//! If the bytes are equal, the answer is short: when both calls ran, the statistics and the next step, which a reader
-//! needs who no longer has the first answer. If records or lines changed, the body begins with the changes, as many as
-//! fit half of it.
+//! If the bytes are equal, the answer is short: when both calls ran, and the statistics and the next step, for a reader who
+//! no longer has the first answer. If records or lines changed, the body begins with as many changes as fit into half of it.
 
 use super::draft::Draft;
 use crate::budget::Budget;
@@ -11,7 +10,7 @@ use crate::envelope::{Handle, State};
 use crate::quantity::Tokens;
 use crate::write;
 
-/// The section of the changes; everything else comes after it.
+/// The section of the changes; all other sections come after it.
 const SECTION: usize = 0;
 
 /// An earlier result of the same call, and how this one differs from it.
@@ -34,12 +33,12 @@ pub enum Comparison {
     Equal,
     /// Their bytes differ; these are the changes.
     Changed(Changes),
-    /// Their bytes differ; they are too large to say how.
+    /// Their bytes differ; the results are too large to compare further.
     Different,
 }
 
 impl Earlier {
-    /// Returns what the answer may cost: less than usual if it says nothing new.
+    /// Returns the budget of the answer: less than usual if the bytes are equal.
     pub(super) fn budget(&self, usual: Budget) -> Budget {
         match self.comparison {
             Comparison::Equal => {
@@ -50,7 +49,7 @@ impl Earlier {
         }
     }
 
-    /// Writes the changes that fit into the body, and says in the frame what became of the earlier result.
+    /// Writes the changes that fit into the body, and a sentence into the frame that says how the results differ.
     pub(super) fn write(&self, handle: Handle<'_>, draft: &mut Draft<'_>) {
         let Self { name, ran, runs, comparison } = self;
         draft.frame.since = match comparison {
@@ -81,7 +80,7 @@ impl Earlier {
     }
 }
 
-/// Writes as many changes as fit half of what is left; returns how many.
+/// Writes as many changes as fit into half of the remaining budget; returns how many.
 fn write_changes(changes: &Changes, draft: &mut Draft<'_>) -> u64 {
     if changes.list.is_empty() {
         return 0;

@@ -312,7 +312,7 @@ const SEVERITY_NAMES: &[&str] = &[
     "rating",
 ];
 
-/// Words in the names of numbers that say where something is, of which the extremes tell little.
+/// Words in the names of numbers that say where something is; their smallest and largest values say little.
 const POSITION_NAMES: &[&str] = &[
     "line", "lines", "column", "col", "row", "offset", "start", "end", "index", "pos", "position", "x", "y",
     "sort", "order",

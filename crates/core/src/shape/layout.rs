@@ -57,7 +57,7 @@ impl RowLayout {
         self.columns.len()
     }
 
-    /// Returns whether a row would be the beginning of an object, which tells little.
+    /// Returns whether each row would show only the beginning of an object, which says little.
     pub(crate) fn shows_objects_only(&self, sample: &[Record]) -> bool {
         let nested = |record: &Record| matches!(record.value, Value::Object(_));
         self.columns.iter().all(|column| column.path.is_empty())
@@ -141,7 +141,7 @@ fn row_fields(table: &Table<'_>, sample: &[Record]) -> Vec<String> {
     rest.sort_by(|one, two| two.0.total_cmp(&one.0));
     let mut chosen: Vec<&Field> = label.into_iter().filter(|label| !repeats_key(sample, label)).collect();
     for (worth, field) in rest {
-        // An address or a hash is shown only where little else is.
+        // An address or a hash is shown only if there is little else to show.
         let useful = worth > 0.0 || chosen.len() < 3;
         if chosen.len() < MAX_ROW_FIELDS
             && useful

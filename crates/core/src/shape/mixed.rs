@@ -76,12 +76,12 @@ fn compose_texts(payload: &Payload<'_>, draft: &mut Draft<'_>) -> io::Result<()>
 pub(crate) fn write_resources(payload: &Payload<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
     let share = draft.writer.left() / 8;
     let (mut line, mut shown, mut all) = (1, 0, 0);
-    // To count the lines of a text, all of it is read.
+    // Counting the lines of a text reads all of it, so stop after the last resource.
     let is_resource = |block: &Block| matches!(block.kind, BlockKind::Resource { .. });
     let last = payload.blocks.iter().rposition(is_resource);
     for (number, block) in payload.blocks.iter().enumerate().take(last.map_or(0, |last| last + 1)) {
-        let is_told = !payload.repeated_blocks().contains(&number);
-        let Some(text) = payload.text_of(block).filter(|_| is_told) else { continue };
+        let is_shown = !payload.repeated_blocks().contains(&number);
+        let Some(text) = payload.text_of(block).filter(|_| is_shown) else { continue };
         let first = line;
         line += text.line_feeds()? + 1;
         let BlockKind::Resource { uri, .. } = &block.kind else { continue };

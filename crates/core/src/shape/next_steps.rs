@@ -147,7 +147,7 @@ impl<'t, 'd> Columns<'t, 'd> {
     }
 }
 
-/// Words of SQL that a column of that name would be taken for.
+/// Words of SQL; a column with such a name must be quoted.
 const SQL_WORDS: &[&str] = &[
     "all",
     "and",

@@ -1,7 +1,7 @@
 //! A text that has been recognised and read once: what an overview is composed from.
 //!
-//! [`TEXT_KINDS`] lists every kind of text, in the order in which they are asked. A kind whose recognition was mistaken
-//! reads nothing, and the next one is asked; the last one reads any text.
+//! [`TEXT_KINDS`] lists every kind of text, in the order in which they are tried. If a kind recognised a text by mistake and
+//! reads nothing from it, the next one is tried; the last one reads any text.
 
 use std::io;
 

@@ -12,7 +12,7 @@ use crate::profile::number::{KeptNumber, Number};
 use crate::profile::{DataProfile, PathNode, PathStep};
 use crate::records::Record;
 
-/// The most series of a record that are shown.
+/// The maximum number of series of a record that are shown.
 const MAX_SERIES: usize = 2;
 /// The minimum number of elements that a list has in the mean if it is a series.
 const MIN_MEAN_LENGTH: u64 = 5;

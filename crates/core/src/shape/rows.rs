@@ -1,7 +1,7 @@
 //! The strategy for records: an overview shows the statistics of every field over all records, then rows.
 //!
-//! All records are shown where they fit with the fields that matter; otherwise the most useful ones
-//! ([`pick_rows`](super::pick_rows)), and the names of all if those fit.
+//! If all records fit with the fields that matter, all are shown. Otherwise the most useful ones are shown
+//! ([`pick_rows`](super::pick_rows)), and the names of all records if those fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -66,7 +66,7 @@ pub(crate) fn compose(
     let left = writer.left() as f64;
     let widest = RowLayout::widest(table, &sample);
     let rows = rows_cost(&widest, &series, table.count, &sample, writer);
-    // Where all rows fit whole, they answer more than any statistic of them.
+    // If all rows fit whole, they answer more questions than their statistics.
     let whole = (rows as f64) <= left * ALL_ROWS_SHARE && table.count > 0;
     if !whole {
         write_labels(table, &sample, writer, section + 1)?;
@@ -91,7 +91,7 @@ pub(crate) fn compose(
     write_rows(table, arguments, (&widest, series), &sample, writer, section + 3)
 }
 
-/// The maximum number of entries that are named where nothing else is known of them.
+/// The maximum number of entries that are named if nothing else is known about them.
 const MAX_NAMED_ENTRIES: u64 = 16;
 
 /// Writes the first keys of a map whose entries have no fields in common, or too many to be counted.
@@ -116,7 +116,7 @@ fn write_keys(table: &Table<'_>, writer: &mut SectionWriter<'_>, section: usize)
     Ok(ShownCounts::default())
 }
 
-/// Returns about what the rows and their header cost.
+/// Estimates the cost of the rows and their header.
 fn rows_cost(
     layout: &RowLayout,
     series: &RowSeries,
@@ -130,7 +130,7 @@ fn rows_cost(
     (cost / sample.len().max(1) as u64 + 1) * rows + writer.cost(&header) + 24
 }
 
-/// Returns the field along which records are ordered: points in time that only rise or only fall.
+/// Returns the field by which records are ordered: timestamps that only rise or only fall.
 pub(crate) fn axis<'t>(table: &'t Table<'_>) -> Option<&'t Field> {
     let sorted = |field: &&Field| {
         let node = table.data.profile.node(field.node);
@@ -165,10 +165,10 @@ fn write_courses(table: &Table<'_>, axis: &Field, writer: &mut SectionWriter<'_>
     });
 }
 
-/// How many rows of how many fields are tried, where not all rows fit: a few rows that tell something rather than many
-/// names.
+/// How many rows of how many fields are tried if not all rows fit: a few rows with some fields rather than many with only a
+/// name.
 const PARTIAL_ROWS: [(u64, usize); 4] = [(8, 5), (5, 4), (3, 3), (5, 1)];
-/// The number of fields without which a table of all rows tells less than some rows with more fields.
+/// A table of all rows with fewer fields than this says less than some rows with more fields.
 const MIN_FIELDS_OF_ALL_ROWS: usize = 4;
 /// The minimum and the maximum number of rows where the budget is not filled and not all rows fit.
 const DENSE_ROWS: (usize, usize) = (4, 7);
@@ -188,7 +188,7 @@ fn write_rows(
         let (layout, all) = choose_layout(table, widest, &series, sample, writer);
         (series, layout, all)
     };
-    // Less of the series is better than not all rows.
+    // Showing all rows matters more than showing the whole series.
     let all_rows = series.choices().map(&choose).find(|(_, _, all)| *all);
     let (series, layout, all) = all_rows.unwrap_or_else(|| choose(series));
     if all {
@@ -202,7 +202,7 @@ fn write_rows(
     if !writer.push(section, "rows:") || !as_written && !writer.push(section, header) {
         return Ok(ShownCounts::default());
     }
-    // Names alone tell nothing of the records between the first and the last.
+    // Names alone say nothing about the records between the first and the last.
     let names_only = layout.width() == 1 && table.fields.len() > 1 && !writer.fills();
     let order = match all {
         true => (0..table.count).collect(),
@@ -264,8 +264,7 @@ fn lines_cost_little(
     Ok(lines * 4 <= cells * 5)
 }
 
-/// Returns the numbers of the rows to show, best first: those that tell something of their own, and examples if the
-/// budget is to be filled.
+/// Returns the numbers of the rows to show, best first: those that stand out, and examples if the budget is to be filled.
 fn row_order(table: &Table<'_>, arguments: &[String], writer: &SectionWriter<'_>) -> io::Result<Vec<u64>> {
     let picked = pick_rows(table, arguments)?;
     let (min, max) = if writer.fills() { (usize::MAX, usize::MAX) } else { DENSE_ROWS };
@@ -277,7 +276,7 @@ fn row_order(table: &Table<'_>, arguments: &[String], writer: &SectionWriter<'_>
     Ok(order)
 }
 
-/// Writes the names of all records in one line, where they fit into a third of the budget.
+/// Writes the names of all records in one line, if they fit into a third of the budget.
 fn write_labels(
     table: &Table<'_>,
     sample: &[Record],

@@ -43,7 +43,7 @@ pub(crate) struct FieldStatistics<'a, 'd> {
     pub(crate) members: Members,
 }
 
-/// What is said of the records with a rare value.
+/// What the statistics say about the records with a rare value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Members {
     /// Which they are.
@@ -100,7 +100,7 @@ impl FieldStatistics<'_, '_> {
     /// Writes counts of values, most frequent first; a rare value is followed by the labels of its records.
     fn groups(&self, field: &Field, node: &PathNode) -> io::Result<String> {
         let named = self.named_values(field, node);
-        // Who is in the worst group is asked for more often than who is in any other.
+        // Readers ask for the records of the worst group more often than for those of any other.
         let notes_cap = if field.is_severity() { MAX_SEVERE_NOTES_TOKENS } else { self.cap / 2 };
         group_counts(&node.counts, self.writer, (self.cap, notes_cap), |entry| {
             let Some(places) = entry.offsets().filter(|_| named.contains(&entry.first)) else {
@@ -137,7 +137,7 @@ impl FieldStatistics<'_, '_> {
         };
         let mut rare: Vec<&ValueCount> = entries.iter().filter(is_rare).collect();
         match field.numbers(node).filter(|_| field.kind == FieldKind::Number) {
-            // Of numbers the least and the greatest are asked for.
+            // Readers ask for the smallest and the largest number.
             Some(numbers) => {
                 let value = |entry: &ValueCount| Number::parse(&entry.raw).map_or(0.0, |number| number.value);
                 let least = |entry: &ValueCount| value(entry) == numbers.min.value;

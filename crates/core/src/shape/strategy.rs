@@ -15,7 +15,7 @@ use crate::text::Text;
 pub(crate) struct TextKind {
     /// The name that reports use; a policy may give it as a hint.
     pub(crate) name: &'static str,
-    /// Returns whether a text is of this kind, judged by its beginning. Kinds are asked in the order of their list.
+    /// Returns whether a text is of this kind, judged by its beginning. Kinds are tried in the order of their list.
     pub(crate) recognise: fn(&Sample<'_>) -> bool,
     /// Reads the text; `None` if it turns out not to be of this kind.
     pub(crate) read: ReadText,

@@ -144,7 +144,7 @@ impl<'d> Table<'d> {
     }
 }
 
-/// Returns the value at a dotted path without list steps; a path that leads nowhere may be a key as it stands.
+/// Returns the value at a dotted path without list steps. A path that does not exist may be a key that contains dots.
 pub(crate) fn field_value<'v>(record: &'v Value, path: &str) -> Option<&'v Value> {
     let mut value = Some(record);
     let mut rest = path;

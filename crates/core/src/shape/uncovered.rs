@@ -1,7 +1,7 @@
 //! The values of a field that its statistics do not cover, such as words among numbers.
 //!
-//! A statistic speaks of the values of one kind. So that nobody takes it for one of all values, the others are counted
-//! behind it: `+70 text (FRAUD=70)`.
+//! A statistic covers the values of one kind. So that a reader does not take it for all values, the others are counted
+//! after it: `+70 text (FRAUD=70)`.
 
 use super::value_list::shown;
 use crate::profile::node::PathNode;

@@ -12,7 +12,7 @@ use crate::profile::number::Number;
 
 /// The maximum number of columns.
 const MAX_COLUMNS: usize = 64;
-/// The number of rows that are looked at first, and the number by which the columns are found.
+/// How many rows are read first, and how many are used to find the columns.
 const FEW_ROWS: usize = 12;
 const MANY_ROWS: usize = 300;
 /// How far a word may be from the name of its column, in characters.
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_no_row() {
+    fn totals_are_not_a_row() {
         let (names, rows) = table(
             "Name      Stmts   Miss  Cover   Missing\n---------------------------------------\nlib/a.py    114     69    39%   254-322, 341\nlib/b.py     30      0   100%\nlib/c.py      8      2    75%   35-38\n---------------------------------------\nTOTAL       152     71    53%\n",
         )
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_tables() {
+    fn other_texts_are_not_tables() {
         for text in [
             "Call me Ishmael. Some years ago I thought\nI would sail about a little and see the\nwatery part of the world. It is a way\nI have of driving off the spleen.\n",
             "total 12\ndrwxr-xr-x 2 root root 4096 Jan  1 00:00 a\n-rw-r--r-- 1 root root   12 Jan  1 00:00 b\n-rw-r--r-- 1 root root   12 Jan  1 00:00 c\n",

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_without_a_rule_are_no_table() {
+    fn bars_without_a_ruler_are_not_a_table() {
         for text in [
             "a | b\nc | d\n",
             "cat x | grep y\nls | wc\n-----\n",

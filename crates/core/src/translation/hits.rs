@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_hits() {
+    fn other_texts_are_not_hits() {
         for text in [
             "10:00:01 start\n10:00:02 stop\n10:00:03 start\n",
             "10.0.0.1:8080: up\n10.0.0.2:8080: up\n10.0.0.3:8080: up\n",

@@ -79,7 +79,7 @@ pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
     (out.len() > 2).then_some((out, others))
 }
 
-/// Reads a sample; `None` if the line is none.
+/// Reads a sample; `None` if the line is not one.
 fn metric(line: &str) -> Option<Metric<'_>> {
     let line = line.trim();
     let end =

@@ -35,7 +35,7 @@ pub struct ViewRequest<'r> {
     pub tool: &'r str,
     /// Its name.
     pub handle: Handle<'r>,
-    /// The part that is asked for.
+    /// The part that the caller asks for.
     pub query: &'r Query,
     /// What the answer may cost.
     pub budget: Budget,

@@ -32,11 +32,11 @@ pub struct Arguments {
     pub mode: Option<String>,
 }
 
-/// The most bytes of a program, an expression or a path.
+/// The maximum number of bytes of a program, an expression or a path.
 const MAX_PROGRAM_BYTES: usize = 4096;
-/// The most records on one page.
+/// The maximum number of records on one page.
 const MAX_PAGE_SIZE: u64 = 1000;
-/// The most lines around a match.
+/// The maximum number of lines around a match.
 const MAX_CONTEXT_LINES: u64 = 50;
 
 impl Arguments {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_say_what_is_right() {
+    fn errors_about_arguments_say_what_is_valid() {
         assert!(query(|a| a.page = Some(0)).unwrap_err().contains("count from 1"));
         assert!(query(|a| a.page_size = Some(9999)).unwrap_err().contains("1 to 1000"));
         assert!(query(|a| a.lines = Some("x".into())).unwrap_err().contains("\"10-20\""));

@@ -55,7 +55,7 @@ pub fn decode(cursor: &str, seal: impl FnOnce(&[u8]) -> [u8; SEAL_BYTES]) -> Res
     let (given, query) = rest.split_at_checked(SEAL_BYTES).ok_or(CursorError::Invalid)?;
     let mut sealed = vec![VERSION];
     sealed.extend(query);
-    // Every byte is compared, so that the time does not tell how many were right.
+    // Constant time: comparing every byte does not reveal how many were right.
     let differing = seal(&sealed).iter().zip(given).fold(0, |sum, (one, two)| sum | (one ^ two));
     if differing != 0 {
         return Err(CursorError::Invalid);

@@ -44,7 +44,7 @@ pub struct EngineOutput {
     pub notes: Vec<String>,
 }
 
-/// A program whose results are all wanted.
+/// A jq program or an SQL query whose results are all passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineProgram<'p> {
     /// A jq program.
@@ -64,7 +64,7 @@ pub enum EngineEvent<'e> {
     Value(&'e str),
 }
 
-/// Takes what an engine passes on; an error ends the program.
+/// Receives what an engine passes on; if it returns an error, the program is stopped.
 pub type EngineSink<'s> = dyn FnMut(EngineEvent<'_>) -> io::Result<()> + 's;
 
 /// The query languages that can be run where a result is read. Those that cannot are not offered.
@@ -134,7 +134,7 @@ pub trait Engines {
         Err(NoEngines::refuse())
     }
 
-    /// Runs a program and passes on all of its results; returns what a reader of them must know.
+    /// Runs a program and passes on all of its results; returns notes for their reader.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! A view written whole to a file: as CSV, JSON or JSON lines, or as the text or the bytes themselves.
+//! Writes a whole view to a file: as CSV, JSON or JSON lines, or as the text or the bytes themselves.
 //!
-//! The file has no budget, so nothing here builds it in memory: records, lines, rows and bytes are written as they are
-//! read. Only a value at a path, and what jq and SQL load, are held as a whole. Everything is written exactly, with
-//! nothing escaped that the format does not escape.
+//! A file has no budget, so nothing here builds it in memory: records, lines, rows and bytes are written as they are read.
+//! Only a value at a path, and the data that jq and SQL load, are held in memory whole. Values are exact: only what the
+//! format requires is escaped.
 
 mod cells;
 mod rows;
@@ -32,7 +32,7 @@ pub enum ExportFormat {
     Json,
     /// One JSON value per line.
     JsonLines,
-    /// The text itself, decoded; of a picture its bytes.
+    /// The decoded text, or the bytes of a picture.
     Text,
     /// The stored bytes.
     Bytes,
@@ -60,14 +60,14 @@ impl ExportFormat {
     }
 }
 
-/// A view that is to be written, with everything that it depends on.
+/// A view to write, with everything it depends on.
 #[derive(Clone, Copy)]
 pub struct ExportRequest<'r> {
     /// The result.
     pub source: &'r dyn Source,
     /// The outline that was stored with it.
     pub outline: &'r Outline,
-    /// The view; the summary stands for the whole result.
+    /// The view; `Summary` means the whole result.
     pub query: &'r Query,
     /// How it is written.
     pub format: ExportFormat,
@@ -114,7 +114,7 @@ pub fn export(request: &ExportRequest<'_>, out: &mut dyn Write) -> Result<Export
     }
 }
 
-/// The file, which counts its bytes and remembers that it failed: reading and writing have the same kind of error.
+/// The file. It counts its bytes and remembers whether writing failed, since reading and writing return the same error type.
 struct Output<'o> {
     out: &'o mut dyn Write,
     bytes: u64,
@@ -133,7 +133,7 @@ impl Write for Output<'_> {
     }
 }
 
-/// Bytes of the source that are copied at once.
+/// How many bytes of the source are copied at a time.
 const COPIED_BYTES: u64 = 256 * 1024;
 
 impl ExportRequest<'_> {
@@ -362,7 +362,7 @@ impl ExportRequest<'_> {
         Ok(Exported::default())
     }
 
-    /// Writes the decoded text; of a result that is a picture and nothing else, the picture.
+    /// Writes the decoded text, or the picture if the result is only a picture.
     fn text(&self, dataset: &Dataset<'_>, out: &mut Output<'_>) -> Result<Exported, ViewError> {
         if dataset.text_bytes()? > 0 {
             copy_text(&dataset.text, 0..u64::MAX, out)?;
@@ -401,7 +401,7 @@ impl ExportRequest<'_> {
             ));
         }
         let opened = match within::open(dataset, path) {
-            // A block of the result may be asked for as `/content/1`, since no data has that path.
+            // A path that is not in the data may name a block of the result, such as `/content/1`.
             Err(error) => within::open(dataset, &format!("/{}", path.trim())).map_err(|_| error)?,
             opened => opened?,
         };
@@ -421,7 +421,7 @@ impl ExportRequest<'_> {
     }
 }
 
-/// All results of an engine.
+/// A window with all results of an engine.
 const EVERYTHING: ResultWindow = ResultWindow { skip: 0, bytes: usize::MAX };
 
 impl Dataset<'_> {
@@ -476,7 +476,7 @@ fn json(dataset: &Dataset<'_>, out: &mut Output<'_>) -> Result<Exported, ViewErr
     }
 }
 
-/// Visits the records of a range; an error of `visit` ends the visit.
+/// Calls `visit` for the records of a range, until it returns an error.
 fn each_record(
     dataset: &Dataset<'_>,
     range: &Range<u64>,
@@ -498,7 +498,7 @@ fn each_record(
     failed.map_or(Ok(()), Err)
 }
 
-/// Copies a range of a decoded text, cut at its end.
+/// Copies a range of a decoded text, up to the end of the text.
 fn copy_text(text: &Text<'_>, range: Range<u64>, out: &mut Output<'_>) -> io::Result<()> {
     let mut feed = text.feed_from(range.start)?;
     let mut left = range.end.saturating_sub(range.start);

@@ -1,19 +1,19 @@
-//! The names of other kept results in a query.
+//! The names of other stored results in a query.
 //!
-//! In SQL a kept result is a table under its name in quotes, `join "get_bom-7k3m0xw2c9qf" b on ...`; in jq it is
-//! `$results["get_bom-7k3m0xw2c9qf"]`. This file finds the names; the caller looks the results up, and only those.
+//! In SQL a stored result is a table, named in quotes: `join "get_bom-7k3m0xw2c9qf" b on ...`. In jq it is
+//! `$results["get_bom-7k3m0xw2c9qf"]`. This file finds the names; the caller looks up only these results.
 
 use super::View;
 use super::error::ViewError;
 
-/// The variable of jq that holds other results.
+/// The jq variable that holds other results.
 const VARIABLE: &str = "$results";
 
-/// Returns the names that a query may mean other kept results by, each once. In SQL, any quoted name may be a column.
+/// Returns the names in a query that may be those of other results, each once. In SQL, a quoted name may also be a column.
 ///
 /// # Errors
 ///
-/// A jq program that computes a name: which results it reads must be known before it runs.
+/// Fails if a jq program computes a name: the results that it reads must be known before it runs.
 pub fn named_results(view: &View) -> Result<Vec<String>, ViewError> {
     let mut names = match view {
         View::Within { view, .. } => return named_results(view),
@@ -55,7 +55,7 @@ fn quoted_names(query: &str) -> Vec<String> {
     names
 }
 
-/// Returns the text up to a closing quote, which is doubled inside it, and what follows.
+/// Returns the text up to the closing quote, and what follows. A doubled quote inside the text stands for one.
 fn until_quote(text: &str, quote: char) -> (String, &str) {
     let mut inside = String::new();
     let mut rest = text;
@@ -81,13 +81,13 @@ fn variable_names(program: &str) -> Result<Vec<String>, ViewError> {
         if after.starts_with(is_part_of_name) {
             continue;
         }
-        // A program may have a variable of its own under this name.
+        // A program may define its own variable of this name.
         if program[..at].trim_end().ends_with("as") {
             return Ok(Vec::new());
         }
         names.push(literal_name(after).ok_or_else(|| {
             ViewError::bad(
-                "write $results[\"NAME\"] with the name of a kept result; a name that is computed is not looked up",
+                "write $results[\"NAME\"] with the name of a stored result; a computed name is not looked up",
             )
         })?);
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_names_of_sql() {
+    fn quoted_names_in_sql_are_found() {
         assert_eq!(
             sql(
                 "select 'x-\"no\"' \"a b\" from t join \"bom-7k\" b on b.id = t.[my id] -- \"no\"\n/* \"no\" */ join `c``d`"
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn literal_names_of_jq() {
+    fn only_literal_names_in_jq_are_accepted() {
         let jq = |program: &str| named_results(&View::Jq(program.into())).map_err(|error| error.to_string());
         assert_eq!(
             jq("$results[\"a-1\"] + $results [ \"b-2\" ] + $results[\"a-1\"]").unwrap(),

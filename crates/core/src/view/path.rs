@@ -84,13 +84,13 @@ fn with_walker<T>(
     look(&Walker { text: &text, dialect: Dialect::Json, dataset, jump: false, root: "" }, &segments, 0)
 }
 
-/// The most bytes of text that are turned into JSON for a path.
+/// The maximum number of bytes of text that are turned into JSON for a path.
 const MAX_JSON_BYTES: usize = 64 * 1024 * 1024;
-/// The most bytes of a member that is shown whole among others.
+/// The maximum number of bytes of a member that is shown whole among others.
 const MAX_MEMBER_BYTES: usize = 240;
-/// The most segments of a path that stand for all members.
+/// The maximum number of segments of a path that stand for all members.
 const MAX_ANY_SEGMENTS: usize = 8;
-/// The most keys named where a path leads nowhere.
+/// The maximum number of keys that an error names if a path does not exist.
 const MAX_NAMED_KEYS: usize = 40;
 
 struct Walker<'w> {

@@ -1,11 +1,11 @@
-//! Where a value is in a result, and the path under which it can be asked for.
+//! Where a value is in a result, and the path by which a caller can read it.
 
 use crate::json::string;
 use crate::visible;
 
-/// The most bytes of a key that a path can name.
+/// The maximum number of bytes of a key that a path can name.
 const MAX_KEY_BYTES: usize = 1000;
-/// The most bytes of a path.
+/// The maximum number of bytes of a path.
 const MAX_POINTER_BYTES: usize = 1800;
 
 /// An open container on the way to a value, and the step into it.
@@ -100,7 +100,7 @@ impl Place<'_> {
     pub fn below(&self, place: &Place<'_>) -> String {
         let pointer = self.pointer();
         match place.pointer().as_str() {
-            // Below a value that no path leads to, no path leads anywhere.
+            // A value without a path has no paths below it either.
             _ if !self.is_exact() => pointer,
             "/" => pointer,
             below => format!("{}{below}", pointer.trim_end_matches('/')),

@@ -22,7 +22,7 @@ use crate::{plain_name, visible, write};
 
 /// The bytes of a page that holds records of average size.
 const TARGET_PAGE_BYTES: u64 = 5000;
-/// The page sizes to choose from where none is asked for.
+/// The page sizes to choose from if the caller names none.
 const PAGE_SIZES: [u64; 9] = [1, 2, 5, 10, 20, 25, 50, 100, 200];
 /// How much is read of one record.
 const RECORD_LIMITS: ReadLimits =

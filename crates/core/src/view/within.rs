@@ -148,7 +148,7 @@ impl Outline {
         }
     }
 
-    /// Says which value an answer is about; `None` if it is the whole result.
+    /// Returns words that name the value in an answer; `None` if it is the whole result.
     pub(super) fn scope_note(&self) -> Option<String> {
         let place = || match plain_name::is_plain_path(&self.scope) {
             true => format!("the value at \"{}\"", self.scope),

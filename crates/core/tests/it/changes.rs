@@ -77,7 +77,7 @@ fn records_are_paired_by_their_key() {
 }
 
 #[test]
-fn the_order_of_members_is_no_change() {
+fn another_order_of_members_is_not_a_change() {
     let old = r#"[{"id":1,"state":"open","by":{"a":1,"b":2}},{"id":2,"state":"open"}]"#;
     let new = r#"[{"state":"open","by":{"b":2,"a":1},"id":1},{"id":2,"state":"done"}]"#;
     let (summary, lines) = texts(old, new);
@@ -108,7 +108,7 @@ fn texts_are_compared_line_by_line() {
     let (summary, lines) = texts(old, new);
     assert_eq!(summary, "1 line removed, 2 added");
     assert_eq!(lines, ["- 2: Some years ago", "+ 2: Never mind how long ago", "+ 5: Again."]);
-    // A string that is most of a JSON result is what the result is about.
+    // A string that is most of a JSON result is compared as a text.
     let json = |text: &str| format!(r#"{{"pages":1,"markdown":{}}}"#, make::quoted(&text.repeat(40)));
     let (summary, _) = texts(&json(old), &json(old).replacen("little.", "lot.", 1));
     assert_eq!(summary, "1 line removed, 1 added");
@@ -196,7 +196,7 @@ fn edited(table: &RandomTable, edit: &TableEdit) -> RandomTable {
 proptest! {
     #![proptest_config(tidegate_testkit::cases(400))]
 
-    /// Tables of every notation are paired by the column that names their rows, and nothing is missed or made up.
+    /// The rows of a table in every notation are paired by their key column, and no change is missed or made up.
     #[test]
     fn changes_of_tables_are_exact(seed in 0..1000_u64, edit in table_edit(), notation in 0..TableNotation::ALL.len()) {
         let (table, notation) = (RandomTable::new(seed, 30), TableNotation::ALL[notation]);
@@ -211,9 +211,9 @@ proptest! {
         prop_assert_eq!(counts, expected, "{:?}: {:?}", notation, found.lines().collect::<Vec<_>>());
     }
 
-    /// The answer fits, says what changed, and begins with the first lines of the whole change.
+    /// The answer fits, says what changed, and begins with the first changes.
     #[test]
-    fn an_answer_begins_with_the_change(seed in 0..1000_u64, edit in table_edit(), tokens in 250..2000_u64) {
+    fn an_answer_begins_with_the_changes(seed in 0..1000_u64, edit in table_edit(), tokens in 250..2000_u64) {
         let table = RandomTable::new(seed, 30);
         let new = make::text_result(&edited(&table, &edit).write(TableNotation::Json));
         let old = make::text_result(&table.write(TableNotation::Json));
@@ -230,7 +230,7 @@ proptest! {
         }
     }
 
-    /// Whatever the results are, they are compared without an error, and the patch gives the new one.
+    /// Any two results are compared without an error, and the patch gives the new one.
     #[test]
     fn any_two_results_can_be_compared(old in make::result(), new in make::result()) {
         let found = changes(&old, &new);

@@ -62,7 +62,7 @@ fn alarms(count: usize) -> Value {
 }
 
 #[test]
-fn a_constant_is_said_once_and_is_no_column() {
+fn a_constant_is_written_once_and_is_not_a_column() {
     let text = overview(&alarms(300), 1000);
     assert!(text.contains("in all: ") && text.contains("read=false"), "{text}");
     assert!(text.contains("start.timeZone=UTC"), "{text}");
@@ -144,7 +144,7 @@ fn a_few_values_are_listed_though_each_is_unique() {
 }
 
 #[test]
-fn a_name_that_contains_error_is_no_error() {
+fn a_name_that_contains_error_is_not_an_error() {
     let rows: Vec<Value> = (0..300)
         .map(|n| {
             let topic = if n % 60 == 31 { "Error Handling" } else { ["Memory", "Disk", "Network"][n % 3] };

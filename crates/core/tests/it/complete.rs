@@ -171,7 +171,7 @@ fn hidden_characters_are_not_shown_raw_in_separated_values() {
 
 /// What replaces the blocks is not part of `structuredContent`, and no client shows it.
 #[test]
-fn content_that_is_no_list_is_left_out_aloud() {
+fn content_that_is_not_a_list_is_named_as_left_out() {
     let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, "name": format!("thing {n}")})).collect();
     for content in [json!("all is well"), json!({"text": "all is well"}), json!(["all is well"])] {
         let result = json!({"content": content, "structuredContent": {"rows": rows}}).to_string();

@@ -194,7 +194,7 @@ fn strings_are_equal_however_they_are_escaped() {
 }
 
 #[test]
-fn versions_are_no_numbers() {
+fn versions_are_not_numbers() {
     let rows: String = (0..900).map(|n| format!("package-{n},1.{}\n", ["1", "10", "100"][n % 3])).collect();
     let text = shaped(&make::text_result(&format!("pkg,version\n{rows}")).as_slice(), 700).text;
     assert!(text.contains("version: 1.1=300 1.10=300 1.100=300"), "{text}");

@@ -55,7 +55,7 @@ fn json_lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_whole_result_in_every_format() {
+fn a_whole_result_is_written_in_every_format() {
     let text = sample::issues(300);
     let kept = Kept::new(&text);
     assert_eq!(kept.export(View::Full, ExportFormat::Text).0, text);
@@ -83,7 +83,7 @@ fn a_table_holds_every_value() {
 }
 
 #[test]
-fn records_with_keys_have_a_column_for_them() {
+fn records_with_keys_have_a_key_column() {
     let members: Vec<String> = (0..40).map(|n| format!("\"r{n}\":{{\"v\":{n}}}")).collect();
     let kept = Kept::new(&format!("{{{}}}", members.join(",")));
     let (table, _) = kept.export(View::Full, ExportFormat::Csv);
@@ -93,7 +93,7 @@ fn records_with_keys_have_a_column_for_them() {
 }
 
 #[test]
-fn pages_fields_paths_lines_and_ranges() {
+fn pages_fields_paths_lines_and_ranges_are_written() {
     let kept = Kept::new(&sample::issues(300));
     let page = View::Page { number: 3, size: Some(100) };
     assert_eq!(json_lines(&kept.export(page.clone(), ExportFormat::JsonLines).0)[0]["number"], 4400);
@@ -137,7 +137,7 @@ fn a_string_inside_json_is_opened_like_a_result() {
 }
 
 #[test]
-fn a_picture_is_its_bytes() {
+fn a_picture_is_written_as_its_bytes() {
     let result = r#"{"content":[{"type":"image","data":"aGVsbG8","mimeType":"image/png"}]}"#;
     let kept = Kept::of_result(result.as_bytes().to_vec());
     assert_eq!(kept.export(View::Full, ExportFormat::Text).0, "hello");
@@ -158,7 +158,7 @@ impl Write for FullDisk {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_from_a_result_that_cannot_be_read() {
+fn an_error_of_the_file_is_a_write_error() {
     let kept = Kept::new(&sample::issues(300));
     for format in [ExportFormat::Csv, ExportFormat::Json, ExportFormat::JsonLines, ExportFormat::Bytes] {
         let failed = kept.write(&Query::new(View::Full), format, &mut FullDisk).unwrap_err();

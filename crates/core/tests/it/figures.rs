@@ -133,7 +133,7 @@ fn words_among_numbers_are_counted() {
 }
 
 #[test]
-fn unique_is_said_only_of_what_is_unique() {
+fn only_unique_fields_are_called_unique() {
     let code = |k: usize| if k > 600 && k % 40 == 39 { k - k % 40 } else { k };
     let line = line_of("code", 5000, |k| format!("{{\"id\":{k},\"code\":\"c{}-x\"}}", code(k)));
     assert!(line.starts_with("4890 distinct of 5000"), "{line}");

@@ -98,7 +98,7 @@ fn equal_stack_traces_are_shown_once() {
 }
 
 #[test]
-fn a_message_that_names_an_error_is_no_error() {
+fn a_message_that_names_an_error_is_not_an_error() {
     let line = |at: usize| match at {
         77 => "2024-01-02 10:00:17 WARN db: slow query".to_owned(),
         _ => format!("2024-01-02 10:{:02}:{:02} INFO web: error page number {at} rendered", at / 60, at % 60),
@@ -153,7 +153,7 @@ fn drawn_trees_show_their_first_levels_and_what_repeats() {
 }
 
 #[test]
-fn comment_lines_are_no_headings() {
+fn comment_lines_are_not_headings() {
     let text = lines(80, |at| {
         format!("# the port of part {at}\nport_{at} = {at}\n# its host\nhost_{at} = example\n")
     });
@@ -316,7 +316,7 @@ fn a_few_skipped_tests_are_named() {
 }
 
 #[test]
-fn a_first_line_like_the_others_is_no_header() {
+fn a_first_line_like_the_others_is_not_a_header() {
     let text = lines(300, |at| {
         format!(
             "16:{:02}:{:02}.1 IP 10.0.0.{}: Flags [P.], seq {at}, ack {}, length {}",

@@ -125,7 +125,7 @@ fn a_block_per_entry_is_one_list() {
 }
 
 #[test]
-fn what_is_said_twice_is_shown_once() {
+fn data_in_several_blocks_is_shown_once() {
     let rows = json!(rows(200));
     let pretty = serde_json::to_string_pretty(&rows).unwrap();
     let text = overview(&blocks(&[&rows.to_string(), &pretty]));

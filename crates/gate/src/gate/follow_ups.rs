@@ -69,7 +69,7 @@ impl Gate {
         }
     }
 
-    /// Answers a call of our tool that asks for nothing in particular: what this session kept.
+    /// Answers a call of our tool without arguments: lists the stored results of this session.
     fn list_result(&self, caller: &Caller, started: Instant) -> Vec<u8> {
         let tool = caller.query_tool;
         let mut result = reply::text_result(caller, &self.kept_list(caller), false);
@@ -239,11 +239,10 @@ impl Gate {
         Some((source.artifact().tool.clone(), keep.maker(&opened, &id)))
     }
 
-    /// Returns the names of all results that a call of our tool reads: the one that it is about, and those that its query
-    /// names.
+    /// Returns the names of all results that a call of our tool reads: the one in `id`, and those that its query names.
     pub fn names_read(&self, caller: &Caller, arguments: &[u8]) -> Vec<String> {
         let arguments: Map<String, Value> = serde_json::from_slice(arguments).unwrap_or_default();
-        // What cannot be read is refused when it is answered.
+        // Arguments that cannot be read are refused when the call is answered.
         let Ok(follow_up) = FollowUp::read(&arguments, self.languages()) else { return Vec::new() };
         let FollowUp { id, cursor, arguments, .. } = follow_up;
         let others = self.with_kept(caller, &id, |kept| {
@@ -280,7 +279,7 @@ impl Gate {
         }
     }
 
-    /// Returns the id of a kept result by any of its names, and what holds it.
+    /// Returns the id of a stored result by any form of its name, and the open store that holds it.
     pub(crate) fn locate(
         &self,
         caller: &Caller,
@@ -291,7 +290,7 @@ impl Gate {
         located.map_err(|error| FollowUpError::of_store(name, &error))
     }
 
-    /// Opens a kept result that a caller may read.
+    /// Opens a stored result, if the caller may read it.
     pub(crate) fn open_kept<'k>(
         &self,
         caller: &Caller,
@@ -309,7 +308,7 @@ impl Gate {
         }
     }
 
-    /// Runs `read` with the engines for a query, which have the other results that it names.
+    /// Runs `read` with engines that can also read the other results that a query names.
     pub(crate) fn with_engines<T>(
         &self,
         caller: &Caller,

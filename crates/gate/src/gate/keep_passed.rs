@@ -1,7 +1,7 @@
-//! `keep = "all"`: a result that passed is stored too, after it was sent.
+//! `keep = "all"`: stores results that passed, too, after they were sent.
 //!
-//! Nothing that a client reads changes. The result is then a table in SQL and in the list of its session, like one that
-//! did not pass. One that cannot be stored is not kept, and nobody waits for it.
+//! Nothing that a client reads changes. Like a result that did not pass, the result is then in the list of its session and
+//! can be a table in SQL. If it cannot be stored, that is not reported, and no answer waits for it.
 
 use tidegate_core::payload::Payload;
 use tidegate_core::shape::Prepared;
@@ -14,15 +14,15 @@ use crate::policy::Keep;
 use crate::user_store::UserStore;
 
 impl Gate {
-    /// Returns whether results of a tool are kept even if they pass.
+    /// Returns whether results of a tool are stored even if they pass.
     pub fn keeps_passed(&self, tool: &str) -> bool {
         self.policy(tool).keep == Keep::All
     }
 
-    /// Stores a result that passed. It takes as long as storing and reading the result: call it off the path of the answer.
+    /// Stores a result that passed. Reads and writes the whole result, so call it outside the path of the answer.
     pub fn keep_passed(&self, caller: &Caller, called: &ToolCall, result: &dyn Source) -> Option<Artifact> {
         let (keep, policy) = (self.keep_of(caller), self.policy(&called.tool));
-        // Nobody could know the id of an unlisted result.
+        // The result of an unlisted caller could never be read: no answer tells its id.
         if policy.keep != Keep::All || keep.is_unlisted() {
             return None;
         }

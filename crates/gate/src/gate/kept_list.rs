@@ -1,6 +1,6 @@
-//! `result_query` without an id: what this session kept, within 400 tokens.
+//! `result_query` without an id: lists the stored results of this session, within 400 tokens.
 //!
-//! Results of other sessions are not listed, even those of the same user: they are read by their exact name.
+//! Results of other sessions are not listed, not even those of the same user; a caller reads them by their exact name.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::caller::Caller;
 use crate::kept_result::{KeptResult, duration_text};
 use crate::user_store::UserStore;
 
-/// The most tokens of a list.
+/// The maximum number of tokens of a list.
 const MAX_LIST_TOKENS: u64 = 400;
-/// The most results that are looked at for a list.
+/// The maximum number of results in a list.
 const MAX_LISTED: usize = 20;
-/// The most columns that are named of one result, and of one of many.
+/// How many columns the line of a result names, from most to least detail.
 const COLUMNS: [usize; 3] = [12, 6, 3];
-/// The most characters shown of a call's arguments, and of one of many.
+/// How many characters of the call's arguments the line of a result shows, from most to least detail.
 const ARGUMENT_CHARACTERS: [usize; 3] = [60, 40, 20];
 
-/// What is said of a kept result in a list.
+/// What a list says about a result.
 struct ListedResult {
     name: String,
-    /// The tool, where its name is not the beginning of the result's.
+    /// The tool, if the name of the result does not begin with its name.
     tool: Option<String>,
     age: String,
     records: Option<u64>,
@@ -36,7 +36,7 @@ struct ListedResult {
 }
 
 impl Gate {
-    /// Lists what the session of a caller kept.
+    /// Lists the stored results of a caller's session.
     pub(super) fn kept_list(&self, caller: &Caller) -> String {
         let keep = self.keep_of(caller);
         let ids = if keep.is_unlisted() { Vec::new() } else { self.session(caller).kept() };
@@ -44,15 +44,15 @@ impl Gate {
             ids.iter().filter_map(|id| self.listed(caller, &keep, id)).take(MAX_LISTED).collect();
         if listed.is_empty() {
             return format!(
-                "This session has kept no results: all of them fit. A result of another session is read by its exact \
-                 name, {} {{\"id\":\"...\"}}.",
+                "This session has kept no results that can be listed. Read a result of another session by its exact \
+                 name: {} {{\"id\":\"...\"}}.",
                 caller.query_tool
             );
         }
         self.list_text(caller, &listed, ids.len() > MAX_LISTED)
     }
 
-    /// Returns what a list says of a result; `None` if it is gone, or not for this caller.
+    /// Returns what a list says about a result; `None` if it is gone, or if this caller may not read it.
     fn listed(&self, caller: &Caller, keep: &UserStore, id: &ArtifactId) -> Option<ListedResult> {
         let opened = keep.open_for(id).ok()?;
         let kept = KeptResult::open(keep, &opened, id, |artifact| self.policy(&artifact.tool)).ok()?;
@@ -76,7 +76,7 @@ impl Gate {
         })
     }
 
-    /// Writes as many results as fit, all of them in short if they do not fit at length.
+    /// Writes all results with the most detail that fits, or as many of the newest as fit with the least detail.
     fn list_text(&self, caller: &Caller, listed: &[ListedResult], has_more: bool) -> String {
         let meter = &caller.profile.meter;
         let written = |count: usize, detail: usize| {
@@ -85,9 +85,9 @@ impl Gate {
             self.list_of_lines(caller, &listed[0].name, &lines, is_all)
         };
         let fits = |text: &String| meter.count(text).0 <= MAX_LIST_TOKENS;
-        let at_length = (0..COLUMNS.len()).map(|detail| written(listed.len(), detail)).find(fits);
-        let fewer = || (1..listed.len()).rev().map(|count| written(count, COLUMNS.len() - 1)).find(fits);
-        at_length.or_else(fewer).unwrap_or_else(|| written(1, COLUMNS.len() - 1))
+        let all = (0..COLUMNS.len()).map(|detail| written(listed.len(), detail)).find(fits);
+        let newest = || (1..listed.len()).rev().map(|count| written(count, COLUMNS.len() - 1)).find(fits);
+        all.or_else(newest).unwrap_or_else(|| written(1, COLUMNS.len() - 1))
     }
 
     fn list_of_lines(&self, caller: &Caller, mark: &str, lines: &[String], is_all: bool) -> String {
@@ -117,11 +117,11 @@ impl ListedResult {
     fn line(&self, detail: usize) -> String {
         let mut parts = vec![self.age.clone()];
         parts.extend(self.tool.as_ref().map(|tool| format!("tool {}", visible::cut(tool, 40))));
-        let most = COLUMNS[detail];
+        let max = COLUMNS[detail];
         let mut columns: Vec<String> =
-            self.columns.iter().take(most).map(|column| visible::cut(column, 24)).collect();
-        if self.columns.len() > most {
-            columns.push(format!("+{}", self.columns.len() - most));
+            self.columns.iter().take(max).map(|column| visible::cut(column, 24)).collect();
+        if self.columns.len() > max {
+            columns.push(format!("+{}", self.columns.len() - max));
         }
         let columns = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(",")) };
         parts.push(match self.records {
@@ -139,7 +139,7 @@ pub fn age_text(age: Duration) -> String {
     if age < Duration::from_secs(60) { "< 1 min".into() } else { duration_text(age) }
 }
 
-/// Formats the arguments of a call in short: `state=open limit=50`.
+/// Formats the arguments of a call in a short form: `state=open limit=50`.
 pub fn short_arguments(arguments: &str, characters: usize) -> String {
     let written = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let text = match serde_json::from_str::<Map<String, Value>>(arguments) {
@@ -147,7 +147,7 @@ pub fn short_arguments(arguments: &str, characters: usize) -> String {
             let members = members.iter().map(|(name, value)| format!("{name}={}", written(value)));
             members.collect::<Vec<_>>().join(" ")
         }
-        // Long arguments are stored in part.
+        // Only the beginning of long arguments is stored.
         Err(_) => arguments.to_owned(),
     };
     visible::cut(&text, characters)

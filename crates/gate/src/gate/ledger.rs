@@ -29,10 +29,10 @@ pub const ARTIFACT: &str = "artifact";
 /// Receives every ledger entry.
 pub type Observer = Arc<dyn Fn(&Call) + Send + Sync>;
 
-/// The most characters of a tool's name in the ledger.
+/// The maximum number of characters of a tool's name in the ledger.
 const MAX_TOOL_NAME: usize = 128;
 
-/// A result that passed as it came, for the ledger.
+/// A result that passed unchanged, for the ledger.
 pub struct PassedResult<'u> {
     /// Who called.
     pub caller: &'u Caller,
@@ -44,12 +44,12 @@ pub struct PassedResult<'u> {
     pub result: &'u dyn Source,
     /// Microseconds that were added to the call.
     pub added_micros: u64,
-    /// The call, if its result is to be kept although it passed.
+    /// The call, if its result is to be stored although it passed.
     pub kept_call: Option<&'u ToolCall>,
 }
 
 impl Gate {
-    /// Records a result that passed as it came, and keeps it where the policy says so. Counts its tokens, so call it off the
+    /// Records a result that passed unchanged, and stores it if the policy says so. Counts its tokens, so call it outside the
     /// path of the answer.
     pub fn note_untouched(&self, untouched: &PassedResult<'_>) {
         let &PassedResult { caller, tool, step, result, added_micros, kept_call } = untouched;
@@ -66,7 +66,7 @@ impl Gate {
         self.record(Call { added_micros, artifact, stored_bytes, ..call });
     }
 
-    /// Records a result that passed as it came, whose cost is known; the call began at `started`.
+    /// Records a result that passed unchanged, whose cost is known; the call began at `started`.
     pub fn note_passed(&self, caller: &Caller, tool: &str, cost: Cost, started: Instant) {
         self.note(self.entry(caller, tool, "pass", (cost, cost)), started);
     }

@@ -1,4 +1,4 @@
-//! `measure -> fits?`: whether a result passes as it came. This file is the only place that decides it.
+//! `measure -> fits?`: whether a result passes unchanged. This file is the only place that decides it.
 //!
 //! The cheapest look that suffices decides: the length alone, or else reading the result and counting up to the
 //! line. The quick look, made where messages are read, never reads more than [`MAX_QUICK_BYTES`]; it applies the
@@ -17,13 +17,13 @@ use crate::raw::skim;
 use crate::session::Ceiling;
 use crate::style::{Style, contract};
 
-/// The most bytes of an error: one client cuts the middle out of longer ones, whatever it allows for results.
+/// The maximum number of bytes of an error: one client cuts the middle out of longer errors, even if it allows larger results.
 const MAX_ERROR_BYTES: Bytes = Budget::DEFAULT_BYTES;
 
-/// The most bytes that the quick look reads.
+/// The maximum number of bytes that the quick look reads.
 const MAX_QUICK_BYTES: u64 = Budget::DEFAULT_BYTES.0;
 
-/// The most bytes of a `resultType`.
+/// The maximum number of bytes of a `resultType`.
 const MAX_RESULT_TYPE_BYTES: u64 = 1024;
 
 /// What a call was answered with.
@@ -46,7 +46,7 @@ pub(super) enum Look {
 
 /// What becomes of a result.
 pub(super) enum Verdict<'v> {
-    /// It passes as it came; its cost, if it was counted.
+    /// It passes unchanged; its cost, if it was counted.
     Pass(Option<Cost>),
     /// It passes, but the policy asks for a compact form; its cost, if it was counted.
     Compact(Payload<'v>, Option<Cost>),
@@ -67,7 +67,7 @@ pub(super) struct Terms<'t> {
     profile: &'t Profile,
     /// What an answer of ours may cost.
     pub(super) budget: Budget,
-    /// What a result that passes as it came may cost.
+    /// What a result that passes unchanged may cost.
     pub(super) line: Budget,
     /// The meter that counts up to the line.
     pub(super) line_meter: Meter,
@@ -107,7 +107,7 @@ impl<'t> Terms<'t> {
         self.ceiling.filter(|ceiling| ceiling.is_reached())
     }
 
-    /// Returns whether the session has enough left for a result of this many bytes as it came, pictures included.
+    /// Returns whether the session has enough bytes left for an unchanged result of this size, pictures included.
     fn affords(&self, bytes: u64) -> bool {
         self.ceiling.is_none_or(|ceiling| bytes <= ceiling.max_passing())
     }
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(full_look(bytes, &of_tokens(1000)), "overview 5000", "5,000 bytes of text");
     }
 
-    /// Regression: a page of 2,000 tokens that came as `structuredContent` and as text was over the byte limit.
+    /// Regression: a page of 2,000 tokens, sent as `structuredContent` and as text, was over the byte limit.
     #[test]
     fn data_that_is_sent_in_both_channels_counts_once() {
         let rows: Vec<_> =

@@ -180,7 +180,7 @@ fn a_result_that_cannot_be_stored_is_kept_in_memory() {
 }
 
 #[test]
-fn a_result_that_can_be_kept_nowhere_is_answered_as_the_policy_says() {
+fn a_result_that_cannot_be_stored_is_answered_as_the_policy_says() {
     let body = make::text_result(&sample::issues(100));
     let (_file, place) = broken();
     let keep = UserStore::of_user(place).with_memory_limit(1000);

@@ -7,11 +7,11 @@ use tidegate_core::source::{Source, Span};
 
 use super::{ByteRange, text};
 
-/// The most bytes held of a value: enough for every id and method.
+/// The maximum number of bytes held of a value: enough for every id and method.
 pub const MAX_HEAD_BYTES: usize = 1024;
-/// The most members of one message that are held; those of the protocol are few.
+/// The maximum number of members of one message that are held; those of the protocol are few.
 pub const MAX_MEMBERS: usize = 64;
-/// The most messages of one batch; a longer batch is refused.
+/// The maximum number of messages of one batch; a longer batch is refused.
 pub const MAX_MESSAGES: usize = 1000;
 /// The byte order mark, which some programs write first.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_none() {
+    fn malformed_input_is_not_a_message() {
         for broken in [
             "",
             " ",

@@ -1,7 +1,7 @@
 //! The style `contract`: one line of summary, at most ten items, and a reference to the complete result.
 //!
 //! Items that carry a severity come most severe first; the summary counts them. The items of a text are its first and
-//! last lines, those of an object without a list its members. The summary of a failure has the words of the error.
+//! last lines; those of an object without a list are its members. The summary of a failure quotes the error.
 //! `hasMore` is false only if the answer shows everything that the result holds.
 
 mod item;
@@ -20,9 +20,9 @@ use super::limits::HardLimits;
 use super::{AnswerLimits, cut_within, quoted};
 use crate::raw::{self, ByteRange};
 
-/// The most characters of the summary.
+/// The maximum number of characters of the summary.
 const MAX_SUMMARY_CHARS: usize = 100;
-/// The most characters of a text that the summary can hold whole, beside the name of the tool.
+/// The maximum number of characters of a text that the summary can hold whole, beside the name of the tool.
 const MAX_SUMMARY_TEXT: usize = 400;
 /// The fields that hold the words of an error, likeliest first.
 const ERROR_FIELDS: [&str; 6] = ["error.message", "message", "error", "detail", "reason", "stderr"];
@@ -33,7 +33,7 @@ pub(crate) struct Contract<'c> {
     pub(crate) success: bool,
     /// The address of the complete result; `None` if it could not be kept.
     pub(crate) reference: Option<&'c str>,
-    /// The cursor behind the items that are shown, for where they are shown in order.
+    /// The cursor after the items that are shown, if they are shown in order.
     pub(crate) cursor: Option<&'c str>,
     pub(crate) total_size: u64,
     /// Where items get their label and id from.
@@ -42,7 +42,7 @@ pub(crate) struct Contract<'c> {
     pub(crate) has_others: bool,
 }
 
-/// What an answer says of the data of a result.
+/// What an answer says about the data of a result.
 struct Shown {
     summary: String,
     count: Option<u64>,
@@ -139,7 +139,7 @@ impl Contract<'_> {
         cut_within(&format!("{failed}{}: {words}", visible_text(self.tool)), MAX_SUMMARY_CHARS)
     }
 
-    /// Returns the answer without items, with a summary of some words that has at most this many characters.
+    /// Returns the answer without items, with these words as its summary, cut to a number of characters.
     pub(crate) fn shortest(&self, says: &str, characters: usize) -> String {
         let summary = cut_within(&self.summary(says), characters);
         self.written(&Shown { summary, count: None, items: Vec::new(), is_all: false, in_order: false })

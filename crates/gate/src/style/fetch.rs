@@ -16,9 +16,9 @@ use super::{AnswerLimits, quoted};
 
 /// Items of a page unless the policy or the call sets another number.
 pub(crate) const PAGE_SIZE: u64 = 20;
-/// The most items of a page that can be asked for.
+/// The maximum number of items of a page that can be asked for.
 const MAX_PAGE_SIZE: u64 = 1000;
-/// The most pages that are tried to find a size that fits all of them.
+/// The maximum number of pages that are tried to find a size that fits all of them.
 const MAX_TRIED_PAGES: u64 = 500;
 /// Keys of an object and items of a list in a summary, and characters of a value.
 const SUMMARY_KEYS: usize = 10;

@@ -10,9 +10,9 @@ use tidegate_core::view::{Dataset, nearest, visible_text};
 use super::{cut, quoted};
 use crate::raw::{self, ByteRange};
 
-/// The most bytes read of one record.
+/// The maximum number of bytes read of one record.
 const MAX_RECORD_BYTES: usize = 1 << 20;
-/// The most bytes read of an object whose list is one of its members.
+/// The maximum number of bytes read of an object whose list is one of its members.
 const MAX_OBJECT_BYTES: usize = 4 << 20;
 
 /// How many members an object has, and some of them as JSON.

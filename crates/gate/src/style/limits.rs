@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_the_limits_is_told_from_what_is_not() {
+    fn values_above_the_limits_are_detected() {
         let limits = HardLimits::default();
         let text = |chars: usize| format!("{{\"t\":\"{}\"}}", "x".repeat(chars));
         for json in ["[[[[1]]]]", "{ \"a\": [1,2,3,4,5,6,7,8,9,10] }", &text(500), "null"] {

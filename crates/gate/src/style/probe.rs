@@ -12,7 +12,7 @@ use tidegate_store::{ArtifactId, Millis};
 
 use super::{AnswerLimits, quoted};
 
-/// The most characters of the preview.
+/// The maximum number of characters of the preview.
 const MAX_PREVIEW_CHARS: usize = 200;
 /// The ways to fetch.
 pub(crate) const MODES: [&str; 4] = ["summary", "paginated", "filtered", "full"];

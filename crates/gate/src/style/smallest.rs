@@ -16,7 +16,7 @@ const CHARACTERS: [usize; 6] = [100, 64, 40, 24, 12, 4];
 
 /// An answer that can be shortened.
 pub(crate) enum Smallest<'s> {
-    /// What is said of a result in words; `pointer` is its id.
+    /// A result described in words; `pointer` is its id.
     Words {
         tool: &'s str,
         says: &'s str,

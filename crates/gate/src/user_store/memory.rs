@@ -11,7 +11,7 @@ use tidegate_store::{Artifact, ArtifactId, Clock, Description, NewArtifact, Owne
 
 use super::Opened;
 
-/// The most bytes, compressed, that a process keeps in memory while its store cannot be used.
+/// The maximum number of compressed bytes that a process keeps in memory while its store cannot be used.
 pub const MAX_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The memory of this process.

@@ -66,7 +66,7 @@ impl UserStore {
     }
 
     /// Returns the artifact at an address, which is either its id or the name that a server chose for it; `domain_of` returns
-    /// the domain in the address of a result. An address with another domain leads nowhere.
+    /// the domain in the address of a result. An address with another domain is not found.
     ///
     /// # Errors
     ///

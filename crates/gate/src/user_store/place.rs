@@ -14,7 +14,8 @@ use tidegate_store::{HomeStore, SqliteLedger};
 
 use crate::kept_result::{duration_text, retention_note};
 
-/// The most bytes, compressed, that a store in memory holds. Nothing is evicted: when it is full, a result cannot be kept.
+/// The maximum number of compressed bytes that a store in memory holds. It evicts nothing: once it is full, it refuses
+/// new results.
 const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, store_bytes: 1 << 30 };
 
 /// Where results are kept.
@@ -84,7 +85,7 @@ impl Opened {
         if self.is_in_memory { memory_note(left) } else { retention_note(left) }
     }
 
-    /// Returns the digest of a call, of which the parts are all that tells it from another.
+    /// Returns the digest of the call that these parts identify.
     pub(crate) fn call_digest(&self, parts: &[&[u8]]) -> CallDigest {
         self.key.call_digest(parts)
     }

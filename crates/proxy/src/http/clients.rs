@@ -3,14 +3,14 @@
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use tidegate_gate::{CallerId, Principal};
 
-/// How clients are told apart.
+/// How the proxy distinguishes clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clients {
     /// Every client has sent the token that the user of this process has set, and is that user.
     Authenticated,
     /// The server checks the `Authorization` header, which is forwarded to it: each value is a client of its own.
     ByAuthorization,
-    /// Nobody checks who a client is: each session is a client of its own, and so is each request without one.
+    /// Clients are not authenticated: each session is a separate client, and so is each request without a session.
     Unknown,
 }
 

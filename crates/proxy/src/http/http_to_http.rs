@@ -68,7 +68,7 @@ impl HttpToHttp {
         Self { remote, link: Box::new(link), sessions, clients, forward_auth }
     }
 
-    /// Returns the proxy for clients that are told apart in this way.
+    /// Returns the proxy, with the way in which it distinguishes clients.
     #[must_use]
     pub fn for_clients(self, clients: Clients) -> Self {
         Self { clients, ..self }
@@ -224,7 +224,7 @@ impl Forwarded {
         self.fail_after(answers, &Failure::Overdue(self.exchange.timeout().unwrap_or_default()))
     }
 
-    /// Tells the server that nobody waits for some responses. Without a session, closing the connection tells it.
+    /// Tells the server that no client waits for some responses. Without a session, closing the connection is enough.
     fn cancel(&self, overdue: Vec<Overdue>) {
         if self.is_modern {
             return;

@@ -81,7 +81,7 @@ impl HttpToStdio {
         self
     }
 
-    /// Returns the front for clients that are told apart in this way.
+    /// Returns the front end, with the way in which it distinguishes clients.
     #[must_use]
     pub fn for_clients(self, clients: Clients) -> Self {
         Self { clients, ..self }

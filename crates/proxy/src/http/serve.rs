@@ -73,7 +73,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest headers of a request.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 
-/// Serves HTTP until the process is told to end.
+/// Serves HTTP until a signal ends the process.
 ///
 /// # Errors
 ///

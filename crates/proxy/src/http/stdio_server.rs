@@ -241,7 +241,7 @@ impl StdioServer {
         edits.replace(id, number.unwrap_or(0).to_string());
     }
 
-    /// Tells the server that nobody waits for some responses any more.
+    /// Tells the server that no client waits for some responses any more.
     pub(super) fn abandon(&self, numbers: &[u64]) {
         for number in numbers {
             let request = self.sent().remove(number);

@@ -285,7 +285,7 @@ impl StdioToHttp {
         }
     }
 
-    /// Answers requests in place of the server, and tells the server of a session that nobody waits for them.
+    /// Answers requests in place of the server. In a session, also tells the server that no client waits for them.
     async fn give_up(&self, overdue: Vec<Overdue>, outgoing: &Outgoing) {
         for late in overdue {
             self.deliver(late.answer.into()).await;

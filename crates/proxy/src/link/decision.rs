@@ -250,7 +250,7 @@ impl Link {
         }
     }
 
-    /// Notes a result or an error that is forwarded unchanged; a result is kept too where the policy says so.
+    /// Notes a result or an error that is forwarded unchanged; a result is also stored if the policy says so.
     fn note_passed(
         &self,
         caller: &Arc<Caller>,

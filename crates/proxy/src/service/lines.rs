@@ -5,7 +5,7 @@ use tidegate_gate::raw::{self, Member};
 
 use super::{Who, member};
 
-/// A line of the adapter.
+/// A line from the adapter.
 pub(super) enum AdapterLine<'l> {
     /// A request, before the server handles it.
     Request(Asked),
@@ -15,7 +15,7 @@ pub(super) enum AdapterLine<'l> {
     Cancel(Vec<u8>),
     /// A session that has ended.
     End(String),
-    /// Something else to compute, for a call of `tool` if there is one.
+    /// A function to compute, for a call of `tool` if one is named.
     Function { sender: Sender, tool: Option<String>, name: String, input: &'l [u8] },
 }
 
@@ -44,11 +44,11 @@ impl Sender {
     }
 }
 
-/// The members of a line beside what it asks for.
+/// The members of a line besides its request, response or function.
 const ABOUT: [&str; 4] = ["id", "session", "caller", "tool"];
 
 impl<'l> AdapterLine<'l> {
-    /// Reads a line; an error holds the id, as far as there is one, and what is wrong.
+    /// Reads a line; an error holds the id, if the line has one, and the mistake.
     pub(super) fn read(line: &'l [u8]) -> Result<Self, (Vec<u8>, String)> {
         let null = || b"null".to_vec();
         if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
@@ -102,7 +102,7 @@ impl<'l> AdapterLine<'l> {
     }
 }
 
-/// Returns the line that lets the server handle a request; `changed` is the message if it is not as it was.
+/// Returns the line that lets the server handle a request; `changed` is the message if it was changed.
 pub(super) fn request_line(id: &[u8], changed: Option<&[u8]>) -> Vec<u8> {
     match changed.and_then(|message| member(message, "params")) {
         Some(params) => [b"{\"id\":", id, b",\"request\":{\"params\":", params, b"}}"].concat(),
@@ -110,7 +110,7 @@ pub(super) fn request_line(id: &[u8], changed: Option<&[u8]>) -> Vec<u8> {
     }
 }
 
-/// Returns the line with a response; an empty message stands for the response as it was.
+/// Returns the line with a response; an empty message means that the response is unchanged.
 pub(super) fn response_line(id: &[u8], message: &[u8]) -> Vec<u8> {
     let outcome = ["result", "error"].into_iter().find_map(|key| Some((key, member(message, key)?)));
     match outcome {
@@ -126,7 +126,7 @@ pub(super) fn value_line(id: &[u8], value: &Value) -> Vec<u8> {
     [b"{\"id\":", id, b",\"value\":", value.to_string().as_bytes(), b"}"].concat()
 }
 
-/// Returns the answer to a line that makes no sense.
+/// Returns the answer to an invalid line.
 pub(super) fn failed(id: &[u8], why: &str) -> Vec<u8> {
     [b"{\"id\":", id, b",\"failed\":", json!(why).to_string().as_bytes(), b"}"].concat()
 }

@@ -93,7 +93,7 @@ fn kept(answer: &Value) -> String {
 }
 
 #[test]
-fn what_is_small_stays_as_it_was() {
+fn small_results_stay_unchanged() {
     let found = answers(&[&|_| call(1, &json!({}), "list", &json!({})), &|_| result(1, "small")]);
     assert_eq!(found, [json!({"id": 1, "request": null}), json!({"id": 1, "response": null})]);
 }

@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_a_blob() {
+fn bytes_that_are_not_text_are_a_blob() {
     let gate = gate();
     let link = link(&gate, None, Mode::Shape);
     let hidden = make::text_result(&"a \u{202e}word\u{7f} of 日本語, \"quoted\" ".repeat(2000));

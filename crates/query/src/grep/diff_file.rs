@@ -1,4 +1,4 @@
-//! Which file a line of a diff is in.
+//! Finds the file that a line of a diff belongs to.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ pub(super) fn is_diff(text: &str) -> bool {
     is_begun && text.contains("\n@@ ")
 }
 
-/// The file that the last line looked at is in. Lines are looked at in their order.
+/// The file of the line that was read last. Lines are read in order.
 #[derive(Debug)]
 pub(super) struct DiffFile {
-    /// Where the next line to look at begins, and its number.
+    /// Where the next line to read begins, and its number.
     at: usize,
     number: u64,
     /// The line before that, and the one before it.

@@ -106,7 +106,7 @@ fn next_quoted(text: &[u8], mut at: usize) -> Option<Range<usize>> {
     }
 }
 
-/// The most bytes of a compiled expression: in a process of its own, and in one that cannot be killed.
+/// The maximum number of bytes of a compiled expression: in a process of its own, and in one that cannot be killed.
 const MAX_COMPILED_BYTES: [usize; 2] = [4 << 20, 256 << 10];
 
 fn compile(pattern: &str, crlf: bool, host: Host) -> Result<Regex, ViewError> {
@@ -114,7 +114,7 @@ fn compile(pattern: &str, crlf: bool, host: Host) -> Result<Regex, ViewError> {
     let most = MAX_COMPILED_BYTES[usize::from(host == Host::Caller)];
     let built = RegexBuilder::new(pattern)
         .case_insensitive(any_case)
-        // The text is searched as a whole, and an expression speaks of lines.
+        // The whole text is searched at once, but `^` and `$` of an expression mean lines.
         .multi_line(true)
         .crlf(crlf)
         .size_limit(most)

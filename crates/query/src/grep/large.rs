@@ -1,5 +1,5 @@
-//! Large records and objects: among many matches they are shown by the parts that match, and among a few whole, since what
-//! is looked for is mostly beside the match.
+//! Large records and objects: among many matches, only their matching parts are shown; among a few, they are shown whole,
+//! since readers mostly look for what is beside the match.
 
 use std::ops::ControlFlow;
 
@@ -8,9 +8,9 @@ use tidegate_core::view::{Place, RecordText, record_values, shown_pointer, value
 use super::expression::Expression;
 use super::shown::{MAX_WHOLE_RECORD_BYTES, shown_record};
 
-/// The most matches among which large records are shown whole.
+/// The maximum number of matches among which large records are shown whole.
 const MAX_FEW: usize = 3;
-/// The most bytes of all large records that are shown whole.
+/// The maximum number of bytes of all large records that are shown whole.
 const MAX_FEW_BYTES: usize = 4000;
 
 /// A large record or an object, as it is shown among many, and whole.

@@ -8,19 +8,19 @@ use tidegate_core::view::{
 
 use super::expression::Expression;
 
-/// The most bytes of a record that is shown whole.
+/// The maximum number of bytes of a record that is shown whole.
 pub(super) const MAX_WHOLE_RECORD_BYTES: usize = 700;
-/// The most bytes of an object inside a record that is shown whole.
+/// The maximum number of bytes of an object inside a record that is shown whole.
 const MAX_WHOLE_PART_BYTES: usize = 350;
 /// Bytes shown before a match in a long text; twice as many are shown after it.
 const CONTEXT_BYTES: usize = 120;
-/// The most bytes shown of a match itself.
+/// The maximum number of bytes shown of a match itself.
 const MAX_MATCH_BYTES: usize = 400;
-/// The most matching parts shown of a large record.
+/// The maximum number of matching parts shown of a large record.
 const MAX_SHOWN_PARTS: usize = 6;
-/// The most values that identify a record.
+/// The maximum number of values that identify a record.
 const MAX_IDENTITY_VALUES: usize = 5;
-/// The most bytes of a value that identifies a record.
+/// The maximum number of bytes of a value that identifies a record.
 const MAX_IDENTITY_BYTES: usize = 80;
 
 /// Returns a matching record with its path: whole if it is small, else what identifies it and the objects in it that
@@ -77,7 +77,7 @@ pub(super) fn shown_record(
     lines.join("\n")
 }
 
-/// The most bytes of a record that is shown whole around a match.
+/// The maximum number of bytes of a record that is shown whole around a match.
 const MAX_AROUND_BYTES: usize = 240;
 
 /// Returns a record around a match, on one line: whole if it is small, else what identifies it.
@@ -87,7 +87,7 @@ pub(super) fn one_line_record(place: &Place<'_>, record: &RecordText<'_>) -> Str
     format!("{}- {text}", shown_pointer(&place.pointer()))
 }
 
-/// The most short values of a record that are looked at.
+/// The maximum number of short values of a record that are looked at.
 const MAX_LOOKED_AT: usize = 60;
 /// Names of members that identify a record, also in an object in it.
 const NAMING_KEYS: [&str; 8] = ["name", "title", "id", "key", "label", "subject", "path", "file"];

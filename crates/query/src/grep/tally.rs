@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tidegate_core::view::{EngineOutput, Total, shown_pointer};
 
-/// The most places that are told apart; matches elsewhere are counted together.
+/// The maximum number of places that are counted separately; matches elsewhere are counted together.
 const MAX_PLACES: usize = 10_000;
 
 /// How many matches there are in each place.

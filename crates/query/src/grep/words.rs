@@ -7,9 +7,9 @@ use regex::bytes::RegexBuilder;
 
 /// The lengths of a word that is looked for alone.
 const WORD_BYTES: std::ops::RangeInclusive<usize> = 3..=31;
-/// The most words that are looked for.
+/// The maximum number of words that are looked for.
 const MAX_WORDS: usize = 4;
-/// The most occurrences that are counted.
+/// The maximum number of occurrences that are counted.
 const MAX_COUNT: usize = 1000;
 
 /// Says how often the words of an expression occur in a text in any case; `None` if none does.

@@ -47,7 +47,7 @@ impl CsvLine {
     }
 }
 
-/// Returns a value as JSON. What JSON has no number for is a string.
+/// Returns a value as JSON; numbers that JSON cannot write become strings.
 pub(super) fn json_of_cell(value: ValueRef<'_>, decimals: Option<usize>) -> String {
     let string = |text: &str| serde_json::Value::from(text).to_string();
     match value {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::number::CellForms;
 use crate::hint;
 
-/// The most columns; SQLite's own limit is 2,000.
+/// The maximum number of columns; SQLite's own limit is 2,000.
 const MAX_COLUMNS: usize = 1500;
 
 /// What a column holds.
@@ -154,7 +154,7 @@ impl Columns {
     }
 }
 
-/// The most columns about which an answer says something.
+/// The maximum number of columns about which an answer says something.
 const MAX_NOTES: usize = 6;
 
 /// What a column holds, borrowed.

@@ -13,7 +13,7 @@ use super::columns::{Columns, OriginRef};
 use super::number::{CellForms, number};
 use crate::limits::Limits;
 
-/// The most levels of objects that become columns.
+/// The maximum number of levels of objects that become columns.
 const MAX_COLUMN_DEPTH: usize = 3;
 /// Records between checks of the time.
 const RECORDS_PER_CHECK: u64 = 1000;

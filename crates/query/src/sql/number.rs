@@ -1,4 +1,4 @@
-//! Numbers as SQLite holds them: exactly what was written, or not as a number at all.
+//! Numbers in SQLite: a number is stored only if SQLite can hold exactly what was written; otherwise it stays text.
 
 use rusqlite::types::Value;
 

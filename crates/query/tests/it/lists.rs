@@ -135,7 +135,7 @@ fn texts_that_are_all_numbers_are_numbers() {
 }
 
 #[test]
-fn lists_that_are_no_rows_stay_lists() {
+fn lists_that_are_not_rows_stay_lists() {
     let pairs: Vec<Value> = (0..40).map(|n| json!([format!("n{}", n % 5), format!("n{}", n % 3)])).collect();
     let kept = Kept::new(&json!(pairs).to_string());
     assert_eq!(kept.results(Sql, "select count(*) from t where c1 = 'n0'"), ["8"], "no header row");

@@ -12,7 +12,7 @@ fn a_wrong_column_names_the_right_one() {
     assert!(error.contains("no column \"titel\" in t. Did you mean title?"), "{error}");
     assert!(error.contains("The data is a list of 30 with fields number, title"), "{error}");
     let error = kept.error(Sql, "select * from issues");
-    assert!(error.contains("no table \"issues\"; the records are in t."), "{error}");
+    assert!(error.contains("no table \"issues\"; the records are in t, and another"), "{error}");
     let error = kept.error(Sql, "select from where");
     assert!(error.starts_with("SQL error: near \"from\""), "{error}");
 }
@@ -36,7 +36,7 @@ fn a_wrong_program_says_where() {
 }
 
 #[test]
-fn a_program_is_told_what_it_reads() {
+fn notes_say_what_a_jq_program_reads() {
     let records = sample::issues(30);
     let notes = |text: &str| Kept::new(text).ask(Jq, "length").unwrap().notes.join(" ");
     assert_eq!(notes(&records), "");

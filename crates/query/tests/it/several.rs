@@ -1,4 +1,4 @@
-//! Several results in one query, and all results of one for a file.
+//! Queries over several stored results, and all rows of a query for a file.
 
 use serde_json::json;
 use tidegate_core::outline::Outline;
@@ -18,7 +18,7 @@ fn parts() -> Kept {
     Kept::new(&json!(parts).to_string())
 }
 
-/// Runs a query over parts beside their costs.
+/// Runs a query over a list of parts; their costs are the other result.
 fn ask(kept: &Kept, engine: Engine, query: &str) -> Result<Vec<String>, String> {
     let costs: Vec<_> = (0..50).map(|n| json!({"part": format!("p{n}"), "cost": n * 10})).collect();
     let result = make::text_result(&json!(costs).to_string());
@@ -37,7 +37,7 @@ fn ask(kept: &Kept, engine: Engine, query: &str) -> Result<Vec<String>, String> 
 }
 
 #[test]
-fn another_result_is_a_table_by_its_name() {
+fn sql_reads_another_result_as_a_table() {
     let join = format!("select t.name, b.cost from t join \"{NAME}\" b on b.part = t.id where b.cost > 470");
     for kept in [parts(), Kept::in_process(parts().result, Limits::default())] {
         assert_eq!(ask(&kept, Sql, &join).unwrap(), ["part 48,480", "part 49,490"]);
@@ -52,7 +52,7 @@ fn another_result_is_a_table_by_its_name() {
 }
 
 #[test]
-fn another_result_is_a_value_by_its_name() {
+fn jq_reads_another_result_as_a_value() {
     let sum = format!("[$results[\"{NAME}\"][] | .cost] | add");
     assert_eq!(ask(&parts(), Jq, &sum).unwrap(), ["12250"]);
     let joined =

@@ -1,7 +1,7 @@
-//! What a page may cost: the tokens that were asked for, and, while a call is answered, what passes the gate.
+//! What a page may cost: the tokens that the caller asked for, and, inside a call, what passes the gate.
 //!
-//! A page that the gate does not let pass would be answered with an overview, whose reader would have to fetch the rows
-//! with other calls. So [`Keyset::page_within`](super::Keyset::page_within) builds pages that pass.
+//! If a page did not pass, the gate would answer with an overview, and the model would need more calls to read the rows. So
+//! [`Keyset::page_within`](super::Keyset::page_within) builds pages that pass.
 
 use serde::Serialize;
 use tidegate_core::Tokens;
@@ -17,7 +17,7 @@ const FRAME_BYTES: u64 = 256;
 /// What a page may cost.
 pub(super) struct PageLimits {
     max_tokens: Tokens,
-    /// What passes the gate, and how its tokens are counted; `None` outside of a call.
+    /// What passes the gate, and the meter that counts its tokens; `None` outside of a call.
     line: Option<(Budget, Meter)>,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct PageCost {
 }
 
 impl PageLimits {
-    /// Returns the limits of a page with at most `max_tokens`, in the call that is being answered here.
+    /// Returns the limits of a page with at most `max_tokens`, for the current call.
     pub(super) fn of_call(max_tokens: Tokens) -> Self {
         let line = CallScope::current().map(|scope| scope.gate.line(&scope.caller, &scope.tool));
         Self { max_tokens, line }
     }
 
-    /// Returns the cost of a value as compact JSON. `Json` of rmcp may write its members in another order than the value
-    /// itself, which can change the count, so the larger count is taken.
+    /// Returns the cost of a value as compact JSON. `Json` of rmcp may write the members in another order, which can change
+    /// the count, so the larger count is returned.
     pub(super) fn cost(&self, value: &impl Serialize) -> Result<PageCost, KeysetError> {
         let plain = serde_json::to_string(value).map_err(KeysetError::Row)?;
         let sent = serde_json::to_value(value).map_err(KeysetError::Row)?.to_string();
@@ -52,7 +52,7 @@ impl PageLimits {
         Ok(PageCost { tokens, line_tokens, bytes: escaped_bytes(&plain) })
     }
 
-    /// Returns whether a page of this cost holds the tokens that were asked for.
+    /// Returns whether a page of this cost stays within the tokens that the caller asked for.
     pub(super) fn allow(&self, cost: PageCost) -> bool {
         cost.tokens <= self.max_tokens
     }
@@ -73,7 +73,7 @@ impl std::ops::AddAssign for PageCost {
     }
 }
 
-/// Returns the bytes of a text as a JSON string without its quotes. Compact JSON has no control characters.
+/// Returns the length of compact JSON inside a JSON string, without the quotes. Compact JSON has no control characters.
 fn escaped_bytes(text: &str) -> u64 {
     let escaped = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
     (text.len() + escaped) as u64

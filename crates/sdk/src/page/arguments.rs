@@ -1,7 +1,7 @@
 //! The page arguments as the caller sent them, and the rules that belong to them.
 //!
-//! [`PageArguments`] names its rules as a type, so that the schema of a tool states the limits that the tool checks: the
-//! schema is made from the type alone.
+//! [`PageArguments`] has its rules as a type parameter: a schema is derived from types alone, so the schema of a tool can
+//! state the limits that the tool checks.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -51,9 +51,9 @@ impl Paged for () {
 ///
 /// The answer, a [`Page`](super::Page), has `items`, `total` and, unless it is the last page, `nextCursor`.
 ///
-/// `P` has the rules. [`Self::request`] checks the arguments against them, and the schema of the tool has their limits,
-/// defaults and field names. Without `P`, the schema has those of [`PageRules::default`], and [`PageRules::resolve`] checks
-/// the arguments.
+/// `P` provides the rules. [`Self::request`] checks the arguments against them, and the schema of the tool states their
+/// limits, defaults and field names. Without `P`, the schema states those of [`PageRules::default`]; check the arguments with
+/// [`PageRules::resolve`] then.
 ///
 /// ```
 /// use schemars::{JsonSchema, schema_for};
@@ -114,7 +114,7 @@ impl<P> From<Given> for PageArguments<P> {
     }
 }
 
-// Derived implementations would require the same of `P`, which is only a name for rules.
+// Derived implementations would require the same traits of `P`, which is never a value.
 
 impl<P> fmt::Debug for PageArguments<P> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -20,11 +20,11 @@ use crate::worker;
 const SESSION_HEADER: &str = "mcp-session-id";
 /// The name of a server that did not set one.
 const UNSET_NAME: &str = "rmcp";
-/// The most callers whose gate is held open. A gate that is closed loses nothing: results are in the store.
+/// The maximum number of callers whose gate is held open. A gate that is closed loses nothing: results are in the store.
 const MAX_GATES: usize = 1000;
 
 impl<S: ServerHandler> Tidegate<S> {
-    /// Returns who is told of every entry of the ledger: the totals, the log, and what is above its limit.
+    /// Returns the observer that gets every entry of the ledger, for the totals, the log and the alerts.
     fn observer(&self, keep: Arc<UserStore>) -> Observer {
         let (totals, alerts, quiet) = (self.totals(), Arc::clone(&self.alerts), self.session.is_quiet());
         Arc::new(move |call: &Call| {

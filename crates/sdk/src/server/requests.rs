@@ -29,7 +29,7 @@ use crate::dispatcher::Dispatched;
 use crate::heavy::Marked;
 use crate::tier::Tier;
 
-/// The most pages of a list of tools that are searched for one tool.
+/// The maximum number of pages of a list of tools that are searched for one tool.
 const MAX_LIST_PAGES: usize = 50;
 
 impl<S: ServerHandler> Tidegate<S> {
@@ -115,7 +115,7 @@ impl<S: ServerHandler> Tidegate<S> {
     async fn may_read(&self, asker: &Asker, name: &str, context: &RequestContext<RoleServer>) -> bool {
         let name = name.to_owned();
         let tools = asker.apart(move |gate, caller| gate.tools_of(caller, &name)).await.ok().flatten();
-        // What is not there is reported as such.
+        // A result that does not exist is reported later.
         let Some((tool, maker)) = tools else { return true };
         self.may_read_of(asker, &tool, maker.as_deref(), context).await
     }

@@ -169,7 +169,7 @@ fn unlisted() -> Vec<&'static str> {
 
 /// Regression: an unnamed HTTP client read what others had stored.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_reaches_what_belongs_to_another() {
+async fn no_caller_reaches_the_results_of_another() {
     let folder = tempfile::tempdir().unwrap();
     let place = StoreLocation::Folder(Some(folder.path().to_owned()));
     let trusted = Arc::new(AtomicBool::new(true));

@@ -1,7 +1,7 @@
-//! Examples in the documentation name only crates that a server depends on.
+//! Examples in the documentation import only crates that a server depends on.
 //!
-//! Doc tests do not show this: they can name every dependency of the SDK, so an example with `use tidegate_core::..` compiles
-//! there and nowhere else.
+//! Doc tests do not check this: they can import every dependency of the SDK, so an example with `use tidegate_core::..`
+//! compiles there, but not in a server.
 
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,7 @@ fn examples_import_the_public_api() {
     assert!(examples > 100, "{examples} lines of examples");
 }
 
-/// `#[heavy]` knows every key of `Rules`: as its own, or to say where it is set.
+/// `#[heavy]` knows every key of `Rules`: as a key of its own, or for an error that says where to set it.
 #[test]
 fn the_macro_knows_every_key_of_the_rules() {
     let error = serde_json::from_str::<tidegate_sdk::Rules>(r#"{"no_such_key": 1}"#).unwrap_err().to_string();

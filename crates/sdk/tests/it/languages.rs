@@ -9,12 +9,12 @@ use tidegate_sdk::{StoreLocation, Tidegate};
 use crate::shop::Shop;
 use crate::{Client, ERAS};
 
-/// Returns whether a server offers jq: in the schema of our tool, and in the call that reads on.
-async fn offers_jq(client: &Client) -> [bool; 2] {
+/// Returns whether a server offers jq, in the schema of our tool and in the call that reads on, and an overview.
+async fn offers_jq(client: &Client) -> ([bool; 2], String) {
     let tools = serde_json::to_value(client.tools().await).unwrap();
     let ours = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "result_query").unwrap();
     let overview = client.text("plain", json!({})).await;
-    [ours.to_string().contains("jq"), overview.lines().last().unwrap().contains("\"jq\"")]
+    ([ours.to_string().contains("jq"), overview.lines().last().unwrap().contains("\"jq\"")], overview)
 }
 
 /// Regression: jq was offered when it could not run.
@@ -23,8 +23,8 @@ async fn jq_is_not_offered_without_a_program_for_it() {
     for era in ERAS {
         let server = Tidegate::wrap(Shop::new()).store_in(StoreLocation::Memory).quiet();
         let client = Client::connect(server.without_worker(), era).await;
-        assert_eq!(offers_jq(&client).await, [false, false]);
-        let overview = client.text("plain", json!({})).await;
+        let (offered, overview) = offers_jq(&client).await;
+        assert_eq!(offered, [false, false]);
         let id = overview.split('"').nth(1).unwrap();
         let refused = client.tool_error("result_query", json!({"id": id, "jq": ".[0]"})).await;
         let why = "jq needs the tidegate program, which could not be started: it is not installed. Use path";
@@ -41,9 +41,9 @@ async fn jq_is_not_offered_without_a_program_for_it() {
 async fn jq_is_offered_with_a_program_that_is_there() {
     let server = || Tidegate::wrap(Shop::new()).store_in(StoreLocation::Memory).quiet();
     let there = Client::connect(server().worker(std::env::current_exe().unwrap()), ERAS[0]).await;
-    assert_eq!(offers_jq(&there).await, [true, true]);
+    assert_eq!(offers_jq(&there).await.0, [true, true]);
     let missing = Client::connect(server().worker("/nonexistent/tidegate"), ERAS[0]).await;
-    assert_eq!(offers_jq(&missing).await, [false, false]);
+    assert_eq!(offers_jq(&missing).await.0, [false, false]);
 }
 
 /// The example calls `run_worker`, so that it needs no other program.

@@ -1,4 +1,4 @@
-//! Pages of a list pass the gate as the tool made them, and what a client is sent depends on its name.
+//! Pages of a list pass the gate unchanged, and answers depend on the client's name.
 
 use rmcp::handler::server::wrapper::{Json, Parameters};
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
@@ -76,7 +76,7 @@ fn wrapped() -> Tidegate<Library> {
     Tidegate::wrap(library).store_in(StoreLocation::Memory).quiet()
 }
 
-/// Returns the page in a result, which must be as the tool made it, in both channels.
+/// Returns the page in a result, which must be unchanged and equal in text and `structuredContent`.
 fn page_of(seen: &Seen) -> Value {
     let page = seen.result.structured_content.clone().unwrap();
     assert!(page["items"].is_array(), "{page}");
@@ -84,9 +84,10 @@ fn page_of(seen: &Seen) -> Value {
     page
 }
 
-/// Regression: the gate answered a page of about 2,000 tokens with an overview, since it was sent twice.
+/// Regression: the gate replaced a page of about 2,000 tokens with an overview, because text and `structuredContent` both
+/// counted.
 #[tokio::test]
-async fn a_page_that_holds_its_tokens_passes_untouched() {
+async fn a_page_within_its_tokens_passes_unchanged() {
     for client in ["somebody", "claude-code", "codex-mcp-client", "small-model"] {
         let client = Visitor::named(client).to(wrapped()).await.unwrap();
         for max_tokens in [300, 1000, 2000, 2500, 9000] {
@@ -165,7 +166,7 @@ async fn a_setting_decides_what_happens_to_output_schemas() {
 }
 
 #[tokio::test]
-async fn a_visitor_has_the_name_that_was_given_to_it() {
+async fn a_visitor_connects_under_its_name() {
     let few = ProfileRules { max_bytes: Some(2000), ..ProfileRules::default() };
     let server = wrapped().clients("few*", few);
     for modern in [false, true] {

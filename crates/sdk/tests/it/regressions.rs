@@ -73,7 +73,7 @@ async fn the_schema_has_the_page_size_that_is_set() {
 
 /// Regression: `ttl_seconds` was the life of the token in `#[heavy]` and retention in `Rules`.
 #[tokio::test]
-async fn a_token_and_a_result_have_lives_of_their_own() {
+async fn a_token_and_a_result_expire_separately() {
     let clock = Arc::new(ManualClock::default());
     let server = wrapped().clock(Arc::<ManualClock>::clone(&clock));
     let client = Client::connect(server, ERAS[0]).await;

@@ -30,7 +30,7 @@ const ROW_BYTES: usize = 8 + HASH_BYTES;
 const FOOTER_BYTES: usize = 4 + HASH_BYTES;
 /// Bytes read at once from the end of a file: nearly all labels are shorter.
 const TAIL_BYTES: u64 = 2048;
-/// The most bytes of a compressed chunk: what does not compress becomes a little longer.
+/// The maximum number of bytes of a compressed chunk: what does not compress becomes a little longer.
 const MAX_PACKED_BYTES: u64 = 2 * CHUNK_BYTES;
 /// The version of the format.
 const FORMAT: u32 = 1;

@@ -1,7 +1,7 @@
-//! Inspects a store in a folder without opening it as one: what it holds, and which of its files are damaged.
+//! Inspects a folder store without opening it: what it holds, and which of its files are damaged.
 //!
-//! `tidegate doctor` calls this. Nothing is created, repaired or deleted, and the lock of the store is not taken: a file
-//! that is stored or deleted meanwhile is counted or not.
+//! `tidegate doctor` calls this. It creates, repairs and deletes nothing, and does not lock the store: a file that another
+//! process stores or deletes meanwhile may or may not be counted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use crate::index::{Entry, Index};
 /// What an inspection of a folder found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderHealth {
-    /// What the store holds, including expired artifacts that were not swept yet, without damaged ones.
+    /// What the store holds, including expired artifacts that were not removed yet, without damaged ones.
     pub usage: Usage,
     /// Number of expired artifacts.
     pub expired: u64,
-    /// The files that cannot be read as they were stored, by name.
+    /// The files that do not contain what was stored, sorted by name.
     pub damaged: Vec<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ pub fn folder_health(folder: &Path, now: Millis) -> Result<FolderHealth, StoreEr
         }
         match inspect(folder, &path) {
             Ok(entry) => index.insert(entry),
-            // It was deleted meanwhile.
+            // Another process deleted it meanwhile.
             Err(StoreError::NotFound) if !path.exists() => {}
             Err(StoreError::Damaged { .. } | StoreError::NotFound) => damaged.push(path),
             Err(error) => return Err(error),
@@ -79,7 +79,7 @@ mod tests {
         ArtifactStore, Clock, Description, FolderStore, NewArtifact, Owner, Quotas, Session, SystemClock,
     };
 
-    /// A store with four artifacts, two of which have the same bytes, and their names.
+    /// Returns a store with four artifacts, two of which have the same bytes, and their names.
     fn filled(folder: &Path) -> (FolderStore, Vec<String>) {
         let store = FolderStore::open(folder, Quotas::default()).unwrap();
         let (owner, session) = (Owner::new("o"), Session::new("s"));

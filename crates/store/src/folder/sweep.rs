@@ -1,4 +1,4 @@
-//! Deletes what nobody needs: expired artifacts, drafts of processes that have ended, links without an artifact.
+//! Deletes what is no longer needed: expired artifacts, drafts of processes that have ended, links without an artifact.
 //!
 //! The caller holds the lock of the store, so nothing that is being stored is taken for a leftover. An artifact that has not
 //! expired is never touched.
@@ -51,7 +51,7 @@ fn remove_if_exists(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Returns whether nobody writes a draft any more: its writer would hold a lock on it.
+/// Returns whether a draft has no writer any more: a writer would hold a lock on it.
 fn is_abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|draft| draft.try_lock().is_ok())
 }

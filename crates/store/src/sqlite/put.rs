@@ -160,7 +160,7 @@ fn note_origin(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite
         .map(drop)
 }
 
-/// Stores by which digest later results of the same call find this one; adds the column as above.
+/// Stores the digest by which later results of the same call find this one; adds the column if it is missing.
 fn note_call(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite::Result<()> {
     let Some(call) = new.call else { return Ok(()) };
     let sql = "UPDATE artifact SET call = ?2 WHERE id = ?1";

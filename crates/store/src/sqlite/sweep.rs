@@ -1,4 +1,4 @@
-//! Deletes what nobody needs: expired artifacts, bodies that no artifact refers to, bodies that were never finished.
+//! Deletes what is no longer needed: expired artifacts, bodies that no artifact refers to, bodies that were never finished.
 //!
 //! Proxies sweep now and then, `tidegate gc` on request, and `put` when a quota is full. An artifact that has not expired is
 //! never touched.

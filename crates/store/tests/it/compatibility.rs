@@ -249,9 +249,9 @@ fn the_call_is_stored_in_an_older_store_too() {
     }
 }
 
-/// Later results of a call find the ones that this version puts into an older store.
+/// Results that this version puts into an older store can be found by their call.
 #[test]
-fn calls_are_found_in_an_older_store_too() {
+fn results_are_found_by_their_call_in_an_older_store_too() {
     let (_folder, home) = copied("0.1.0");
     let (owner, session) = (Owner::new("o"), Session::new("s"));
     let call = SealKey::load_or_create(home.path()).unwrap().call_digest(&[b"list"]);

@@ -26,7 +26,7 @@ fn every_answer_twice() {
 }
 
 #[test]
-fn ids_that_nobody_asked_with() {
+fn responses_with_unknown_ids_are_dropped() {
     let place = Place::new();
     let mut session = place.hostile(Mode::WrongIds, &[]);
     assert_eq!(session.text("trouble", json!({})), "to you");

@@ -8,7 +8,7 @@ use super::super::node::{Child, NodeId, PathNode, PathStep};
 use super::super::value_counts::ValueCount;
 use super::ProfileBuilder;
 
-/// The most columns of a table of nothing but numbers whose columns have no names; wider lists are vectors.
+/// The maximum number of columns of a table of nothing but numbers whose columns have no names; wider lists are vectors.
 const MAX_UNNAMED_NUMBERS: usize = 32;
 /// The longest lists whose elements keep their positions where the lists are in more than one list.
 const MAX_TUPLE_POSITIONS: usize = 16;

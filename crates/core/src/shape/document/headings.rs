@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_no_headings() {
+    fn comments_are_not_headings() {
         for (text, expected) in [
             ("#!/bin/sh\n# set up\n\nx=1\n", true),
             ("# one\n# two\n1 a\n# three\n2 b\n", true),

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_no_messages() {
+    fn other_lines_are_not_messages() {
         let mut diagnostics = Diagnostics::default();
         for line in [
             "src/a.c:3:error_count = 1",

@@ -52,7 +52,7 @@ struct Failure {
     reason: String,
     /// How sure the reason is: a line that only looks like one gives way to one that is marked.
     is_sure: bool,
-    /// The first line of its section, for want of a reason.
+    /// The first line of its section, shown if no reason is found.
     first_detail: String,
     place: String,
 }
@@ -375,7 +375,7 @@ impl Failure {
     }
 }
 
-/// Returns the word that tells lines of totals apart: `Tests:` from `Test Suites:`. Levels and outcomes do not.
+/// Returns the word that distinguishes lines of totals, such as `Tests:` and `Test Suites:`; not a level or an outcome.
 fn totals_label(line: &str) -> &str {
     let is_label = |word: &&str| {
         !matches!(*word, "INFO" | "ERROR" | "WARNING" | "WARN") && outcome::outcome(word).is_none()

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_no_elements() {
+    fn other_lines_are_not_elements() {
         for line in [
             "- name: web",
             "[12:00:01] started",

@@ -13,13 +13,13 @@ use crate::shape::{field_value, quoted_cell};
 use crate::view::flatten::{Scalar, flatten};
 use crate::view::records::parse;
 
-/// The column of what is not an object.
+/// The column for records that are not objects.
 pub(super) const VALUE: &str = "value";
-/// The column of the keys of records.
+/// The column for the keys of records.
 pub(super) const KEY: &str = "key";
-/// The most levels of objects that become columns.
+/// The maximum depth of nested objects whose members become columns.
 const MAX_DEPTH: usize = 3;
-/// The most columns of a file.
+/// The maximum number of columns of a file.
 const MAX_COLUMNS: usize = 20_000;
 
 /// The columns of records, in the order in which they are first seen.
@@ -45,7 +45,7 @@ impl Columns {
         match self.names.len() {
             ..=MAX_COLUMNS => Ok(()),
             _ => Err(io::Error::other(format!(
-                "its records have more than {MAX_COLUMNS} columns; name fields, or write JSON lines"
+                "the records have more than {MAX_COLUMNS} columns; name fields, or write JSON lines"
             ))),
         }
     }
@@ -56,7 +56,7 @@ impl Columns {
     }
 }
 
-/// Returns names of which no two are equal: a later one gets a number.
+/// Makes names unique: a name that occurred before gets a number.
 pub(super) fn distinct(names: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for name in names {
@@ -92,7 +92,7 @@ pub(super) fn leaves(json: &str, visit: &mut dyn FnMut(&str, Scalar<'_>)) {
     }
 }
 
-/// Returns the cell of a value: nothing for null, the decoded text of a string.
+/// Returns the cell of a value: empty for null, the decoded text for a string.
 pub(super) fn cell(scalar: Scalar<'_>) -> String {
     match scalar {
         Scalar::Null => String::new(),
@@ -113,7 +113,7 @@ pub(super) fn json_cell(json: &str) -> String {
     }
 }
 
-/// Some fields of records, as cells in JSON.
+/// Selects some fields of records, as cells in JSON.
 pub(super) struct Projection<'f> {
     fields: &'f [String],
     is_keyed: bool,
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_whose_members_are_columns_has_none() {
+    fn an_object_whose_members_are_columns_has_no_column_itself() {
         let mut columns = Columns::new(false);
         columns.add(r#"{"id":1,"a":{"b":{"c":1},"d":null},"e":{},"l":[1]}"#).unwrap();
         columns.add(r#"{"id":2,"a":7,"late":true}"#).unwrap();

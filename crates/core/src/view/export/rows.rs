@@ -1,4 +1,4 @@
-//! Writes rows in the format of a file, one by one.
+//! Writes rows to a file one by one, in the file's format.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub(super) struct RowWriter<'w, 'o> {
     format: ExportFormat,
     out: &'w mut Output<'o>,
     columns: Vec<String>,
-    /// The number of each column.
+    /// The position of each column, by its name.
     numbers: BTreeMap<String, usize>,
     rows: u64,
 }
@@ -56,7 +56,7 @@ impl<'w, 'o> RowWriter<'w, 'o> {
                 let value = self.json(row);
                 self.out.write_all(value.as_bytes())
             }
-            // Rows of a query are a table, in a text too.
+            // The rows of a query are written as a table, even to a text file.
             (ExportFormat::Text | ExportFormat::Bytes, RowText::Cells(cells)) => {
                 if is_first {
                     self.header()?;
@@ -112,7 +112,7 @@ impl<'w, 'o> RowWriter<'w, 'o> {
         }
         if unknown {
             return Err(io::Error::other(
-                "the program gave other columns when it ran again; write JSON lines",
+                "the jq program returned other columns when it ran again; write JSON lines instead",
             ));
         }
         Ok(joined(cells.into_iter()))

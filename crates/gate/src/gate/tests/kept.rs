@@ -1,4 +1,4 @@
-//! What a session kept: lists, queries over several results, and who may read them.
+//! The stored results of a session: lists, queries over several results, and who may read them.
 
 use tidegate_core::Tokens;
 
@@ -8,7 +8,7 @@ use crate::tier::Tier;
 
 fn fixture() -> Fixture {
     let mut fixture = Fixture::new(Rules::default());
-    // SQL runs in this process where there is no worker.
+    // Without a worker, SQL runs in this process.
     fixture.gate.setup.engines = Queries::new(Limits::default(), Worker::new("/nonexistent".into()));
     fixture
 }
@@ -33,7 +33,7 @@ fn session() -> Caller {
 }
 
 #[test]
-fn without_an_id_the_session_s_results_are_listed() {
+fn without_an_id_the_results_of_the_session_are_listed() {
     let fixture = fixture();
     let (one, other) = (session(), session());
     assert!(fixture.ask(&one, &json!({})).contains("has kept no results"));
@@ -82,7 +82,7 @@ fn a_query_joins_results_by_their_names() {
     assert!(fixture.ask(&caller, &json!({"id": one, "sql": join})).contains("\n200\n"));
     let both = format!("select count(*) n from \"{one}\" a join \"{two}\" b using (number)");
     assert!(fixture.ask(&caller, &json!({"sql": both})).contains("\n200\n"), "without an id");
-    // The rows of a join are read on with a cursor, which names the same results.
+    // A cursor continues the rows of a join, and names the same results.
     let rows = format!("select t.number, b.title from t join \"{two}\" b on b.number = t.number order by 1");
     let page = fixture.ask(&caller, &json!({"id": one, "sql": rows, "max_tokens": 400}));
     let at = page.rfind("\"cursor\":\"").unwrap_or_else(|| panic!("no cursor in {page}")) + 10;
@@ -95,7 +95,7 @@ fn a_query_joins_results_by_their_names() {
 }
 
 #[test]
-fn every_result_that_a_query_names_is_checked_like_its_id() {
+fn every_result_that_a_query_names_is_checked_like_the_one_in_id() {
     let mut fixture = fixture();
     let mut policies = Policies::of_defaults(Rules::default());
     policies.add_tools("admin_*", Rules { tier: Some(Tier::Admin), ..Rules::default() });
@@ -125,7 +125,7 @@ fn every_result_that_a_query_names_is_checked_like_its_id() {
 }
 
 #[test]
-fn a_policy_keeps_what_passes_too() {
+fn keep_all_stores_results_that_pass() {
     let small = make::text_result(r#"[{"id":"p1","cost":5},{"id":"p2","cost":7}]"#);
     let called = |tool: &str| ToolCall {
         tool: tool.into(),
@@ -160,10 +160,10 @@ fn a_policy_keeps_what_passes_too() {
 }
 
 #[test]
-fn only_a_client_with_a_shell_learns_of_the_command() {
+fn only_a_client_with_a_shell_is_offered_the_command() {
     let folder = tempfile::tempdir().unwrap();
     let place = StoreLocation::Folder(Some(folder.path().to_owned()));
-    for (client, is_in_shell, is_told) in [
+    for (client, is_in_shell, is_offered) in [
         ("claude-code", true, true),
         ("claude-code", false, false),
         ("somebody", true, false),
@@ -174,7 +174,7 @@ fn only_a_client_with_a_shell_learns_of_the_command() {
         fixture.caller.name(client);
         let answer = fixture.overflow();
         let command = format!("; shell: tidegate query {} -o FILE", name_in(&answer));
-        assert_eq!(answer.ends_with(&command), is_told, "{client}: {answer}");
+        assert_eq!(answer.ends_with(&command), is_offered, "{client}: {answer}");
         assert!(fixture.caller.profile.meter.count(&answer) <= Tokens(1000));
         assert!(Meter::default().count(&command) <= Tokens(25), "few tokens");
     }

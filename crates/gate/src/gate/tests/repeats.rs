@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A list of issues in which some are different.
+/// The list of issues with one changed and one removed.
 fn changed_issues() -> Vec<u8> {
     let mut rows: Vec<Value> = serde_json::from_str(&sample::issues(200)).unwrap();
     rows[7]["state"] = "reopened".into();
@@ -87,7 +87,7 @@ fn only_the_same_call_of_the_same_session_is_compared() {
 }
 
 #[test]
-fn errors_other_styles_and_small_results_are_as_ever() {
+fn errors_other_styles_and_small_results_are_not_compared() {
     let failed = String::from_utf8(issues()).unwrap().replacen('{', "{\"isError\":true,", 1);
     let fixture = Fixture::new(Rules::default());
     for _ in 0..2 {
@@ -112,7 +112,7 @@ fn errors_other_styles_and_small_results_are_as_ever() {
 }
 
 #[test]
-fn of_a_large_result_only_its_equality_is_known() {
+fn large_results_are_compared_for_equality_only() {
     let fixture = Fixture::new(Rules::default());
     let large = make::text_result(&"some words and more of them\n".repeat(330_000));
     fixture.answer(&called(), &large);
@@ -135,7 +135,7 @@ fn results_in_files_are_compared_too() {
 proptest! {
     #![proptest_config(tidegate_testkit::cases(300))]
 
-    /// Whatever one byte of a result becomes, it is never called equal, and every answer fits.
+    /// A result in which any one byte differs is never called unchanged, and every answer fits.
     #[test]
     fn a_changed_result_is_never_called_equal(at in 0..6000_usize, byte in 32..127_u8, tokens in 250..1500_u64) {
         let fixture = Fixture::new(Rules { budget_tokens: Some(tokens), ..Rules::default() });

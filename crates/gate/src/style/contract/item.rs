@@ -10,7 +10,7 @@ use crate::raw::{self, ByteRange};
 use crate::style::items::at;
 use crate::style::{cut_within, quoted};
 
-/// The most characters of an id or a label.
+/// The maximum number of characters of an id or a label.
 const MAX_LABEL_CHARS: usize = 50;
 
 /// The severities, most severe first.

@@ -154,7 +154,7 @@ fn a_listener_answers_on_every_loopback_address() {
 
 /// Requests whose bodies never end keep nobody else out, and are ended.
 #[test]
-fn half_sent_bodies_keep_nobody_out() {
+fn half_sent_bodies_do_not_block_other_clients() {
     const HALF_SENT: usize = 1100;
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

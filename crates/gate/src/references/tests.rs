@@ -102,100 +102,135 @@ impl Fixture {
     }
 }
 
+/// Arguments, in which `@rows@` is the name of a result and so on, and what the server gets.
+const RESOLVED: [(&str, &str, &str); 19] = [
+    ("a list", r#"{"rows":"result://@rows@"}"#, r#"{"rows":@one_line@}"#),
+    ("an object form", r#"{"rows":{"$result":"@rows@"}}"#, r#"{"rows":@one_line@}"#),
+    (
+        "the rest stays as written",
+        r#"{ "count" : 1.0e0 , "any":"result://@object@#/total","x":9007199254740993 }"#,
+        r#"{ "count" : 1.0e0 , "any":2,"x":9007199254740993 }"#,
+    ),
+    ("an exact number", r#"{"any":"result://@rows@#/0/id"}"#, r#"{"any":9007199254740993}"#),
+    (
+        "a number beyond every type",
+        r#"{"any":"result://@object@#/big"}"#,
+        r#"{"any":123456789012345678901234567890}"#,
+    ),
+    ("digits as written", r#"{"any":"result://@rows@#/0/price"}"#, r#"{"any":1.50}"#),
+    ("a string of digits", r#"{"any":"result://@object@#/text"}"#, r#"{"any":"0012"}"#),
+    ("a text", r#"{"text":"result://@text@"}"#, r#"{"text":"A text of two lines,\nwith \"quotes\"."}"#),
+    ("data for a string", r#"{"text":"result://@object@#/nested"}"#, r#"{"text":"{\"list\":[true,null]}"}"#),
+    ("a number for a string", r#"{"text":"result://@object@#/total"}"#, r#"{"text":"2"}"#),
+    (
+        "nested in objects and lists",
+        r#"{"deep":{"x":[1,["result://@object@#/nested/list/0"]]}}"#,
+        r#"{"deep":{"x":[1,[true]]}}"#,
+    ),
+    (
+        "several",
+        r#"{"any":["result://@object@#/total","result://@object@#/nested/list/1",{"$result":"@rows@","path":"/1/name"}]}"#,
+        r#"{"any":[2,null,"b"]}"#,
+    ),
+    ("a JSONPath", r#"{"any":{"$result":"@rows@","path":"$[1].name"}}"#, r#"{"any":"b"}"#),
+    (
+        "sql",
+        r#"{"rows":{"$result":"@rows@","sql":"select name, id from t where id < 10"}}"#,
+        r#"{"rows":[{"name":"b","id":2}]}"#,
+    ),
+    (
+        "sql without rows",
+        r#"{"rows":{"$result":"@rows@","sql":"select id from t where 0"}}"#,
+        r#"{"rows":[]}"#,
+    ),
+    ("an escaped spelling", r#"{"any":"\u0072esult:\/\/@object@#\/total"}"#, r#"{"any":2}"#),
+    ("an escaped member", r#"{"any":{"\u0024result":"@object@","path":"/total"}}"#, r#"{"any":2}"#),
+    (
+        "a duplicate key",
+        r#"{"any":"result://@object@#/total","any":"result://@object@#/text"}"#,
+        r#"{"any":2,"any":"0012"}"#,
+    ),
+    ("a block of the result", r#"{"text":"result://@text@#/content/0/type"}"#, r#"{"text":"text"}"#),
+];
+
+/// Arguments that are refused, and words of the refusal.
+const REFUSED: [(&str, &str, &[&str]); 24] = [
+    ("unknown", r#"{"any":"result://list-000000000000"}"#, &["argument /any:", "no result is kept under"]),
+    ("foreign", r#"{"any":"result://@foreign@"}"#, &["no result is kept under"]),
+    (
+        "another server",
+        r#"{"any":["result://@elsewhere@"]}"#,
+        &["argument /any/0:", "of the server \"jira\"", "references_from = [\"jira\"]"],
+    ),
+    ("too large", r#"{"any":"result://@large@"}"#, &["more than 200 bytes", "reference_max_bytes"]),
+    (
+        "too large by sql",
+        r#"{"any":{"$result":"@rows@","sql":"select a.*, b.*, c.* from t a, t b, t c"}}"#,
+        &["more than 200 bytes"],
+    ),
+    (
+        "too large together",
+        r#"{"any":["result://@rows@","result://@rows@","result://@rows@"]}"#,
+        &["argument /any/", "more than 200 bytes"],
+    ),
+    ("too many", r#"{"any":[@seventeen@]}"#, &["the call has 17 references, and 16 are possible"]),
+    ("a pointer to nothing", r#"{"any":"result://@object@#/missing"}"#, &["argument /any:", "missing"]),
+    ("a pointer into a number", r#"{"any":"result://@object@#/total/x"}"#, &["argument /any:"]),
+    ("a path to several", r#"{"any":{"$result":"@rows@","path":"$[*].id"}}"#, &["leads to several values"]),
+    ("wrong jq", r#"{"any":{"$result":"@rows@","jq":".["}}"#, &["argument /any:"]),
+    ("failing jq", r#"{"any":{"$result":"@rows@","jq":"error(1)"}}"#, &["argument /any:"]),
+    ("a long program", r#"{"any":{"$result":"@rows@","jq":".@long@"}}"#, &["jq"]),
+    ("wrong sql", r#"{"any":{"$result":"@rows@","sql":"select nothing from nowhere"}}"#, &["argument /any:"]),
+    ("writing sql", r#"{"any":{"$result":"@rows@","sql":"delete from t"}}"#, &["argument /any:"]),
+    (
+        "another server in jq",
+        r#"{"any":{"$result":"@rows@","jq":"$results[\"@elsewhere@\"]"}}"#,
+        &["of the server \"jira\""],
+    ),
+    (
+        "another server in sql",
+        r#"{"any":{"$result":"@rows@","sql":"select * from \"@elsewhere@\""}}"#,
+        &["of the server \"jira\""],
+    ),
+    (
+        "a string for an integer",
+        r#"{"count":"result://@object@#/text"}"#,
+        &["argument /count:", "it is of type string, but must be integer"],
+    ),
+    (
+        "an object for a list",
+        r#"{"rows":"result://@object@"}"#,
+        &["argument /rows:", "it is of type object, but must be array"],
+    ),
+    (
+        "numbers in a list of strings",
+        r#"{"names":{"$result":"@rows@","sql":"select id from t"}}"#,
+        &["argument /names:", "element 0"],
+    ),
+    (
+        "a member too many",
+        r#"{"any":{"$result":"@rows@","page":2}}"#,
+        &["argument /any:", "one of jq, path and sql"],
+    ),
+    ("two views", r#"{"any":{"$result":"@rows@","jq":".","sql":"select 1"}}"#, &["one of jq, path and sql"]),
+    ("a name twice", r#"{"any":{"$result":"@rows@","$result":"@rows@"}}"#, &["one of jq, path and sql"]),
+    ("an address as a name", r#"{"any":{"$result":"result://@rows@"}}"#, &["the name of a result alone"]),
+];
+
+/// Puts names of results, and other texts, into the arguments of a case.
+fn filled(arguments: &str, texts: &[(&str, &str)]) -> String {
+    texts.iter().fold(arguments.to_owned(), |filled, (name, text)| filled.replace(&format!("@{name}@"), text))
+}
+
 #[test]
 fn values_are_put_where_the_references_stand() {
     let fixture = Fixture::new();
     let [rows, object, text] = [ROWS, OBJECT, TEXT].map(|text| fixture.keep(text));
     let one_line = ROWS.replace('\n', "");
-    let cases: Vec<(&str, String, String)> = vec![
-        ("a list", format!(r#"{{"rows":"result://{rows}"}}"#), format!(r#"{{"rows":{one_line}}}"#)),
-        (
-            "an object form",
-            format!(r#"{{"rows":{{"$result":"{rows}"}}}}"#),
-            format!(r#"{{"rows":{one_line}}}"#),
-        ),
-        (
-            "the rest stays as written",
-            format!(r#"{{ "count" : 1.0e0 , "any":"result://{object}#/total","x":9007199254740993 }}"#),
-            r#"{ "count" : 1.0e0 , "any":2,"x":9007199254740993 }"#.into(),
-        ),
-        (
-            "an exact number",
-            format!(r#"{{"any":"result://{rows}#/0/id"}}"#),
-            r#"{"any":9007199254740993}"#.into(),
-        ),
-        (
-            "a number beyond every type",
-            format!(r#"{{"any":"result://{object}#/big"}}"#),
-            r#"{"any":123456789012345678901234567890}"#.into(),
-        ),
-        ("digits as written", format!(r#"{{"any":"result://{rows}#/0/price"}}"#), r#"{"any":1.50}"#.into()),
-        ("a string of digits", format!(r#"{{"any":"result://{object}#/text"}}"#), r#"{"any":"0012"}"#.into()),
-        (
-            "a text",
-            format!(r#"{{"text":"result://{text}"}}"#),
-            r#"{"text":"A text of two lines,\nwith \"quotes\"."}"#.into(),
-        ),
-        (
-            "data for a string",
-            format!(r#"{{"text":"result://{object}#/nested"}}"#),
-            r#"{"text":"{\"list\":[true,null]}"}"#.into(),
-        ),
-        (
-            "a number for a string",
-            format!(r#"{{"text":"result://{object}#/total"}}"#),
-            r#"{"text":"2"}"#.into(),
-        ),
-        (
-            "nested in objects and lists",
-            format!(r#"{{"deep":{{"x":[1,["result://{object}#/nested/list/0"]]}}}}"#),
-            r#"{"deep":{"x":[1,[true]]}}"#.into(),
-        ),
-        (
-            "several",
-            format!(
-                r#"{{"any":["result://{object}#/total","result://{object}#/nested/list/1",{{"$result":"{rows}","path":"/1/name"}}]}}"#
-            ),
-            r#"{"any":[2,null,"b"]}"#.into(),
-        ),
-        (
-            "a JSONPath",
-            format!(r#"{{"any":{{"$result":"{rows}","path":"$[1].name"}}}}"#),
-            r#"{"any":"b"}"#.into(),
-        ),
-        (
-            "sql",
-            format!(r#"{{"rows":{{"$result":"{rows}","sql":"select name, id from t where id < 10"}}}}"#),
-            r#"{"rows":[{"name":"b","id":2}]}"#.into(),
-        ),
-        (
-            "sql without rows",
-            format!(r#"{{"rows":{{"$result":"{rows}","sql":"select id from t where 0"}}}}"#),
-            r#"{"rows":[]}"#.into(),
-        ),
-        (
-            "an escaped spelling",
-            format!(r#"{{"any":"\u0072esult:\/\/{object}#\/total"}}"#),
-            r#"{"any":2}"#.into(),
-        ),
-        (
-            "an escaped member",
-            format!(r#"{{"any":{{"\u0024result":"{object}","path":"/total"}}}}"#),
-            r#"{"any":2}"#.into(),
-        ),
-        (
-            "a duplicate key",
-            format!(r#"{{"any":"result://{object}#/total","any":"result://{object}#/text"}}"#),
-            r#"{"any":2,"any":"0012"}"#.into(),
-        ),
-        (
-            "a block of the result",
-            format!(r#"{{"text":"result://{text}#/content/0/type"}}"#),
-            r#"{"text":"text"}"#.into(),
-        ),
-    ];
-    for (name, arguments, expected) in cases {
-        assert_eq!(fixture.resolve(&arguments), Ok(expected), "{name}");
+    let texts = [("rows", &*rows), ("object", &object), ("text", &text), ("one_line", &one_line)];
+    for (name, arguments, expected) in RESOLVED {
+        let resolved = fixture.resolve(&filled(arguments, &texts));
+        assert_eq!(resolved, Ok(filled(expected, &texts)), "{name}");
     }
 }
 
@@ -209,121 +244,18 @@ fn what_cannot_be_resolved_is_refused_with_the_argument_and_the_reason() {
     let foreign = fixture.keep_as(&bob, "here", "list", ROWS);
     let elsewhere = fixture.keep_as(&fixture.caller, "jira", "list", ROWS);
     let seventeen = vec![format!("\"result://{object}#/total\""); 17].join(",");
-    let cases: Vec<(&str, String, Vec<&str>)> = vec![
-        (
-            "unknown",
-            r#"{"any":"result://list-000000000000"}"#.into(),
-            vec!["argument /any:", "no result is kept under"],
-        ),
-        ("foreign", format!(r#"{{"any":"result://{foreign}"}}"#), vec!["no result is kept under"]),
-        (
-            "another server",
-            format!(r#"{{"any":["result://{elsewhere}"]}}"#),
-            vec!["argument /any/0:", "of the server \"jira\"", "references_from = [\"jira\"]"],
-        ),
-        (
-            "too large",
-            format!(r#"{{"any":"result://{large}"}}"#),
-            vec!["more than 200 bytes", "reference_max_bytes"],
-        ),
-        (
-            "too large by sql",
-            format!(r#"{{"any":{{"$result":"{rows}","sql":"select a.*, b.*, c.* from t a, t b, t c"}}}}"#),
-            vec!["more than 200 bytes"],
-        ),
-        (
-            "too large together",
-            format!(r#"{{"any":["result://{rows}","result://{rows}","result://{rows}"]}}"#),
-            vec!["argument /any/", "more than 200 bytes"],
-        ),
-        (
-            "too many",
-            format!(r#"{{"any":[{seventeen}]}}"#),
-            vec!["the call has 17 references, and 16 are possible"],
-        ),
-        (
-            "a pointer to nothing",
-            format!(r#"{{"any":"result://{object}#/missing"}}"#),
-            vec!["argument /any:", "missing"],
-        ),
-        (
-            "a pointer into a number",
-            format!(r#"{{"any":"result://{object}#/total/x"}}"#),
-            vec!["argument /any:"],
-        ),
-        (
-            "a path to several",
-            format!(r#"{{"any":{{"$result":"{rows}","path":"$[*].id"}}}}"#),
-            vec!["leads to several values"],
-        ),
-        ("wrong jq", format!(r#"{{"any":{{"$result":"{rows}","jq":".["}}}}"#), vec!["argument /any:"]),
-        (
-            "failing jq",
-            format!(r#"{{"any":{{"$result":"{rows}","jq":"error(1)"}}}}"#),
-            vec!["argument /any:"],
-        ),
-        (
-            "a long program",
-            format!(r#"{{"any":{{"$result":"{rows}","jq":".{}"}}}}"#, " ".repeat(5000)),
-            vec!["jq"],
-        ),
-        (
-            "wrong sql",
-            format!(r#"{{"any":{{"$result":"{rows}","sql":"select nothing from nowhere"}}}}"#),
-            vec!["argument /any:"],
-        ),
-        (
-            "writing sql",
-            format!(r#"{{"any":{{"$result":"{rows}","sql":"delete from t"}}}}"#),
-            vec!["argument /any:"],
-        ),
-        (
-            "another server in jq",
-            format!(r#"{{"any":{{"$result":"{rows}","jq":"$results[\"{elsewhere}\"]"}}}}"#),
-            vec!["of the server \"jira\""],
-        ),
-        (
-            "another server in sql",
-            format!(r#"{{"any":{{"$result":"{rows}","sql":"select * from \"{elsewhere}\""}}}}"#),
-            vec!["of the server \"jira\""],
-        ),
-        (
-            "a string for an integer",
-            format!(r#"{{"count":"result://{object}#/text"}}"#),
-            vec!["argument /count:", "it is of type string, but must be integer"],
-        ),
-        (
-            "an object for a list",
-            format!(r#"{{"rows":"result://{object}"}}"#),
-            vec!["argument /rows:", "it is of type object, but must be array"],
-        ),
-        (
-            "numbers in a list of strings",
-            format!(r#"{{"names":{{"$result":"{rows}","sql":"select id from t"}}}}"#),
-            vec!["argument /names:", "element 0"],
-        ),
-        (
-            "a member too many",
-            format!(r#"{{"any":{{"$result":"{rows}","page":2}}}}"#),
-            vec!["argument /any:", "one of jq, path and sql"],
-        ),
-        (
-            "two views",
-            format!(r#"{{"any":{{"$result":"{rows}","jq":".","sql":"select 1"}}}}"#),
-            vec!["one of jq, path and sql"],
-        ),
-        (
-            "a name twice",
-            format!(r#"{{"any":{{"$result":"{rows}","$result":"{rows}"}}}}"#),
-            vec!["one of jq, path and sql"],
-        ),
-        (
-            "an address as a name",
-            format!(r#"{{"any":{{"$result":"result://{rows}"}}}}"#),
-            vec!["the name of a result alone"],
-        ),
+    let long = " ".repeat(5000);
+    let texts = [
+        ("rows", &*rows),
+        ("object", &object),
+        ("large", &large),
+        ("foreign", &foreign),
+        ("elsewhere", &elsewhere),
+        ("seventeen", &seventeen),
+        ("long", &long),
     ];
-    for (name, arguments, words) in cases {
+    for (name, arguments, words) in REFUSED {
+        let arguments = filled(arguments, &texts);
         let refused = fixture.resolve(&arguments).unwrap_err();
         for words in words {
             assert!(refused.contains(words), "{name}: {refused}");

@@ -189,7 +189,8 @@ impl Arguments {
         let report = Box::new(move |why: &str| warning.report(why));
         let keep = Arc::new(UserStore::of_user(place).with_report(report));
         let observer = monitor::observer(self.log_calls, policies.defaults.session_max_bytes, &keep);
-        Ok(Gate::new(Setup { keep, policies, engines, server }).observed_by(observer))
+        let gate = Gate::new(Setup { keep, policies, engines, server });
+        Ok(gate.observed_by(observer).resolving_references())
     }
 
     /// Returns whether a client on this machine can read results with `tidegate query`: the program is on the PATH, and

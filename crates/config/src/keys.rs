@@ -7,7 +7,9 @@ use std::fmt;
 
 use tidegate_core::budget::Budget;
 use tidegate_core::hints::Hints;
-use tidegate_gate::policy::{Compact, Keep, OnStoreFailure, SAVE_MAX_BYTES, TOKEN_LIFE, TTL};
+use tidegate_gate::policy::{
+    Compact, Keep, OnStoreFailure, REFERENCE_MAX_BYTES, SAVE_MAX_BYTES, TOKEN_LIFE, TTL,
+};
 use tidegate_gate::profile::OutputSchema;
 use tidegate_gate::style::{AnswerWhen, Style};
 use tidegate_gate::tier::Tier;
@@ -99,7 +101,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 46] = [
+pub const KEYS: [Key; 49] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -217,6 +219,18 @@ pub const KEYS: [Key; 46] = [
     rule("tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[0]))
         .example("\"admin\"")
         .doc("Tier that a client needs to see a tool, to call it and to read its results.")
+        .user_only(),
+    rule("references", ValueKind::Flag, DefaultValue::Flag(false))
+        .example("true")
+        .doc("Whether arguments may be references to kept results, such as result://NAME (docs/concepts/references.md).")
+        .user_only(),
+    rule("references_from", ValueKind::Texts, DefaultValue::Described("only the tool's own server"))
+        .example("[\"github\"]")
+        .doc("Other servers whose results references may pass to the tool, by name; * matches any characters.")
+        .user_only(),
+    rule("reference_max_bytes", up_to(16 << 20), DefaultValue::Number(REFERENCE_MAX_BYTES))
+        .example("65536")
+        .doc("Maximum bytes of the values that the references of one call stand for.")
         .user_only(),
     client("budget_tokens", TOKENS, DefaultValue::Described("the rules of the tool"))
         .example("1500")
@@ -391,7 +405,19 @@ mod tests {
         let user_only: Vec<&str> = KEYS.iter().filter(|key| key.user_only).map(|key| key.name).collect();
         assert_eq!(
             user_only,
-            ["ttl_seconds", "keep", "save", "save_max_bytes", "tier", "tier", "path", "max_result_bytes"]
+            [
+                "ttl_seconds",
+                "keep",
+                "save",
+                "save_max_bytes",
+                "tier",
+                "references",
+                "references_from",
+                "reference_max_bytes",
+                "tier",
+                "path",
+                "max_result_bytes"
+            ]
         );
         let of_projects = |group| {
             let keys = Key::in_group(group).filter(|key| !key.user_only);

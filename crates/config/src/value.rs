@@ -129,6 +129,9 @@ pub fn set_rule(rules: &mut Rules, name: &str, value: &Value) {
         "full_cap_tokens" => rules.full_cap_tokens = value.number(),
         "session_max_bytes" => rules.session_max_bytes = value.number(),
         "tier" => rules.tier = value.text().and_then(Tier::named),
+        "references" => rules.references = value.flag(),
+        "references_from" => rules.references_from = value.texts(),
+        "reference_max_bytes" => rules.reference_max_bytes = value.number(),
         _ => {}
     }
 }

@@ -25,6 +25,7 @@ mod records;
 mod segment;
 mod texts;
 mod units;
+mod value;
 mod within;
 
 pub use answer::{Answer, ViewRequest, answer};
@@ -42,6 +43,7 @@ pub use picture::is_picture;
 pub use place::{Place, shown_pointer};
 pub use segment::read_key;
 pub use units::{Unit, UnitContent, VisitUnit, decoded, is_inner_json, record_values, value_from};
+pub use value::{ValueError, ValueRequest, value};
 pub(crate) use within::open as open_within;
 pub use within::{OpenedValue, main_value};
 

@@ -27,7 +27,7 @@ mod verdict;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -49,6 +49,7 @@ use crate::negotiation::Offered;
 use crate::overflow::{Overflow, Shaped};
 use crate::policy::{MAX_WHOLE_BYTES, Policies, Policy};
 use crate::raw::skim;
+use crate::references::InputSchemas;
 use crate::session::{Ceiling, SessionMeter};
 use crate::style::Style;
 use crate::user_store::{StoreLocation, UserStore};
@@ -84,6 +85,11 @@ pub struct Gate {
     offered: Offered,
     /// Whether any tool may have arguments of ours; where none has, no call is searched for them.
     offers_arguments: AtomicBool,
+    /// Whether any tool may take references in its arguments; where none does, no call is searched for them.
+    uses_references: AtomicBool,
+    /// Whether whoever uses this gate resolves references before it forwards a call.
+    resolves_references: bool,
+    input_schemas: InputSchemas,
     /// Whether the upstream was seen to have a tool of our tool's usual name.
     has_name_taken: AtomicBool,
     /// Whether the upstream was seen to have a tool of our second tool's usual name.
@@ -129,11 +135,15 @@ impl Gate {
     pub fn new(setup: Setup) -> Self {
         let offers_arguments = AtomicBool::new(setup.policies.offer_arguments());
         let file_engines = save::file_engines(&setup.engines);
+        let uses_references = AtomicBool::new(setup.policies.take_references());
         Self {
             setup,
             policies: Mutex::default(),
             offered: Offered::default(),
             offers_arguments,
+            uses_references,
+            resolves_references: false,
+            input_schemas: InputSchemas::default(),
             has_name_taken: AtomicBool::new(false),
             has_save_name_taken: AtomicBool::new(false),
             observer: None,
@@ -150,6 +160,12 @@ impl Gate {
         Self { is_in_shell, ..self }
     }
 
+    /// Returns the gate for somebody who resolves references before a call is made; without it no tool takes references.
+    #[must_use]
+    pub fn resolving_references(self) -> Self {
+        Self { resolves_references: true, ..self }
+    }
+
     /// Returns the gate with an observer that gets every entry of the ledger.
     #[must_use]
     pub fn observed_by(self, observer: Observer) -> Self {
@@ -159,6 +175,16 @@ impl Gate {
     /// Returns the name of the server.
     pub fn server(&self) -> &str {
         &self.setup.server
+    }
+
+    /// Returns whether any tool may take references in its arguments.
+    pub fn uses_references(&self) -> bool {
+        self.resolves_references && self.uses_references.load(Ordering::Relaxed)
+    }
+
+    /// Returns the input schemas of the tools that take references.
+    pub(crate) fn input_schemas(&self) -> &InputSchemas {
+        &self.input_schemas
     }
 
     /// Returns the query languages that a follow-up can use.

@@ -77,6 +77,11 @@ impl<'k> KeptResult<'k> {
         &self.source
     }
 
+    /// Returns the outline of the result.
+    pub(crate) fn outline(&self) -> &Outline {
+        &self.outline
+    }
+
     /// Returns the result as records and lines.
     pub fn dataset(&self) -> Dataset<'_> {
         Dataset::new(&self.source, &self.outline)

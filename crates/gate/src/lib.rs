@@ -22,6 +22,7 @@ mod overflow;
 pub mod policy;
 pub mod profile;
 pub mod raw;
+mod references;
 mod repeat;
 mod reply;
 mod resources;
@@ -48,6 +49,7 @@ pub use gate::{
 };
 pub use kept_result::{KeptResult, duration_text, retention_note};
 pub use other_results::{OtherResults, other_names};
+pub use references::is_reference;
 pub use reply::{error_response, response};
 pub use resources::Address;
 pub use saved_link::{SavedLink, encode as encode_file_name};

@@ -161,6 +161,12 @@ pub struct Rules {
     pub session_max_bytes: Option<u64>,
     /// The tier that a caller needs to call the tool and to read its results.
     pub tier: Option<Tier>,
+    /// Whether arguments may be references to kept results.
+    pub references: Option<bool>,
+    /// The servers whose results may be passed to the tool, besides its own; patterns with `*`.
+    pub references_from: Option<Vec<String>>,
+    /// The most bytes that the references of a call may stand for.
+    pub reference_max_bytes: Option<u64>,
 }
 
 impl Rules {
@@ -207,6 +213,9 @@ impl Rules {
             full_cap_tokens: self.full_cap_tokens.or(wider.full_cap_tokens),
             session_max_bytes: self.session_max_bytes.or(wider.session_max_bytes),
             tier: self.tier.or(wider.tier),
+            references: self.references.or(wider.references),
+            references_from: self.references_from.or_else(|| wider.references_from.clone()),
+            reference_max_bytes: self.reference_max_bytes.or(wider.reference_max_bytes),
         }
     }
 }
@@ -252,8 +261,17 @@ impl Policies {
 
     /// Returns whether any tool may have arguments of ours.
     pub(crate) fn offer_arguments(&self) -> bool {
+        self.all_rules().any(Rules::offer_arguments)
+    }
+
+    /// Returns whether any tool may take references in its arguments.
+    pub(crate) fn take_references(&self) -> bool {
+        self.all_rules().any(|rules| rules.references == Some(true))
+    }
+
+    fn all_rules(&self) -> impl Iterator<Item = &Rules> {
         let wide = [&self.run, &self.server, &self.defaults];
-        wide.into_iter().chain(self.tools.iter().map(|(_, rules)| rules)).any(Rules::offer_arguments)
+        wide.into_iter().chain(self.tools.iter().map(|(_, rules)| rules))
     }
 
     /// Returns whether the results of any tool may be written to files.
@@ -347,6 +365,12 @@ pub struct Policy {
     pub session_max_bytes: Option<u64>,
     /// The tier that a caller needs to call the tool and to read its results.
     pub tier: Tier,
+    /// Whether arguments may be references to kept results.
+    pub references: bool,
+    /// The servers whose results may be passed to the tool, besides its own.
+    pub references_from: Vec<String>,
+    /// The most bytes that the references of a call may stand for.
+    pub reference_max_bytes: u64,
 }
 
 /// The largest result that a program gets whole.
@@ -358,8 +382,10 @@ const WHOLE: Budget = Budget { tokens: Tokens(MAX_WHOLE_BYTES), bytes: Bytes(MAX
 /// How long a result is kept by default.
 pub const TTL: Duration = Duration::from_secs(24 * 3600);
 
-/// The most bytes of a file that is written by default.
+/// The maximum number of bytes of a saved file, by default.
 pub const SAVE_MAX_BYTES: u64 = 256 << 20;
+/// The maximum number of bytes that the references of a call may stand for, by default.
+pub const REFERENCE_MAX_BYTES: u64 = 1 << 20;
 
 /// How long the token of a probe is valid by default.
 pub const TOKEN_LIFE: Duration = Duration::from_secs(300);
@@ -407,6 +433,9 @@ impl Policy {
             full_cap_tokens: rules.full_cap_tokens,
             session_max_bytes: rules.session_max_bytes,
             tier: rules.tier.unwrap_or(Tier::Read),
+            references: rules.references.unwrap_or_default(),
+            references_from: rules.references_from.unwrap_or_default(),
+            reference_max_bytes: rules.reference_max_bytes.unwrap_or(REFERENCE_MAX_BYTES),
         }
     }
 

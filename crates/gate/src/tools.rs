@@ -49,6 +49,12 @@ const DEFINITION: &str = concat!(
 const JQ_ARGUMENT: &str = r#""jq":{"type":"string","description":"other results: $results[\"ID\"]"},"#;
 const SQL_ARGUMENT: &str = r#""sql":{"type":"string","description":"SQLite SELECT; table t, one row per record; other results: tables \"ID\""},"#;
 
+/// What [`DEFINITION`] says in addition where tools take references.
+const REFERENCES_SENTENCE: &str =
+    r#" As an argument of other tools, \"result://ID#/pointer\" stands for the value."#;
+/// The end of the description in [`DEFINITION`].
+const LAST_WORDS: &str = "and end with how to read on.";
+
 /// The names of the arguments of our tool.
 const ARGUMENTS: [&str; 15] = [
     "id",
@@ -110,6 +116,8 @@ pub(crate) struct OwnTools {
     pub(crate) languages: QueryLanguages,
     /// Whether results can be written to files.
     pub(crate) save: bool,
+    /// Whether other tools take references in their arguments.
+    pub(crate) references: bool,
 }
 
 /// Rewrites a page of `tools/list`: adds our tools to the first page, and changes the schemas against which clients would
@@ -121,7 +129,6 @@ pub(crate) fn rewrite(
     first_page: bool,
     offer: &dyn Fn(&str, &[raw::Member<'_>], &mut Edits),
 ) -> Listed {
-    let OwnTools { languages, save } = own;
     let unchanged = Listed { result: None, query_tool: caller.query_tool, save_tool: caller.save_tool };
     let Some(whole) = raw::whole(result) else { return unchanged };
     let Some(list) = raw::member(result, &whole, "tools") else { return unchanged };
@@ -147,10 +154,10 @@ pub(crate) fn rewrite(
     // other name.
     let mut added = Vec::new();
     if first_page || query_tool != caller.query_tool {
-        added.push(definition(query_tool, languages));
+        added.push(definition(query_tool, own));
     }
-    if save && (first_page || save_tool != caller.save_tool) {
-        added.push(save::definition(save_tool, query_tool, languages));
+    if own.save && (first_page || save_tool != caller.save_tool) {
+        added.push(save::definition(save_tool, query_tool, own.languages));
     }
     if !added.is_empty() {
         edits.append(result, &list, added.join(",").as_bytes());
@@ -206,12 +213,17 @@ pub(crate) fn make_private(json: &[u8], whole: &ByteRange, edits: &mut Edits) {
 
 /// Returns the definition of our tool `result_query`, as JSON.
 pub fn reader_definition() -> String {
-    definition(Handle::DEFAULT_QUERY_TOOL, QueryLanguages::ALL)
+    let own = OwnTools { languages: QueryLanguages::ALL, save: false, references: false };
+    definition(Handle::DEFAULT_QUERY_TOOL, own)
 }
 
 /// Returns the definition of our tool, without the query languages that cannot be run.
-fn definition(name: &str, languages: QueryLanguages) -> String {
+fn definition(name: &str, own: OwnTools) -> String {
+    let OwnTools { languages, references, .. } = own;
     let mut definition = DEFINITION.replacen("NAME", name, 1);
+    if references {
+        definition = definition.replacen(LAST_WORDS, &format!("{LAST_WORDS}{REFERENCES_SENTENCE}"), 1);
+    }
     if !languages.jq {
         definition = definition.replacen("jq, ", "", 1).replacen(JQ_ARGUMENT, "", 1);
     }
@@ -233,7 +245,7 @@ mod tests {
         Caller::unknown(Vec::new())
     }
 
-    const OWN: OwnTools = OwnTools { languages: QueryLanguages::ALL, save: false };
+    const OWN: OwnTools = OwnTools { languages: QueryLanguages::ALL, save: false, references: false };
 
     fn rewritten(caller: &Caller, list: &str, first: bool) -> String {
         let listed = rewrite(caller, OWN, list.as_bytes(), first, &|_, _, _| {});
@@ -242,7 +254,15 @@ mod tests {
 
     #[test]
     fn our_tool_is_cheap_and_has_the_arguments() {
-        let tool: Value = serde_json::from_str(&definition("result_query", QueryLanguages::ALL)).unwrap();
+        for references in [false, true] {
+            let own = OwnTools { references, ..OWN };
+            let tool: Value = serde_json::from_str(&definition("result_query", own)).unwrap();
+            assert_eq!(tool["description"].as_str().unwrap().contains("result://"), references);
+            let read = format!("{}{}", tool["description"], tool["inputSchema"]);
+            let cost = Meter::default().count(&read);
+            assert!(cost <= Tokens(400), "{cost}");
+        }
+        let tool: Value = serde_json::from_str(&definition("result_query", OWN)).unwrap();
         let names: Vec<&str> =
             tool["inputSchema"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
         let mut expected = ARGUMENTS;
@@ -250,9 +270,6 @@ mod tests {
         let mut names = names;
         names.sort_unstable();
         assert_eq!(names, expected);
-        let read = format!("{}{}", tool["description"], tool["inputSchema"]);
-        let cost = Meter::default().count(&read);
-        assert!(cost <= Tokens(400), "{cost}");
     }
 
     /// Regression: jq was offered where it could not run.
@@ -260,7 +277,7 @@ mod tests {
     fn languages_that_cannot_be_run_are_not_offered() {
         for (jq, sql) in [(false, true), (true, false), (false, false)] {
             let languages = QueryLanguages { jq, sql };
-            let tool = definition("result_query", languages);
+            let tool = definition("result_query", OwnTools { languages, ..OWN });
             assert_eq!((tool.contains("jq"), tool.to_lowercase().contains("sql")), (jq, sql), "{tool}");
             let tool: Value = serde_json::from_str(&tool).unwrap();
             let names: std::collections::BTreeSet<&str> =

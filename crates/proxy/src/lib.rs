@@ -26,5 +26,5 @@ mod task;
 mod tests;
 
 pub use background::Background;
-pub use link::{ClientOutcome, Link, LocalRequest, Mode, ServerOutcome, ShapeJob};
+pub use link::{ClientOutcome, Link, LocalRequest, Mode, ResolveJob, Resolved, ServerOutcome, ShapeJob};
 pub use spool::{Limits, Message, Spooled};

@@ -3,7 +3,7 @@
 //! Messages are forwarded byte for byte and in order. The link looks at requests, to know what their responses will be;
 //! at responses that matter to the gate; and at cancellations. Calls of tidegate's own tool and reads of its own addresses
 //! never reach the server: they become [`LocalRequest`]s, which are answered on another thread, so a slow query holds up
-//! no message.
+//! no message. Calls with references to kept results become [`ResolveJob`]s for the same reason.
 //!
 //! A link connects two parties, so ids stay as they are. A response to no open request is dropped: a server that answers
 //! twice would break the promise of one response.
@@ -12,6 +12,7 @@ mod client;
 mod clock;
 mod decision;
 mod local;
+mod references;
 mod server;
 mod tiers;
 
@@ -31,11 +32,15 @@ use crate::spool::Limits;
 use crate::task::Tasks;
 
 pub use client::ClientOutcome;
+pub(crate) use client::OwnWork;
 use client::UnreadableIds;
 use clock::ClientQuestions;
 pub(crate) use clock::Overdue;
 pub(crate) use decision::{dropped_line, dropped_response, dropped_text};
 pub use local::LocalRequest;
+pub(crate) use references::Resolution;
+use references::Resolving;
+pub use references::{ResolveJob, Resolved};
 pub(crate) use server::ServerMessage;
 pub use server::{ServerOutcome, ShapeJob};
 
@@ -66,6 +71,8 @@ struct Conversation {
     tasks: Tasks,
     /// Ids of the latest local requests, newest first: the server must not see a cancellation of one.
     local_ids: VecDeque<Vec<u8>>,
+    /// The calls whose references are being resolved: the server does not know of them yet.
+    resolving: Vec<Resolving>,
     /// Whether the server has answered anything.
     answered: bool,
     /// The ids in messages of the client that could not be read: the server may read and answer them.
@@ -102,6 +109,7 @@ impl Link {
             capabilities: None,
             tasks: Tasks::default(),
             local_ids: VecDeque::new(),
+            resolving: Vec::new(),
             answered: false,
             unreadable: UnreadableIds::default(),
             questions: ClientQuestions::default(),

@@ -32,6 +32,12 @@ pub(crate) enum RequestKind {
     Other(String),
 }
 
+impl Default for RequestKind {
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
+}
+
 impl RequestKind {
     /// Returns a description for messages.
     pub(crate) fn describe(&self) -> String {
@@ -59,7 +65,7 @@ impl RequestKind {
 }
 
 /// A request that was forwarded to the server.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PendingRequest {
     /// Its id, as the client wrote it.
     pub(crate) id: Vec<u8>,

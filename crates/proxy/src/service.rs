@@ -32,7 +32,7 @@ use tidegate_gate::raw;
 
 use crate::background::Background;
 use crate::jobs;
-use crate::link::Link;
+use crate::link::{Link, Resolved};
 
 /// How many results are shaped at once, and how many local requests are answered at once.
 const THREADS: usize = 2;
@@ -59,8 +59,11 @@ pub struct Service {
     callers: Mutex<HashMap<Who, Arc<CallerLink>>>,
     sessions: Mutex<HashMap<String, Arc<Link>>>,
     /// The requests that the server handles.
-    open: Mutex<HashMap<Vec<u8>, Arc<Link>>>,
+    open: OpenRequests,
 }
+
+/// Requests that the server handles, with their conversations.
+type OpenRequests = Arc<Mutex<HashMap<Vec<u8>, Arc<Link>>>>;
 
 /// What all sessions of a caller have in common.
 struct CallerLink {
@@ -98,7 +101,7 @@ impl Service {
             link: Box::new(link),
             callers: Mutex::default(),
             sessions: Mutex::default(),
-            open: Mutex::default(),
+            open: OpenRequests::default(),
         }
     }
 
@@ -174,6 +177,16 @@ impl Service {
         let mut outcome = link.from_client(message.clone());
         if let Some(local) = outcome.local.pop() {
             return Work::Query(Box::new(move || response_line(&id, &link.answer_locally(&local))));
+        }
+        if let Some(call) = outcome.resolve.pop() {
+            let open = Arc::clone(&self.open);
+            return Work::Query(Box::new(move || match link.resolve(call) {
+                Resolved { forward: Some(forward), .. } => {
+                    locked(&open).insert(id.clone(), link);
+                    request_line(&id, Some(&forward))
+                }
+                Resolved { answer, .. } => response_line(&id, &answer.unwrap_or_default()),
+            }));
         }
         locked(&self.open).insert(id.clone(), link);
         let changed = outcome.forward.filter(|forward| *forward != message);

@@ -30,7 +30,7 @@ use log::Log;
 use workers::Workers;
 
 use crate::guard::{GRACE, exit_text};
-use crate::link::{Link, ServerOutcome};
+use crate::link::{Link, OwnWork, Resolution, ResolveJob, ServerOutcome};
 use crate::spool::{Line, LineSplitter, Message, Received};
 
 /// What to run.
@@ -218,9 +218,27 @@ impl StdioProxy {
 
     /// Takes a line of the client, and appends what to forward.
     fn take_client_line(&self, line: &[u8], workers: &Workers, forward: &mut Vec<u8>) {
-        for request in self.link.pass_to_server(line, forward) {
-            workers.answer(request);
-        }
+        let OwnWork { requests, calls } = self.link.pass_to_server(line, forward);
+        requests.into_iter().for_each(|request| workers.answer(request));
+        calls.into_iter().for_each(|call| workers.resolve(call));
+    }
+
+    /// Resolves the references of a call, and sends it to the server or its refusal to the client.
+    fn resolve(&self, job: ResolveJob) {
+        let answer = match self.link.resolve_call(job) {
+            Resolution::Forward(message) => {
+                let id = message.first().map(|head| head.id_bytes().to_vec()).unwrap_or_default();
+                let line = [message.bytes.as_slice(), b"\n"].concat();
+                match self.server.send(&line, self.link.timeout()) {
+                    Ok(()) => None,
+                    Err(_) => self.link.fail_unsent(&id, "the server no longer reads its input"),
+                }
+            }
+            Resolution::Answer(answer) => Some(answer.line),
+            Resolution::Cancelled(_) => None,
+        };
+        // A client that is gone needs no response; the thread that reads from it ends the proxy.
+        let _ = answer.map_or(Ok(()), |answer| self.write_message(&answer.into()));
     }
 
     fn write_to_server(&self, lines: &mut Vec<u8>) {
@@ -416,7 +434,7 @@ impl StdioProxy {
 
     /// Answers the open requests with an error.
     fn answer_open(&self, reason: &str, workers: &Workers) {
-        for answer in self.link.end(reason) {
+        for answer in self.link.end(reason).into_iter().chain(self.link.fail_resolving(reason)) {
             workers.send(answer);
         }
     }

@@ -24,6 +24,7 @@ mod leaks;
 mod monitor;
 mod outcomes;
 mod place;
+mod references;
 mod run;
 mod save;
 mod scan;

@@ -516,7 +516,7 @@ fn copy_text(text: &Text<'_>, range: Range<u64>, out: &mut Output<'_>) -> io::Re
     Ok(())
 }
 
-fn json_string(text: &str) -> String {
+pub(super) fn json_string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     string::write(text, &mut out);
     out

@@ -30,7 +30,7 @@ impl OpenedValue {
         Dataset::new(&self.bytes, &self.outline)
     }
 
-    fn new(bytes: Vec<u8>, scope: String) -> Result<Self, ViewError> {
+    pub(super) fn new(bytes: Vec<u8>, scope: String) -> Result<Self, ViewError> {
         let source = bytes.as_slice();
         let outline = Outline::read_within(&Payload::plain(&source), &Hints::default(), scope)?;
         Ok(Self { bytes, outline })

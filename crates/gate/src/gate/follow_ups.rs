@@ -86,7 +86,7 @@ impl Gate {
 
     /// Returns an answer that refuses a call, and its message, which `message` writes with a number of characters: fewer
     /// if the session has reached its ceiling.
-    pub(super) fn refuse(
+    pub(crate) fn refuse(
         &self,
         caller: &Caller,
         tool: &str,
@@ -281,14 +281,18 @@ impl Gate {
     }
 
     /// Returns the id of a stored result by any form of its name, and the open store that holds it.
-    fn locate(&self, caller: &Caller, name: &str) -> Result<(ArtifactId, Arc<Opened>), FollowUpError> {
+    pub(crate) fn locate(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(ArtifactId, Arc<Opened>), FollowUpError> {
         let keep = &*self.keep_of(caller);
         let located = self.find(keep, name).and_then(|id| keep.open_for(&id).map(|opened| (id, opened)));
         located.map_err(|error| FollowUpError::of_store(name, &error))
     }
 
     /// Opens a stored result, if the caller may read it.
-    pub(super) fn open_kept<'k>(
+    pub(crate) fn open_kept<'k>(
         &self,
         caller: &Caller,
         name: &str,
@@ -306,7 +310,7 @@ impl Gate {
     }
 
     /// Runs `read` with engines that can also read the other results that a query names.
-    pub(super) fn with_engines<T>(
+    pub(crate) fn with_engines<T>(
         &self,
         caller: &Caller,
         kept: &KeptResult<'_>,

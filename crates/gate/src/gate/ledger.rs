@@ -95,13 +95,13 @@ impl Gate {
     }
 
     /// Records a call that began at `started`.
-    pub(super) fn note(&self, call: Call, started: Instant) {
+    pub(crate) fn note(&self, call: Call, started: Instant) {
         let added_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.record(Call { added_micros, ..call });
     }
 
     /// Returns a ledger entry with everything that all calls have in common.
-    pub(super) fn entry(&self, caller: &Caller, tool: &str, step: &str, (raw, sent): (Cost, Cost)) -> Call {
+    pub(crate) fn entry(&self, caller: &Caller, tool: &str, step: &str, (raw, sent): (Cost, Cost)) -> Call {
         let meter = &caller.profile.meter;
         Call {
             at: self.setup.keep.clock().now(),

@@ -24,13 +24,13 @@ impl Gate {
         let result = visible.as_deref().unwrap_or(result);
         let profile = caller.profile.clone();
         let offer = |tool: &str, members: &[raw::Member<'_>], edits: &mut Edits| {
+            self.remember_schema(tool, result, members);
             let policy = self.policy(tool);
             if policy.negotiates() || policy.offers_output {
                 self.offered.offer(result, tool, (&policy, &profile), members, edits);
             }
         };
-        let own = OwnTools { languages: self.languages(), save: self.offers_saving() };
-        let listed = tools::rewrite(caller, own, result, first_page, &offer);
+        let listed = tools::rewrite(caller, self.own_tools(), result, first_page, &offer);
         (caller.query_tool, caller.save_tool) = (listed.query_tool, listed.save_tool);
         if listed.query_tool == Self::ALTERNATIVE_QUERY_TOOL {
             self.has_name_taken.store(true, Ordering::Relaxed);
@@ -39,6 +39,12 @@ impl Gate {
             self.has_save_name_taken.store(true, Ordering::Relaxed);
         }
         listed.result.or(visible)
+    }
+
+    /// Returns which tools we add, and what they can do.
+    fn own_tools(&self) -> OwnTools {
+        let (languages, references) = (self.languages(), self.uses_references());
+        OwnTools { languages, save: self.offers_saving(), references }
     }
 
     /// Returns the name under which our tool was last listed. A client without a session may list the tools in one

@@ -22,6 +22,9 @@ impl Gate {
         if rules.offer_arguments() {
             self.offers_arguments.store(true, Ordering::Relaxed);
         }
+        if rules.references == Some(true) {
+            self.uses_references.store(true, Ordering::Relaxed);
+        }
         let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
         if policies.len() < MAX_CACHED_POLICIES || policies.contains_key(tool) {
             policies.insert(tool.to_owned(), Arc::new(self.setup.policies.of_marked_tool(tool, rules)));

@@ -9,6 +9,8 @@ use super::Rules;
 
 /// Upper bound of numbers that have no natural one; larger numbers limit nothing.
 const MAX_NUMBER: u64 = 1 << 40;
+/// Upper bound of `reference_max_bytes`: a call is built in memory.
+const MAX_REFERENCE_BYTES: u64 = 16 << 20;
 
 /// A value of a rule that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,7 +80,7 @@ impl Rules {
     }
 
     /// Returns every number with its limits.
-    fn numbers(&self) -> [(&'static str, Option<u64>, u64, u64); 16] {
+    fn numbers(&self) -> [(&'static str, Option<u64>, u64, u64); 17] {
         let (tokens, bytes) = (Budget::MIN_TOKENS.0, Budget::MIN_BYTES.0);
         [
             ("budget_tokens", self.budget_tokens, tokens, MAX_NUMBER),
@@ -97,6 +99,7 @@ impl Rules {
             ("max_depth", self.max_depth, 1, 64),
             ("full_cap_tokens", self.full_cap_tokens, tokens, MAX_NUMBER),
             ("session_max_bytes", self.session_max_bytes, 1, MAX_NUMBER),
+            ("reference_max_bytes", self.reference_max_bytes, 1, MAX_REFERENCE_BYTES),
         ]
     }
 

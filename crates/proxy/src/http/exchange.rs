@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::body::{Body, full};
 use super::modern;
 use super::stdio_server::Log;
-use crate::link::{Link, LinkBase, LocalRequest, ServerMessage, ServerOutcome};
+use crate::link::{Link, LinkBase, LocalRequest, Resolution, ResolveJob, ServerMessage, ServerOutcome};
 use crate::message::{MessageHead, MessageKind};
 use crate::spool::{Limits, Message, MessageBuffer, Received};
 
@@ -200,6 +200,14 @@ pub(super) async fn answer(
     };
     let lines: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.line).collect();
     json_answers(status, &lines, is_batch)
+}
+
+/// Resolves the references of a call; `None` if the process cannot.
+pub(super) async fn resolve(link: &Arc<Link>, call: ResolveJob) -> Option<Resolution> {
+    let link = Arc::clone(link);
+    // Slow queries wait for each other here too.
+    let _permit = LOCAL_ANSWERS.acquire().await;
+    run_blocking(move || link.resolve_call(call)).await
 }
 
 /// Checks the headers of a request without a session; returns the response that refuses it.

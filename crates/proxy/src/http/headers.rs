@@ -18,10 +18,19 @@ pub(super) struct HeaderArguments {
     tools: HashMap<String, Vec<(Vec<String>, HeaderName)>>,
 }
 
+/// What the name of every such header begins with.
+pub(super) const PARAMETER_PREFIX: &str = "mcp-param-";
 /// How deep a schema is searched.
 const MAX_SCHEMA_DEPTH: usize = 16;
 
 impl HeaderArguments {
+    /// Returns those of a tool with an input schema.
+    pub(super) fn of_tool(tool: &str, input_schema: &Value) -> Self {
+        let mut found = Vec::new();
+        collect(input_schema, &mut Vec::new(), &mut found);
+        Self { tools: HashMap::from([(tool.to_owned(), found)]) }
+    }
+
     /// Learns them from a response to `tools/list`.
     pub(super) fn learn(&mut self, message: &[u8]) {
         if memchr::memmem::find(message, b"x-mcp-header").is_none() {
@@ -76,6 +85,14 @@ impl HeaderArguments {
             }
         }
     }
+
+    /// Writes the headers for a call whose arguments have changed.
+    pub(super) fn renew(&self, headers: &mut HeaderMap, body: &[u8], params: &ByteRange) {
+        for (_, header, _) in self.values(body, params) {
+            headers.remove(header);
+        }
+        self.put(headers, body, params);
+    }
 }
 
 /// Returns a value as it is written in a header.
@@ -104,8 +121,9 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>,
     }
     for (key, property) in schema["properties"].as_object().into_iter().flatten() {
         path.push(key.clone());
-        let named =
-            property["x-mcp-header"].as_str().map(|name| format!("mcp-param-{}", name.to_lowercase()));
+        let named = property["x-mcp-header"]
+            .as_str()
+            .map(|name| format!("{PARAMETER_PREFIX}{}", name.to_lowercase()));
         if let Some(name) = named.and_then(|name| HeaderName::from_bytes(name.as_bytes()).ok()) {
             found.push((path.clone(), name));
         }

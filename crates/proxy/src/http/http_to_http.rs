@@ -5,6 +5,7 @@
 //! that is an error of HTTP is an answer too, and is forwarded as it is.
 
 mod events;
+mod references;
 mod sessions;
 
 use std::pin::pin;
@@ -25,7 +26,7 @@ use super::body::{Body, full, stream, whole};
 use super::body_kind::{BodyKind, body_kind, no_answer, without_hop_headers};
 use super::clients::Clients;
 use super::exchange::{self, answer, from_server, json_answers};
-use super::modern::{SESSION_HEADER, is_modern};
+use super::modern::{SESSION_HEADER, is_modern, status_of};
 use super::remote::Remote;
 use super::respond::accepted;
 use crate::link::{Failure, Link, LocalRequest, Overdue};
@@ -74,7 +75,7 @@ impl HttpToHttp {
     }
 
     /// Answers a request.
-    pub(super) async fn answer(self: Arc<Self>, parts: request::Parts, body: Vec<u8>) -> Response<Body> {
+    pub(super) async fn answer(self: Arc<Self>, mut parts: request::Parts, body: Vec<u8>) -> Response<Body> {
         let is_modern = is_modern(&parts.headers);
         let (session, link) = self.conversation_of(&parts.headers);
         if is_modern {
@@ -94,17 +95,30 @@ impl HttpToHttp {
                 true => exchange::check_modern(&parts.headers, &message.bytes, message.first()),
                 false => Ok(()),
             };
-            let (message, local) = exchange.parsed_from_client(message);
-            let Some(message) = message else {
-                return match checked {
-                    Err(refusal) => *refusal,
+            let (message, own) = exchange.parsed_from_client(message);
+            // What is only forwarded is checked by the server.
+            if let (Err(refusal), true) = (checked, message.is_none() || !own.calls.is_empty()) {
+                return *refusal;
+            }
+            if message.is_none() && own.calls.is_empty() {
+                return match own.is_empty() {
                     // A cancellation of a request that never reached the server.
-                    Ok(()) if local.is_empty() => accepted(),
-                    Ok(()) => answer(&exchange, local, is_batch, is_modern).await,
+                    true => accepted(),
+                    false => answer(&exchange, own.requests, is_batch, is_modern).await,
                 };
+            }
+            local_answers = answer_locally(&exchange, own.requests).await;
+            let resolved = references::resolve_all(&exchange, own.calls).await;
+            if let Some(call) = resolved.forward.first().filter(|_| is_modern) {
+                references::renew_headers(&mut parts.headers, &exchange, call);
+            }
+            let code = resolved.answers.first().and_then(|(_, code)| *code);
+            local_answers.extend(resolved.answers.into_iter().map(|(line, _)| line));
+            let Some(body) = references::join(message, resolved.forward, is_batch) else {
+                let status = if is_modern && !is_batch { status_of(code) } else { StatusCode::OK };
+                return json_answers(status, &local_answers, is_batch);
             };
-            local_answers = answer_locally(&exchange, local).await;
-            forward = message.bytes.into();
+            forward = body.into();
         }
         let headers = self.request_headers(parts.headers);
         let forwarded = Forwarded {

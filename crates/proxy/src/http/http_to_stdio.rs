@@ -17,11 +17,11 @@ use super::body::{Body, full, stream};
 use super::clients::Clients;
 use super::exchange::{self, Refusal, answer, failure, refuse};
 use super::headers::HeaderArguments;
-use super::modern::{SESSION_HEADER, VERSION_HEADER, is_modern};
+use super::modern::{self, SESSION_HEADER, VERSION_HEADER, is_modern};
 use super::respond;
 use super::session::{LISTENING, NotConnected, Session, parse_event_id};
 use super::stdio_server::{DeliverySender, Log, ServerCommand, StdioServer, deliver, deliveries, response};
-use crate::link::{Link, LocalRequest, ServerMessage};
+use crate::link::{Link, LocalRequest, OwnWork, Resolution, ResolveJob, ServerMessage};
 use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
 
 /// How many sessions there may be at once; each has a server process of its own.
@@ -157,13 +157,25 @@ impl HttpToStdio {
         let link = (self.link)().of_principal(self.clients.principal(&parts.headers, None));
         let link = Arc::new(link.reached_at(exchange::link_base(&parts)));
         link.count_by_principal();
-        let (forward, local) = link.parsed_from_client(message);
-        if !local.is_empty() {
-            return Ok(answer(&link, local, false, true).await);
+        let (mut forward, mut own) = link.parsed_from_client(message);
+        if !own.requests.is_empty() {
+            return Ok(answer(&link, own.requests, false, true).await);
         }
         let server = self.shared_server().await?;
-        if let Some(message) = &forward {
+        let call = own.calls.pop();
+        // The headers repeat the arguments as the client wrote them.
+        if let Some(message) = call.as_ref().map(ResolveJob::message).or(forward.as_ref()) {
             self.check_header_arguments(&server, &parts.headers, message).await?;
+        }
+        if let Some(call) = call {
+            match exchange::resolve(&link, call).await {
+                Some(Resolution::Forward(message)) => forward = Some(*message),
+                Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
+                    let status = modern::status_of(refused.error_code);
+                    return Ok(exchange::json_answers(status, &[refused.line], false));
+                }
+                None => return Ok(failure(StatusCode::INTERNAL_SERVER_ERROR, -32603, "tidegate failed")),
+            }
         }
         let (sender, receiver) = deliveries();
         let numbers = server.send(&link, forward, &sender);
@@ -269,14 +281,16 @@ impl HttpToStdio {
         let session = if begins { self.begin()? } else { self.session(&parts.headers)? };
         let is_batch = message.is_batch();
         let exchange = Arc::new(session.link.exchange().reached_at(exchange::link_base(&parts)));
-        let (forward, local) = exchange.parsed_from_client(message);
-        if forward.is_none() && !local.is_empty() {
-            return Ok(answer(&exchange, local, is_batch, false).await);
+        let (forward, OwnWork { requests, calls }) = exchange.parsed_from_client(message);
+        if forward.is_none() && calls.is_empty() && !requests.is_empty() {
+            return Ok(answer(&exchange, requests, is_batch, false).await);
         }
         let (sender, receiver) = deliveries();
         let stream = session.begin();
-        let open = local.len() + session.server.send(&exchange, forward, &sender).len();
-        deliver_local_answers(&exchange, local, sender);
+        let sent = session.server.send(&exchange, forward, &sender).len();
+        let open = requests.len() + calls.len() + sent;
+        deliver_calls(&session, &exchange, calls, &sender);
+        deliver_local_answers(&exchange, requests, sender);
         if open == 0 {
             session.forget(stream);
             return Ok(respond::accepted());
@@ -367,6 +381,30 @@ fn deliver_local_answers(exchange: &Arc<Link>, requests: Vec<LocalRequest>, deli
         tokio::task::spawn_blocking(move || {
             for request in requests {
                 deliver(&deliveries, response(exchange.answer_locally(&request).into(), None));
+            }
+        });
+    }
+}
+
+/// Resolves the references of calls, and sends the calls to the server or their refusals to the client.
+fn deliver_calls(
+    session: &Arc<Session>,
+    exchange: &Arc<Link>,
+    calls: Vec<ResolveJob>,
+    deliveries: &DeliverySender,
+) {
+    for call in calls {
+        let (session, exchange) = (Arc::clone(session), Arc::clone(exchange));
+        let deliveries = deliveries.clone();
+        tokio::spawn(async move {
+            match exchange::resolve(&exchange, call).await {
+                Some(Resolution::Forward(message)) => {
+                    session.server.send(&exchange, Some(*message), &deliveries);
+                }
+                Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
+                    deliver(&deliveries, response(refused.line.into(), refused.error_code));
+                }
+                None => {}
             }
         });
     }

@@ -28,7 +28,7 @@ use super::headers::HeaderArguments;
 use super::modern::{self, SESSION_HEADER, VERSION_HEADER};
 use super::remote::Remote;
 use super::stdio_server::Log;
-use crate::link::{Failure, Link, Overdue, ServerMessage, ServerOutcome};
+use crate::link::{Failure, Link, Overdue, Resolution, ResolveJob, ServerMessage, ServerOutcome};
 use crate::message::{MessageKind, ParsedLine, same_id};
 use crate::spool::{Message, Received};
 
@@ -132,8 +132,14 @@ impl StdioToHttp {
     /// Takes a line of the client. Requests are sent by a task; anything else is sent before this returns.
     pub(super) async fn take(self: Arc<Self>, line: Vec<u8>, tasks: &mut JoinSet<()>) {
         let exchange = Arc::new(self.link.exchange());
-        let (forward, local) = exchange.parsed_from_client(ParsedLine::parse(line));
-        for request in local {
+        let (forward, own) = exchange.parsed_from_client(ParsedLine::parse(line));
+        for call in own.calls {
+            self.session().local += 1;
+            let (sender, own_task) = oneshot::channel();
+            let task = tasks.spawn(Arc::clone(&self).resolve(call, own_task));
+            let _ = sender.send(task);
+        }
+        for request in own.requests {
             let (this, exchange) = (Arc::clone(&self), Arc::clone(&exchange));
             self.session().local += 1;
             tasks.spawn_blocking(move || {
@@ -171,6 +177,26 @@ impl StdioToHttp {
         }
     }
 
+    /// Resolves the references of a call, and sends it to the server or its refusal to the client.
+    async fn resolve(self: Arc<Self>, call: ResolveJob, own_task: oneshot::Receiver<AbortHandle>) {
+        let exchange = Arc::new(self.link.exchange());
+        match exchange::resolve(&exchange, call).await {
+            Some(Resolution::Forward(message)) => {
+                let (outgoing, task) = (self.outgoing(*message, exchange), own_task.await.ok());
+                {
+                    let mut session = self.session();
+                    let open = |id: &Vec<u8>| (id.clone(), (Arc::clone(&outgoing.exchange), task.clone()));
+                    session.open.extend(outgoing.requests.iter().map(open));
+                    session.local -= 1;
+                }
+                return self.post(outgoing).await;
+            }
+            Some(Resolution::Answer(refused)) => self.deliver(refused.line.into()).await,
+            Some(Resolution::Cancelled(_)) | None => {}
+        }
+        self.session().local -= 1;
+    }
+
     /// Returns whether something is still being answered.
     fn is_busy(&self) -> bool {
         let session = self.session();
@@ -180,7 +206,8 @@ impl StdioToHttp {
     /// Returns an error response for each request that is still open.
     fn fail_open(&self, failure: &Failure) -> Vec<Vec<u8>> {
         let open = std::mem::take(&mut self.session().open);
-        open.into_values().flat_map(|(exchange, _)| exchange.fail(failure)).collect()
+        let answers = open.into_values().flat_map(|(exchange, _)| exchange.fail(failure));
+        answers.chain(self.link.fail_resolving(&failure.reason())).collect()
     }
 
     fn outgoing(&self, message: ParsedLine, exchange: Arc<Link>) -> Outgoing {

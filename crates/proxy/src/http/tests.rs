@@ -4,6 +4,7 @@ mod decisions;
 mod hostile;
 mod listener;
 mod parse_counts;
+mod references;
 mod shared_server;
 
 use std::os::unix::fs::PermissionsExt;

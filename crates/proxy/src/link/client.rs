@@ -10,7 +10,7 @@ use tidegate_gate::raw::{self, ByteRange, Edits, Member};
 use tidegate_gate::{Gate, Principal, ToolCall};
 
 use super::local::LocalKind;
-use super::{Conversation, Link, LocalRequest, Mode, append_line, tiers};
+use super::{Conversation, Link, LocalRequest, Mode, ResolveJob, append_line, tiers};
 use crate::content::Content;
 use crate::message::{Heads, MessageHead, MessageKind, ParsedLine, parse_heads, same_id};
 use crate::pending::{PendingRequest, RequestKind};
@@ -31,6 +31,24 @@ pub struct ClientOutcome {
     pub forward: Option<Vec<u8>>,
     /// Requests that tidegate answers itself.
     pub local: Vec<LocalRequest>,
+    /// Calls whose references have to be resolved before they go to the server.
+    pub resolve: Vec<ResolveJob>,
+}
+
+/// What tidegate itself does about messages of the client, on another thread.
+#[derive(Debug, Default)]
+pub(crate) struct OwnWork {
+    /// Requests that it answers.
+    pub(crate) requests: Vec<LocalRequest>,
+    /// Calls whose references it resolves.
+    pub(crate) calls: Vec<ResolveJob>,
+}
+
+impl OwnWork {
+    /// Returns whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests.is_empty() && self.calls.is_empty()
+    }
 }
 
 /// What happens to one message of the client.
@@ -38,6 +56,8 @@ pub(super) enum ClientDecision {
     Forward,
     /// tidegate answers it.
     Local(Box<LocalRequest>),
+    /// Its references are resolved before it goes to the server.
+    Resolve(Box<ResolveJob>),
     /// The server has no use for it.
     Drop,
 }
@@ -45,45 +65,46 @@ pub(super) enum ClientDecision {
 impl Link {
     /// Takes a line of the client.
     pub fn from_client(&self, line: Vec<u8>) -> ClientOutcome {
-        let (forward, local) = self.parsed_from_client(ParsedLine::parse(line));
-        ClientOutcome { forward: forward.map(|line| line.bytes), local }
+        let (forward, own) = self.parsed_from_client(ParsedLine::parse(line));
+        let OwnWork { requests, calls } = own;
+        ClientOutcome { forward: forward.map(|line| line.bytes), local: requests, resolve: calls }
     }
 
-    /// Takes a parsed message of the client; returns what to send to the server, and what to answer locally.
-    pub(crate) fn parsed_from_client(&self, line: ParsedLine) -> (Option<ParsedLine>, Vec<LocalRequest>) {
-        let (edits, kept, local) = self.decide_on_client(&line.bytes, line.heads.as_ref());
-        let Some(kept) = kept else { return (None, local) };
+    /// Takes a parsed message of the client; returns what to send to the server, and what tidegate does itself.
+    pub(crate) fn parsed_from_client(&self, line: ParsedLine) -> (Option<ParsedLine>, OwnWork) {
+        let (edits, kept, own) = self.decide_on_client(&line.bytes, line.heads.as_ref());
+        let Some(kept) = kept else { return (None, own) };
         let heads = match line.heads {
             Some(heads) if kept.len() < heads.len() => {
                 Some(kept.iter().map(|index| heads[*index].clone()).collect())
             }
             heads => heads,
         };
-        (Some(ParsedLine { bytes: line.bytes, heads }.edit(edits)), local)
+        (Some(ParsedLine { bytes: line.bytes, heads }.edit(edits)), own)
     }
 
-    /// Takes a line of the client, appends what to send to the server, and returns what to answer locally.
-    pub(crate) fn pass_to_server(&self, line: &[u8], forward: &mut Vec<u8>) -> Vec<LocalRequest> {
-        let (edits, kept, local) = self.decide_on_client(line, parse_heads(line).as_ref());
+    /// Takes a line of the client, appends what to send to the server, and returns what tidegate does itself.
+    pub(crate) fn pass_to_server(&self, line: &[u8], forward: &mut Vec<u8>) -> OwnWork {
+        let (edits, kept, own) = self.decide_on_client(line, parse_heads(line).as_ref());
         if kept.is_some() {
             append_line(forward, Some(&edits.applied(line.into())));
         }
-        local
+        own
     }
 
     /// Decides on each message of a line. Returns the edits, the indices of the messages to forward unless there are none,
-    /// and what to answer locally. A line that is not JSON is forwarded.
+    /// and what tidegate does itself. A line that is not JSON is forwarded.
     fn decide_on_client(
         &self,
         line: &[u8],
         heads: Option<&Heads>,
-    ) -> (Edits, Option<SmallVec<[usize; 4]>>, Vec<LocalRequest>) {
+    ) -> (Edits, Option<SmallVec<[usize; 4]>>, OwnWork) {
         let mut conversation = self.conversation();
-        let (mut edits, mut kept, mut local) = (Edits::new(), SmallVec::new(), Vec::new());
+        let (mut edits, mut kept, mut own) = (Edits::new(), SmallVec::new(), OwnWork::default());
         let is_limited = self.mode == Mode::Shape && tiers::is_limited(&conversation.caller);
         let Some(heads) = heads else {
             conversation.unreadable.note(line);
-            return (edits, (!is_limited).then_some(kept), local);
+            return (edits, (!is_limited).then_some(kept), own);
         };
         for (index, head) in heads.iter().enumerate() {
             if head.kind() == MessageKind::Unreadable {
@@ -94,18 +115,19 @@ impl Link {
                 false => self.client_message(&mut conversation, line, head, &mut edits),
             };
             match decision {
-                ClientDecision::Local(request) => local.push(*request),
+                ClientDecision::Local(request) => own.requests.push(*request),
+                ClientDecision::Resolve(job) => own.calls.push(*job),
                 ClientDecision::Drop => {}
                 ClientDecision::Forward => kept.push(index),
             }
         }
         if kept.is_empty() && !heads.is_empty() {
-            return (edits, None, local);
+            return (edits, None, own);
         }
         if kept.len() < heads.len() {
             remove_messages(heads, |index| !kept.contains(&index), &mut edits);
         }
-        (edits, Some(kept), local)
+        (edits, Some(kept), own)
     }
 
     /// Decides on a message of the client.
@@ -129,6 +151,12 @@ impl Link {
                 conversation.questions.settle(head.id_bytes());
                 return ClientDecision::Forward;
             }
+            MessageKind::Notification if method == "tools/call" => {
+                let none = |_: &Conversation| PendingRequest::default();
+                let params = Params::read(line, params);
+                let decision = self.decide_on_references(conversation, line, head, &params, &none);
+                return decision.unwrap_or(ClientDecision::Forward);
+            }
             _ => return ClientDecision::Forward,
         }
         let id = head.id_bytes().to_vec();
@@ -141,20 +169,26 @@ impl Link {
             (method == "tools/call" && self.mode == Mode::Shape).then(|| params.text("name")).flatten();
         let tool = tool.filter(|tool| self.gate.has_arguments(tool));
         if let Some(kind) = self.local_kind(conversation, method, &params, tool.as_deref()) {
-            conversation.local_ids.truncate(MAX_LOCAL_IDS - 1);
-            conversation.local_ids.push_front(id.clone());
+            conversation.note_local(id.clone());
             let request = LocalRequest::new(id, kind, Arc::clone(&conversation.caller));
             return ClientDecision::Local(Box::new(request));
+        }
+        let request = |conversation: &Conversation| {
+            let kind = conversation.request_kind(method, &params);
+            let timeout = self.timeout.filter(|_| !METHODS_WITHOUT_TIMEOUT.contains(&method));
+            let deadline = timeout.map(|timeout| Instant::now() + timeout);
+            let progress_token = deadline.and_then(|_| params.progress_token());
+            PendingRequest { id: id.clone(), kind, deadline, progress_token, ..PendingRequest::default() }
+        };
+        if method == "tools/call"
+            && let Some(decision) = self.decide_on_references(conversation, line, head, &params, &request)
+        {
+            return decision;
         }
         if let (Some(tool), Some(arguments)) = (tool, params.range("arguments")) {
             self.gate.take_out(&tool, line, &arguments, edits);
         }
-        let kind = conversation.request_kind(method, &params);
-        let timeout = self.timeout.filter(|_| !METHODS_WITHOUT_TIMEOUT.contains(&method));
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        let progress_token = deadline.and_then(|_| params.progress_token());
-        let request = PendingRequest { id, kind, deadline, progress_token, cancelled: false, shaping: false };
-        self.pending().add(request);
+        self.pending().add(request(conversation));
         ClientDecision::Forward
     }
 
@@ -164,7 +198,7 @@ impl Link {
         let id = &line[id];
         self.pending().cancel(id);
         conversation.questions.drop_all();
-        conversation.local_ids.iter().any(|local| local == id)
+        conversation.take_resolving(id) || conversation.local_ids.iter().any(|local| local == id)
     }
 
     /// Returns what a request asks of tidegate instead of the server; `tool` is the called tool if it has arguments of
@@ -230,9 +264,9 @@ fn is_reader(conversation: &Conversation, tool: &str) -> bool {
 }
 
 /// The members of a request's params, read once.
-struct Params<'l> {
+pub(super) struct Params<'l> {
     line: &'l [u8],
-    whole: ByteRange,
+    pub(super) whole: ByteRange,
     members: Vec<Member<'l>>,
 }
 
@@ -242,7 +276,7 @@ impl<'l> Params<'l> {
     }
 
     /// Returns the range of a member; of several with one name the last, as parsers do.
-    fn range(&self, key: &str) -> Option<ByteRange> {
+    pub(super) fn range(&self, key: &str) -> Option<ByteRange> {
         self.members.iter().rfind(|member| member.key == key).map(|member| member.value.clone())
     }
 
@@ -251,7 +285,7 @@ impl<'l> Params<'l> {
         self.range(key).map(|range| &self.line[range])
     }
 
-    fn text(&self, key: &str) -> Option<Cow<'l, str>> {
+    pub(super) fn text(&self, key: &str) -> Option<Cow<'l, str>> {
         let bytes = self.get(key)?;
         raw::text(bytes, &(0..bytes.len()))
     }
@@ -323,6 +357,12 @@ impl Conversation {
                 .and_then(|id| raw::text(params.line, &id))
                 .is_some_and(|id| id.starts_with("exec-"));
         ToolCall { tool, arguments, by_program }
+    }
+
+    /// Notes the id of a request that the server does not see.
+    pub(super) fn note_local(&mut self, id: Vec<u8>) {
+        self.local_ids.truncate(MAX_LOCAL_IDS - 1);
+        self.local_ids.push_front(id);
     }
 
     fn lacks_resources(&self) -> bool {

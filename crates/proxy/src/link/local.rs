@@ -43,6 +43,13 @@ pub(crate) struct LocalAnswer {
     pub(crate) error_code: Option<i64>,
 }
 
+impl LocalAnswer {
+    /// Returns the response to a request that is answered with an error.
+    pub(super) fn error(id: &[u8], error: &RpcError) -> Self {
+        Self { line: line_of(error_response(id, error)), error_code: Some(error.code) }
+    }
+}
+
 impl LocalRequest {
     pub(super) fn new(id: Vec<u8>, kind: LocalKind, caller: Arc<Caller>) -> Self {
         Self { id, kind, caller }

@@ -34,7 +34,7 @@ pub(super) fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
 }
 
 /// Returns whether an object has a duplicate key.
-fn repeats(line: &[u8], place: &ByteRange) -> bool {
+pub(super) fn repeats(line: &[u8], place: &ByteRange) -> bool {
     let members = raw::members(line, place).unwrap_or_default();
     members
         .iter()

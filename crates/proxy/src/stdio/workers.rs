@@ -1,5 +1,5 @@
-//! Threads that work beside the stream of messages: some shape results, others answer local requests, and one writes
-//! responses to requests that timed out.
+//! Threads that work beside the stream of messages: some shape results, others answer local requests and resolve references,
+//! and one writes responses to requests that timed out.
 //!
 //! A query may take seconds, so local requests have threads and a queue of their own: they wait for each other, and no
 //! result of a tool waits for them.
@@ -10,7 +10,7 @@ use std::thread;
 
 use super::StdioProxy;
 use crate::jobs::serve;
-use crate::link::{LocalRequest, ShapeJob};
+use crate::link::{LocalRequest, ResolveJob, ShapeJob};
 
 /// How many results are shaped at once.
 const SHAPE_THREADS: usize = 2;
@@ -30,11 +30,17 @@ struct OpenJobs {
     lines: usize,
 }
 
+/// A job that may run a query.
+enum QueryJob {
+    Answer(LocalRequest),
+    Resolve(Box<ResolveJob>),
+}
+
 /// The worker threads.
 #[derive(Clone)]
 pub(super) struct Workers {
-    requests: Sender<LocalRequest>,
-    saves: Sender<LocalRequest>,
+    queries: Sender<QueryJob>,
+    saves: Sender<QueryJob>,
     results: Sender<Box<ShapeJob>>,
     lines: Sender<Vec<u8>>,
     open: Arc<(Mutex<OpenJobs>, Condvar)>,
@@ -43,21 +49,26 @@ pub(super) struct Workers {
 impl Workers {
     /// Starts the threads.
     pub(super) fn start(proxy: &Arc<StdioProxy>) -> Self {
-        let (requests, waiting_requests) = channel();
+        let (queries, waiting_queries) = channel();
         let (saves, waiting_saves) = channel();
         let (results, waiting_results) = channel();
         let (lines, late_lines) = channel::<Vec<u8>>();
-        let workers = Self { requests, saves, results, lines, open: Arc::default() };
+        let workers = Self { queries, saves, results, lines, open: Arc::default() };
         let (of_answers, of_shaping) =
             ((Arc::clone(proxy), workers.clone()), (Arc::clone(proxy), workers.clone()));
         // A client that is gone needs no response; the thread that reads from it ends the proxy.
-        let answer = move |request: LocalRequest| {
+        let answer = move |job: QueryJob| {
             let (proxy, workers) = &of_answers;
-            let _ = proxy.write_message(&proxy.link.answer_locally(&request).into());
+            match job {
+                QueryJob::Answer(request) => {
+                    let _ = proxy.write_message(&proxy.link.answer_locally(&request).into());
+                }
+                QueryJob::Resolve(job) => proxy.resolve(*job),
+            }
             workers.open().answers -= 1;
             workers.open.1.notify_all();
         };
-        serve(ANSWER_THREADS, waiting_requests, answer.clone());
+        serve(ANSWER_THREADS, waiting_queries, answer.clone());
         serve(SAVE_THREADS, waiting_saves, answer);
         serve(SHAPE_THREADS, waiting_results, move |job: Box<ShapeJob>| {
             let (proxy, workers) = &of_shaping;
@@ -82,9 +93,19 @@ impl Workers {
 
     /// Answers a local request when a thread is free.
     pub(super) fn answer(&self, request: LocalRequest) {
+        self.query(QueryJob::Answer(request));
+    }
+
+    /// Resolves the references of a call when a thread is free.
+    pub(super) fn resolve(&self, job: ResolveJob) {
+        self.query(QueryJob::Resolve(Box::new(job)));
+    }
+
+    fn query(&self, job: QueryJob) {
         self.open().answers += 1;
         // The workers live as long as the process.
-        let _ = if request.is_save() { self.saves.send(request) } else { self.requests.send(request) };
+        let is_save = matches!(&job, QueryJob::Answer(request) if request.is_save());
+        let _ = if is_save { self.saves.send(job) } else { self.queries.send(job) };
     }
 
     /// Stores and shapes a result when a thread is free.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod exact;
+mod references;
 mod tiers;
 
 use std::sync::Arc;
@@ -26,12 +27,13 @@ fn gate() -> Arc<Gate> {
 }
 
 fn gate_of(rules: Rules) -> Arc<Gate> {
-    Arc::new(Gate::new(Setup {
+    let gate = Gate::new(Setup {
         keep: Arc::new(UserStore::of_user(StoreLocation::Memory)),
         policies: Policies::of_defaults(rules),
         engines: Queries::new(Limits::default(), Worker::new("/nonexistent".into())),
         server: "test".into(),
-    }))
+    });
+    Arc::new(gate.resolving_references())
 }
 
 fn link(gate: &Arc<Gate>, rules: Option<ProfileRules>, mode: Mode) -> Link {

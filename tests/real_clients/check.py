@@ -73,7 +73,9 @@ def facts(head: dict, steps: list[dict]) -> dict:
 
 def received(step: dict) -> dict:
     """Returns what reached the server of a call with arguments; null if the client refused the call."""
-    return {"received": (step["sent"] or {}).get("arguments")} if step["arguments"] and step["tool"] != READ_RESOURCE else {}
+    if not step["arguments"] or step["tool"] == READ_RESOURCE:
+        return {}
+    return {"received": (step["sent"] or {}).get("arguments")}
 
 
 def stable(text: str, home: str) -> str:

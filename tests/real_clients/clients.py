@@ -67,8 +67,8 @@ class Client:
         return None
 
     def shell(self, command: str, description: str) -> tuple[str, dict] | None:
-        """Returns a call of the client's own tool for running commands, if a test needs it."""
-        return None
+        """Returns a call of the client's own tool for running commands."""
+        raise NotImplementedError
 
     def call(self, server: str, tool: str, arguments: dict) -> tuple[str, dict] | None:
         """Returns the tool name and arguments of a plan step for this client."""
@@ -184,6 +184,9 @@ class GeminiCli(Client):
     def read_resource(self, server, uri):
         return "read_mcp_resource", {"uri": uri}
 
+    def shell(self, command, description):
+        return "run_shell_command", {"command": command, "description": description}
+
     def prepare(self, sandbox):
         sandbox.write(".gemini/settings.json", json.dumps({
             "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -209,6 +212,9 @@ class OpenCode(Client):
 
     def tool_name(self, server, tool):
         return f"{identifier(server)}_{identifier(tool)}"
+
+    def shell(self, command, description):
+        return "bash", {"command": command}
 
     def prepare(self, sandbox):
         config = sandbox.write("opencode.json", json.dumps({

@@ -30,7 +30,7 @@ sys.path.append(str(runner.HERE.parent / "interop" / "servers"))
 import tokens  # the counter of the tests of real servers
 
 SERVER = "warehouse"
-NAMES = ("claude-code", "codex", "codex-code-mode")
+NAMES = ("claude-code", "codex", "codex-code-mode", "opencode")
 MAX_RATIO = 0.5
 CONFIG_BEFORE = "[defaults]\ncompare = false\n"
 CONFIG_NOW = "[defaults]\nsave = true\nreferences = true\n"

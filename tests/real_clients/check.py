@@ -12,7 +12,7 @@ from pathlib import Path
 
 import plan as plans
 import runner
-from clients import CLIENTS
+from clients import CLIENTS, READ_RESOURCE
 from mocks.scripted import IMAGE
 
 FACTS = runner.HERE / "facts.json"
@@ -66,8 +66,16 @@ def facts(head: dict, steps: list[dict]) -> dict:
             "truncated": step["truncated"], "is_error": step["is_error"],
             "chars": sum(len(stable(block, home)) for block in step["model_saw"] if not block.startswith(IMAGE)),
             "saw": [shorten(stable(block, home)) for block in step["model_saw"]],
+            **received(step),
         } for step in steps},
     }
+
+
+def received(step: dict) -> dict:
+    """Returns what reached the server of a call with arguments; null if the client refused the call."""
+    if not step["arguments"] or step["tool"] == READ_RESOURCE:
+        return {}
+    return {"received": (step["sent"] or {}).get("arguments")}
 
 
 def stable(text: str, home: str) -> str:
@@ -107,6 +115,8 @@ def verdict(fact: dict) -> str:
     """Returns one table cell: which parts reached the model."""
     if not fact["offered"]:
         return "-"
+    if fact.get("received", {}) is None:
+        return "not sent"
     words = "+".join(fact["reached"]) or ("other text" if any(fact["saw"]) else "nothing")
     if fact["truncated"]:
         words = f"cut to {fact['chars']:,}"

@@ -19,6 +19,7 @@ from mocks.scripted import ScriptedModel
 PROMPT = "go"
 API_KEY = "mock-key"
 READ_RESOURCE = "resources/read"
+SHELL = "shell"
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,14 @@ class Client:
         """Returns a call of the client's own tool for reading MCP resources, if it has one."""
         return None
 
+    def shell(self, command: str, description: str) -> tuple[str, dict] | None:
+        """Returns a call of the client's own tool for running commands."""
+        raise NotImplementedError
+
     def call(self, server: str, tool: str, arguments: dict) -> tuple[str, dict] | None:
         """Returns the tool name and arguments of a plan step for this client."""
+        if tool == SHELL:
+            return self.shell(arguments["command"], arguments["description"])
         if tool == READ_RESOURCE:
             return self.read_resource(server, arguments["uri"])
         return self.tool_name(server, tool), arguments
@@ -94,12 +101,15 @@ class ClaudeCode(Client):
     def read_resource(self, server, uri):
         return "ReadMcpResourceTool", {"server": server, "uri": uri}
 
+    def shell(self, command, description):
+        return "Bash", {"command": command, "description": description}
+
     def prepare(self, sandbox):
         servers = {sandbox.server: {"type": "stdio", "command": sandbox.command[0], "args": sandbox.command[1:]}}
         config = sandbox.write("mcp.json", json.dumps({"mcpServers": servers}))
         arguments = [
             "--print", PROMPT, "--mcp-config", str(config), "--strict-mcp-config",
-            "--allowedTools", f"mcp__{identifier(sandbox.server)} ToolSearch ReadMcpResourceTool",
+            "--allowedTools", f"mcp__{identifier(sandbox.server)} ToolSearch ReadMcpResourceTool Bash",
         ]
         return arguments, {
             "ANTHROPIC_BASE_URL": sandbox.api, "ANTHROPIC_API_KEY": API_KEY,
@@ -125,6 +135,9 @@ class Codex(Client):
 
     def read_resource(self, server, uri):
         return "read_mcp_resource", {"server": server, "uri": uri}
+
+    def shell(self, command, description):
+        return "exec_command", {"cmd": command}
 
     def prepare(self, sandbox):
         quoted = json.dumps  # a JSON string is a valid TOML string
@@ -171,6 +184,9 @@ class GeminiCli(Client):
     def read_resource(self, server, uri):
         return "read_mcp_resource", {"uri": uri}
 
+    def shell(self, command, description):
+        return "run_shell_command", {"command": command, "description": description}
+
     def prepare(self, sandbox):
         sandbox.write(".gemini/settings.json", json.dumps({
             "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -196,6 +212,9 @@ class OpenCode(Client):
 
     def tool_name(self, server, tool):
         return f"{identifier(server)}_{identifier(tool)}"
+
+    def shell(self, command, description):
+        return "bash", {"command": command}
 
     def prepare(self, sandbox):
         config = sandbox.write("opencode.json", json.dumps({

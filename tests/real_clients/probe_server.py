@@ -2,8 +2,9 @@
 """A stdio MCP server with one tool per result shape.
 
 A tool is named after its shape and returns a fixed result with upper-case markers (TEXT-1, STRUCT-2, ...), which show
-which part of a result reached the model. `SHAPES` is the list. Two more tools are `echo`, which returns its arguments,
-and `protocol_error`, which fails with a JSON-RPC error.
+which part of a result reached the model. `SHAPES` is the list. Three more tools are `echo` and `typed`, which return their
+arguments, and `protocol_error`, which fails with a JSON-RPC error. `typed` has an argument of each of three types, to see
+which clients validate what the model passes.
 """
 import json
 import sys
@@ -14,7 +15,11 @@ ONE_PIXEL_PNG = (
 ARTIFACT = "probe://artifact/1"
 INSTRUCTIONS = "INSTRUCTIONS-MARK: each tool returns one result shape."
 OUTPUT_SCHEMA = {"type": "object", "properties": {"marker": {"type": "string"}}, "required": ["marker"]}
-
+TYPED_SCHEMA = {"type": "object", "properties": {
+    "rows": {"type": "array", "items": {"type": "object"}},
+    "count": {"type": "integer"},
+    "text": {"type": "string"},
+}}
 ROWS_SCHEMA = {"type": "object", "properties": {"rows": {"type": "array"}}, "required": ["rows"]}
 
 
@@ -96,6 +101,7 @@ def definitions():
     return tools + [
         {"name": "protocol_error", "description": "Fails as a JSON-RPC error.", "inputSchema": plain},
         {"name": "echo", "description": "Returns its arguments.", "inputSchema": {**value, "required": ["value"]}},
+        {"name": "typed", "description": "Returns its arguments.", "inputSchema": TYPED_SCHEMA},
     ]
 
 
@@ -108,7 +114,7 @@ def answer(method, params):
             "serverInfo": {"name": "tidegate-probe", "version": "1.0.0"},
             "instructions": INSTRUCTIONS,
         }
-    if method == "tools/call" and params["name"] == "echo":
+    if method == "tools/call" and params["name"] in ("echo", "typed"):
         return result(text(json.dumps(params["arguments"], ensure_ascii=False)))
     if method == "tools/call":
         return SHAPES[params["name"]][0]

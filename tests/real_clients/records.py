@@ -85,6 +85,7 @@ def steps(client: Client, plan: list[dict], model: ScriptedModel, traffic: list[
         made.append({
             "kind": "step", "client": client.name, "step": index, "label": plans.label(step), "tool": step["tool"],
             "arguments": model.played[identifier].arguments if identifier in model.played else step.get("arguments"),
+            "written": model.written(model.played[identifier]) if identifier in model.played else None,
             "offered": call is not None and call.name in model.tools,
             "not_played": model.not_played.get(identifier),
             **_server_side(exchange),

@@ -6,6 +6,7 @@ run.py check [--client NAME]... [--write]
 run.py prove --tidegate PATH [--client NAME]...
 run.py installed --tidegate PATH
 run.py examples --tidegate PATH --examples FOLDER [--client NAME]...
+run.py journey --tidegate PATH [--client NAME]...
 """
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from pathlib import Path
 import check
 import examples
 import installed
+import journey
 import plan
 import prove
 import runner
@@ -46,6 +48,9 @@ def arguments() -> argparse.Namespace:
     example = commands.add_parser("examples", help="run the example servers with and without tidegate and compare")
     example.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
     example.add_argument("--examples", type=Path, required=True, help="folder of the example programs")
+    session = commands.add_parser("journey", help="run a session that moves data by files, joins and references")
+    session.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
+    session.add_argument("--client", choices=journey.NAMES, action="append", help="only this client; may be repeated")
     for command in (facts, proof, example):
         command.add_argument("--client", choices=CLIENTS, action="append", help="only this client; may be repeated")
     return parser.parse_args()
@@ -82,6 +87,8 @@ def main() -> int:
         if options.command == "examples":
             return examples.run(options.client or ["claude-code", "codex"], cache_folder(), options.tidegate,
                                 options.examples)
+        if options.command == "journey":
+            return journey.run(options.client or list(journey.NAMES), cache_folder(), options.tidegate)
         return check.run(names, cache_folder(), write=options.write)
     except HarnessError as error:
         print(f"run.py: {error}", file=sys.stderr)

@@ -9,16 +9,17 @@ A server may keep a large result and name it in what it answers:
 A plan refers to them by the label of the earlier step. Inside a string, `{handle:LABEL}` becomes the handle and
 `{id:LABEL}` its last part (`3f9c2kq7m0xw`); arguments that are `"{next:LABEL}"` as a whole become the arguments
 of the call in the line that begins with `next:`. Where the answer was a JSON object, `{value:LABEL:KEY}` becomes the
-string under that key.
+string under that key. `{path:LABEL}` becomes the first absolute path in the answer.
 """
 from __future__ import annotations
 
 import json
 import re
 
-PLACEHOLDER = re.compile(r"\{(handle|id|next|value):([^{}:]+)(?::([^{}]+))?\}")
+PLACEHOLDER = re.compile(r"\{(handle|id|next|value|path):([^{}:]+)(?::([^{}]+))?\}")
 # A client that shows a failed result as JSON escapes the quotation marks.
 HANDLE = re.compile(r'Complete result: \\?"([^"\\]+)\\?"')
+PATH = re.compile(r"(?<![\w~/:.<])(/[^\s/\"'`,;\\]+){2,}")
 NEXT = re.compile(r"(?m)^next: result_query (?=\{)")
 
 
@@ -52,9 +53,11 @@ def _resolve(part: str, label: str, key: str | None, seen: dict[str, str]) -> st
         if not found:
             raise PlaceholderError(f"what the model saw of {label} has no string {key}")
         return found[1]
-    found = HANDLE.search(seen.get(label, ""))
+    found = (PATH if part == "path" else HANDLE).search(seen.get(label, ""))
     if not found:
-        raise PlaceholderError(f"what the model saw of {label} has no handle")
+        raise PlaceholderError(f"what the model saw of {label} has no {'path' if part == 'path' else 'handle'}")
+    if part == "path":
+        return found[0]
     return found[1].rpartition("-")[2] if part == "id" else found[1]
 
 

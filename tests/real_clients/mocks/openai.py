@@ -64,10 +64,13 @@ class CodeMode(Responses):
     LISTING = '// @exec: {"max_output_tokens": 100000}\ntext(JSON.stringify(ALL_TOOLS));'
 
     def item(self, call: Call) -> dict:
-        source = call.script if call.id == LOAD_ID else (
-            f"const result = await tools.{call.name}({json.dumps(call.arguments)});\n{call.script or 'text(result);'}")
         return {"type": "custom_tool_call", "id": f"ct_{call.id}", "call_id": call.id, "name": "exec",
-                "input": source}
+                "input": self.written(call)}
+
+    def written(self, call: Call) -> str:
+        if call.id == LOAD_ID:
+            return self.LISTING
+        return f"const result = await tools.{call.name}({json.dumps(call.arguments)});\n{call.script or 'text(result);'}"
 
     def read_results(self, request: dict) -> dict[str, Result]:
         results = super().read_results(request)
@@ -77,7 +80,7 @@ class CodeMode(Responses):
         return results
 
     def load_call(self) -> Call | None:
-        return Call(LOAD_ID, "exec", {}, script=self.LISTING)
+        return Call(LOAD_ID, "exec", {})
 
 
 class ChatCompletions(ScriptedModel):

@@ -83,6 +83,10 @@ class ScriptedModel:
         """Returns the call that loads deferred tools, if the client defers them."""
         return None
 
+    def written(self, call: Call) -> str:
+        """Returns what the model writes to make a call: the tool's name and its arguments, or a script."""
+        return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False, separators=(',', ':'))}"
+
     # Used by subclasses.
     def new_id(self, prefix: str) -> str:
         """Returns a new id for a reply; clients merge replies that share an id."""

@@ -45,6 +45,10 @@ const KEYS_OF_RULES: [&str; 15] = [
     "session_max_bytes",
 ];
 
+/// The keys of `Rules` that have an effect in `tidegate run` only.
+const KEYS_OF_RUN: [&str; 5] =
+    ["save", "save_max_bytes", "references", "references_from", "reference_max_bytes"];
+
 /// Marks a tool whose result may be large. Write it above `#[tool]`.
 ///
 /// Every key is optional; for a key that is left out, the rules for all tools apply. A value is a literal or a constant: a
@@ -162,6 +166,11 @@ fn fields(arguments: Tokens, tool: &str) -> Result<Vec<Tokens>, Error> {
                     "{name} is not a key of #[heavy]; set it with \
                      `.tools(\"{tool}\", Rules {{ {name}: Some(..), ..Rules::default() }})` on `Tidegate::wrap(..)`"
                 );
+                return Err(Error::new(key.span(), words));
+            }
+            other if KEYS_OF_RUN.contains(&other) => {
+                let words =
+                    format!("{name} has an effect in `tidegate run` only; set it in tidegate.toml there");
                 return Err(Error::new(key.span(), words));
             }
             _ => return Err(Error::new(key.span(), format!("unknown key {name}; expected one of {KEYS}"))),

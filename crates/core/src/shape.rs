@@ -105,6 +105,8 @@ pub enum Fill {
     Useful,
     /// All of it.
     Whole,
+    /// Only what describes the whole: no example rows. For a reader who has seen them.
+    Statistics,
 }
 
 /// Which step gave the answer.
@@ -281,7 +283,8 @@ impl<'p> Prepared<'p> {
     /// The source cannot be read.
     pub fn shape_since(&self, request: &Request<'_>, earlier: &Earlier) -> io::Result<Shaped> {
         let raw = self.cost(&request.meter)?;
-        let request_since = Request { budget: earlier.budget(request.budget), ..*request };
+        let (budget, fill) = (earlier.budget(request.budget), earlier.fill(request.fill));
+        let request_since = Request { budget, fill, ..*request };
         let shaper = Shaper {
             prepared: self,
             payload: self.payload,
@@ -439,10 +442,13 @@ impl Shaper<'_> {
         if left_out.len() > MAX_LEFT_OUT {
             frame.left_out.push(format!("and more in {} other places", left_out.len() - MAX_LEFT_OUT));
         }
-        frame.offers_shell = self.request.budget.tokens >= SHORT_FRAME_BELOW;
-        if !frame.offers_shell {
+        let is_short = self.request.budget.tokens < SHORT_FRAME_BELOW;
+        frame.offers_shell = !is_short || self.request.fill == Fill::Statistics;
+        if is_short {
             // A small budget is for the data, not for words about it.
             frame.next.truncate(2);
+        }
+        if !frame.offers_shell {
             frame.below.clear();
         }
         frame.next = self.prepared.scoped(frame.next);

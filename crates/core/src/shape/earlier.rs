@@ -3,6 +3,7 @@
 //! If the bytes are equal, the answer is short: when both calls ran, and the statistics and the next step, for a reader who
 //! no longer has the first answer. If records or lines changed, the body begins with as many changes as fit into half of it.
 
+use super::Fill;
 use super::draft::Draft;
 use crate::budget::Budget;
 use crate::diff::Changes;
@@ -45,6 +46,14 @@ impl Earlier {
                 let tokens = Tokens(usual.tokens.0 * 2 / 5).max(Budget::MIN_TOKENS).min(usual.tokens);
                 Budget { tokens, ..usual }
             }
+            Comparison::Changed(_) | Comparison::Different => usual,
+        }
+    }
+
+    /// Returns how much of the budget the answer uses. The examples of an equal result were in the earlier answer.
+    pub(super) fn fill(&self, usual: Fill) -> Fill {
+        match self.comparison {
+            Comparison::Equal => Fill::Statistics,
             Comparison::Changed(_) | Comparison::Different => usual,
         }
     }

@@ -67,11 +67,15 @@ pub(crate) fn compose(
     let widest = RowLayout::widest(table, &sample);
     let rows = rows_cost(&widest, &series, table.count, &sample, writer);
     // If all rows fit whole, they answer more questions than their statistics.
-    let whole = (rows as f64) <= left * ALL_ROWS_SHARE && table.count > 0;
+    let whole = (rows as f64) <= left * ALL_ROWS_SHARE && table.count > 0 && !writer.leaves_out_rows();
     if !whole {
         write_labels(table, &sample, writer, section + 1)?;
     }
-    let share = if whole { left - rows as f64 } else { writer.left() as f64 * STATISTICS_SHARE };
+    let share = match whole {
+        true => left - rows as f64,
+        false if writer.leaves_out_rows() => writer.left() as f64,
+        false => writer.left() as f64 * STATISTICS_SHARE,
+    };
     let members = if whole { Members::Counted } else { Members::Named };
     if !whole {
         write_groups(table, writer, section + 2)?;
@@ -87,6 +91,9 @@ pub(crate) fn compose(
         }
         (None, Some(axis)) => write_courses(table, axis, writer, section + 2),
         (None, None) => {}
+    }
+    if writer.leaves_out_rows() {
+        return Ok(ShownCounts::default());
     }
     write_rows(table, arguments, (&widest, series), &sample, writer, section + 3)
 }

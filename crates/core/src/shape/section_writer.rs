@@ -34,6 +34,11 @@ impl<'m> SectionWriter<'m> {
         self.fill == Fill::Whole
     }
 
+    /// Returns whether rows are left out even if there is room for them.
+    pub(crate) fn leaves_out_rows(&self) -> bool {
+        self.fill == Fill::Statistics
+    }
+
     /// Returns how many tokens are left.
     pub(crate) fn left(&self) -> u64 {
         self.tokens.min(self.bytes / 2)

@@ -383,7 +383,8 @@ impl Shaper<'_> {
     fn overview_of(&self, parts: Option<&Parts<'_>>) -> io::Result<Shaped> {
         let budget = &self.request.budget;
         let arguments = arguments::values(self.request.arguments);
-        let mut tokens = budget.tokens.0.saturating_sub(FRAME_TOKENS);
+        let since_tokens = self.earlier.map_or(0, Earlier::frame_tokens);
+        let mut tokens = budget.tokens.0.saturating_sub(FRAME_TOKENS + since_tokens);
         let mut bytes = budget.bytes.0.saturating_sub(FRAME_BYTES);
         loop {
             let mut draft =

@@ -273,9 +273,19 @@ impl<'a> Text<'a> {
 
     /// Reads a range of the decoded text, cut at its end.
     pub(crate) fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        self.read_into(range, Vec::new())
+    }
+
+    /// Reads a range of the decoded text that is known to be there, so that memory is taken once.
+    pub(crate) fn read_known(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
+        self.read_into(range, Vec::with_capacity(length + BLOCK_BYTES))
+    }
+
+    fn read_into(&self, range: Range<u64>, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
         let want = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
         let mut feed = self.feed_from(range.start)?;
-        let mut bytes = Vec::with_capacity(want.min(4 * BLOCK_BYTES));
+        bytes.reserve(want.min(4 * BLOCK_BYTES));
         while bytes.len() < want && feed.fill(&mut bytes)? {}
         bytes.truncate(want);
         Ok(bytes)

@@ -14,6 +14,10 @@ use tidegate_gate::{Caller, Gate, Setup, StoreLocation, ToolCall, UserStore};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_testkit::{make, sample};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How often each case is measured.
 const ROUNDS: usize = 21;
 

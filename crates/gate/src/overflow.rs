@@ -94,6 +94,21 @@ impl From<io::Error> for Unshaped {
     }
 }
 
+/// Returns the results of two jobs on a result; the second runs on a thread of its own if that is worth it.
+fn beside<A, B: Send>(
+    body: &dyn Source,
+    first: impl FnOnce() -> A,
+    second: Option<impl FnOnce() -> B + Send>,
+) -> (A, Option<B>) {
+    match second {
+        Some(second) if body.len() >= MIN_PARALLEL_BYTES => thread::scope(|scope| {
+            let second = scope.spawn(second);
+            (first(), second.join().ok())
+        }),
+        second => (first(), second.map(|second| second())),
+    }
+}
+
 /// Runs work on a result, and turns a panic into one of its errors.
 fn caught<T>(work: impl FnOnce() -> Result<T, Unshaped>) -> Result<T, Unshaped> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Unshaped::Panicked))
@@ -197,20 +212,24 @@ impl Overflow<'_> {
             })
         };
         let read = move || {
-            let prepared = match prepare {
-                Prepare::Read => Prepared::with_hints(payload, text, &self.policy.hints)?,
-                Prepare::Unread => Prepared::unread(payload, text),
-            };
-            let outline = prepared.outline()?;
             // Look it up before the description is sent: once the new result is stored, it would find itself.
             let last = self.last_result(new.call);
+            let prepare = || match prepare {
+                Prepare::Read => Prepared::with_hints(payload, text, &self.policy.hints),
+                Prepare::Unread => Ok(Prepared::unread(payload, text)),
+            };
+            let (prepared, fetched) =
+                beside(body, prepare, last.as_ref().map(|last| || last.fetch(body).ok()));
+            let (prepared, earlier) = (prepared?, last.zip(fetched.flatten()));
+            let outline = prepared.outline()?;
             let description = UserStore::description(&outline, self.raw_cost(&prepared)?.tokens.0);
             // A store that failed meanwhile needs no description. `drop` moves the sender into this closure: a panic
             // here must end the wait of the store.
             let _ = described.send(description);
             drop(described);
             // If the store fails, the answer is composed again for where the result is kept instead.
-            let earlier = last.and_then(|last| last.compare(body, &outline, &self.policy.hints));
+            let hints = &self.policy.hints;
+            let earlier = earlier.and_then(|(last, fetched)| last.compare(&fetched, body, &outline, hints));
             let shaped = self.kept(&prepared, &outline, id, None, earlier.as_ref())?;
             Ok((prepared, outline, earlier, shaped))
         };

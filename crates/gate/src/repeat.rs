@@ -103,9 +103,29 @@ impl<'k> LastResult<'k> {
         Some(Self { keep, opened, earlier })
     }
 
+    /// Reads this result to compare a new one with it. It needs nothing of the new one but its bytes, so that it can be
+    /// read while those are shaped.
+    pub(crate) fn fetch(&self, body: &dyn Source) -> Result<FetchedResult, StoreError> {
+        let EarlierResult { artifact, hash } = &self.earlier;
+        if artifact.bytes == body.len() && body_hash(body)? == *hash {
+            return Ok(FetchedResult::Equal);
+        }
+        if artifact.bytes.max(body.len()) > MAX_COMPARED_BYTES {
+            return Ok(FetchedResult::Different);
+        }
+        let stored = self.keep.stored(&self.opened, &artifact.id)?;
+        Ok(FetchedResult::Bytes(Span::whole(&stored).read(&stored).map_err(StoreError::Source)?))
+    }
+
     /// Compares a new result with this one; `None` if that fails, because the answer must be given anyway.
-    pub(crate) fn compare(&self, body: &dyn Source, outline: &Outline, hints: &Hints) -> Option<Earlier> {
-        let compared = catch_unwind(AssertUnwindSafe(|| self.try_compare(body, outline, hints)));
+    pub(crate) fn compare(
+        &self,
+        fetched: &FetchedResult,
+        body: &dyn Source,
+        outline: &Outline,
+        hints: &Hints,
+    ) -> Option<Earlier> {
+        let compared = catch_unwind(AssertUnwindSafe(|| self.try_compare(fetched, body, outline, hints)));
         let comparison = compared.ok()?.ok()?;
         let artifact = &self.earlier.artifact;
         Some(Earlier {
@@ -118,24 +138,31 @@ impl<'k> LastResult<'k> {
 
     fn try_compare(
         &self,
+        fetched: &FetchedResult,
         body: &dyn Source,
         outline: &Outline,
         hints: &Hints,
     ) -> Result<Comparison, StoreError> {
-        let EarlierResult { artifact, hash } = &self.earlier;
-        if artifact.bytes == body.len() && body_hash(body)? == *hash {
-            return Ok(Comparison::Equal);
-        }
-        if artifact.bytes.max(body.len()) > MAX_COMPARED_BYTES {
-            return Ok(Comparison::Different);
-        }
-        let stored = self.keep.stored(&self.opened, &artifact.id)?;
-        let bytes = Span::whole(&stored).read(&stored).map_err(StoreError::Source)?;
-        let source = bytes.as_slice();
+        let source = match fetched {
+            FetchedResult::Equal => return Ok(Comparison::Equal),
+            FetchedResult::Different => return Ok(Comparison::Different),
+            FetchedResult::Bytes(bytes) => bytes.as_slice(),
+        };
+        let stored = self.keep.stored(&self.opened, &self.earlier.artifact.id)?;
         let earlier = Outline::load(stored.outline(), &source, hints).map_err(StoreError::Source)?;
         let changes = diff::compare(&Dataset::new(&source, &earlier), &Dataset::new(body, outline));
         Ok(Comparison::Changed(changes.map_err(StoreError::Source)?))
     }
+}
+
+/// What is needed of an earlier result to compare a new one with it.
+pub(crate) enum FetchedResult {
+    /// Its bytes are those of the new one.
+    Equal,
+    /// Its bytes are different, and too many to say how.
+    Different,
+    /// Its bytes are different.
+    Bytes(Vec<u8>),
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! A key is a string or a whole number in every record of both results, and unique in each of them. Fields with the usual
 //! names of keys are tried first, then timestamps, then any other string.
 
-use std::collections::BTreeSet;
-
-use super::members::members;
+use super::members::{member, members};
+use super::records::Rows;
+use crate::hash;
 
 /// Names of fields that usually are keys, best first.
 const NAMES: [&str; 26] = [
@@ -43,22 +43,29 @@ const MAX_CANDIDATES: usize = 12;
 /// The longest value of a key.
 const MAX_KEY_BYTES: usize = 300;
 
-/// Returns the name of the key field, as written, of records that are objects.
-pub(super) fn detect(old: &[String], new: &[String]) -> Option<String> {
-    let first = new.first().or(old.first())?;
+/// A field that identifies records.
+pub(super) struct KeyField<'r> {
+    /// Its name, as written.
+    pub(super) name: String,
+    /// Its values in the old and in the new records, as written.
+    pub(super) old: Vec<&'r str>,
+    pub(super) new: Vec<&'r str>,
+}
+
+/// Returns the key field of records that are objects.
+pub(super) fn detect<'r>(old: &'r Rows, new: &'r Rows) -> Option<KeyField<'r>> {
+    let first = new.all().next().or(old.all().next())?;
     let mut candidates: Vec<(usize, &str)> = members(first)
         .into_iter()
         .filter(|(_, value)| is_key(value))
         .filter_map(|(name, value)| Some((rank(name, value)?, name)))
         .collect();
     candidates.sort_by_key(|(rank, _)| *rank);
-    let fields = candidates.into_iter().take(MAX_CANDIDATES).map(|(_, name)| name);
-    fields.into_iter().find(|name| is_unique(old, name) && is_unique(new, name)).map(str::to_owned)
-}
-
-/// Returns the value of a field, as written.
-pub(super) fn value<'r>(record: &'r str, field: &str) -> Option<&'r str> {
-    members(record).into_iter().rev().find(|(name, _)| *name == field).map(|(_, value)| value)
+    candidates.into_iter().take(MAX_CANDIDATES).find_map(|(_, name)| {
+        let (old, new) = (keys(old, name)?, keys(new, name)?);
+        let is_unique = are_distinct(&new) && (old == new || are_distinct(&old));
+        is_unique.then(|| KeyField { name: name.to_owned(), old, new })
+    })
 }
 
 fn rank(name: &str, value: &str) -> Option<usize> {
@@ -78,9 +85,16 @@ fn is_key(value: &str) -> bool {
     value.len() <= MAX_KEY_BYTES && value != "\"\"" && (value.starts_with('"') || is_whole(value))
 }
 
-fn is_unique(records: &[String], field: &str) -> bool {
-    let mut seen = BTreeSet::new();
-    records.iter().all(|record| value(record, field).is_some_and(|value| is_key(value) && seen.insert(value)))
+/// Returns the values of a field; `None` if it is not a key in every record.
+fn keys<'r>(rows: &'r Rows, field: &str) -> Option<Vec<&'r str>> {
+    rows.all().map(|record| member(record, field).filter(|value| is_key(value))).collect()
+}
+
+fn are_distinct(values: &[&str]) -> bool {
+    // Hashes are sorted much faster than strings. Different values hardly ever have the same hash; then they are no key.
+    let mut hashes: Vec<u64> = values.iter().map(|value| hash::bytes(value.as_bytes())).collect();
+    hashes.sort_unstable();
+    hashes.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 #[cfg(test)]
@@ -88,8 +102,7 @@ mod tests {
     use super::*;
 
     fn detected(old: &[&str], new: &[&str]) -> Option<String> {
-        let owned = |records: &[&str]| records.iter().map(|record| (*record).to_owned()).collect::<Vec<_>>();
-        detect(&owned(old), &owned(new))
+        detect(&Rows::of(old), &Rows::of(new)).map(|key| key.name)
     }
 
     #[test]

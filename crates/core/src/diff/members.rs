@@ -1,26 +1,72 @@
-//! Splits a record, which is JSON without white space, into its members without parsing their values.
+//! Splits a record, which is JSON, into its members without parsing their values.
+
+use std::ops::Range;
+
+/// The longest string whose bytes are looked at one by one.
+const MAX_SHORT_STRING: usize = 32;
 
 /// Returns the members of an object: each name as written, without its quotes, and its value as written. Empty if this is
 /// not an object.
 pub(super) fn members(json: &str) -> Vec<(&str, &str)> {
-    let Some(inside) = json.strip_prefix('{').and_then(|json| json.strip_suffix('}')) else {
-        return Vec::new();
-    };
-    let mut members = Vec::new();
-    let mut rest = inside;
-    while let Some(name) = rest.strip_prefix('"') {
-        let Some(end) = string_end(name.as_bytes()) else { break };
-        let Some(value) = name[end + 1..].strip_prefix(':') else { break };
+    each_member(json).collect()
+}
+
+/// Returns the value of the first member with a name, both as written.
+pub(super) fn member<'j>(json: &'j str, name: &str) -> Option<&'j str> {
+    each_member(json).find(|(found, _)| *found == name).map(|(_, value)| value)
+}
+
+fn each_member(json: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = json.strip_prefix('{').and_then(|json| json.strip_suffix('}')).unwrap_or("");
+    std::iter::from_fn(move || {
+        let name = rest.trim_ascii_start().strip_prefix('"')?;
+        let end = string_end(name.as_bytes())?;
+        let value = name[end + 1..].trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
         let length = value_length(value.as_bytes());
-        members.push((&name[..end], &value[..length]));
         rest = value[length..].strip_prefix(',').unwrap_or("");
+        Some((&name[..end], value[..length].trim_ascii_end()))
+    })
+}
+
+/// Returns the ranges of the elements of a list, of which the text begins with the first; `None` if the list has no end.
+///
+/// An element that is in an earlier list at about the same place is recognised by its bytes, and not scanned again.
+pub(super) fn elements<'e>(
+    text: &str,
+    earlier: &dyn Fn(usize) -> Option<&'e str>,
+) -> Option<Vec<Range<usize>>> {
+    let (mut ranges, mut at, mut place) = (Vec::new(), 0_usize, 0_usize);
+    loop {
+        at += text[at..].len() - text[at..].trim_ascii_start().len();
+        // The one at this place; the one before it if an element was added, the one after it if one was removed.
+        let known = [place, place.wrapping_sub(1), place + 1].into_iter().find(|place| {
+            let after =
+                earlier(*place).and_then(|element| text.as_bytes()[at..].strip_prefix(element.as_bytes()));
+            after.is_some_and(|after| matches!(after.trim_ascii_start().first(), Some(b',' | b']')))
+        });
+        let value = match known.and_then(earlier) {
+            Some(element) => element.len(),
+            None => text[at..at + value_length(&text.as_bytes()[at..])].trim_ascii_end().len(),
+        };
+        ranges.push(at..at + value);
+        place = known.unwrap_or(place) + 1;
+        at += value;
+        at += text[at..].len() - text[at..].trim_ascii_start().len();
+        match text.as_bytes().get(at)? {
+            b',' => at += 1,
+            _ => return Some(ranges),
+        }
     }
-    members
 }
 
 /// Returns the position of the closing quote of a string whose opening quote was read.
 fn string_end(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
+    // Most strings are short, so that looking at each byte is faster than a call of `memchr`.
+    let short = bytes.iter().take(MAX_SHORT_STRING).position(|byte| matches!(byte, b'"' | b'\\'));
+    let mut at = match short {
+        Some(at) if bytes[at] == b'"' => return Some(at),
+        found => found.unwrap_or(MAX_SHORT_STRING),
+    };
     loop {
         at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
         if bytes[at] == b'"' {
@@ -30,7 +76,7 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the length of the value at the beginning.
+/// Returns the length of the value at the beginning, up to the comma or the bracket after it.
 fn value_length(bytes: &[u8]) -> usize {
     let (mut at, mut depth) = (0, 0_usize);
     while let Some(byte) = bytes.get(at) {
@@ -40,7 +86,8 @@ fn value_length(bytes: &[u8]) -> usize {
                 None => return bytes.len(),
             },
             b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' => depth -= 1,
             b',' if depth == 0 => return at,
             _ => {}
         }
@@ -74,8 +121,28 @@ mod tests {
         let mut flat = Vec::new();
         flattened(json, "", &mut flat);
         assert_eq!(flat[2], ("d.e".to_owned(), r#"[1,{"f":","}]"#));
+        let spaced = r#"{ "a" : 1 , "b\"c": "x,}\\", "d": {"e": [1, {"f": ","}]} , "g":null }"#;
+        assert_eq!(
+            members(spaced),
+            [("a", "1"), (r#"b\"c"#, r#""x,}\\""#), ("d", r#"{"e": [1, {"f": ","}]}"#), ("g", "null")]
+        );
+        assert_eq!(member(spaced, "d"), Some(r#"{"e": [1, {"f": ","}]}"#));
         for other in ["{}", "[1]", "7", "\"x\"", "", "{\"a", "{\"a\":\"b}"] {
             assert!(members(other).len() < 2, "{other}");
         }
+    }
+    #[test]
+    fn elements_are_found_without_parsing() {
+        let text = r#"{"a":"]"}, [1,[2]] ,7 , "x,\"]"  ],"more":1}"#;
+        let expected = [r#"{"a":"]"}"#, "[1,[2]]", "7", r#""x,\"]""#];
+        let known: [&[&str]; 5] =
+            [&[], &expected, &expected[1..], &["7", "0", "7", "[1"], &["0", "{}", "{", "[1,[2]]", "7"]];
+        for known in known {
+            let found = elements(text, &|place| known.get(place).copied()).unwrap();
+            let found: Vec<&str> = found.into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, expected, "{known:?}");
+        }
+        assert_eq!(elements("1,2", &|_| None), None);
+        assert_eq!(elements("{\"a\":\"b", &|_| None), None);
     }
 }

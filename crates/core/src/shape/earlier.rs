@@ -58,6 +58,14 @@ impl Earlier {
         }
     }
 
+    /// Returns how many tokens are set aside at first for what the frame says about the earlier result.
+    pub(super) fn frame_tokens(&self) -> u64 {
+        match self.comparison {
+            Comparison::Equal | Comparison::Different => 80,
+            Comparison::Changed(_) => 130,
+        }
+    }
+
     /// Writes the changes that fit into the body, and a sentence into the frame that says how the results differ.
     pub(super) fn write(&self, handle: Handle<'_>, draft: &mut Draft<'_>) {
         let Self { name, ran, runs, comparison } = self;

@@ -330,6 +330,16 @@ fn inmost(value: &Value) -> &Value {
     }
 }
 
+/// Returns whether a value is or contains another one, each without its frame.
+fn contains(value: &Value, other: &Value) -> bool {
+    let mut inside: Box<dyn Iterator<Item = &Value>> = match value {
+        Value::Array(elements) => Box::new(elements.iter()),
+        Value::Object(members) => Box::new(members.values()),
+        _ => Box::new(std::iter::empty()),
+    };
+    inmost(value) == inmost(other) || inside.any(|inside| contains(inside, other))
+}
+
 proptest! {
     #![proptest_config(tidegate_testkit::cases(10_000))]
 
@@ -362,7 +372,7 @@ proptest! {
         // A line feed at the end of a block is the one between the blocks.
         let least = if pattern == "^$" { least.min(1) } else { least };
         let repeats = structured.as_ref().is_some_and(|value| {
-            let same = |json: &Value| inmost(json) == inmost(value);
+            let same = |json: &Value| contains(json, value);
             let is_whole = |block: &TextBlock| serde_json::from_str(&block.text).is_ok_and(|json| same(&json));
             blocks.iter().any(|block| block.json.as_ref().is_some_and(same) || is_whole(block))
         });

@@ -72,6 +72,12 @@ pub(crate) fn recognise(sample: &Sample<'_>) -> Option<(Format, u64)> {
     None
 }
 
+/// Returns whether a text is rows separated by commas, semicolons or tabs under a header row. Bars also separate the columns
+/// of drawn tables.
+pub(crate) fn has_separated_rows(sample: &Sample<'_>) -> bool {
+    recognise_at_start(sample.head, sample.whole).is_some_and(|format| format.delimiter != b'|')
+}
+
 /// The delimiters that are tried.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 

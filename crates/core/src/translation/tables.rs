@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use super::typed::Column;
 use super::{MAX_JSON_BYTES, aligned, bars};
+use crate::csv;
 use crate::json::string;
 use crate::pattern::OtherLines;
 use crate::sample::Sample;
@@ -79,6 +80,10 @@ impl Table {
 }
 
 pub(super) fn recognise(sample: &Sample<'_>) -> bool {
+    // A few short rows of separated values may have spaces where a column could end.
+    if csv::has_separated_rows(sample) {
+        return false;
+    }
     // The last line may be cut off, and with it the last row.
     let end = if sample.whole { sample.head.len() } else { sample.head.rfind('\n').unwrap_or(0) };
     Drawn::read(&sample.head[..end]).is_mostly_rows()

@@ -148,6 +148,14 @@ fn csv_value(cells: &[(String, bool)], names: &[&str]) -> Value {
 
 const NAMES: [&str; 3] = ["id", "item", "note"];
 
+/// Regression: a row with spaces before a comma was taken for the header of aligned columns.
+#[test]
+fn separated_values_with_spaces_are_not_aligned_columns() {
+    let text = "id,item,note\néaé.0.,.a  ,¡\n\"éa0\",00 , 0\n,,\n,,\n";
+    assert_eq!(kind(text), "csv");
+    assert_eq!(Kept::new(make::text_result(text)).record_count(), Some(4));
+}
+
 proptest! {
     #![proptest_config(tidegate_testkit::cases(10_000))]
 

@@ -46,7 +46,7 @@ impl Paged for () {
 /// |---|---|---|
 /// | `limit` | integer | rows of the page, at most [`PageRules::max_limit`] |
 /// | `cursor` | string | `nextCursor` of the previous page; absent for the first page |
-/// | `fields` | list of strings | the fields of a row, among [`PageRules::fields`] |
+/// | `fields` | list of strings | the fields of a row, among those of its `PageRules` |
 /// | `max_tokens`, also `maxTokens` | integer | tokens of the page, at most [`PageRules::max_tokens`] |
 ///
 /// The answer, a [`Page`](super::Page), has `items`, `total` and, unless it is the last page, `nextCursor`.

@@ -55,29 +55,19 @@ const REFERENCES_SENTENCE: &str =
 /// The end of the description in [`DEFINITION`].
 const LAST_WORDS: &str = "and end with how to read on.";
 
-/// The names of the arguments of our tool.
-const ARGUMENTS: [&str; 15] = [
-    "id",
-    "cursor",
-    "page",
-    "page_size",
-    "fields",
-    "path",
-    "jq",
-    "sql",
-    "grep",
-    "context",
-    "count",
-    "lines",
-    "range",
-    "mode",
-    "max_tokens",
-];
+/// The names of the arguments that select a view.
+const VIEW_ARGUMENTS: [&str; 11] =
+    ["page", "page_size", "fields", "path", "jq", "sql", "grep", "context", "count", "lines", "range"];
 
 /// Returns the names of the arguments of our tool, without those of query languages that cannot be run.
 pub(crate) fn arguments(languages: QueryLanguages) -> impl Iterator<Item = &'static str> {
+    ["id", "cursor"].into_iter().chain(view_arguments(languages)).chain(["mode", "max_tokens"])
+}
+
+/// Returns the names of the arguments that select a view, without those of query languages that cannot be run.
+fn view_arguments(languages: QueryLanguages) -> impl Iterator<Item = &'static str> {
     let is_offered = move |name: &&str| (languages.jq || *name != "jq") && (languages.sql || *name != "sql");
-    ARGUMENTS.into_iter().filter(is_offered)
+    VIEW_ARGUMENTS.into_iter().filter(is_offered)
 }
 
 /// Returns what a page of a list of tools costs in every conversation, whether the tools are called or not; `None` if
@@ -265,7 +255,7 @@ mod tests {
         let tool: Value = serde_json::from_str(&definition("result_query", OWN)).unwrap();
         let names: Vec<&str> =
             tool["inputSchema"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
-        let mut expected = ARGUMENTS;
+        let mut expected: Vec<&str> = arguments(QueryLanguages::ALL).collect();
         expected.sort_unstable();
         let mut names = names;
         names.sort_unstable();

@@ -117,20 +117,8 @@ impl LedgerQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a result, unless the queue is full.
+    /// Queues a result, unless the queue is full; with a call, the result is also stored.
     pub(crate) fn push(
-        &self,
-        caller: &Arc<Caller>,
-        tool: &str,
-        step: &'static str,
-        result: Forwarded<'_>,
-        started: Instant,
-    ) {
-        self.push_call(caller, tool, step, result, started, None);
-    }
-
-    /// Queues a result; with a call, the result is also stored.
-    pub(crate) fn push_call(
         &self,
         caller: &Arc<Caller>,
         tool: &str,
@@ -203,7 +191,7 @@ mod tests {
     use super::*;
 
     fn add(queue: &LedgerQueue, caller: &Arc<Caller>, result: &[u8]) -> usize {
-        queue.push(caller, "rows", "pass", Forwarded::Memory(result), Instant::now());
+        queue.push(caller, "rows", "pass", Forwarded::Memory(result), Instant::now(), None);
         queue.lock().waiting.entries.len()
     }
 

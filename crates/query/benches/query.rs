@@ -10,7 +10,7 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
-use tidegate_core::view::{Dataset, Engines, ResultWindow};
+use tidegate_core::view::{Dataset, EngineProgram, Engines, ResultWindow};
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_testkit::{make, sample};
 
@@ -50,7 +50,7 @@ fn bench(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("jq over 50,000 records");
     group.sample_size(15).measurement_time(Duration::from_secs(10));
     group.bench_function("tidegate", |bencher| {
-        bencher.iter(|| engines.jq(&data, PROGRAM, window).expect("an answer"));
+        bencher.iter(|| engines.run(&data, EngineProgram::Jq(PROGRAM), window).expect("an answer"));
     });
     if on_path("jaq") {
         group.bench_function("jaq", |bencher| {
@@ -63,7 +63,7 @@ fn bench(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sql over 50,000 records");
     group.sample_size(15).measurement_time(Duration::from_secs(12));
     group.bench_function("tidegate", |bencher| {
-        bencher.iter(|| engines.sql(&data, QUERY, window).expect("an answer"));
+        bencher.iter(|| engines.run(&data, EngineProgram::Sql(QUERY), window).expect("an answer"));
     });
     if on_path("sqlite3") {
         let script = format!("{}{QUERY};", SQLITE.replace("FILE", &file.display().to_string()));

@@ -68,7 +68,7 @@ impl Queries {
         QueriesBeside { queries: self, others }
     }
 
-    fn run(
+    fn run_order(
         &self,
         input: &Input<'_>,
         program: Program,
@@ -125,20 +125,6 @@ pub struct QueriesBeside<'q> {
     others: &'q [NamedResult<'q>],
 }
 
-impl QueriesBeside<'_> {
-    fn window(
-        &self,
-        data: &Dataset<'_>,
-        program: Program,
-        window: ResultWindow,
-    ) -> Result<EngineOutput, ViewError> {
-        // Only a query for a file gets its results one by one.
-        let mut sink = |_: tidegate_core::view::EngineEvent<'_>| Ok(());
-        let input = Input { data, others: self.others };
-        self.queries.run(&input, program, WantedResults::Window(window), &mut sink)
-    }
-}
-
 impl Engines for QueriesBeside<'_> {
     /// Returns the languages that can be run: those of the worker, and SQL if its engine is built in.
     fn languages(&self) -> QueryLanguages {
@@ -146,31 +132,16 @@ impl Engines for QueriesBeside<'_> {
         QueryLanguages { jq, sql: sql || cfg!(feature = "sql") }
     }
 
-    fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.window(data, Program::Jq(program.to_owned()), window)
-    }
-
-    fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.window(data, Program::Sql(query.to_owned()), window)
-    }
-
-    fn grep(
+    fn run(
         &self,
         data: &Dataset<'_>,
-        pattern: &str,
-        context: u64,
+        program: EngineProgram<'_>,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError> {
-        self.window(data, Program::Grep { pattern: pattern.to_owned(), context, count: false }, window)
-    }
-
-    fn grep_count(
-        &self,
-        data: &Dataset<'_>,
-        pattern: &str,
-        window: ResultWindow,
-    ) -> Result<EngineOutput, ViewError> {
-        self.window(data, Program::Grep { pattern: pattern.to_owned(), context: 0, count: true }, window)
+        // Only a query for a file gets its results one by one.
+        let mut sink = |_: tidegate_core::view::EngineEvent<'_>| Ok(());
+        let input = Input { data, others: self.others };
+        self.queries.run_order(&input, program.into(), WantedResults::Window(window), &mut sink)
     }
 
     fn each(
@@ -179,12 +150,8 @@ impl Engines for QueriesBeside<'_> {
         program: EngineProgram<'_>,
         sink: &mut EngineSink<'_>,
     ) -> Result<Vec<String>, ViewError> {
-        let program = match program {
-            EngineProgram::Jq(program) => Program::Jq(program.to_owned()),
-            EngineProgram::Sql(query) => Program::Sql(query.to_owned()),
-        };
         let input = Input { data, others: self.others };
-        Ok(self.queries.run(&input, program, WantedResults::Each, sink)?.notes)
+        Ok(self.queries.run_order(&input, program.into(), WantedResults::Each, sink)?.notes)
     }
 }
 
@@ -193,31 +160,13 @@ impl Engines for Queries {
         self.beside(&[]).languages()
     }
 
-    fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.beside(&[]).jq(data, program, window)
-    }
-
-    fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.beside(&[]).sql(data, query, window)
-    }
-
-    fn grep(
+    fn run(
         &self,
         data: &Dataset<'_>,
-        pattern: &str,
-        context: u64,
+        program: EngineProgram<'_>,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError> {
-        self.beside(&[]).grep(data, pattern, context, window)
-    }
-
-    fn grep_count(
-        &self,
-        data: &Dataset<'_>,
-        pattern: &str,
-        window: ResultWindow,
-    ) -> Result<EngineOutput, ViewError> {
-        self.beside(&[]).grep_count(data, pattern, window)
+        self.beside(&[]).run(data, program, window)
     }
 
     fn each(

@@ -3,7 +3,7 @@
 use std::io;
 
 use serde::{Deserialize, Serialize};
-use tidegate_core::view::{EngineEvent, EngineOutput, ResultWindow, ViewError};
+use tidegate_core::view::{EngineEvent, EngineOutput, EngineProgram, ResultWindow, ViewError};
 
 use crate::limits::Limits;
 
@@ -22,6 +22,21 @@ pub(crate) enum Program {
         /// Whether matches are only counted.
         count: bool,
     },
+}
+
+impl From<EngineProgram<'_>> for Program {
+    fn from(program: EngineProgram<'_>) -> Self {
+        match program {
+            EngineProgram::Jq(program) => Self::Jq(program.to_owned()),
+            EngineProgram::Sql(query) => Self::Sql(query.to_owned()),
+            EngineProgram::Grep { pattern, context } => {
+                Self::Grep { pattern: pattern.to_owned(), context, count: false }
+            }
+            EngineProgram::Count(pattern) => {
+                Self::Grep { pattern: pattern.to_owned(), context: 0, count: true }
+            }
+        }
+    }
 }
 
 impl Program {

@@ -2,7 +2,7 @@
 
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
-use tidegate_core::view::{Dataset, Engines, ResultWindow};
+use tidegate_core::view::{Dataset, EngineProgram, Engines, ResultWindow};
 use tidegate_query::{Limits, Queries, Worker};
 
 use super::check::Check;
@@ -53,7 +53,7 @@ fn jq() -> Result<(), String> {
     let outline = Outline::read(&payload).map_err(|error| causes(&error))?;
     let worker = Worker::current().map_err(|error| error.to_string())?;
     let found = Queries::new(Limits::default(), worker)
-        .jq(&Dataset::new(&source, &outline), "add", ResultWindow { skip: 0, bytes: 100 })
+        .run(&Dataset::new(&source, &outline), EngineProgram::Jq("add"), ResultWindow { skip: 0, bytes: 100 })
         .map_err(|error| causes(&error))?;
     match found.results.as_slice() {
         [three] if three == "3" => Ok(()),

@@ -8,7 +8,7 @@ use std::io;
 
 use super::cursor;
 use super::dataset::Dataset;
-use super::engine::{EngineOutput, Engines, ResultWindow, Total};
+use super::engine::{EngineOutput, EngineProgram, Engines, ResultWindow, Total};
 use super::error::ViewError;
 use super::{Query, View, path, picture, records, texts, within};
 use crate::budget::Budget;
@@ -178,14 +178,8 @@ impl ViewRequest<'_> {
             skip: self.query.position,
             bytes: usize::try_from(self.budget.bytes.0).unwrap_or(usize::MAX),
         };
-        let found = match &self.query.view {
-            View::Jq(program) => self.engines.jq(dataset, program, window)?,
-            View::Sql(query) => self.engines.sql(dataset, query, window)?,
-            View::Grep { pattern, context } => self.engines.grep(dataset, pattern, *context, window)?,
-            View::Count(pattern) => self.engines.grep_count(dataset, pattern, window)?,
-            _ => return Ok(None),
-        };
-        Ok(Some(found))
+        let program = EngineProgram::of_view(&self.query.view);
+        program.map(|program| self.engines.run(dataset, program, window)).transpose()
     }
 
     /// Writes a view that needs no engine, as much of it as fits.

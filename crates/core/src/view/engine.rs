@@ -7,6 +7,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use super::View;
 use super::dataset::Dataset;
 use super::error::ViewError;
 
@@ -44,13 +45,35 @@ pub struct EngineOutput {
     pub notes: Vec<String>,
 }
 
-/// A jq program or an SQL query whose results are all passed on.
+/// What an engine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineProgram<'p> {
     /// A jq program.
     Jq(&'p str),
     /// A query over the table `t`.
     Sql(&'p str),
+    /// Finds what a regular expression matches, anywhere in the result.
+    Grep {
+        /// The regular expression.
+        pattern: &'p str,
+        /// Lines or records to show before and after each match.
+        context: u64,
+    },
+    /// Counts what a regular expression matches, by place.
+    Count(&'p str),
+}
+
+impl<'p> EngineProgram<'p> {
+    /// Returns what the engine behind a view runs; `None` for a view that computes nothing.
+    pub(super) fn of_view(view: &'p View) -> Option<Self> {
+        match view {
+            View::Jq(program) => Some(Self::Jq(program)),
+            View::Sql(query) => Some(Self::Sql(query)),
+            View::Grep { pattern, context } => Some(Self::Grep { pattern, context: *context }),
+            View::Count(pattern) => Some(Self::Count(pattern)),
+            _ => None,
+        }
+    }
 }
 
 /// What an engine passes on while it runs a program for a file.
@@ -93,48 +116,19 @@ pub trait Engines {
         QueryLanguages::ALL
     }
 
-    /// Runs a jq program over the data.
+    /// Runs a program over the data and returns the results that are wanted.
     ///
     /// # Errors
     ///
-    /// A program that is wrong, fails, or reaches a limit.
-    fn jq(&self, data: &Dataset<'_>, program: &str, window: ResultWindow) -> Result<EngineOutput, ViewError>;
-
-    /// Runs a query over the table `t` of the records.
-    ///
-    /// # Errors
-    ///
-    /// A query that is wrong, would write, or reaches a limit.
-    fn sql(&self, data: &Dataset<'_>, query: &str, window: ResultWindow) -> Result<EngineOutput, ViewError>;
-
-    /// Finds what a regular expression matches, anywhere in the result.
-    ///
-    /// # Errors
-    ///
-    /// An expression that is wrong or too large.
-    fn grep(
+    /// A program that is wrong, would write, fails, or reaches a limit.
+    fn run(
         &self,
         data: &Dataset<'_>,
-        pattern: &str,
-        context: u64,
+        program: EngineProgram<'_>,
         window: ResultWindow,
     ) -> Result<EngineOutput, ViewError>;
 
-    /// Counts what a regular expression matches, by place.
-    ///
-    /// # Errors
-    ///
-    /// An expression that is wrong or too large.
-    fn grep_count(
-        &self,
-        _data: &Dataset<'_>,
-        _pattern: &str,
-        _window: ResultWindow,
-    ) -> Result<EngineOutput, ViewError> {
-        Err(NoEngines::refuse())
-    }
-
-    /// Runs a program and passes on all of its results; returns notes for their reader.
+    /// Runs a jq program or an SQL query and passes on all of its results; returns notes for their reader.
     ///
     /// # Errors
     ///
@@ -164,15 +158,7 @@ impl Engines for NoEngines {
         QueryLanguages { jq: false, sql: false }
     }
 
-    fn jq(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
-        Err(Self::refuse())
-    }
-
-    fn sql(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
-        Err(Self::refuse())
-    }
-
-    fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: ResultWindow) -> Result<EngineOutput, ViewError> {
+    fn run(&self, _: &Dataset<'_>, _: EngineProgram<'_>, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         Err(Self::refuse())
     }
 }

@@ -149,17 +149,15 @@ impl ExportRequest<'_> {
             }
             View::Summary | View::Full => self.whole(dataset, out),
             View::Range { from, to } => self.range(*from, *to, out),
-            View::Grep { pattern, context } => {
-                let found = self.engines.grep(dataset, pattern, *context, EVERYTHING)?;
-                self.texts(&found.results, found.notes, out)
-            }
-            View::Count(pattern) => {
-                let found = self.engines.grep_count(dataset, pattern, EVERYTHING)?;
-                self.texts(&found.results, found.notes, out)
-            }
-            view => match main_value(dataset, view)? {
-                Some(opened) => self.inside(&opened, view.clone(), out),
-                None => self.part(dataset, out),
+            view => match EngineProgram::of_view(view) {
+                Some(program @ (EngineProgram::Grep { .. } | EngineProgram::Count(_))) => {
+                    let found = self.engines.run(dataset, program, EVERYTHING)?;
+                    self.texts(&found.results, found.notes, out)
+                }
+                _ => match main_value(dataset, view)? {
+                    Some(opened) => self.inside(&opened, view.clone(), out),
+                    None => self.part(dataset, out),
+                },
             },
         }
     }

@@ -187,15 +187,12 @@ mod tests {
     struct LineEngine;
 
     impl Engines for LineEngine {
-        fn jq(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
-            Err(ViewError::bad("not here"))
-        }
-
-        fn sql(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
-            Err(ViewError::bad("not here"))
-        }
-
-        fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: ResultWindow) -> Result<EngineOutput, ViewError> {
+        fn run(
+            &self,
+            _: &Dataset<'_>,
+            _: EngineProgram<'_>,
+            _: ResultWindow,
+        ) -> Result<EngineOutput, ViewError> {
             Err(ViewError::bad("not here"))
         }
 
@@ -213,6 +210,9 @@ mod tests {
                     sink(EngineEvent::Columns(&["a".to_owned(), "b".to_owned()]))?;
                     let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
                     lines.lines().try_for_each(|line| sink(EngineEvent::Row(&cells(line))))?;
+                }
+                EngineProgram::Grep { .. } | EngineProgram::Count(_) => {
+                    return Err(ViewError::bad("not here"));
                 }
             }
             Ok(Vec::new())

@@ -12,8 +12,8 @@ use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::arguments::Arguments;
 use tidegate_core::view::{
-    Answer, Dataset, EngineOutput, Engines, NoEngines, Query, ResultWindow, Total, View, ViewError,
-    ViewRequest, answer,
+    Answer, Dataset, EngineOutput, EngineProgram, Engines, NoEngines, Query, ResultWindow, Total, View,
+    ViewError, ViewRequest, answer,
 };
 use tidegate_core::{Bytes, Tokens};
 use tidegate_testkit::{make, sample};
@@ -326,8 +326,8 @@ struct CountingEngines {
     runs: Cell<u64>,
 }
 
-impl CountingEngines {
-    fn run(&self) -> Result<EngineOutput, ViewError> {
+impl Engines for CountingEngines {
+    fn run(&self, _: &Dataset<'_>, _: EngineProgram<'_>, _: ResultWindow) -> Result<EngineOutput, ViewError> {
         self.runs.set(self.runs.get() + 1);
         let results = (0..1000).map(|number| format!("{number},some words about it")).collect();
         let header = Some("number,words".to_owned());
@@ -338,20 +338,6 @@ impl CountingEngines {
             what: "rows".into(),
             notes: Vec::new(),
         })
-    }
-}
-
-impl Engines for CountingEngines {
-    fn jq(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.run()
-    }
-
-    fn sql(&self, _: &Dataset<'_>, _: &str, _: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.run()
-    }
-
-    fn grep(&self, _: &Dataset<'_>, _: &str, _: u64, _: ResultWindow) -> Result<EngineOutput, ViewError> {
-        self.run()
     }
 }
 

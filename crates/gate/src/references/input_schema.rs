@@ -158,8 +158,14 @@ impl<'s> Checker<'s> {
         check_type(&schema["type"], kind)?;
         check_choices(schema, &json[range.clone()])?;
         match kind {
-            "object" => self.check_members(schema, json, range, depth)?,
-            "array" => self.check_elements(schema, json, range, depth)?,
+            "object" => {
+                let members = raw::members(json, range).unwrap_or_default();
+                self.check_members(schema, json, &members, depth)?;
+            }
+            "array" => {
+                let elements = raw::elements(json, range).unwrap_or_default();
+                self.check_elements(schema, json, &elements, depth)?;
+            }
             "string" => {
                 let length = raw::text(json, range).map_or(0, |text| text.chars().count());
                 check_length(schema, length, ("minLength", "maxLength"), "characters")?;
@@ -188,17 +194,16 @@ impl<'s> Checker<'s> {
         &self,
         schema: &Value,
         json: &[u8],
-        range: &ByteRange,
+        members: &[raw::Member<'_>],
         depth: usize,
     ) -> Result<(), String> {
-        let members = raw::members(json, range).unwrap_or_default();
         for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if !members.iter().any(|member| member.key == name) {
                 return Err(format!("an object there must have {}", plain_name::list([name], 1)));
             }
         }
         let has_patterns = schema.get("patternProperties").is_some();
-        for member in &members {
+        for member in members {
             let known = schema["properties"].get(member.key.as_ref());
             let rest = schema.get("additionalProperties").filter(|_| !has_patterns);
             match (known, rest) {
@@ -218,10 +223,9 @@ impl<'s> Checker<'s> {
         &self,
         schema: &Value,
         json: &[u8],
-        range: &ByteRange,
+        elements: &[ByteRange],
         depth: usize,
     ) -> Result<(), String> {
-        let elements = raw::elements(json, range).unwrap_or_default();
         check_length(schema, elements.len(), ("minItems", "maxItems"), "elements")?;
         let items = schema.get("items");
         let listed = schema.get("prefixItems").or(items).and_then(Value::as_array);

@@ -28,27 +28,9 @@ const DEFINITION: &str = concat!(
     r#""annotations":{"readOnlyHint":false}}"#
 );
 
-/// The names of the arguments.
-const ARGUMENTS: [&str; 13] = [
-    "id",
-    "name",
-    "page",
-    "page_size",
-    "fields",
-    "path",
-    "jq",
-    "sql",
-    "grep",
-    "context",
-    "count",
-    "lines",
-    "range",
-];
-
 /// Returns the names of the arguments, without those of query languages that cannot be run.
 pub(crate) fn arguments(languages: QueryLanguages) -> impl Iterator<Item = &'static str> {
-    let is_offered = move |name: &&str| (languages.jq || *name != "jq") && (languages.sql || *name != "sql");
-    ARGUMENTS.into_iter().filter(is_offered)
+    ["id", "name"].into_iter().chain(super::view_arguments(languages))
 }
 
 /// Returns the definition of our tool `result_save`, as JSON.

@@ -218,7 +218,7 @@ impl Link {
         };
         let started = Instant::now();
         if self.mode == Mode::Observe {
-            self.ledger.push(&caller, &called.tool, "observe", content.forwarded(range), started);
+            self.ledger.push(&caller, &called.tool, "observe", content.forwarded(range), started, None);
             return Decision::Forward;
         }
         if content.slice(range).is_some_and(|bytes| self.gate.fits(&caller, called, bytes)) {
@@ -261,7 +261,7 @@ impl Link {
     ) {
         let is_kept = !is_error && self.gate.keeps_passed(&called.tool);
         let kept_call = is_kept.then(|| Box::new(called.clone()));
-        self.ledger.push_call(caller, &called.tool, "pass", result, started, kept_call);
+        self.ledger.push(caller, &called.tool, "pass", result, started, kept_call);
     }
 
     /// Shapes the result that the state of a task carries once the task is done.
@@ -293,7 +293,7 @@ impl Link {
     ) {
         if let RequestKind::Tools { first_page } = kind {
             let step = if *first_page { LIST } else { MORE_OF_LIST };
-            self.ledger.push(&caller, "tools/list", step, content.forwarded(range), Instant::now());
+            self.ledger.push(&caller, "tools/list", step, content.forwarded(range), Instant::now(), None);
         }
         if let RequestKind::TaskState(called) = kind {
             return self.shape_task(&caller, called, content, range, edits);

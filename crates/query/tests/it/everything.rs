@@ -374,7 +374,8 @@ proptest! {
         let repeats = structured.as_ref().is_some_and(|value| {
             let same = |json: &Value| contains(json, value);
             let is_whole = |block: &TextBlock| serde_json::from_str(&block.text).is_ok_and(|json| same(&json));
-            blocks.iter().any(|block| block.json.as_ref().is_some_and(same) || is_whole(block))
+            let is_text = |block: &TextBlock| inmost(value).as_str() == Some(&block.text);
+            blocks.iter().any(|block| block.json.as_ref().is_some_and(same) || is_whole(block) || is_text(block))
         });
         let least = if repeats { least.min(1) } else { least };
         prop_assert!(count(&found) >= least || pattern == "^$", "{} of {least}: {:?}", count(&found), found.results);

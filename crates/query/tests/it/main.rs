@@ -24,8 +24,8 @@ use tidegate_core::measure::Meter;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
 use tidegate_core::view::{
-    Answer, Dataset, EngineOutput, Engines, Query, RecordText, ResultWindow, View, ViewError, ViewRequest,
-    answer,
+    Answer, Dataset, EngineOutput, EngineProgram, Engines, Query, RecordText, ResultWindow, View, ViewError,
+    ViewRequest, answer,
 };
 use tidegate_query::{Limits, Queries, Worker};
 use tidegate_testkit::make;
@@ -56,6 +56,17 @@ pub(crate) enum Engine {
     Jq,
     Sql,
     Grep,
+}
+
+impl Engine {
+    /// Returns the program that runs a query in this engine.
+    pub(crate) fn program(self, query: &str) -> EngineProgram<'_> {
+        match self {
+            Self::Jq => EngineProgram::Jq(query),
+            Self::Sql => EngineProgram::Sql(query),
+            Self::Grep => EngineProgram::Grep { pattern: query, context: 0 },
+        }
+    }
 }
 
 impl Kept {
@@ -120,11 +131,7 @@ impl Kept {
     ) -> Result<EngineOutput, ViewError> {
         let source = self.result.as_slice();
         let data = Dataset::new(&source, &self.outline);
-        match engine {
-            Engine::Jq => self.engines.jq(&data, query, window),
-            Engine::Sql => self.engines.sql(&data, query, window),
-            Engine::Grep => self.engines.grep(&data, query, 0, window),
-        }
+        self.engines.run(&data, engine.program(query), window)
     }
 
     /// Returns the path of a record.

@@ -28,11 +28,7 @@ fn ask(kept: &Kept, engine: Engine, query: &str) -> Result<Vec<String>, String> 
     let source = kept.result.as_slice();
     let data = Dataset::new(&source, &kept.outline);
     let window = ResultWindow { skip: 0, bytes: 10_000 };
-    let found = match engine {
-        Jq => engines.jq(&data, query, window),
-        Sql => engines.sql(&data, query, window),
-        Engine::Grep => engines.grep(&data, query, 0, window),
-    };
+    let found = engines.run(&data, engine.program(query), window);
     found.map(|found| found.results).map_err(|error| error.to_string())
 }
 

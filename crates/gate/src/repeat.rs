@@ -15,7 +15,7 @@ use tidegate_core::outline::Outline;
 use tidegate_core::shape::{Comparison, Earlier};
 use tidegate_core::source::{Source, Span};
 use tidegate_core::view::Dataset;
-use tidegate_store::{CallDigest, EarlierResult, StoreError, body_hash};
+use tidegate_store::{CallDigest, EarlierResult, StoreError};
 
 use crate::caller::Caller;
 use crate::gate::ToolCall;
@@ -106,8 +106,9 @@ impl<'k> LastResult<'k> {
     /// Reads this result to compare a new one with it. It needs nothing of the new one but its bytes, so that it can be
     /// read while those are shaped.
     pub(crate) fn fetch(&self, body: &dyn Source) -> Result<FetchedResult, StoreError> {
-        let EarlierResult { artifact, hash } = &self.earlier;
-        if artifact.bytes == body.len() && body_hash(body)? == *hash {
+        let artifact = &self.earlier.artifact;
+        let store = &self.opened.store;
+        if artifact.bytes == body.len() && store.matches(&self.keep.owner, &self.earlier, body)? {
             return Ok(FetchedResult::Equal);
         }
         if artifact.bytes.max(body.len()) > MAX_COMPARED_BYTES {

@@ -10,11 +10,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidegate_core::source::Source;
 
-use crate::chunks::Packed;
+use crate::chunks::{Packed, body_hash};
 use crate::clock::Millis;
+use crate::codec::BodyKey;
 use crate::error::StoreError;
 use crate::folder::BodyFile;
 use crate::id::ArtifactId;
+use crate::key::KeyId;
 
 /// Bytes of a chunk: bodies are stored and read in chunks of this size, the last one may be shorter.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
@@ -22,6 +24,8 @@ pub const CHUNK_BYTES: u64 = 64 * 1024;
 /// The maximum number of bytes stored of a call's arguments. They show which call it was; whole, they may be as large as a
 /// result.
 const MAX_ARGUMENT_BYTES: usize = 1000;
+/// Follows arguments of which only the beginning is stored.
+const ELLIPSIS: char = '…';
 
 /// Defines a text type, so that an owner cannot be passed where a session is expected.
 macro_rules! text_type {
@@ -102,7 +106,7 @@ impl CallDigest {
 pub struct EarlierResult {
     /// Its metadata.
     pub artifact: Artifact,
-    /// The hash of its bytes, as [`body_hash`](crate::body_hash) returns it.
+    /// The digest of its bytes, which only its store can compare: see [`ArtifactStore::matches`].
     pub hash: [u8; 32],
 }
 
@@ -125,12 +129,33 @@ pub struct NewArtifact<'n> {
     pub call: Option<CallDigest>,
     /// The shortest time for which it is kept.
     pub ttl: Duration,
+    /// When it was stored and when it expires, for a copy from another store; `None` for a new one.
+    pub lifetime: Option<Lifetime>,
+}
+
+/// When an artifact was stored, and when it expires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetime {
+    /// When it was stored.
+    pub created: Millis,
+    /// When it expires.
+    pub expires: Millis,
 }
 
 impl<'n> NewArtifact<'n> {
     /// Returns the metadata of a result, with a new random id.
     pub fn new(owner: &'n Owner, session: &'n Session, tool: &'n str, ttl: Duration) -> Self {
-        Self { id: ArtifactId::random(), owner, session, tool, server: "", arguments: None, call: None, ttl }
+        Self {
+            id: ArtifactId::random(),
+            owner,
+            session,
+            tool,
+            server: "",
+            arguments: None,
+            call: None,
+            ttl,
+            lifetime: None,
+        }
     }
 
     /// Returns the metadata to store, with what was found by reading and storing the result.
@@ -141,6 +166,8 @@ impl<'n> NewArtifact<'n> {
         stored_bytes: u64,
         now: Millis,
     ) -> Artifact {
+        let new = Lifetime { created: now, expires: now.after(self.ttl) };
+        let Lifetime { created, expires } = self.lifetime.unwrap_or(new);
         Artifact {
             id: self.id.clone(),
             tool: self.tool.to_owned(),
@@ -149,8 +176,8 @@ impl<'n> NewArtifact<'n> {
             tokens: description.tokens,
             bytes,
             stored_bytes,
-            created: now,
-            expires: now.after(self.ttl),
+            created,
+            expires,
         }
     }
 
@@ -163,11 +190,13 @@ impl<'n> NewArtifact<'n> {
 
 /// Returns a text, or its beginning and an ellipsis if it is too long.
 fn beginning(text: &str) -> String {
-    if text.len() <= MAX_ARGUMENT_BYTES {
+    // What was cut before, by another store, is not cut again.
+    let whole = text.strip_suffix(ELLIPSIS).unwrap_or(text);
+    if whole.len() <= MAX_ARGUMENT_BYTES {
         return text.to_owned();
     }
     let cut = (0..=MAX_ARGUMENT_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}…", &text[..cut])
+    format!("{}{ELLIPSIS}", &text[..cut])
 }
 
 /// The metadata of a result that is found by reading it, which may take as long as storing it.
@@ -222,6 +251,63 @@ pub struct CallOrigin {
     pub arguments: String,
 }
 
+/// An artifact with all of its metadata, as [`ArtifactStore::walk`] returns it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredArtifact {
+    /// Who may read it.
+    pub owner: Owner,
+    /// The session whose quota it uses.
+    pub session: Session,
+    /// The call that it answered.
+    pub origin: CallOrigin,
+    /// The digest of the call, if later results of the call are compared with it.
+    pub call: Option<CallDigest>,
+    /// What is shown of it.
+    pub artifact: Artifact,
+}
+
+impl StoredArtifact {
+    /// Returns the metadata with which another store puts the same artifact.
+    pub fn as_new(&self) -> NewArtifact<'_> {
+        let Artifact { id, tool, created, expires, .. } = &self.artifact;
+        NewArtifact {
+            id: id.clone(),
+            owner: &self.owner,
+            session: &self.session,
+            tool,
+            server: &self.origin.server,
+            arguments: Some(&self.origin.arguments).filter(|text| !text.is_empty()).map(String::as_str),
+            call: self.call,
+            ttl: Duration::ZERO,
+            lifetime: Some(Lifetime { created: *created, expires: *expires }),
+        }
+    }
+
+    /// Returns what was found by reading the result, with its outline.
+    pub fn description(&self, outline: Vec<u8>) -> Description {
+        let Artifact { kind, records, tokens, .. } = &self.artifact;
+        Description { outline, kind: kind.clone(), records: *records, tokens: *tokens }
+    }
+}
+
+/// How far a change of the key has come, in stored bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RekeyProgress {
+    /// What is sealed with the new key.
+    pub done: u64,
+    /// What is to be sealed.
+    pub total: u64,
+}
+
+/// What a change of the key has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rekeyed {
+    /// Number of bodies that were sealed with the new key.
+    pub bodies: u64,
+    /// Artifacts that are damaged, and so could not be sealed. As long as there are any, the previous key stays in use.
+    pub damaged: Vec<ArtifactId>,
+}
+
 /// Where the body of an open artifact is; only the store that opened it can tell.
 #[derive(Debug, Clone)]
 pub struct BodyRef(pub(crate) Body);
@@ -270,6 +356,8 @@ pub struct Opened {
     pub body: BodyRef,
     /// The serialized outline.
     pub outline: Vec<u8>,
+    /// Opens the chunks of the body.
+    pub(crate) key: BodyKey,
 }
 
 /// Limits on stored (compressed) bytes.
@@ -373,6 +461,20 @@ pub trait ArtifactStore: Send + Sync {
         call: &CallDigest,
     ) -> Result<Option<EarlierResult>, StoreError>;
 
+    /// Returns whether an earlier result of an owner has the bytes of a body.
+    ///
+    /// # Errors
+    ///
+    /// The body cannot be read.
+    fn matches(
+        &self,
+        _owner: &Owner,
+        earlier: &EarlierResult,
+        body: &dyn Source,
+    ) -> Result<bool, StoreError> {
+        Ok(body_hash(body)? == earlier.hash)
+    }
+
     /// Extends the life of an artifact to at least `ttl` from now.
     ///
     /// # Errors
@@ -407,6 +509,32 @@ pub trait ArtifactStore: Send + Sync {
     ///
     /// The store cannot be read.
     fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError>;
+
+    /// Returns at most `limit` artifacts of all owners that have not expired, sorted by id, from the first after `after`.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    fn walk(&self, after: Option<&ArtifactId>, limit: usize) -> Result<Vec<StoredArtifact>, StoreError>;
+
+    /// Returns the key that new results are sealed with; `None` if the store is not encrypted.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, or was encrypted with another key since it was opened.
+    fn key(&self) -> Result<Option<KeyId>, StoreError> {
+        Ok(None)
+    }
+
+    /// Seals everything with the current key that is not sealed with it, one body after another. It can be interrupted and
+    /// started again; meanwhile the store can be read and written.
+    ///
+    /// # Errors
+    ///
+    /// There is no key, the keys are not those of the store, or the store cannot be written.
+    fn rekey(&self, _progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {
+        Err(StoreError::Unusable("this kind of store cannot be encrypted".into()))
+    }
 
     /// Deletes expired artifacts and unfinished bodies, and frees their space.
     ///

@@ -1,11 +1,12 @@
-//! Chunks of a body: each is compressed by itself and has a hash of its bytes, which every read checks.
+//! Chunks of a body: each is compressed by itself, sealed if the store is encrypted, and has a hash, which every read checks.
 //!
-//! Every backend packs a body with this module and unpacks what it reads. A chunk that does not match its hash is an error:
-//! wrong bytes are never returned.
+//! Every backend packs a body with [`Packer`] and unpacks what it reads with the same [`BodyKey`]. A chunk that does not
+//! match its hash, or does not open, is an error: wrong bytes are never returned.
 
 use tidegate_core::source::{Source, Span};
 
 use crate::artifact::CHUNK_BYTES;
+use crate::codec::BodyKey;
 use crate::error::StoreError;
 
 /// Fast, and compresses typical tool results to about a quarter.
@@ -22,17 +23,18 @@ pub(crate) struct Packed {
     pub(crate) data: Vec<u8>,
 }
 
-/// Compresses the chunks of a source one after another.
+/// Compresses, and seals if needed, the chunks of a source one after another.
 pub(crate) struct Packer<'s> {
     source: &'s dyn Source,
+    key: BodyKey,
     compressor: zstd::bulk::Compressor<'static>,
     next: u64,
 }
 
 impl<'s> Packer<'s> {
-    pub(crate) fn new(source: &'s dyn Source) -> Result<Self, StoreError> {
+    pub(crate) fn new(source: &'s dyn Source, key: BodyKey) -> Result<Self, StoreError> {
         let compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map_err(StoreError::Source)?;
-        Ok(Self { source, compressor, next: 0 })
+        Ok(Self { source, key, compressor, next: 0 })
     }
 
     /// Returns the next chunks, up to about [`BATCH_BYTES`] before compression; none at the end of the source.
@@ -59,11 +61,11 @@ impl<'s> Packer<'s> {
 
     fn pack(&mut self, bytes: &[u8]) -> Result<Packed, StoreError> {
         let data = self.compressor.compress(bytes).map_err(StoreError::Source)?;
-        Ok(Packed { hash: hash(bytes), data })
+        Ok(self.key.pack(self.next, data, hash(bytes)))
     }
 }
 
-/// Returns the bytes of a chunk, if they have the hash that was stored with them.
+/// Returns the bytes of a chunk that is not sealed, if they have the hash that was stored with them.
 pub(crate) fn unpack(data: &[u8], expected: &[u8]) -> Result<Vec<u8>, StoreError> {
     match zstd::bulk::decompress(data, CHUNK_BYTES as usize) {
         Ok(bytes) if hash(&bytes) == expected => Ok(bytes),
@@ -78,28 +80,30 @@ pub(crate) fn hash(bytes: &[u8]) -> [u8; HASH_BYTES] {
     hash
 }
 
-/// Returns the hash of all bytes of a source, by which equal bodies are found.
+/// Returns the hash of all bytes of a source, to compare two of them. A store may find equal bodies by another digest.
 ///
 /// # Errors
 ///
 /// The source cannot be read.
 pub fn body_hash(source: &dyn Source) -> Result<[u8; 32], StoreError> {
-    Ok(*hash_all(source)?.as_bytes())
+    let mut hasher = blake3::Hasher::new();
+    hash_into(&mut hasher, source)?;
+    Ok(*hasher.finalize().as_bytes())
 }
 
 /// Hashes a body.
-pub(crate) fn hash_all(source: &dyn Source) -> Result<blake3::Hash, StoreError> {
+pub(crate) fn hash_into(hasher: &mut blake3::Hasher, source: &dyn Source) -> Result<(), StoreError> {
     if let Some(bytes) = source.as_slice() {
-        return Ok(blake3::hash(bytes));
+        hasher.update(bytes);
+        return Ok(());
     }
-    let mut hasher = blake3::Hasher::new();
     let mut start = 0;
     while start < source.len() {
         let end = (start + 4 * CHUNK_BYTES).min(source.len());
         hasher.update(&Span { start, end }.read(source).map_err(StoreError::Source)?);
         start = end;
     }
-    Ok(hasher.finalize())
+    Ok(())
 }
 
 /// Returns whether every chunk of a body of this size can be read as it was stored.

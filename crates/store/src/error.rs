@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::clock::Millis;
+use crate::key::KeyMismatch;
 
 /// Why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,9 @@ pub enum StoreError {
         /// Which part is damaged.
         what: &'static str,
     },
+    /// The configured keys do not fit the store.
+    #[error(transparent)]
+    Key(#[from] KeyMismatch),
     /// The result to be stored could not be read.
     #[error("the result could not be read")]
     Source(#[source] std::io::Error),
@@ -66,7 +70,15 @@ impl StoreError {
     /// Returns whether the file of the store is at fault, so that opening it again may help: somebody may have replaced or
     /// repaired it.
     pub fn is_file_error(&self) -> bool {
-        matches!(self, Self::DamagedFile | Self::Unusable(_))
+        matches!(self, Self::DamagedFile | Self::Unusable(_) | Self::Key(_))
+    }
+
+    /// Returns the error of a store that a result was read from, if that is why the result could not be read.
+    pub(crate) fn of_source(self) -> Self {
+        match self {
+            Self::Source(source) => source.downcast().unwrap_or_else(Self::Source),
+            other => other,
+        }
     }
 }
 

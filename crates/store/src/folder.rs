@@ -6,11 +6,15 @@
 //! Several processes share a folder. What changes its names is done under the lock of the file `store.lock`: giving a draft
 //! its final name after the quotas were checked, deleting, sweeping. The file holds a number that every change increases,
 //! so that a process knows whether its index still shows what is there. Bytes are written and read without the lock.
+//!
+//! If there is a key, everything that holds content is sealed (`codec.rs`); the file `key.record` says with which key.
 
 mod draft;
 mod file;
 mod health;
+mod key;
 mod put;
+mod rekey;
 mod sweep;
 
 use std::collections::HashSet;
@@ -24,14 +28,16 @@ use tidegate_core::source::Source;
 
 use crate::artifact::{
     Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, Session, Swept, Usage,
+    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoredArtifact, Swept, Usage,
 };
 use crate::clock::{Clock, SystemClock};
+use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::files::{identity, lock_within, read_at, sync_folder};
 use crate::home::{prepare_folder, private_options};
 use crate::id::ArtifactId;
 use crate::index::{Entry, Index};
+use crate::key::{KeyId, StoreKeys};
 use draft::Draft;
 pub(crate) use file::BodyFile;
 use file::{Chunks, Label, expiry, open_existing};
@@ -54,6 +60,9 @@ pub struct FolderStore {
     state: Mutex<FolderState>,
     quotas: Quotas,
     clock: Arc<dyn Clock>,
+    keys: StoreKeys,
+    /// The codec for the key that the store had when it was last looked at.
+    codec: Mutex<Codec>,
 }
 
 /// What is known of the folder.
@@ -93,6 +102,20 @@ impl FolderStore {
     ///
     /// The folder can neither be written nor read.
     pub fn open_with(folder: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        Self::open_keyed(folder, quotas, clock, StoreKeys::default())
+    }
+
+    /// Opens the store in a folder with the key that it is encrypted with. A new store is encrypted if there is a key.
+    ///
+    /// # Errors
+    ///
+    /// The folder can neither be written nor read, or the store has another key.
+    pub fn open_keyed(
+        folder: &Path,
+        quotas: Quotas,
+        clock: Arc<dyn Clock>,
+        keys: StoreKeys,
+    ) -> Result<Self, StoreError> {
         let lock = match open_lock(folder) {
             Ok(file) => Ok(Mutex::new(file)),
             // What is there can still be read.
@@ -100,7 +123,10 @@ impl FolderStore {
             Err(error) => return Err(error),
         };
         let (folder, identity) = (folder.to_owned(), identity(folder));
-        Ok(Self { folder, identity, lock, state: Mutex::default(), quotas, clock })
+        let codec = Mutex::new(Codec::plain());
+        let store = Self { folder, identity, lock, state: Mutex::default(), quotas, clock, keys, codec };
+        store.take_key()?;
+        Ok(store)
     }
 
     fn path(&self, id: &ArtifactId, kind: &str) -> PathBuf {
@@ -159,6 +185,19 @@ impl FolderStore {
             true => Ok((file, label, entry)),
             false => Err(StoreError::NotFound),
         }
+    }
+
+    fn open_now(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
+        let (file, label, entry) = self.find(owner, id)?;
+        let artifact = entry.readable(owner, self.clock.certain_now())?;
+        let codec = self.codec()?;
+        let outline = codec.open_outline(owner, id, entry.hash.as_bytes(), label.outline(&file)?)?;
+        let body = match entry.place {
+            Chunks::Here => BodyFile::new(file, &label),
+            Chunks::Linked => BodyFile::open(&self.body_path(&entry), &entry.hash)?,
+        };
+        let key = codec.body(owner, entry.hash.as_bytes(), artifact.bytes)?;
+        Ok(Opened { artifact, body: BodyRef(Body::File(Arc::new(body))), outline, key })
     }
 
     fn list_where(&self, owner: Option<&Owner>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
@@ -263,26 +302,29 @@ impl ArtifactStore for FolderStore {
     }
 
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
-        let (file, label, entry) = self.find(owner, id)?;
-        let artifact = entry.readable(owner, self.clock.certain_now())?;
-        let outline = label.outline(&file)?;
-        let body = match entry.place {
-            Chunks::Here => BodyFile::new(file, &label),
-            Chunks::Linked => BodyFile::open(&self.body_path(&entry), &entry.hash)?,
-        };
-        Ok(Opened { artifact, body: BodyRef(Body::File(Arc::new(body))), outline })
+        match self.open_now(owner, id) {
+            // `rekey` may be replacing the files of this artifact, which it does under the lock.
+            Err(StoreError::Damaged { .. }) if self.codec()?.key().is_some() => {
+                let _locked = self.lock()?;
+                self.open_now(owner, id)
+            }
+            opened => opened,
+        }
     }
 
     fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
         match &opened.body.0 {
-            Body::File(body) => body.chunk(number),
+            Body::File(body) => body.chunk(number, &opened.key),
             _ => Err(StoreError::NotFound),
         }
     }
 
     fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
         match self.find(owner, id) {
-            Ok((_, _, entry)) => Ok(entry.origin),
+            Ok((_, _, entry)) => {
+                let details = self.codec()?.open_details(owner, id, &entry.origin.arguments, None)?;
+                Ok(CallOrigin { arguments: details.arguments, ..entry.origin })
+            }
             Err(StoreError::NotFound) => Ok(CallOrigin::default()),
             Err(error) => Err(error),
         }
@@ -294,9 +336,14 @@ impl ArtifactStore for FolderStore {
         session: &Session,
         call: &CallDigest,
     ) -> Result<Option<EarlierResult>, StoreError> {
+        let calls = self.codec()?.calls(*call);
         let mut state = self.state();
         self.rescan(&mut state)?;
-        Ok(state.index.last_of_call(owner, session, call, self.clock.certain_now()))
+        Ok(state.index.last_of_call(owner, session, &calls, self.clock.certain_now()))
+    }
+
+    fn matches(&self, owner: &Owner, earlier: &EarlierResult, body: &dyn Source) -> Result<bool, StoreError> {
+        self.codec()?.has_digest(owner, &earlier.hash, body)
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
@@ -336,6 +383,26 @@ impl ArtifactStore for FolderStore {
 
     fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
         self.list_where(None, limit)
+    }
+
+    fn walk(&self, after: Option<&ArtifactId>, limit: usize) -> Result<Vec<StoredArtifact>, StoreError> {
+        let codec = self.codec()?;
+        let mut state = self.state();
+        self.rescan(&mut state)?;
+        let entries = state.index.walk(after, self.clock.certain_now()).take(limit);
+        let stored = entries.map(|entry| {
+            let (id, arguments) = (&entry.artifact.id, &entry.origin.arguments);
+            Ok(entry.stored(codec.open_details(&entry.owner, id, arguments, entry.call)?))
+        });
+        stored.collect()
+    }
+
+    fn key(&self) -> Result<Option<KeyId>, StoreError> {
+        Ok(self.codec()?.key())
+    }
+
+    fn rekey(&self, progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {
+        rekey::rekey(self, progress)
     }
 
     fn sweep(&self) -> Result<Swept, StoreError> {

@@ -11,13 +11,14 @@ use tidegate_core::source::Source;
 
 use crate::artifact::{
     Artifact, ArtifactStore, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Opened, Owner,
-    Quotas, Session, Swept, Usage,
+    Quotas, RekeyProgress, Rekeyed, Session, StoredArtifact, Swept, Usage,
 };
 use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::folder::FolderStore;
 use crate::home::Home;
 use crate::id::ArtifactId;
+use crate::key::{KeyId, StoreKeys};
 use crate::sqlite::SqliteStore;
 
 /// The store of a data folder.
@@ -28,6 +29,7 @@ pub struct HomeStore {
     folder: PathBuf,
     quotas: Quotas,
     clock: Arc<dyn Clock>,
+    keys: StoreKeys,
 }
 
 impl HomeStore {
@@ -37,14 +39,31 @@ impl HomeStore {
     ///
     /// The database cannot be opened or is not a store.
     pub fn open_with(home: &Home, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let database = SqliteStore::open_with(&home.artifacts(), quotas, Arc::clone(&clock))?;
-        Ok(Self { database, files: OnceLock::new(), folder: home.artifact_folder(), quotas, clock })
+        Self::open_keyed(home, quotas, clock, StoreKeys::default())
+    }
+
+    /// Opens the store of a data folder with the key that its database is encrypted with. A new database is encrypted if
+    /// there is a key. The files beside it have their own state: programs without the key may write them.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be opened, is not a store, or has another key.
+    pub fn open_keyed(
+        home: &Home,
+        quotas: Quotas,
+        clock: Arc<dyn Clock>,
+        keys: StoreKeys,
+    ) -> Result<Self, StoreError> {
+        let database = SqliteStore::open_keyed(&home.artifacts(), quotas, Arc::clone(&clock), keys.clone())?;
+        Ok(Self { database, files: OnceLock::new(), folder: home.artifact_folder(), quotas, clock, keys })
     }
 
     /// Returns the files beside the database, if there are any that can be read.
     fn files(&self) -> Option<&FolderStore> {
         if self.files.get().is_none() && self.folder.is_dir() {
-            let opened = FolderStore::open_with(&self.folder, self.quotas, Arc::clone(&self.clock)).ok()?;
+            let keys = StoreKeys { from_plain: true, ..self.keys.clone() };
+            let opened =
+                FolderStore::open_keyed(&self.folder, self.quotas, Arc::clone(&self.clock), keys).ok()?;
             return Some(self.files.get_or_init(|| opened));
         }
         self.files.get()
@@ -111,6 +130,10 @@ impl ArtifactStore for HomeStore {
         self.database.last_of_call(owner, session, call)
     }
 
+    fn matches(&self, owner: &Owner, earlier: &EarlierResult, body: &dyn Source) -> Result<bool, StoreError> {
+        self.database.matches(owner, earlier, body)
+    }
+
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
         self.find(|store| store.touch(owner, id, ttl))
     }
@@ -132,6 +155,30 @@ impl ArtifactStore for HomeStore {
 
     fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
         self.merge(limit, |store| store.list_all(limit))
+    }
+
+    fn walk(&self, after: Option<&ArtifactId>, limit: usize) -> Result<Vec<StoredArtifact>, StoreError> {
+        let mut artifacts = self.database.walk(after, limit)?;
+        if let Some(files) = self.files() {
+            artifacts.extend(files.walk(after, limit)?);
+            artifacts.sort_by(|one, other| one.artifact.id.cmp(&other.artifact.id));
+            artifacts.truncate(limit);
+        }
+        Ok(artifacts)
+    }
+
+    fn key(&self) -> Result<Option<KeyId>, StoreError> {
+        self.database.key()
+    }
+
+    fn rekey(&self, progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {
+        let mut rekeyed = self.database.rekey(progress)?;
+        if let Some(files) = self.files() {
+            let more = files.rekey(progress)?;
+            rekeyed.bodies += more.bodies;
+            rekeyed.damaged.extend(more.damaged);
+        }
+        Ok(rekeyed)
     }
 
     fn sweep(&self) -> Result<Swept, StoreError> {

@@ -4,12 +4,14 @@
 //! where the bytes are, which is the type `T` of an entry.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 
 use crate::artifact::{
-    Artifact, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Owner, Quotas, Session, Swept,
-    Usage,
+    Artifact, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Owner, Quotas, Session,
+    StoredArtifact, Swept, Usage,
 };
 use crate::clock::Millis;
+use crate::codec::{CallDetails, Codec};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
@@ -18,9 +20,11 @@ use crate::id::ArtifactId;
 pub(crate) struct Entry<T> {
     pub(crate) owner: Owner,
     pub(crate) session: Session,
-    /// The hash of the body: equal bytes of one owner are stored once.
+    /// The digest of the body: equal bytes of one owner are stored once.
     pub(crate) hash: blake3::Hash,
+    /// The call, with its arguments as they are stored.
     pub(crate) origin: CallOrigin,
+    /// The digest of the call, as it is stored.
     pub(crate) call: Option<CallDigest>,
     pub(crate) artifact: Artifact,
     /// Where its bytes are.
@@ -52,6 +56,26 @@ impl<T> Entry<T> {
             call: new.call,
             artifact: new.artifact(description, body.bytes, body.stored_bytes, now),
             place,
+        }
+    }
+
+    /// Returns the entry as a store with this codec holds it.
+    pub(crate) fn sealed(self, codec: &Codec) -> Self {
+        let details = CallDetails::new(self.origin.arguments, self.call);
+        let arguments = codec.seal_details(&self.owner, &self.artifact.id, &details);
+        let origin = CallOrigin { arguments, ..self.origin };
+        Self { origin, call: self.call.map(|call| codec.call(call)), ..self }
+    }
+
+    /// Returns the artifact with all of its metadata; `details` are those of its call.
+    pub(crate) fn stored(&self, details: CallDetails) -> StoredArtifact {
+        let call = details.call();
+        StoredArtifact {
+            owner: self.owner.clone(),
+            session: self.session.clone(),
+            origin: CallOrigin { server: self.origin.server.clone(), arguments: details.arguments },
+            call,
+            artifact: self.artifact.clone(),
         }
     }
 
@@ -122,15 +146,17 @@ impl<T> Index<T> {
         self.0.values().filter(move |entry| entry.body() == (owner, hash))
     }
 
-    /// Returns the newest artifact of an owner and a session that a call returned and that has not expired.
+    /// Returns the newest artifact of an owner and a session that a call returned and that has not expired; `calls` are the
+    /// digests that the call may have.
     pub(crate) fn last_of_call(
         &self,
         owner: &Owner,
         session: &Session,
-        call: &CallDigest,
+        calls: &[CallDigest],
         now: Millis,
     ) -> Option<EarlierResult> {
-        let entries = self.0.values().filter(|entry| entry.call == Some(*call) && entry.session == *session);
+        let is_of_call = |entry: &&Entry<T>| entry.call.is_some_and(|call| calls.contains(&call));
+        let entries = self.0.values().filter(is_of_call).filter(|entry| entry.session == *session);
         let readable = entries.filter(|entry| entry.readable(owner, now).is_ok());
         let last = readable.max_by_key(|entry| entry.artifact.created)?;
         Some(EarlierResult { artifact: last.artifact.clone(), hash: *last.hash.as_bytes() })
@@ -145,6 +171,13 @@ impl<T> Index<T> {
         artifacts.sort_by_key(|artifact| std::cmp::Reverse(artifact.created));
         artifacts.truncate(limit);
         artifacts
+    }
+
+    /// Returns the artifacts after an id that have not expired, sorted by id.
+    pub(crate) fn walk(&self, after: Option<&ArtifactId>, now: Millis) -> impl Iterator<Item = &Entry<T>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.0.range((from, Bound::Unbounded)).map(|(_, entry)| entry);
+        entries.filter(move |entry| entry.artifact.expires > now)
     }
 
     /// Removes the expired artifacts, and counts them and the bodies that nothing refers to any more.

@@ -25,7 +25,9 @@
 
 mod artifact;
 mod chunks;
+mod cipher;
 mod clock;
+mod codec;
 mod error;
 mod file_name;
 mod files;
@@ -37,6 +39,7 @@ mod home;
 mod home_store;
 mod id;
 mod index;
+mod key;
 pub mod ledger;
 mod memory;
 #[cfg(unix)]
@@ -50,7 +53,8 @@ mod sqlite;
 
 pub use artifact::{
     Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallDigest, CallOrigin, Description, EarlierResult,
-    NewArtifact, Opened, Owner, Quotas, Session, StoreKind, Swept, Usage,
+    Lifetime, NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreKind, StoredArtifact,
+    Swept, Usage,
 };
 pub use chunks::body_hash;
 pub use clock::{Clock, Millis, SystemClock};
@@ -63,6 +67,7 @@ pub use home::{Home, HomeError};
 #[cfg(feature = "sqlite")]
 pub use home_store::HomeStore;
 pub use id::ArtifactId;
+pub use key::{KeyError, KeyId, KeyMismatch, StoreKey, StoreKeys};
 pub use ledger::{Call, CountMethod, Ledger, LineLedger, read_lines};
 #[cfg(feature = "sqlite")]
 pub use ledger::{SqliteLedger, read_calls};

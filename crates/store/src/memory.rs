@@ -10,10 +10,11 @@ use tidegate_core::source::Source;
 
 use crate::artifact::{
     Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, Session, Swept, Usage,
+    Opened, Owner, Quotas, Session, StoredArtifact, Swept, Usage,
 };
-use crate::chunks::{Packed, Packer, hash_all, unpack};
+use crate::chunks::{Packed, Packer, body_hash};
 use crate::clock::{Clock, SystemClock};
+use crate::codec::{CallDetails, Codec};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 use crate::index::{Entry, Index, StoredBody};
@@ -55,9 +56,15 @@ impl MemoryStore {
         Some((Arc::clone(&entry.place.body), entry.artifact.stored_bytes))
     }
 
-    /// Compresses a body, up to the point where it exceeds a quota.
-    fn pack(&self, new: &NewArtifact<'_>, body: &dyn Source) -> Result<(Arc<Vec<Packed>>, u64), StoreError> {
-        let (mut packer, mut chunks, mut stored) = (Packer::new(body)?, Vec::new(), 0);
+    /// Compresses a body, up to the point where it exceeds a quota. What is in memory is not sealed.
+    fn pack(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        hash: &blake3::Hash,
+    ) -> Result<(Arc<Vec<Packed>>, u64), StoreError> {
+        let key = Codec::plain().body(new.owner, hash.as_bytes(), body.len())?;
+        let (mut packer, mut chunks, mut stored) = (Packer::new(body, key)?, Vec::new(), 0);
         loop {
             let batch = packer.batch()?;
             if batch.is_empty() {
@@ -88,10 +95,10 @@ impl ArtifactStore for MemoryStore {
         body: &dyn Source,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        let hash = hash_all(body)?;
+        let hash = blake3::Hash::from_bytes(body_hash(body)?);
         let (packed, stored_bytes) = match self.equal_body(new.owner, &hash) {
             Some(found) => found,
-            None => self.pack(new, body)?,
+            None => self.pack(new, body, &hash)?,
         };
         let description = describe()?;
         let stored = StoredBody { hash, bytes: body.len(), stored_bytes };
@@ -118,14 +125,15 @@ impl ArtifactStore for MemoryStore {
         let entry = index.get(id).ok_or(StoreError::NotFound)?;
         let artifact = entry.readable(owner, self.clock.certain_now())?;
         let Held { body, outline } = entry.place.clone();
-        Ok(Opened { artifact, body: BodyRef(Body::Memory(body)), outline })
+        let key = Codec::plain().body(owner, entry.hash.as_bytes(), artifact.bytes)?;
+        Ok(Opened { artifact, body: BodyRef(Body::Memory(body)), outline, key })
     }
 
     fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
         let Body::Memory(chunks) = &opened.body.0 else { return Err(StoreError::NotFound) };
         let packed = usize::try_from(number).ok().and_then(|number| chunks.get(number));
         let packed = packed.ok_or(StoreError::NotFound)?;
-        unpack(&packed.data, &packed.hash)
+        opened.key.unpack(number, &packed.data, &packed.hash)
     }
 
     fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
@@ -140,7 +148,7 @@ impl ArtifactStore for MemoryStore {
         session: &Session,
         call: &CallDigest,
     ) -> Result<Option<EarlierResult>, StoreError> {
-        Ok(self.index().last_of_call(owner, session, call, self.clock.certain_now()))
+        Ok(self.index().last_of_call(owner, session, &[*call], self.clock.certain_now()))
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
@@ -165,6 +173,14 @@ impl ArtifactStore for MemoryStore {
 
     fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
         Ok(self.index().list(None, self.clock.certain_now(), limit))
+    }
+
+    fn walk(&self, after: Option<&ArtifactId>, limit: usize) -> Result<Vec<StoredArtifact>, StoreError> {
+        let index = self.index();
+        let entries = index.walk(after, self.clock.certain_now()).take(limit);
+        Ok(entries
+            .map(|entry| entry.stored(CallDetails::new(entry.origin.arguments.clone(), entry.call)))
+            .collect())
     }
 
     fn sweep(&self) -> Result<Swept, StoreError> {

@@ -18,6 +18,7 @@ const CACHED_CHUNKS: usize = 8;
 /// A stored result that is open for reading.
 pub struct StoredSource<'s> {
     store: &'s dyn ArtifactStore,
+    owner: Owner,
     opened: Opened,
     /// The chunks read most recently, with their numbers; the newest is last.
     cache: RefCell<Vec<(u64, Vec<u8>)>>,
@@ -33,7 +34,8 @@ pub fn open<'s>(
     owner: &Owner,
     id: &ArtifactId,
 ) -> Result<StoredSource<'s>, StoreError> {
-    Ok(StoredSource { store, opened: store.open(owner, id)?, cache: RefCell::default() })
+    let opened = store.open(owner, id)?;
+    Ok(StoredSource { store, owner: owner.clone(), opened, cache: RefCell::default() })
 }
 
 impl StoredSource<'_> {
@@ -47,12 +49,23 @@ impl StoredSource<'_> {
         &self.opened.outline
     }
 
+    /// Reads a chunk; from where it is now, if `rekey` has moved the body since it was opened.
+    fn read_chunk(&self, number: u64) -> Result<Vec<u8>, StoreError> {
+        match self.store.read_chunk(&self.opened, number) {
+            Err(StoreError::NotFound) => {
+                let opened = self.store.open(&self.owner, &self.opened.artifact.id)?;
+                self.store.read_chunk(&opened, number)
+            }
+            read => read,
+        }
+    }
+
     fn with_chunk<T>(&self, number: u64, read: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         let mut cache = self.cache.borrow_mut();
         let index = match cache.iter().position(|(cached, _)| *cached == number) {
             Some(index) => index,
             None => {
-                let chunk = self.store.read_chunk(&self.opened, number).map_err(io::Error::other)?;
+                let chunk = self.read_chunk(number).map_err(io::Error::other)?;
                 if cache.len() == CACHED_CHUNKS {
                     cache.remove(0);
                 }

@@ -7,14 +7,19 @@
 //! If the disk is full or read-only, the store can still be read. Readers wait neither for a writer in this process nor
 //! for one in another: they have a connection of their own.
 //!
+//! If there is a key, everything that holds content is sealed (`codec.rs`); the table `encryption` says with which key.
+//!
 //! Durable: write-ahead log with `synchronous=FULL`, so that a commit is on disk when it returns. Exact: every chunk has a
 //! hash of its bytes, which every read checks.
 
 mod chunks;
 mod file;
+mod key;
 mod put;
+mod rekey;
 mod reserve;
 mod sweep;
+mod walk;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -29,12 +34,14 @@ use tidegate_core::source::Source;
 
 use crate::artifact::{
     Artifact, ArtifactStore, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, Session, Swept, Usage,
+    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoredArtifact, Swept, Usage,
 };
 use crate::clock::{Clock, Millis, SystemClock};
+use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::home::ensure_private_file;
 use crate::id::ArtifactId;
+use crate::key::{KeyId, StoreKeys};
 
 /// How long a process waits for another that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -97,6 +104,9 @@ pub struct SqliteStore {
     quotas: Quotas,
     clock: Arc<dyn Clock>,
     reserve: Reserve,
+    keys: StoreKeys,
+    /// The codec for the key that the store had when it was last looked at.
+    codec: Mutex<Codec>,
 }
 
 impl SqliteStore {
@@ -115,9 +125,23 @@ impl SqliteStore {
     ///
     /// The file cannot be opened or is not a store.
     pub fn open_with(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        match Self::open_writable(path, quotas, Arc::clone(&clock)) {
+        Self::open_keyed(path, quotas, clock, StoreKeys::default())
+    }
+
+    /// Opens the file at a path with the key that it is encrypted with. A new file is encrypted if there is a key.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened or is not a store, or it has another key.
+    pub fn open_keyed(
+        path: &Path,
+        quotas: Quotas,
+        clock: Arc<dyn Clock>,
+        keys: StoreKeys,
+    ) -> Result<Self, StoreError> {
+        match Self::open_writable(path, quotas, Arc::clone(&clock), keys.clone()) {
             Err(error @ (StoreError::DiskFull | StoreError::Unusable(_))) => {
-                match Self::open_read_only(path, quotas, clock) {
+                match Self::open_read_only(path, quotas, clock, keys) {
                     Ok(store) => Ok(Self { read_only: Some(Arc::new(error)), ..store }),
                     // The first error says more.
                     Err(_) => Err(error),
@@ -127,22 +151,35 @@ impl SqliteStore {
         }
     }
 
-    fn open_writable(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+    fn open_writable(
+        path: &Path,
+        quotas: Quotas,
+        clock: Arc<dyn Clock>,
+        keys: StoreKeys,
+    ) -> Result<Self, StoreError> {
         ensure_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
         let file = DatabaseFile::at(path);
         let connection = Connection::open(path)?;
         if connection.is_readonly(rusqlite::MAIN_DB)? {
             return Err(StoreError::Unusable("its file cannot be written".into()));
         }
-        let store = Self::new(connection, quotas, clock).prepared()?;
+        let store = Self { keys, ..Self::new(connection, quotas, clock) }.prepared()?;
+        store.take_key()?;
         Ok(Self { file: Some(file), reserve: Reserve::beside(path), ..store })
     }
 
-    fn open_read_only(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+    fn open_read_only(
+        path: &Path,
+        quotas: Quotas,
+        clock: Arc<dyn Clock>,
+        keys: StoreKeys,
+    ) -> Result<Self, StoreError> {
         let connection = open_on_read_only_disk(path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.query_row("SELECT count(*) FROM artifact", [], |_| Ok(()))?;
-        Ok(Self::new(connection, quotas, clock))
+        let store = Self { keys, ..Self::new(connection, quotas, clock) };
+        store.codec(&store.lock())?;
+        Ok(store)
     }
 
     /// Returns a store in memory, whose content is lost when it is dropped.
@@ -172,6 +209,8 @@ impl SqliteStore {
             quotas,
             clock,
             reserve: Reserve::none(),
+            keys: StoreKeys::default(),
+            codec: Mutex::new(Codec::plain()),
         }
     }
 
@@ -253,24 +292,24 @@ impl SqliteStore {
         }
     }
 
-    /// Returns an artifact that exists and has not expired.
+    /// Returns an artifact that exists and has not expired, with its body and the digest of that.
     fn find(
         &self,
         connection: &Connection,
         owner: &Owner,
         id: &ArtifactId,
-    ) -> Result<(Artifact, BodyId), StoreError> {
+    ) -> Result<(Artifact, BodyId, [u8; 32]), StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS}, artifact.body FROM {JOINED} WHERE artifact.id = ?1 AND artifact.owner = ?2"
+            "SELECT {COLUMNS}, artifact.body, body.hash FROM {JOINED} WHERE artifact.id = ?1 AND artifact.owner = ?2"
         );
         let found = connection
             .prepare_cached(&sql)?
             .query_row(params![id.as_str(), owner.as_str()], |row| {
-                Ok((artifact_from_row(row)?, BodyId(row.get(9)?)))
+                Ok((artifact_from_row(row)?, BodyId(row.get(9)?), row.get(10)?))
             })
             .optional()?;
-        let (artifact, body) = found.ok_or(StoreError::NotFound)?;
-        Ok((artifact.unexpired(self.clock.certain_now())?, body))
+        let (artifact, body, digest) = found.ok_or(StoreError::NotFound)?;
+        Ok((artifact.unexpired(self.clock.certain_now())?, body, digest))
     }
 }
 
@@ -309,28 +348,36 @@ impl ArtifactStore for SqliteStore {
 
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
         self.read(|connection| {
-            let (artifact, body) = self.find(connection, owner, id)?;
-            let outline = connection
+            // One view of the store, so that a change of the key comes before all of it or after.
+            let view = connection.unchecked_transaction()?;
+            let codec = self.codec(&view)?;
+            let (artifact, body, digest) = self.find(&view, owner, id)?;
+            let outline = view
                 .prepare_cached("SELECT outline FROM artifact WHERE id = ?1")?
                 .query_row([id.as_str()], |row| row.get(0))?;
-            Ok(Opened { artifact, body: BodyRef::number(body.0), outline })
+            let outline = codec.open_outline(owner, id, &digest, outline)?;
+            let key = codec.body(owner, &digest, artifact.bytes)?;
+            Ok(Opened { artifact, body: BodyRef::number(body.0), outline, key })
         })
     }
 
     fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
         let body = BodyId(opened.body.as_number().ok_or(StoreError::NotFound)?);
-        self.read(|connection| chunks::read(connection, body, number))
+        self.read(|connection| chunks::read(connection, body, number, &opened.key))
     }
 
     fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
         let sql = "SELECT server, arguments FROM artifact WHERE id = ?1 AND owner = ?2";
         self.read(|connection| {
+            let codec = self.codec(connection)?;
             // A store of an earlier version that can only be read does not have the columns.
             let Ok(mut statement) = connection.prepare_cached(sql) else { return Ok(CallOrigin::default()) };
             let origin = statement.query_row(params![id.as_str(), owner.as_str()], |row| {
                 Ok(CallOrigin { server: row.get(0)?, arguments: row.get(1)? })
             });
-            Ok(origin.optional()?.unwrap_or_default())
+            let Some(origin) = origin.optional()? else { return Ok(CallOrigin::default()) };
+            let details = codec.open_details(owner, id, &origin.arguments, None)?;
+            Ok(CallOrigin { arguments: details.arguments, ..origin })
         })
     }
 
@@ -346,14 +393,24 @@ impl ArtifactStore for SqliteStore {
         );
         let now = self.clock.certain_now().0;
         self.read(|connection| {
+            let codec = self.codec(connection)?;
             // A store of an earlier version does not have the column before something is put into it.
             let Ok(mut statement) = connection.prepare_cached(&sql) else { return Ok(None) };
-            let parameters = params![call.0, owner.as_str(), session.as_str(), now];
-            let earlier = statement.query_row(parameters, |row| {
-                Ok(EarlierResult { artifact: artifact_from_row(row)?, hash: row.get(9)? })
-            });
-            Ok(earlier.optional()?)
+            let mut newest: Option<EarlierResult> = None;
+            for call in codec.calls(*call) {
+                let parameters = params![call.0, owner.as_str(), session.as_str(), now];
+                let found = statement.query_row(parameters, |row| {
+                    Ok(EarlierResult { artifact: artifact_from_row(row)?, hash: row.get(9)? })
+                });
+                let found = found.optional()?;
+                newest = newest.into_iter().chain(found).max_by_key(|found| found.artifact.created);
+            }
+            Ok(newest)
         })
+    }
+
+    fn matches(&self, owner: &Owner, earlier: &EarlierResult, body: &dyn Source) -> Result<bool, StoreError> {
+        self.read(|connection| self.codec(connection))?.has_digest(owner, &earlier.hash, body)
     }
 
     fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {
@@ -367,13 +424,28 @@ impl ArtifactStore for SqliteStore {
         self.list_where(None, limit)
     }
 
+    fn walk(&self, after: Option<&ArtifactId>, limit: usize) -> Result<Vec<StoredArtifact>, StoreError> {
+        walk::walk(self, after, limit)
+    }
+
+    fn key(&self) -> Result<Option<KeyId>, StoreError> {
+        Ok(self.read(|connection| self.codec(connection))?.key())
+    }
+
+    fn rekey(&self, progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {
+        match &self.read_only {
+            Some(why) => Err(StoreError::ReadOnly(Arc::clone(why))),
+            None => rekey::rekey(self, progress),
+        }
+    }
+
     fn is_current(&self) -> bool {
         self.read_only.is_none() && self.file.as_ref().is_none_or(DatabaseFile::is_unchanged)
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
         let connection = self.lock();
-        let (artifact, _) = self.find(&connection, owner, id)?;
+        let (artifact, ..) = self.find(&connection, owner, id)?;
         let expires = artifact.expires.max(self.clock.now().after(ttl));
         connection
             .execute("UPDATE artifact SET expires = ?2 WHERE id = ?1", params![id.as_str(), expires.0])?;

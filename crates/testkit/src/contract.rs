@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidegate_core::source::{Source, Span};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, CHUNK_BYTES, CallOrigin, Clock, Description, NewArtifact, Owner,
-    Quotas, SealKey, Session, StoreError, Usage, body_hash, open,
+    Quotas, SealKey, Session, StoreError, Usage, open,
 };
 
 use crate::clock::ManualClock;
@@ -236,7 +236,9 @@ fn the_last_result_of_a_call_is_found(make: Make<'_>) {
     let first = put(owner, session, Some(call), b"first");
     let found = fixture.store.last_of_call(owner, session, &call).unwrap().unwrap();
     assert_eq!(found.artifact, first);
-    assert_eq!(found.hash, body_hash(&b"first".as_slice()).unwrap());
+    for (bytes, is_equal) in [(b"first".as_slice(), true), (b"First", false), (b"", false)] {
+        assert_eq!(fixture.store.matches(owner, &found, &bytes).unwrap(), is_equal);
+    }
     // Results of other owners, other sessions, other calls or no call are not found.
     put(&stranger, session, Some(call), b"a stranger's");
     put(owner, &another, Some(call), b"of another session");

@@ -17,8 +17,9 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Artifact, CHUNK_BYTES, CallDigest, CallOrigin, Owner, Session};
-use crate::chunks::{HASH_BYTES, Packed, hash, unpack};
+use crate::chunks::{HASH_BYTES, Packed, hash};
 use crate::clock::Millis;
+use crate::codec::{BodyKey, is_intact_chunk};
 use crate::error::StoreError;
 use crate::files::read_at;
 use crate::id::ArtifactId;
@@ -75,7 +76,8 @@ pub(super) struct Label {
     outline_hash: String,
 }
 
-/// Returns the end of a file: the table of its chunks, the outline, and the label. `chunk_bytes` is what is before it.
+/// Returns the end of a file: the table of its chunks, the outline, and the label, with outline and entry as they are stored.
+/// `chunk_bytes` is what is before it.
 pub(super) fn tail(entry: &Entry<Chunks>, chunk_bytes: u64, table: &[u8], outline: &[u8]) -> Vec<u8> {
     let Artifact { id, tool, kind, records, tokens, bytes, stored_bytes, created, expires } =
         entry.artifact.clone();
@@ -219,7 +221,19 @@ impl BodyFile {
     }
 
     /// Reads a chunk and checks its hash.
-    pub(super) fn chunk(&self, number: u64) -> Result<Vec<u8>, StoreError> {
+    pub(super) fn chunk(&self, number: u64, key: &BodyKey) -> Result<Vec<u8>, StoreError> {
+        let (data, hash) = self.stored_chunk(number)?;
+        key.unpack(number, &data, &hash)
+    }
+
+    /// Reads a chunk, and checks it as far as that is possible without a key.
+    pub(super) fn check_chunk(&self, number: u64) -> Result<Vec<u8>, StoreError> {
+        let (data, hash) = self.stored_chunk(number)?;
+        if is_intact_chunk(&data, &hash) { Ok(data) } else { Err(StoreError::Damaged { what: "a chunk" }) }
+    }
+
+    /// Reads a chunk as it is stored, and its hash.
+    fn stored_chunk(&self, number: u64) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
         if number >= self.chunks {
             return Err(StoreError::NotFound);
         }
@@ -230,7 +244,7 @@ impl BodyFile {
         let (end, hash) = self.row(number)?;
         let size = end.checked_sub(start).filter(|size| *size <= MAX_PACKED_BYTES && end <= self.table);
         let size = size.ok_or(StoreError::Damaged { what: "the table of chunks" })?;
-        unpack(&read_at(&self.file, start, size as usize).map_err(cut_short)?, &hash)
+        Ok((read_at(&self.file, start, size as usize).map_err(cut_short)?, hash))
     }
 
     /// Returns where a chunk ends, and its hash.

@@ -64,7 +64,7 @@ fn inspect(folder: &Path, path: &Path) -> Result<Entry<Chunks>, StoreError> {
         Chunks::Here => BodyFile::new(file, &label),
         Chunks::Linked => BodyFile::open(&path_of(folder, &entry.artifact.id, BODY), &entry.hash)?,
     };
-    match are_intact(entry.artifact.bytes, |number| body.chunk(number))? {
+    match are_intact(entry.artifact.bytes, |number| body.check_chunk(number))? {
         true => Ok(entry),
         false => Err(StoreError::Damaged { what: "a chunk" }),
     }

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::BodyId;
-use crate::chunks::{Packed, unpack};
+use crate::chunks::Packed;
+use crate::codec::BodyKey;
 use crate::error::StoreError;
 
 /// The low bits of a chunk's row id are its number in the body; the others are the id of the body.
@@ -35,11 +36,16 @@ pub(super) fn write(
 }
 
 /// Reads a chunk and checks its hash.
-pub(super) fn read(connection: &Connection, body: BodyId, number: u64) -> Result<Vec<u8>, StoreError> {
+pub(super) fn read(
+    connection: &Connection,
+    body: BodyId,
+    number: u64,
+    key: &BodyKey,
+) -> Result<Vec<u8>, StoreError> {
     let row: Option<(Vec<u8>, Vec<u8>)> = connection
         .prepare_cached("SELECT hash, data FROM chunk WHERE id = ?1")?
         .query_row([row_id(body, number)], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let (expected, data) = row.ok_or(StoreError::NotFound)?;
-    unpack(&data, &expected)
+    key.unpack(number, &data, &expected)
 }

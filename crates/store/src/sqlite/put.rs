@@ -7,10 +7,12 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use tidegate_core::source::Source;
 
 use super::{BodyId, SqliteStore, chunks, sweep};
-use crate::artifact::{Artifact, Description, NewArtifact};
-use crate::chunks::{BATCH_BYTES, Packed, Packer, are_intact, hash_all};
+use crate::artifact::{Artifact, Description, NewArtifact, Owner};
+use crate::chunks::{BATCH_BYTES, Packed, Packer, are_intact};
 use crate::clock::Millis;
+use crate::codec::{BodyKey, CallDetails, Codec};
 use crate::error::StoreError;
+use crate::key::KeyMismatch;
 
 const INSERT_ARTIFACT: &str = "
     INSERT INTO artifact (id, owner, session, body, tool, kind, records, tokens, outline, created, expires)
@@ -32,99 +34,104 @@ pub(super) fn put(
     body: &dyn Source,
     describe: &dyn Fn() -> Result<Description, StoreError>,
 ) -> Result<Artifact, StoreError> {
-    let hash = *hash_all(body)?.as_bytes();
-    if is_stored(store, new, &hash)?
-        && let Some(artifact) = add_to_stored_body(store, new, &hash, body, &describe()?)?
+    match put_once(store, new, body, describe) {
+        // The key is being changed, and nothing was stored yet: with the new key.
+        Err(StoreError::Key(KeyMismatch::Changed)) => put_once(store, new, body, describe),
+        done => done,
+    }
+}
+
+fn put_once(
+    store: &SqliteStore,
+    new: &NewArtifact<'_>,
+    body: &dyn Source,
+    describe: &dyn Fn() -> Result<Description, StoreError>,
+) -> Result<Artifact, StoreError> {
+    let codec = store.codec(&store.lock())?;
+    let hash = codec.digest(new.owner, body)?;
+    let key = codec.body(new.owner, &hash, body.len())?;
+    let row = RowWriter { store, new, codec: &codec, hash, key: &key };
+    if row.is_stored()?
+        && let Some(artifact) = row.add_to_stored_body(body, &describe()?)?
     {
         return Ok(artifact);
     }
-    let mut packer = Packer::new(body)?;
-    let mut writer = BodyWriter { store, new, hash, body: None, stored: 0, chunks: 0, bytes: body.len() };
+    let mut packer = Packer::new(body, key.clone())?;
+    let mut writer = BodyWriter { row, body: None, stored: 0, chunks: 0, bytes: body.len() };
     writer.write_all(&mut packer, describe).inspect_err(|_| writer.undo())
 }
 
-fn is_stored(store: &SqliteStore, new: &NewArtifact<'_>, hash: &[u8; 32]) -> Result<bool, StoreError> {
-    Ok(stored_body(&store.lock(), new, hash)?.is_some())
+/// Writes the row of a new artifact, and finds the body it refers to.
+#[derive(Clone, Copy)]
+struct RowWriter<'w> {
+    store: &'w SqliteStore,
+    new: &'w NewArtifact<'w>,
+    codec: &'w Codec,
+    hash: [u8; 32],
+    key: &'w BodyKey,
 }
 
-/// Adds an artifact for bytes that this owner has stored already, so that they are stored once.
-///
-/// A damaged body is written again, which also repairs the earlier artifacts that refer to it.
-fn add_to_stored_body(
-    store: &SqliteStore,
-    new: &NewArtifact<'_>,
-    hash: &[u8; 32],
-    source: &dyn Source,
-    description: &Description,
-) -> Result<Option<Artifact>, StoreError> {
-    let mut connection = store.lock();
-    let Some((checked, bytes, _)) = stored_body(&connection, new, hash)? else { return Ok(None) };
-    let intact = are_intact(bytes, |number| chunks::read(&connection, checked, number))?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have deleted it meanwhile.
-    let Some((body, bytes, stored)) = stored_body(&transaction, new, hash)? else { return Ok(None) };
-    if !intact && body == checked {
-        rewrite_chunks(&transaction, body, source)?;
+impl RowWriter<'_> {
+    fn is_stored(&self) -> Result<bool, StoreError> {
+        Ok(self.stored_body(&self.store.lock())?.is_some())
     }
-    let row = ArtifactRow { new, description, now: store.clock.now() };
-    let artifact = row.insert(&transaction, body, bytes, stored)?;
-    transaction.commit()?;
-    Ok(Some(artifact))
-}
 
-fn rewrite_chunks(
-    transaction: &Transaction<'_>,
-    body: BodyId,
-    source: &dyn Source,
-) -> Result<(), StoreError> {
-    sweep::delete_chunks(transaction, body)?;
-    let mut packer = Packer::new(source)?;
-    let mut number = 0;
-    loop {
-        let batch = packer.batch()?;
-        if batch.is_empty() {
-            return Ok(());
+    /// Adds an artifact for bytes that this owner has stored already, so that they are stored once.
+    ///
+    /// A damaged body is written again, which also repairs the earlier artifacts that refer to it.
+    fn add_to_stored_body(
+        &self,
+        source: &dyn Source,
+        description: &Description,
+    ) -> Result<Option<Artifact>, StoreError> {
+        let mut connection = self.store.lock();
+        let Some((checked, bytes, _)) = self.stored_body(&connection)? else { return Ok(None) };
+        let intact = are_intact(bytes, |number| chunks::read(&connection, checked, number, self.key))?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        self.store.check_codec(&transaction, self.codec)?;
+        // Another process may have deleted it meanwhile.
+        let Some((body, bytes, stored)) = self.stored_body(&transaction)? else { return Ok(None) };
+        if !intact && body == checked {
+            self.rewrite_chunks(&transaction, body, source)?;
         }
-        chunks::write(transaction, body, number, &batch)?;
-        number += batch.len() as u64;
+        let artifact = self.insert(&transaction, body, (bytes, stored), description)?;
+        transaction.commit()?;
+        Ok(Some(artifact))
     }
-}
 
-/// Finds the owner's body with this hash; returns its id, its size in bytes and its stored size in bytes.
-fn stored_body(
-    connection: &Connection,
-    new: &NewArtifact<'_>,
-    hash: &[u8; 32],
-) -> rusqlite::Result<Option<(BodyId, u64, u64)>> {
-    connection
-        .prepare_cached("SELECT id, bytes, stored FROM body WHERE owner = ?1 AND hash = ?2 AND visible = 1")?
-        .query_row(params![new.owner.as_str(), hash], |row| {
-            Ok((
-                BodyId(row.get(0)?),
-                row.get::<_, i64>(1)?.unsigned_abs(),
-                row.get::<_, i64>(2)?.unsigned_abs(),
-            ))
-        })
-        .optional()
-}
+    fn rewrite_chunks(
+        &self,
+        transaction: &Transaction<'_>,
+        body: BodyId,
+        source: &dyn Source,
+    ) -> Result<(), StoreError> {
+        sweep::delete_chunks(transaction, body)?;
+        let mut packer = Packer::new(source, self.key.clone())?;
+        let mut number = 0;
+        loop {
+            let batch = packer.batch()?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            chunks::write(transaction, body, number, &batch)?;
+            number += batch.len() as u64;
+        }
+    }
 
-/// The row of a new artifact, without its body.
-struct ArtifactRow<'n> {
-    new: &'n NewArtifact<'n>,
-    description: &'n Description,
-    now: Millis,
-}
+    /// Finds the owner's body with this digest; returns its id, its size in bytes and its stored size in bytes.
+    fn stored_body(&self, connection: &Connection) -> rusqlite::Result<Option<(BodyId, u64, u64)>> {
+        stored_body(connection, self.new.owner, &self.hash)
+    }
 
-impl ArtifactRow<'_> {
     fn insert(
         &self,
         transaction: &Transaction<'_>,
         body: BodyId,
-        bytes: u64,
-        stored: u64,
+        (bytes, stored): (u64, u64),
+        description: &Description,
     ) -> Result<Artifact, StoreError> {
-        let Self { new, description, now } = self;
-        let artifact = new.artifact(description, bytes, stored, *now);
+        let Self { new, codec, .. } = self;
+        let artifact = new.artifact(description, bytes, stored, self.store.clock.now());
         transaction.execute(
             INSERT_ARTIFACT,
             params![
@@ -136,52 +143,79 @@ impl ArtifactRow<'_> {
                 artifact.kind,
                 artifact.records.map(u64::cast_signed),
                 artifact.tokens.cast_signed(),
-                description.outline,
+                codec.seal_outline(new.owner, &new.id, &self.hash, &description.outline),
                 artifact.created.0,
                 artifact.expires.0
             ],
         )?;
-        note_origin(transaction, new)?;
-        note_call(transaction, new)?;
+        note_origin(transaction, new, &codec.seal_details(new.owner, &new.id, &CallDetails::of(new)))?;
+        note_call(transaction, new, codec)?;
         Ok(artifact)
     }
 }
 
+/// Finds a body of an owner; returns its id, its size in bytes and its stored size in bytes.
+pub(super) fn stored_body(
+    connection: &Connection,
+    owner: &Owner,
+    hash: &[u8; 32],
+) -> rusqlite::Result<Option<(BodyId, u64, u64)>> {
+    connection
+        .prepare_cached("SELECT id, bytes, stored FROM body WHERE owner = ?1 AND hash = ?2 AND visible = 1")?
+        .query_row(params![owner.as_str(), hash], |row| {
+            Ok((
+                BodyId(row.get(0)?),
+                row.get::<_, i64>(1)?.unsigned_abs(),
+                row.get::<_, i64>(2)?.unsigned_abs(),
+            ))
+        })
+        .optional()
+}
+
 /// Stores which call a result answered; adds the columns for it if another version created the store.
-fn note_origin(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite::Result<()> {
+fn note_origin(
+    transaction: &Transaction<'_>,
+    new: &NewArtifact<'_>,
+    arguments: &str,
+) -> rusqlite::Result<()> {
     let sql = "UPDATE artifact SET server = ?2, arguments = ?3 WHERE id = ?1";
     if transaction.prepare_cached(sql).is_err() {
+        add_missing_columns(transaction)?;
+    }
+    transaction.prepare_cached(sql)?.execute(params![new.id.as_str(), new.server, arguments]).map(drop)
+}
+
+/// Adds the columns that a store of an earlier version does not have.
+pub(super) fn add_missing_columns(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    if transaction.prepare_cached("SELECT server, arguments FROM artifact").is_err() {
         transaction.execute_batch(ADD_ORIGIN)?;
     }
-    let origin = new.origin();
-    transaction
-        .prepare_cached(sql)?
-        .execute(params![new.id.as_str(), origin.server, origin.arguments])
-        .map(drop)
+    if transaction.prepare_cached("SELECT call FROM artifact").is_err() {
+        transaction.execute_batch(ADD_CALL)?;
+    }
+    Ok(())
 }
 
 /// Stores the digest by which later results of the same call find this one; adds the column if it is missing.
-fn note_call(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite::Result<()> {
-    let Some(call) = new.call else { return Ok(()) };
+fn note_call(transaction: &Transaction<'_>, new: &NewArtifact<'_>, codec: &Codec) -> rusqlite::Result<()> {
+    let Some(call) = new.call.map(|call| codec.call(call)) else { return Ok(()) };
     let sql = "UPDATE artifact SET call = ?2 WHERE id = ?1";
     if transaction.prepare_cached(sql).is_err() {
-        transaction.execute_batch(ADD_CALL)?;
+        add_missing_columns(transaction)?;
     }
     transaction.prepare_cached(sql)?.execute(params![new.id.as_str(), call.0]).map(drop)
 }
 
 /// Writes a new body.
-struct BodyWriter<'w, 'n> {
-    store: &'w SqliteStore,
-    new: &'w NewArtifact<'n>,
-    hash: [u8; 32],
+struct BodyWriter<'w> {
+    row: RowWriter<'w>,
     body: Option<BodyId>,
     stored: u64,
     chunks: u64,
     bytes: u64,
 }
 
-impl BodyWriter<'_, '_> {
+impl BodyWriter<'_> {
     /// Writes all chunks and the artifact.
     ///
     /// If a body needs several transactions, the artifact is written in one of its own, so that little is left to write
@@ -208,11 +242,13 @@ impl BodyWriter<'_, '_> {
         batch: &[Packed],
         then: impl FnOnce(&Self, &Transaction<'_>, BodyId) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let now = self.store.clock.now();
+        let store = self.row.store;
+        let now = store.clock.now();
         let size: u64 = batch.iter().map(|packed| packed.data.len() as u64).sum();
-        let mut connection = self.store.lock();
-        self.check_quotas(&mut connection, size, self.store.clock.certain_now())?;
+        let mut connection = store.lock();
+        self.check_quotas(&mut connection, size, store.clock.certain_now())?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        store.check_codec(&transaction, self.row.codec)?;
         let body = match self.body {
             Some(body) => body,
             None => self.begin(&transaction, now)?,
@@ -237,29 +273,24 @@ impl BodyWriter<'_, '_> {
         body: BodyId,
         description: &Description,
     ) -> Result<Artifact, StoreError> {
-        let row = ArtifactRow { new: self.new, description, now: self.store.clock.now() };
-        if let Some((existing, bytes, stored)) = stored_body(transaction, self.new, &self.hash)? {
+        if let Some((existing, bytes, stored)) = self.row.stored_body(transaction)? {
             // Another process has stored the same bytes meanwhile; this copy is dropped.
             sweep::delete_body(transaction, body)?;
-            return row.insert(transaction, existing, bytes, stored);
+            return self.row.insert(transaction, existing, (bytes, stored), description);
         }
         transaction.execute("UPDATE body SET visible = 1 WHERE id = ?1", [body.0])?;
-        row.insert(transaction, body, self.bytes, self.stored)
+        self.row.insert(transaction, body, (self.bytes, self.stored), description)
     }
 
     fn begin(&self, transaction: &Transaction<'_>, now: Millis) -> rusqlite::Result<BodyId> {
-        transaction.execute(
-            "INSERT INTO body (owner, hash, bytes, stored, chunks, visible, created) VALUES (?1, ?2, ?3, 0, 0, 0, ?4)",
-            params![self.new.owner.as_str(), self.hash, self.bytes.cast_signed(), now.0],
-        )?;
-        Ok(BodyId(transaction.last_insert_rowid()))
+        begin_body(transaction, self.row.new.owner, &self.row.hash, self.bytes, now)
     }
 
     /// Fails if `size` more bytes would exceed a quota even after a sweep.
     fn check_quotas(&self, connection: &mut Connection, size: u64, now: Millis) -> Result<(), StoreError> {
         let check = |connection: &Connection| {
-            let session = stored_bytes_of_session(connection, self.new.session.as_str())? + self.stored;
-            self.store.quotas.check(session, stored_bytes(connection)?, size)
+            let session = stored_bytes_of_session(connection, self.row.new.session.as_str())? + self.stored;
+            self.row.store.quotas.check(session, stored_bytes(connection)?, size)
         };
         match check(connection) {
             Err(StoreError::QuotaFull { .. }) => {
@@ -273,7 +304,7 @@ impl BodyWriter<'_, '_> {
     /// Deletes what was written before an error. If that fails too, a sweep deletes it later.
     fn undo(&self) {
         if let Some(body) = self.body {
-            let mut connection = self.store.lock();
+            let mut connection = self.row.store.lock();
             let undone = connection.transaction().and_then(|transaction| {
                 sweep::delete_body(&transaction, body)?;
                 transaction.commit()
@@ -282,6 +313,21 @@ impl BodyWriter<'_, '_> {
             drop(undone);
         }
     }
+}
+
+/// Begins a body that nobody sees yet.
+pub(super) fn begin_body(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    hash: &[u8; 32],
+    bytes: u64,
+    now: Millis,
+) -> rusqlite::Result<BodyId> {
+    transaction.execute(
+        "INSERT INTO body (owner, hash, bytes, stored, chunks, visible, created) VALUES (?1, ?2, ?3, 0, 0, 0, ?4)",
+        params![owner.as_str(), hash, bytes.cast_signed(), now.0],
+    )?;
+    Ok(BodyId(transaction.last_insert_rowid()))
 }
 
 fn stored_bytes_of_session(connection: &Connection, session: &str) -> rusqlite::Result<u64> {

@@ -5,6 +5,7 @@
 mod compatibility;
 mod contract;
 mod crash;
+mod encryption;
 mod faults;
 mod folder;
 mod home_store;

@@ -1,0 +1,160 @@
+//! Seals what a store holds: XChaCha20-Poly1305 with a random nonce, bound to the place where it is stored.
+//!
+//! ```text
+//! magic(4) key-id(8) nonce(24) ciphertext tag(16)
+//! ```
+//!
+//! The place is associated data: owner, body and number of a chunk, for example. Sealed bytes that were changed, cut, or
+//! moved to another place do not open. Digests of bodies are keyed, so that a digest reveals nothing about its bytes.
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+
+use crate::key::{KeyId, StoreKey};
+
+const MAGIC: [u8; 4] = *b"TGs1";
+const NONCE_BYTES: usize = 24;
+/// Bytes before the nonce: what tells that something is sealed, and with which key.
+pub(crate) const HEADER_BYTES: usize = MAGIC.len() + 8;
+/// Bytes by which sealing makes something longer.
+pub(crate) const OVERHEAD_BYTES: usize = HEADER_BYTES + NONCE_BYTES + 16;
+
+/// Where something sealed belongs. Its parts are written with their lengths, so that no two places have the same bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place(Vec<u8>);
+
+impl Place {
+    /// Returns the place that some parts identify.
+    pub(crate) fn new(parts: &[&[u8]]) -> Self {
+        let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
+        for part in parts {
+            bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        Self(bytes)
+    }
+
+    /// Returns a place within this one.
+    pub(crate) fn numbered(&self, number: u64) -> Self {
+        Self([&self.0[..], &number.to_le_bytes()].concat())
+    }
+}
+
+/// A key, ready to use.
+#[derive(Clone)]
+pub(crate) struct Cipher {
+    id: KeyId,
+    seal: XChaCha20Poly1305,
+    digest: [u8; 32],
+}
+
+impl std::fmt::Debug for Cipher {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Cipher({})", self.id)
+    }
+}
+
+impl Cipher {
+    pub(crate) fn new(key: &StoreKey) -> Self {
+        Self {
+            id: key.id(),
+            seal: XChaCha20Poly1305::new(&key.derive("tidegate 2026 store content").into()),
+            digest: key.derive("tidegate 2026 store digests"),
+        }
+    }
+
+    pub(crate) fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Returns what everything begins with that this key has sealed.
+    pub(crate) fn header(&self) -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
+        header[..MAGIC.len()].copy_from_slice(&MAGIC);
+        header[MAGIC.len()..].copy_from_slice(&self.id.0);
+        header
+    }
+
+    /// Seals bytes for a place.
+    pub(crate) fn seal(&self, place: &Place, bytes: &[u8]) -> Vec<u8> {
+        let mut nonce = [0; NONCE_BYTES];
+        getrandom::fill(&mut nonce).expect("the system provides random bytes");
+        let payload = Payload { msg: bytes, aad: &place.0 };
+        let sealed = self.seal.encrypt(&XNonce::from(nonce), payload);
+        let sealed = sealed.expect("what is sealed is shorter than the cipher's limit of 256 GB");
+        let mut out = Vec::with_capacity(OVERHEAD_BYTES + bytes.len());
+        out.extend_from_slice(&self.header());
+        out.extend_from_slice(&nonce);
+        out.extend_from_slice(&sealed);
+        out
+    }
+
+    /// Returns the bytes that were sealed for a place with this key.
+    pub(crate) fn open(&self, place: &Place, sealed: &[u8]) -> Option<Vec<u8>> {
+        let sealed = sealed.strip_prefix(&self.header())?;
+        let (nonce, msg) = sealed.split_first_chunk::<NONCE_BYTES>()?;
+        self.seal.decrypt(&XNonce::from(*nonce), Payload { msg, aad: &place.0 }).ok()
+    }
+
+    /// Returns a hasher whose digests only this key can compute.
+    pub(crate) fn hasher(&self) -> blake3::Hasher {
+        blake3::Hasher::new_keyed(&self.digest)
+    }
+}
+
+/// Returns whether bytes are sealed, by any key. Compressed chunks begin differently.
+pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC)
+}
+
+/// Returns the key that sealed some bytes.
+pub(crate) fn key_of(sealed: &[u8]) -> Option<KeyId> {
+    sealed.strip_prefix(&MAGIC)?.first_chunk().map(|id| KeyId(*id))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_same_bytes_are_never_sealed_the_same_way_twice() {
+        let cipher = Cipher::new(&StoreKey::random());
+        let place = Place::new(&[b"owner", b"body"]);
+        let (one, two) = (cipher.seal(&place, b"text"), cipher.seal(&place, b"text"));
+        assert_ne!(one, two);
+        assert_eq!(one.len(), OVERHEAD_BYTES + 4);
+        assert_eq!(key_of(&one), Some(cipher.id()));
+        assert_eq!(Cipher::new(&StoreKey::random()).open(&place, &one), None, "another key");
+    }
+
+    proptest! {
+        #![proptest_config(tidegate_testkit::cases(2_000))]
+
+        /// Only the unchanged bytes open, and only in their place.
+        #[test]
+        fn nothing_else_opens(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            parts in prop::collection::vec("[a-c]{0,3}", 1..4),
+            other in prop::collection::vec("[a-c]{0,3}", 1..4),
+            (number, other_number) in (0_u64..4, 0_u64..4),
+            flip in any::<prop::sample::Index>(),
+        ) {
+            let cipher = Cipher::new(&StoreKey::random());
+            let place = |parts: &[String], number| {
+                Place::new(&parts.iter().map(String::as_bytes).collect::<Vec<_>>()).numbered(number)
+            };
+            let here = place(&parts, number);
+            let sealed = cipher.seal(&here, &bytes);
+            prop_assert_eq!(cipher.open(&here, &sealed), Some(bytes));
+            let elsewhere = place(&other, other_number);
+            prop_assert_eq!(cipher.open(&elsewhere, &sealed).is_some(), parts == other && number == other_number);
+            let mut changed = sealed.clone();
+            let bit = flip.index(sealed.len() * 8);
+            changed[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(cipher.open(&here, &changed), None);
+            prop_assert_eq!(cipher.open(&here, &sealed[..bit / 8]), None);
+        }
+    }
+}

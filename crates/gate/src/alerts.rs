@@ -149,6 +149,7 @@ mod tests {
             stored_bytes: stored,
             counted: None,
             budget_tokens: 0,
+            owner: None,
         }
     }
 

@@ -318,6 +318,8 @@ pub(crate) enum Body {
     Number(i64),
     File(Arc<BodyFile>),
     Memory(Arc<Vec<Packed>>),
+    #[cfg(feature = "postgres")]
+    Shared(Arc<crate::postgres::SharedBody>),
 }
 
 impl BodyRef {
@@ -330,7 +332,7 @@ impl BodyRef {
     pub fn as_number(&self) -> Option<i64> {
         match &self.0 {
             Body::Number(number) => Some(*number),
-            Body::File(_) | Body::Memory(_) => None,
+            _ => None,
         }
     }
 }
@@ -363,27 +365,42 @@ pub struct Opened {
 /// Limits on stored (compressed) bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
-    /// Limit for one session.
+    /// Limit for one session of an owner.
     pub session_bytes: u64,
+    /// Limit for one owner.
+    pub owner_bytes: u64,
     /// Limit for the whole store.
     pub store_bytes: u64,
 }
 
 impl Default for Quotas {
     fn default() -> Self {
-        Self { session_bytes: 1 << 30, store_bytes: 4 << 30 }
+        // One user is usually the only owner of a store, so that the store's limit is the owner's as well.
+        Self { session_bytes: 1 << 30, owner_bytes: 4 << 30, store_bytes: 4 << 30 }
     }
 }
 
 impl Quotas {
-    /// Fails if `size` more stored bytes would exceed a quota of which `session` and `store` bytes are in use.
-    pub(crate) fn check(&self, session: u64, store: u64, size: u64) -> Result<(), StoreError> {
-        let scopes = [("session", session, self.session_bytes), ("store", store, self.store_bytes)];
+    /// Fails if `size` more stored bytes would exceed a quota of which so many bytes are in use.
+    pub(crate) fn check(&self, used: UsedBytes, size: u64) -> Result<(), StoreError> {
+        let scopes = [
+            ("session", used.session, self.session_bytes),
+            ("owner", used.owner, self.owner_bytes),
+            ("store", used.store, self.store_bytes),
+        ];
         match scopes.into_iter().find(|(_, used, limit)| used.saturating_add(size) > *limit) {
             Some((scope, used, limit)) => Err(StoreError::QuotaFull { scope, used, limit }),
             None => Ok(()),
         }
     }
+}
+
+/// Stored bytes in use of each quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UsedBytes {
+    pub(crate) session: u64,
+    pub(crate) owner: u64,
+    pub(crate) store: u64,
 }
 
 /// What a sweep removed.

@@ -27,7 +27,7 @@ pub enum StoreError {
     /// A quota would be exceeded; nothing was stored.
     #[error("the {scope} quota is full: {used} of {limit} bytes are in use")]
     QuotaFull {
-        /// Which quota: `session` or `store`.
+        /// Which quota: `session`, `owner` or `store`.
         scope: &'static str,
         /// Stored bytes in use.
         used: u64,

@@ -271,7 +271,7 @@ impl Locked<'_> {
     /// Fails if a body would exceed a quota even after a sweep.
     fn make_room(&mut self, new: &NewArtifact<'_>, size: u64) -> Result<(), StoreError> {
         let quotas = self.store.quotas;
-        let check = |store: &FolderStore| store.state().index.check_quotas(quotas, new.session, size);
+        let check = |store: &FolderStore| store.state().index.check_quotas(quotas, new, size);
         match check(self.store) {
             Err(StoreError::QuotaFull { .. }) => {
                 self.sweep()?;

@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use crate::artifact::{
     Artifact, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Owner, Quotas, Session,
-    StoredArtifact, Swept, Usage,
+    StoredArtifact, Swept, Usage, UsedBytes,
 };
 use crate::clock::Millis;
 use crate::codec::{CallDetails, Codec};
@@ -206,15 +206,21 @@ impl<T> Index<T> {
         Usage { artifacts: self.0.len() as u64, stored_bytes: self.bodies(|_| true).values().sum() }
     }
 
-    /// Fails if `size` more bytes of a session would exceed a quota.
+    /// Fails if `size` more bytes of a new artifact would exceed a quota.
     pub(crate) fn check_quotas(
         &self,
         quotas: Quotas,
-        session: &Session,
+        new: &NewArtifact<'_>,
         size: u64,
     ) -> Result<(), StoreError> {
-        let of_session = self.bodies(|entry| entry.session == *session).values().sum();
-        quotas.check(of_session, self.usage().stored_bytes, size)
+        let is_of_owner = |entry: &Entry<T>| entry.owner == *new.owner;
+        let is_of_session = |entry: &Entry<T>| is_of_owner(entry) && entry.session == *new.session;
+        let used = UsedBytes {
+            session: self.bodies(is_of_session).values().sum(),
+            owner: self.bodies(is_of_owner).values().sum(),
+            store: self.usage().stored_bytes,
+        };
+        quotas.check(used, size)
     }
 
     /// Returns the stored bytes of each body of some artifacts.

@@ -5,7 +5,7 @@
 //! SQLite file, or JSON lines.
 
 mod lines;
-mod queue;
+pub(crate) mod queue;
 #[cfg(feature = "sqlite")]
 mod read;
 #[cfg(feature = "sqlite")]
@@ -26,7 +26,7 @@ pub use read::read_calls;
 pub use sqlite::SqliteLedger;
 
 /// How long calls are kept.
-const RETENTION: Duration = Duration::from_secs(90 * 24 * 3600);
+pub(crate) const RETENTION: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// The record of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +71,9 @@ pub struct Call {
     /// Tokens that the answer was allowed to have; 0 if it had no budget, or if that is unknown.
     #[serde(default)]
     pub budget_tokens: u64,
+    /// Whose call it was, in a ledger that several owners share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 /// How tokens were counted.

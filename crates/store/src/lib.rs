@@ -44,6 +44,10 @@ pub mod ledger;
 mod memory;
 #[cfg(unix)]
 mod new_file;
+#[cfg(feature = "objects")]
+mod objects;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(unix)]
 mod saved;
 mod seal;
@@ -74,6 +78,11 @@ pub use ledger::{SqliteLedger, read_calls};
 pub use memory::MemoryStore;
 #[cfg(unix)]
 pub use new_file::{Existing, FileAccess, NewFile};
+#[cfg(feature = "postgres")]
+pub use postgres::{
+    BackendStatus, MAX_ROW_BODY_BYTES, ObjectCredentials, ObjectOptions, PostgresLedger, PostgresOptions,
+    PostgresStore, migrate, schema_version,
+};
 #[cfg(unix)]
 pub use saved::{SaveError, SavedFile, SavedFolder, SavedFrom};
 pub use seal::SealKey;

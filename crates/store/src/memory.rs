@@ -78,10 +78,10 @@ impl MemoryStore {
 
     /// Fails if a body would exceed a quota even without the artifacts that have expired.
     fn make_room(&self, index: &mut Index<Held>, new: &NewArtifact<'_>, size: u64) -> Result<(), StoreError> {
-        match index.check_quotas(self.quotas, new.session, size) {
+        match index.check_quotas(self.quotas, new, size) {
             Err(StoreError::QuotaFull { .. }) => {
                 index.take_expired(self.clock.certain_now());
-                index.check_quotas(self.quotas, new.session, size)
+                index.check_quotas(self.quotas, new, size)
             }
             checked => checked,
         }

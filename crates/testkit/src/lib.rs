@@ -4,6 +4,8 @@
 mod cases;
 pub mod clock;
 pub mod contract;
+#[cfg(feature = "servers")]
+pub mod faults;
 pub mod flaky;
 pub mod frame;
 #[cfg(unix)]
@@ -11,6 +13,8 @@ pub mod hostile;
 pub mod make;
 pub mod sample;
 pub mod schema;
+#[cfg(feature = "servers")]
+pub mod servers;
 pub mod source;
 pub mod tables;
 

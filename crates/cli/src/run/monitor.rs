@@ -105,6 +105,7 @@ mod tests {
             stored_bytes: 0,
             counted: None,
             budget_tokens: 0,
+            owner: None,
         };
         assert_eq!(
             line(&call, LogFormat::Logfmt),

@@ -91,6 +91,7 @@ fn results_of_servers_without_a_database_are_read() {
         stored_bytes: kept.stored_bytes,
         counted: None,
         budget_tokens: 1000,
+        owner: None,
     });
     drop(ledger);
     let stats = home.json(&["stats"]);

@@ -64,6 +64,7 @@ fn call(day: i64, tool: &str, step: &str, (raw, sent): (u64, u64)) -> Call {
         stored_bytes: 0,
         counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
         budget_tokens: 0,
+        owner: None,
     }
 }
 

@@ -103,6 +103,7 @@ impl Gate {
     /// Returns a ledger entry with everything that all calls have in common.
     pub(crate) fn entry(&self, caller: &Caller, tool: &str, step: &str, (raw, sent): (Cost, Cost)) -> Call {
         let meter = &caller.profile.meter;
+        let keep = self.keep_of(caller);
         Call {
             at: self.setup.keep.clock().now(),
             client: caller.client.clone(),
@@ -115,7 +116,7 @@ impl Gate {
             sent_tokens: sent.tokens.0,
             added_micros: 0,
             artifact: None,
-            session: Some(self.keep_of(caller).session.as_str().to_owned()),
+            session: Some(keep.session.as_str().to_owned()),
             view: None,
             stored_bytes: 0,
             counted: Some(CountMethod {
@@ -123,6 +124,7 @@ impl Gate {
                 margin_percent: meter.margin_percent(),
             }),
             budget_tokens: 0,
+            owner: Some(keep.owner.as_str().to_owned()),
         }
     }
 }

@@ -43,7 +43,8 @@ impl StandIn {
         if let Some(opened) = opened.as_ref() {
             return Ok(Arc::clone(opened));
         }
-        let quotas = Quotas { session_bytes: self.max_bytes, store_bytes: self.max_bytes };
+        let limit = self.max_bytes;
+        let quotas = Quotas { session_bytes: limit, owner_bytes: limit, store_bytes: limit };
         let new = Arc::new(Opened::in_memory(quotas, Arc::clone(clock))?);
         *opened = Some(Arc::clone(&new));
         Ok(new)

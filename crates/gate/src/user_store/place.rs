@@ -16,7 +16,7 @@ use crate::kept_result::{duration_text, retention_note};
 
 /// The maximum number of compressed bytes that a store in memory holds. It evicts nothing: once it is full, it refuses
 /// new results.
-const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, store_bytes: 1 << 30 };
+const MEMORY_QUOTAS: Quotas = Quotas { session_bytes: 256 << 20, owner_bytes: 1 << 30, store_bytes: 1 << 30 };
 
 /// Where results are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,7 +29,7 @@ fn lock(waiting: &WaitingCalls) -> MutexGuard<'_, Vec<Call>> {
 }
 
 /// The calls that wait to be written. Dropping it writes them.
-pub(super) struct CallQueue {
+pub(crate) struct CallQueue {
     waiting: WaitingCalls,
     sender: Option<Sender<WriterMessage>>,
     writer: Option<JoinHandle<()>>,
@@ -38,7 +38,7 @@ pub(super) struct CallQueue {
 impl CallQueue {
     /// Starts the thread that calls `write` with each batch. On a full disk a ledger loses records; calls are answered all
     /// the same.
-    pub(super) fn start(write: impl FnMut(&[Call]) + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(write: impl FnMut(&[Call]) + Send + 'static) -> io::Result<Self> {
         let (sender, receiver) = channel();
         let waiting = WaitingCalls::default();
         let to_write = Arc::clone(&waiting);
@@ -49,7 +49,7 @@ impl CallQueue {
     }
 
     /// Adds a call.
-    pub(super) fn push(&self, call: Call) {
+    pub(crate) fn push(&self, call: Call) {
         let count = {
             let mut waiting = lock(&self.waiting);
             waiting.push(call);
@@ -62,7 +62,7 @@ impl CallQueue {
     }
 
     /// Waits until all calls added so far are written.
-    pub(super) fn flush(&self) {
+    pub(crate) fn flush(&self) {
         let (done, wait) = channel();
         if self.sender.as_ref().is_some_and(|sender| sender.send(WriterMessage::Flush(done)).is_ok()) {
             // An error means that the writer has ended, with nothing left to write.

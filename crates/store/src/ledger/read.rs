@@ -77,5 +77,6 @@ fn call_from_row(row: &Row<'_>) -> rusqlite::Result<Call> {
         counted: vocabulary
             .map(|vocabulary| CountMethod { vocabulary, margin_percent: margin.unwrap_or_default() }),
         budget_tokens: number(16)?,
+        owner: row.get(17)?,
     })
 }

@@ -1,12 +1,12 @@
 //! The table of the ledger, and the migration of older tables.
 //!
-//! The schema version is in `user_version`: 0 before release 0.1.0, 1 since then, 2 after it. Columns are only ever added, each with a
+//! The schema version is in `user_version`: 0 before release 0.1.0, 1 since then, 2 and 3 after it. Columns are only ever added, each with a
 //! default, and inserts name their columns, so that processes of several releases can share a file from version 1 on.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 /// The schema version that this program writes.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The table of version 0.
 const CREATE_VERSION_0: &str = "
@@ -30,11 +30,14 @@ const ADD_VERSION_1: &str = "
 /// The columns that version 2 added.
 const ADD_VERSION_2: &str = "ALTER TABLE call ADD COLUMN budget_tokens INTEGER NOT NULL DEFAULT 0;";
 
+/// The column that version 3 added.
+const ADD_VERSION_3: &str = "ALTER TABLE call ADD COLUMN owner TEXT;";
+
 /// Inserts one call.
 pub(super) const INSERT: &str = "
     INSERT INTO call (at, client, server, tool, step, raw_bytes, raw_tokens, sent_bytes, sent_tokens, added_micros,
-        artifact, session, view, stored_bytes, vocabulary, margin_percent, budget_tokens)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+        artifact, session, view, stored_bytes, vocabulary, margin_percent, budget_tokens, owner)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
 /// Creates the table, or migrates one of an earlier version.
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
@@ -50,6 +53,9 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     }
     if from < 2 {
         transaction.execute_batch(ADD_VERSION_2)?;
+    }
+    if from < 3 {
+        transaction.execute_batch(ADD_VERSION_3)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
     }
     transaction.commit()
@@ -59,9 +65,10 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
 /// migrated.
 pub(super) fn columns(connection: &Connection) -> rusqlite::Result<String> {
     let added = match version(connection)? {
-        0 => "NULL, NULL, 0, NULL, NULL, 0",
-        1 => "session, view, stored_bytes, vocabulary, margin_percent, 0",
-        _ => "session, view, stored_bytes, vocabulary, margin_percent, budget_tokens",
+        0 => "NULL, NULL, 0, NULL, NULL, 0, NULL",
+        1 => "session, view, stored_bytes, vocabulary, margin_percent, 0, NULL",
+        2 => "session, view, stored_bytes, vocabulary, margin_percent, budget_tokens, NULL",
+        _ => "session, view, stored_bytes, vocabulary, margin_percent, budget_tokens, owner",
     };
     Ok(format!(
         "at, client, server, tool, step, raw_bytes, raw_tokens, sent_bytes, sent_tokens, added_micros, artifact, {added}"

@@ -82,6 +82,7 @@ fn write_batch(connection: &mut Connection, calls: &[Call]) -> rusqlite::Result<
                 counted.map(|counted| &counted.vocabulary),
                 counted.map(|counted| counted.margin_percent),
                 call.budget_tokens.cast_signed(),
+                call.owner,
             ])?;
         }
     }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use tidegate_core::source::Source;
 
 use super::{BodyId, SqliteStore, chunks, sweep};
-use crate::artifact::{Artifact, Description, NewArtifact, Owner};
+use crate::artifact::{Artifact, Description, NewArtifact, Owner, UsedBytes};
 use crate::chunks::{BATCH_BYTES, Packed, Packer, are_intact};
 use crate::clock::Millis;
 use crate::codec::{BodyKey, CallDetails, Codec};
@@ -289,8 +289,15 @@ impl BodyWriter<'_> {
     /// Fails if `size` more bytes would exceed a quota even after a sweep.
     fn check_quotas(&self, connection: &mut Connection, size: u64, now: Millis) -> Result<(), StoreError> {
         let check = |connection: &Connection| {
-            let session = stored_bytes_of_session(connection, self.row.new.session.as_str())? + self.stored;
-            self.row.store.quotas.check(session, stored_bytes(connection)?, size)
+            let quotas = self.row.store.quotas;
+            let session = stored_bytes_of_session(connection, self.row.new)? + self.stored;
+            let store = stored_bytes(connection)?;
+            // An owner never uses more than the store, whose use is known; its own takes another pass over the bodies.
+            let owner = match store.saturating_add(size) > quotas.owner_bytes {
+                true => stored_bytes_of_owner(connection, self.row.new.owner)?,
+                false => store,
+            };
+            quotas.check(UsedBytes { session, owner, store }, size)
         };
         match check(connection) {
             Err(StoreError::QuotaFull { .. }) => {
@@ -330,9 +337,17 @@ pub(super) fn begin_body(
     Ok(BodyId(transaction.last_insert_rowid()))
 }
 
-fn stored_bytes_of_session(connection: &Connection, session: &str) -> rusqlite::Result<u64> {
-    let sql = "SELECT coalesce(sum(stored), 0) FROM body WHERE id IN (SELECT body FROM artifact WHERE session = ?1)";
-    connection.prepare_cached(sql)?.query_row([session], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+fn stored_bytes_of_session(connection: &Connection, new: &NewArtifact<'_>) -> rusqlite::Result<u64> {
+    let sql = "SELECT coalesce(sum(stored), 0) FROM body
+               WHERE id IN (SELECT body FROM artifact WHERE session = ?1 AND artifact.owner = ?2)";
+    let parameters = params![new.session.as_str(), new.owner.as_str()];
+    connection.prepare_cached(sql)?.query_row(parameters, |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+}
+
+fn stored_bytes_of_owner(connection: &Connection, owner: &Owner) -> rusqlite::Result<u64> {
+    let sql = "SELECT coalesce(sum(stored), 0) FROM body WHERE owner = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_row([owner.as_str()], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }
 
 pub(super) fn stored_bytes(connection: &Connection) -> rusqlite::Result<u64> {

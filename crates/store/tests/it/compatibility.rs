@@ -121,6 +121,7 @@ fn recorded_calls() -> Vec<Call> {
         stored_bytes: 0,
         counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
         budget_tokens: 0,
+        owner: None,
     };
     let name = Some("7q0rdznc4h2m".to_owned());
     vec![

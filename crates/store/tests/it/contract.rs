@@ -1,38 +1,64 @@
-//! The contract suite on every backend. The suite itself is in `testkit::contract`.
+//! The contract suite on every backend. The cases are in `testkit::contract`.
 
-use std::sync::Mutex;
+mod sqlite_in_memory {
+    use tidegate_store::SqliteStore;
+    use tidegate_testkit::contract::Made;
 
-use tidegate_store::{FolderStore, MemoryStore, SqliteStore};
-use tidegate_testkit::contract::contract;
-
-#[test]
-fn sqlite_in_memory() {
-    contract(&|quotas, clock| Box::new(SqliteStore::ephemeral_with(quotas, clock).unwrap()));
+    tidegate_testkit::contract_tests!(|quotas, clock| Made::alone(
+        SqliteStore::ephemeral_with(quotas, clock).unwrap()
+    ));
 }
 
-#[test]
-fn sqlite_in_a_file() {
-    let folders = Mutex::new(Vec::new());
-    contract(&|quotas, clock| {
+mod sqlite_in_a_file {
+    use tidegate_store::SqliteStore;
+    use tidegate_testkit::contract::Made;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open_with(&folder.path().join("artifacts.db"), quotas, clock).unwrap();
-        folders.lock().unwrap().push(folder);
-        Box::new(store)
+        Made::with(store, folder)
     });
 }
 
-#[test]
-fn folder_of_files() {
-    let folders = Mutex::new(Vec::new());
-    contract(&|quotas, clock| {
+mod folder_of_files {
+    use tidegate_store::FolderStore;
+    use tidegate_testkit::contract::Made;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
         let store = FolderStore::open_with(&folder.path().join("artifacts"), quotas, clock).unwrap();
-        folders.lock().unwrap().push(folder);
-        Box::new(store)
+        Made::with(store, folder)
     });
 }
 
-#[test]
-fn memory() {
-    contract(&|quotas, clock| Box::new(MemoryStore::new_with(quotas, clock)));
+mod memory {
+    use tidegate_store::MemoryStore;
+    use tidegate_testkit::contract::Made;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| Made::alone(MemoryStore::new_with(quotas, clock)));
+}
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use tidegate_store::PostgresStore;
+    use tidegate_testkit::contract::Made;
+    use tidegate_testkit::servers;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| {
+        let options = servers::postgres()?.new_store();
+        Made::alone(PostgresStore::connect(&options, quotas, clock).unwrap())
+    });
+}
+
+#[cfg(feature = "objects")]
+mod postgres_and_objects {
+    use tidegate_store::{PostgresOptions, PostgresStore};
+    use tidegate_testkit::contract::Made;
+    use tidegate_testkit::servers;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| {
+        let objects = Some(servers::objects()?.new_prefix());
+        let options = PostgresOptions { objects, ..servers::postgres()?.new_store() };
+        Made::alone(PostgresStore::connect(&options, quotas, clock).unwrap())
+    });
 }

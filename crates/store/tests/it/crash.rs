@@ -31,7 +31,7 @@ enum Kind {
 
 impl Kind {
     fn open(self, folder: &Path, clock: Arc<dyn Clock>) -> Box<dyn ArtifactStore> {
-        let quotas = Quotas { session_bytes: 64 << 30, store_bytes: 64 << 30 };
+        let quotas = Quotas { session_bytes: 64 << 30, owner_bytes: 64 << 30, store_bytes: 64 << 30 };
         match self {
             Self::Sqlite => {
                 Box::new(SqliteStore::open_with(&folder.join("artifacts.db"), quotas, clock).unwrap())

@@ -4,8 +4,8 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ use tidegate_store::{
     Artifact, ArtifactStore, CHUNK_BYTES, Description, FolderStore, NewArtifact, Owner, Quotas, SealKey,
     Session, SqliteStore, StoreError, StoreKey, StoreKeys, SystemClock, folder_health, open,
 };
-use tidegate_testkit::contract::{contract, noise};
+use tidegate_testkit::contract::noise;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// Stands in results, keys, arguments and outlines; nothing else contains it.
@@ -98,20 +98,40 @@ fn secret_body(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn the_contract_holds_for_encrypted_stores() {
-    for backend in BACKENDS {
-        let folders = Mutex::new(Vec::new());
-        contract(&|quotas, clock| {
-            let folder = tempfile::tempdir().unwrap();
-            let (path, keys) = (folder.path().join("artifacts"), StoreKeys::of(StoreKey::random()));
-            folders.lock().unwrap().push(folder);
-            match backend {
-                Backend::Sqlite => Box::new(SqliteStore::open_keyed(&path, quotas, clock, keys).unwrap()),
-                Backend::Folder => Box::new(FolderStore::open_keyed(&path, quotas, clock, keys).unwrap()),
-            }
-        });
-    }
+mod sqlite {
+    use tidegate_store::{SqliteStore, StoreKey, StoreKeys};
+    use tidegate_testkit::contract::Made;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, keys) = (folder.path().join("artifacts"), StoreKeys::of(StoreKey::random()));
+        Made::with(SqliteStore::open_keyed(&path, quotas, clock, keys).unwrap(), folder)
+    });
+}
+
+mod folder {
+    use tidegate_store::{FolderStore, StoreKey, StoreKeys};
+    use tidegate_testkit::contract::Made;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, keys) = (folder.path().join("artifacts"), StoreKeys::of(StoreKey::random()));
+        Made::with(FolderStore::open_keyed(&path, quotas, clock, keys).unwrap(), folder)
+    });
+}
+
+#[cfg(feature = "objects")]
+mod postgres_and_objects {
+    use tidegate_store::{PostgresOptions, PostgresStore, StoreKey, StoreKeys};
+    use tidegate_testkit::contract::Made;
+    use tidegate_testkit::servers;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| {
+        let objects = Some(servers::objects()?.new_prefix());
+        let keys = StoreKeys::of(StoreKey::random());
+        let options = PostgresOptions { objects, keys, ..servers::postgres()?.new_store() };
+        Made::alone(PostgresStore::connect(&options, quotas, clock).unwrap())
+    });
 }
 
 #[test]

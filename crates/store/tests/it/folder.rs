@@ -42,7 +42,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn several_stores_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let quotas = Quotas { session_bytes: 1 << 30, store_bytes: 500_000 };
+    let quotas = Quotas { store_bytes: 500_000, ..Quotas::default() };
     let stores = [0, 1].map(|_| FolderStore::open(folder.path(), quotas).unwrap());
     let kept = put(&stores[0], &noise(1, 300_000)).unwrap();
     assert_eq!(read(&stores[1], &kept.id).unwrap(), noise(1, 300_000));

@@ -1,23 +1,22 @@
 //! A data folder with a database and files: what programs of either kind keep is read by whoever has SQLite.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::source::Span;
 use tidegate_store::{ArtifactStore, FolderStore, Home, HomeStore, Quotas, StoreError, SystemClock, open};
-use tidegate_testkit::contract::contract;
 
 use crate::{owner, put};
 
-#[test]
-fn passes_the_contract_with_files_beside_it() {
-    let folders = Mutex::new(Vec::new());
-    contract(&|quotas, clock| {
+mod with_files_beside_it {
+    use tidegate_store::{FolderStore, Home, HomeStore};
+    use tidegate_testkit::contract::Made;
+
+    tidegate_testkit::contract_tests!(|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(Some(folder.path().to_owned())).unwrap();
         FolderStore::open(&home.artifact_folder(), quotas).unwrap();
-        folders.lock().unwrap().push(folder);
-        Box::new(HomeStore::open_with(&home, quotas, clock).unwrap())
+        Made::with(HomeStore::open_with(&home, quotas, clock).unwrap(), folder)
     });
 }
 

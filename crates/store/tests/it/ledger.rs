@@ -25,12 +25,21 @@ fn call(at: i64) -> Call {
         stored_bytes: 31_000,
         counted: Some(CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
         budget_tokens: 605,
+        owner: (at % 5 == 0).then(|| "local:1".into()),
     }
 }
 
 /// A call as schema version 0 recorded it.
 fn version_0_call(at: i64) -> Call {
-    Call { session: None, view: None, stored_bytes: 0, counted: None, budget_tokens: 0, ..call(at) }
+    Call {
+        session: None,
+        view: None,
+        stored_bytes: 0,
+        counted: None,
+        budget_tokens: 0,
+        owner: None,
+        ..call(at)
+    }
 }
 
 /// Creates a ledger of schema version 0 with some calls.

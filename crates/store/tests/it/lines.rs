@@ -26,6 +26,7 @@ fn call(at: i64) -> Call {
         view: (at % 3 == 0).then(|| "full".into()),
         stored_bytes: 31_000,
         budget_tokens: 1000,
+        owner: None,
         counted: (at % 5 != 0).then(|| CountMethod { vocabulary: "o200k".into(), margin_percent: 30 }),
     }
 }

@@ -11,6 +11,12 @@ mod folder;
 mod home_store;
 mod ledger;
 mod lines;
+#[cfg(feature = "objects")]
+mod postgres;
+#[cfg(feature = "objects")]
+mod postgres_faults;
+#[cfg(feature = "objects")]
+mod postgres_processes;
 mod privacy;
 
 use std::path::Path;

@@ -1,0 +1,340 @@
+//! The shared backend: PostgreSQL, with an object store for large bodies, behind the same contract as the embedded one.
+//!
+//! Index, quotas, outlines and small bodies are in the database, where one transaction stores a result. A large body is
+//! written first and becomes visible in the transaction that adds its artifact: as one object of compressed chunks if
+//! there is an object store (`objects.rs`), else as rows. Any number of processes share a store, and nothing else.
+//!
+//! Exact: every chunk is checked against its hash whenever it is read, wherever it was stored. Apart: every statement names
+//! the owner, and row level security holds it as well. Lost connections: everything is repeated for a while; `put` finds
+//! by a random number in its row that a commit whose answer was lost had succeeded, so that nothing is stored twice.
+
+mod cache;
+mod charge;
+mod database;
+mod failure;
+mod key;
+mod ledger;
+mod options;
+mod pending;
+mod publish;
+mod put;
+#[cfg(feature = "objects")]
+mod put_object;
+mod read;
+mod release;
+mod safety;
+mod schema;
+mod status;
+mod sweep;
+mod walk;
+mod worker;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidegate_core::source::Source;
+use tokio_postgres::Row;
+
+use self::cache::ChunkCache;
+use self::database::{Database, Scope};
+use self::failure::Failure;
+use self::worker::Worker;
+use crate::artifact::{
+    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
+    Opened, Owner, Quotas, Session, StoredArtifact, Swept, Usage,
+};
+use crate::clock::{Clock, Millis};
+use crate::codec::Codec;
+use crate::error::StoreError;
+use crate::id::ArtifactId;
+use crate::key::KeyId;
+#[cfg(feature = "objects")]
+use crate::objects::ObjectBodies;
+pub use ledger::PostgresLedger;
+pub use options::{ObjectCredentials, ObjectOptions, PostgresOptions};
+pub(crate) use read::SharedBody;
+pub use status::BackendStatus;
+
+/// The largest body that is stored as rows of the database where there is an object store.
+pub const MAX_ROW_BODY_BYTES: u64 = 256 * 1024;
+
+/// The first pause before something is tried again; each further one is twice as long, up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A store in PostgreSQL, with an object store for large bodies if there is one.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    worker: Arc<Worker>,
+}
+
+/// What the tasks of a store share.
+struct Shared {
+    database: Database,
+    #[cfg(feature = "objects")]
+    objects: Option<ObjectBodies>,
+    schema: String,
+    server: String,
+    quotas: Quotas,
+    clock: Arc<dyn Clock>,
+    codec: Codec,
+    cache: ChunkCache,
+    retry_timeout: Duration,
+}
+
+impl PostgresStore {
+    /// Connects to a store. Unless the options say otherwise, its tables are created or migrated.
+    ///
+    /// # Errors
+    ///
+    /// The database or the object store cannot be reached, its role bypasses row level security, it does not keep what it
+    /// acknowledges, or its tables are those of a newer version.
+    pub fn connect(
+        options: &PostgresOptions,
+        quotas: Quotas,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let worker = Arc::new(Worker::start()?);
+        let options = options.clone();
+        let shared = worker.run(Shared::connect(options, quotas, clock))?;
+        Ok(Self { shared: Arc::new(shared), worker })
+    }
+
+    /// Returns the ledger in the same database.
+    ///
+    /// # Errors
+    ///
+    /// Its thread cannot be started.
+    pub fn ledger(&self) -> Result<PostgresLedger, StoreError> {
+        PostgresLedger::start(Arc::clone(&self.shared), Arc::clone(&self.worker))
+    }
+
+    /// Returns what the store holds and what its servers say.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be reached.
+    pub fn status(&self) -> Result<BackendStatus, StoreError> {
+        self.run(|shared| async move { shared.status().await })
+    }
+
+    /// Runs a task of the store to its end.
+    fn run<T: Send + 'static, F>(&self, task: impl FnOnce(Arc<Shared>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        self.worker.run(task(Arc::clone(&self.shared)))
+    }
+}
+
+/// Creates the tables of a store, or migrates those of an earlier version. Returns the version before and after.
+///
+/// # Errors
+///
+/// The database cannot be reached or changed, or its tables are those of a newer version.
+pub fn migrate(options: &PostgresOptions) -> Result<(u32, u32), StoreError> {
+    let (worker, options) = (Worker::start()?, options.clone());
+    worker.run(async move {
+        let database = Database::new(&options)?;
+        safety::check(&database).await.map_err(Failure::into_error)?;
+        let from = schema::migrate(&database, &options.schema).await.map_err(Failure::into_error)?;
+        Ok((from, schema::VERSION))
+    })
+}
+
+/// Returns the version of the tables of a store; 0 if there are none.
+///
+/// # Errors
+///
+/// The database cannot be reached.
+pub fn schema_version(options: &PostgresOptions) -> Result<u32, StoreError> {
+    let (worker, options) = (Worker::start()?, options.clone());
+    worker.run(async move {
+        let database = Database::new(&options)?;
+        schema::version(&database, &options.schema).await.map_err(Failure::into_error)
+    })
+}
+
+impl Shared {
+    async fn connect(
+        options: PostgresOptions,
+        quotas: Quotas,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let database = Database::new(&options)?;
+        let server = safety::check(&database).await.map_err(Failure::into_error)?;
+        let prepared = match options.migrate {
+            true => schema::migrate(&database, &options.schema).await.map(drop),
+            false => schema::check(&database, &options.schema).await,
+        };
+        prepared.map_err(Failure::into_error)?;
+        let codec = key::take_key(&database, &options.keys).await.map_err(Failure::into_error)?;
+        #[cfg(feature = "objects")]
+        let objects = match &options.objects {
+            Some(objects) => Some(ObjectBodies::connect(objects, options.retry_timeout).await?),
+            None => None,
+        };
+        #[cfg(not(feature = "objects"))]
+        if options.objects.is_some() {
+            return Err(StoreError::Unusable("this program was built without object stores".into()));
+        }
+        Ok(Self {
+            database,
+            #[cfg(feature = "objects")]
+            objects,
+            schema: options.schema,
+            server,
+            quotas,
+            clock,
+            codec,
+            cache: ChunkCache::new(options.cache_bytes),
+            retry_timeout: options.retry_timeout,
+        })
+    }
+
+    /// Tries something until it succeeds, fails for good, or the time for it is up. `attempt` learns whether an earlier
+    /// one may have had its effect.
+    async fn retry<T, F>(&self, mut attempt: impl FnMut(bool) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let (began, mut pause, mut is_ambiguous) = (Instant::now(), FIRST_PAUSE, false);
+        loop {
+            let failure = match attempt(is_ambiguous).await {
+                Ok(done) => return Ok(done),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(failure) => failure,
+            };
+            is_ambiguous |= matches!(failure, Failure::Lost(_));
+            if began.elapsed() + pause > self.retry_timeout {
+                return Err(failure.into_error());
+            }
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Runs one query for an owner, or for all.
+    async fn query(
+        &self,
+        scope: &Scope,
+        sql: &str,
+        parameters: &[database::Parameter<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        self.retry(|_| self.database.read(scope, sql, parameters)).await
+    }
+}
+
+/// The columns of an artifact `a` and its body `b`.
+const COLUMNS: &str = "a.id, a.tool, a.kind, a.records, a.tokens, b.bytes, b.stored, a.created, a.expires";
+const JOINED: &str = "artifact a JOIN body b ON b.id = a.body AND b.owner = a.owner";
+
+fn artifact_from_row(row: &Row) -> Result<Artifact, StoreError> {
+    let number = |column: usize| row.get::<_, i64>(column).unsigned_abs();
+    Ok(Artifact {
+        id: ArtifactId::parse_bare(row.get(0)).ok_or(StoreError::Damaged { what: "an id" })?,
+        tool: row.get(1),
+        kind: row.get(2),
+        records: row.get::<_, Option<i64>>(3).map(i64::unsigned_abs),
+        tokens: number(4),
+        bytes: number(5),
+        stored_bytes: number(6),
+        created: Millis(row.get(7)),
+        expires: Millis(row.get(8)),
+    })
+}
+
+impl ArtifactStore for PostgresStore {
+    fn put(
+        &self,
+        new: &NewArtifact<'_>,
+        body: &dyn Source,
+        describe: &dyn Fn() -> Result<Description, StoreError>,
+    ) -> Result<Artifact, StoreError> {
+        put::put(self, new, body, describe)
+    }
+
+    fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(|shared| async move { shared.open(owner, id).await })
+    }
+
+    fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
+        let Body::Shared(body) = &opened.body.0 else { return Err(StoreError::NotFound) };
+        if let Some(chunk) = self.shared.cache.get(body, number) {
+            return Ok(chunk);
+        }
+        let (body, key) = (Arc::clone(body), opened.key.clone());
+        self.run(|shared| async move { shared.read_chunk(&body, &key, number).await })
+    }
+
+    fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(|shared| async move { shared.origin(owner, id).await })
+    }
+
+    fn last_of_call(
+        &self,
+        owner: &Owner,
+        session: &Session,
+        call: &CallDigest,
+    ) -> Result<Option<EarlierResult>, StoreError> {
+        let (owner, session, call) = (owner.clone(), session.clone(), *call);
+        self.run(|shared| async move { shared.last_of_call(owner, session, call).await })
+    }
+
+    fn matches(&self, owner: &Owner, earlier: &EarlierResult, body: &dyn Source) -> Result<bool, StoreError> {
+        self.shared.codec.has_digest(owner, &earlier.hash, body)
+    }
+
+    fn walk(&self, after: Option<&ArtifactId>, limit: usize) -> Result<Vec<StoredArtifact>, StoreError> {
+        let after = after.cloned();
+        self.run(|shared| async move { shared.walk(after, limit).await })
+    }
+
+    fn key(&self) -> Result<Option<KeyId>, StoreError> {
+        Ok(self.shared.codec.key())
+    }
+
+    fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(|shared| async move { shared.touch(owner, id, ttl).await })
+    }
+
+    fn delete(&self, owner: &Owner, id: &ArtifactId) -> Result<(), StoreError> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(|shared| async move { shared.delete(owner, id).await })
+    }
+
+    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        let owner = owner.clone();
+        self.run(|shared| async move { shared.list(Some(owner), limit).await })
+    }
+
+    fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {
+        let id = id.clone();
+        self.run(|shared| async move { shared.owner_of(id).await })
+    }
+
+    fn list_all(&self, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.run(|shared| async move { shared.list(None, limit).await })
+    }
+
+    fn sweep(&self) -> Result<Swept, StoreError> {
+        self.run(|shared| async move { shared.sweep().await })
+    }
+
+    fn usage(&self) -> Result<Usage, StoreError> {
+        self.run(|shared| async move { shared.usage().await })
+    }
+}
+
+/// Returns a reference to a body of this backend.
+fn body_ref(body: SharedBody) -> BodyRef {
+    BodyRef(Body::Shared(Arc::new(body)))
+}
+
+/// Returns a text as a column can hold it: PostgreSQL has no character 0.
+fn text(value: &str) -> String {
+    value.replace('\0', "\u{fffd}")
+}

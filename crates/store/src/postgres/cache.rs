@@ -1,0 +1,70 @@
+//! The chunks that this process read last. Follow-ups read the same few chunks again and again.
+//!
+//! The key is the owner and the hash of the whole body, so that an entry can only ever stand for the same bytes of the same
+//! owner, whatever becomes of the rows.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::read::SharedBody;
+use crate::artifact::Owner;
+
+type Key = (Owner, [u8; 32], u64);
+
+/// A cache of chunks with a limit in bytes.
+pub(super) struct ChunkCache {
+    limit: usize,
+    chunks: Mutex<Chunks>,
+}
+
+#[derive(Default)]
+struct Chunks {
+    /// Each chunk with the time of its last use.
+    by_key: HashMap<Key, (Vec<u8>, u64)>,
+    bytes: usize,
+    /// Counts the uses.
+    time: u64,
+}
+
+impl ChunkCache {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, chunks: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Chunks> {
+        // A panic elsewhere cannot leave it half changed in a way that matters: the worst is a wrong sum of bytes.
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, body: &SharedBody, number: u64) -> Option<Vec<u8>> {
+        let mut chunks = self.lock();
+        chunks.time += 1;
+        let now = chunks.time;
+        let (bytes, used) = chunks.by_key.get_mut(&key(body, number))?;
+        *used = now;
+        Some(bytes.clone())
+    }
+
+    pub(super) fn contains(&self, body: &SharedBody, number: u64) -> bool {
+        self.lock().by_key.contains_key(&key(body, number))
+    }
+
+    pub(super) fn insert(&self, body: &SharedBody, number: u64, bytes: Vec<u8>) {
+        let mut chunks = self.lock();
+        chunks.time += 1;
+        let now = chunks.time;
+        chunks.bytes += bytes.len();
+        if let Some((replaced, _)) = chunks.by_key.insert(key(body, number), (bytes, now)) {
+            chunks.bytes -= replaced.len();
+        }
+        while chunks.bytes > self.limit {
+            let oldest = chunks.by_key.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+            let Some((removed, _)) = oldest.and_then(|key| chunks.by_key.remove(&key)) else { break };
+            chunks.bytes -= removed.len();
+        }
+    }
+}
+
+fn key(body: &SharedBody, number: u64) -> Key {
+    (body.owner.clone(), body.hash, number)
+}

@@ -1,0 +1,257 @@
+//! Stores a result: packs its bytes on the caller's thread, writes them, and publishes them in one transaction.
+//!
+//! A small body is written in that transaction. A large one is written before, as an object or as unfinished rows. Whatever
+//! was written of a result that could not be stored is removed, at the latest by a sweep.
+
+use std::sync::Arc;
+
+use tidegate_core::source::Source;
+
+use super::pending::PendingBody;
+use super::publish::{ArtifactRow, Content, EqualBody, Published};
+use super::read::SharedBody;
+use super::{MAX_ROW_BODY_BYTES, PostgresStore};
+use crate::artifact::{Artifact, CHUNK_BYTES, Description, NewArtifact};
+use crate::chunks::{BATCH_BYTES, Packer};
+use crate::codec::BodyKey;
+use crate::error::StoreError;
+
+/// How often storing begins again because others stored and deleted the same bytes at the same time.
+const MAX_RACES: usize = 100;
+/// Chunks that are checked at a time before a body is shared.
+const CHECKED_CHUNKS: u64 = 64;
+
+pub(super) fn put(
+    store: &PostgresStore,
+    new: &NewArtifact<'_>,
+    body: &dyn Source,
+    describe: &dyn Fn() -> Result<Description, StoreError>,
+) -> Result<Artifact, StoreError> {
+    if new.owner.as_str().is_empty() || new.owner.as_str().contains('\0') {
+        return Err(StoreError::Unusable("a result needs an owner".into()));
+    }
+    let hash = store.shared.codec.digest(new.owner, body)?;
+    let put = Put { store, new, body, hash, key: store.shared.codec.body(new.owner, &hash, body.len())? };
+    // A small body is simply inserted, which finds out as well whether it is there.
+    if body.len() > MAX_ROW_BODY_BYTES
+        && let Some(equal) = put.find_equal()?
+    {
+        let row = put.row(&describe()?);
+        return match put.share(&row, &equal)? {
+            Some(artifact) => Ok(artifact),
+            None => put.publish(&row, put.write()?),
+        };
+    }
+    let content = put.write()?;
+    let description = describe().inspect_err(|_| put.discard(&content))?;
+    put.publish(&put.row(&description), content)
+}
+
+/// A result on its way into the store.
+pub(super) struct Put<'p> {
+    pub(super) store: &'p PostgresStore,
+    pub(super) new: &'p NewArtifact<'p>,
+    pub(super) body: &'p dyn Source,
+    hash: [u8; 32],
+    key: BodyKey,
+}
+
+impl Put<'_> {
+    fn row(&self, description: &Description) -> Arc<ArtifactRow> {
+        let now = self.store.shared.clock.now();
+        let artifact = self.new.artifact(description, self.body.len(), 0, now);
+        Arc::new(ArtifactRow::new(
+            &self.store.shared.codec,
+            self.new,
+            artifact,
+            &description.outline,
+            self.hash,
+        ))
+    }
+
+    /// Returns what compresses, and seals if needed, the chunks of the body.
+    pub(super) fn packer(&self) -> Result<Packer<'_>, StoreError> {
+        Packer::new(self.body, self.key.clone())
+    }
+
+    fn find_equal(&self) -> Result<Option<EqualBody>, StoreError> {
+        let (owner, hash) = (self.new.owner.clone(), self.hash);
+        self.store.run(|shared| async move { shared.find_equal(owner, hash).await })
+    }
+
+    /// Writes the body where its size belongs.
+    fn write(&self) -> Result<Content, StoreError> {
+        #[cfg(feature = "objects")]
+        if self.body.len() > MAX_ROW_BODY_BYTES && self.store.shared.objects.is_some() {
+            return self.write_object();
+        }
+        if self.body.len() <= BATCH_BYTES {
+            return Ok(Content::Rows(Arc::new(self.packer()?.batch()?)));
+        }
+        self.write_pending()
+    }
+
+    fn write_pending(&self) -> Result<Content, StoreError> {
+        let mut packer = self.packer()?;
+        let mut pending = PendingBody {
+            owner: self.new.owner.clone(),
+            session: super::text(self.new.session.as_str()),
+            hash: self.hash,
+            bytes: self.body.len(),
+            id: None,
+            chunks: 0,
+            created: self.store.shared.clock.now(),
+        };
+        let written = loop {
+            let packed = match packer.batch() {
+                Ok(packed) => Arc::new(packed),
+                Err(error) => break Err(error),
+            };
+            let (Some(id), true) = (pending.id, packed.is_empty()) else {
+                match self.with_room(|| self.append(&pending, &packed)) {
+                    Ok(id) => pending.id = Some(id),
+                    Err(error) => break Err(error),
+                }
+                pending.chunks += i32::try_from(packed.len()).unwrap_or(i32::MAX);
+                continue;
+            };
+            break Ok(id);
+        };
+        if let (Err(_), Some(id)) = (&written, pending.id) {
+            self.discard(&Content::Pending { id });
+        }
+        written.map(|id| Content::Pending { id })
+    }
+
+    fn append(
+        &self,
+        pending: &PendingBody,
+        packed: &Arc<Vec<crate::chunks::Packed>>,
+    ) -> Result<i64, StoreError> {
+        let (pending, packed) = (pending.clone(), Arc::clone(packed));
+        self.store.run(|shared| async move { shared.append(&pending, &packed).await })
+    }
+
+    /// Publishes a body, or shares one with the same bytes that somebody else stored meanwhile.
+    fn publish(&self, row: &Arc<ArtifactRow>, content: Content) -> Result<Artifact, StoreError> {
+        for _ in 0..MAX_RACES {
+            match self.with_room(|| self.publish_once(row, &content)) {
+                Ok(Published::Stored(artifact)) => return Ok(artifact),
+                Ok(Published::Equal(equal)) => match self.share_instead(row, &equal, &content) {
+                    Ok(Some(artifact)) => return Ok(artifact),
+                    Ok(None) => {}
+                    Err(error) => return Err(error),
+                },
+                Ok(Published::Gone) => {}
+                Err(error) => {
+                    self.discard(&content);
+                    return Err(error);
+                }
+            }
+        }
+        self.discard(&content);
+        Err(StoreError::Busy)
+    }
+
+    fn publish_once(&self, row: &Arc<ArtifactRow>, content: &Content) -> Result<Published, StoreError> {
+        let (row, content) = (Arc::clone(row), content.clone());
+        self.store.run(|shared| async move { shared.publish(&row, &content).await })
+    }
+
+    /// Shares an equal body in place of what was written; nothing if it is gone again.
+    fn share_instead(
+        &self,
+        row: &Arc<ArtifactRow>,
+        equal: &EqualBody,
+        content: &Content,
+    ) -> Result<Option<Artifact>, StoreError> {
+        let shared = self.share(row, equal);
+        if !matches!(shared, Ok(None)) {
+            self.discard(content);
+        }
+        shared
+    }
+
+    /// Adds an artifact to a body with the same bytes, which is written again if it is damaged; nothing if it is gone.
+    fn share(&self, row: &Arc<ArtifactRow>, equal: &EqualBody) -> Result<Option<Artifact>, StoreError> {
+        if !self.is_intact(equal)? {
+            let content = self.write_for_repair()?;
+            let (row, damaged, new) = (Arc::clone(row), equal.id, content.clone());
+            let repaired = self.store.run(|shared| async move { shared.repair(&row, damaged, &new).await });
+            if repaired.is_err() {
+                self.discard(&content);
+            }
+            repaired?;
+        }
+        match self.publish_once(row, &Content::Existing { id: equal.id })? {
+            Published::Stored(artifact) => Ok(Some(artifact)),
+            Published::Equal(_) | Published::Gone => Ok(None),
+        }
+    }
+
+    /// Returns whether every chunk of a body can be read as it was stored.
+    fn is_intact(&self, equal: &EqualBody) -> Result<bool, StoreError> {
+        let (chunks, key) = (equal.bytes.div_ceil(CHUNK_BYTES), self.key.clone());
+        let body = SharedBody {
+            owner: self.new.owner.clone(),
+            id: equal.id,
+            hash: self.hash,
+            object: equal.object.clone(),
+        };
+        self.store.run(|shared| async move {
+            let mut first = 0;
+            while first < chunks {
+                let count = CHECKED_CHUNKS.min(chunks - first);
+                match shared.fetch_chunks(&body, &key, first, count).await {
+                    Ok(found) if found.len() as u64 == count => first += count,
+                    Ok(_) | Err(StoreError::Damaged { .. } | StoreError::NotFound) => return Ok(false),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(true)
+        })
+    }
+
+    /// Writes the body again: as an object, or all of its rows at once, since they replace others.
+    fn write_for_repair(&self) -> Result<Content, StoreError> {
+        #[cfg(feature = "objects")]
+        if self.body.len() > MAX_ROW_BODY_BYTES && self.store.shared.objects.is_some() {
+            return self.write_object();
+        }
+        let (mut packer, mut chunks) = (self.packer()?, Vec::new());
+        loop {
+            let batch = packer.batch()?;
+            if batch.is_empty() {
+                return Ok(Content::Rows(Arc::new(chunks)));
+            }
+            chunks.extend(batch);
+        }
+    }
+
+    /// Does something; if a quota is full, does it again after a sweep.
+    pub(super) fn with_room<T>(&self, work: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match work() {
+            Err(full @ StoreError::QuotaFull { .. }) => {
+                let swept = self.store.run(|shared| async move { shared.sweep_expired().await })?;
+                if swept.artifacts + swept.bodies > 0 { work() } else { Err(full) }
+            }
+            done => done,
+        }
+    }
+
+    /// Removes what was written of a body, unless an artifact refers to it. If that fails, a sweep does it later.
+    pub(super) fn discard(&self, content: &Content) {
+        let owner = self.new.owner.clone();
+        let discarded = match content.clone() {
+            Content::Pending { id } => {
+                self.store.run(|shared| async move { shared.drop_pending(owner, id).await })
+            }
+            #[cfg(feature = "objects")]
+            Content::Object { key, .. } => {
+                self.store.run(|shared| async move { shared.discard_object(key).await })
+            }
+            _ => Ok(()),
+        };
+        drop(discarded);
+    }
+}

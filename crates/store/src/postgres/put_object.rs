@@ -1,0 +1,166 @@
+//! Writes a large body as one object of compressed chunks, before the transaction that makes it visible.
+//!
+//! The object is registered as an orphan first, so that a sweep finds what a killed process left. A body above a part's
+//! size is uploaded in parts, the next one being compressed meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::{MultipartUpload, PutPayload};
+use tokio::task::JoinHandle;
+
+use super::Shared;
+use super::database::Scope;
+use super::failure::Failure;
+use super::publish::{Content, ObjectChunk};
+use super::put::Put;
+use crate::artifact::{Owner, UsedBytes};
+use crate::chunks::Packed;
+use crate::error::StoreError;
+use crate::objects::{PART_BYTES, unusable};
+
+/// Parts that are uploaded at the same time.
+const MAX_PARTS_IN_FLIGHT: usize = 3;
+
+/// An object that is being written.
+struct ObjectWriter {
+    key: String,
+    /// Chunks that are not uploaded yet.
+    buffer: Vec<u8>,
+    chunks: Vec<ObjectChunk>,
+    stored: u64,
+    upload: Option<Box<dyn MultipartUpload>>,
+    parts: VecDeque<JoinHandle<object_store::Result<()>>>,
+}
+
+impl ObjectWriter {
+    fn new(key: String) -> Self {
+        Self { key, buffer: Vec::new(), chunks: Vec::new(), stored: 0, upload: None, parts: VecDeque::new() }
+    }
+
+    fn push(&mut self, packed: &Packed) {
+        let length = u32::try_from(packed.data.len()).expect("a chunk has at most 64 KB");
+        self.chunks.push(ObjectChunk { hash: packed.hash, start: self.stored, length });
+        self.stored += u64::from(length);
+        self.buffer.extend_from_slice(&packed.data);
+    }
+}
+
+impl Put<'_> {
+    /// Writes the body as an object.
+    pub(super) fn write_object(&self) -> Result<Content, StoreError> {
+        let key = self.store.run(|shared| async move { shared.register_object().await })?;
+        let mut writer = ObjectWriter::new(key.clone());
+        let written = self.write_chunks(&mut writer);
+        let content = Content::Object { key, chunks: Arc::new(std::mem::take(&mut writer.chunks)) };
+        if let Err(error) = written {
+            self.abort(writer);
+            self.discard(&content);
+            return Err(error);
+        }
+        Ok(content)
+    }
+
+    fn write_chunks(&self, writer: &mut ObjectWriter) -> Result<(), StoreError> {
+        let mut packer = self.packer()?;
+        loop {
+            let batch = packer.batch()?;
+            if batch.is_empty() {
+                return self.finish(writer);
+            }
+            batch.iter().for_each(|packed| writer.push(packed));
+            if writer.buffer.len() >= PART_BYTES {
+                // Checked again when it is published; this ends a hopeless one early.
+                self.with_room(|| self.check_room(writer.stored))?;
+                self.send_part(writer)?;
+            }
+        }
+    }
+
+    fn check_room(&self, size: u64) -> Result<(), StoreError> {
+        let (owner, session) = (self.new.owner.clone(), super::text(self.new.session.as_str()));
+        self.store.run(|shared| async move { shared.check_room(owner, session, size).await })
+    }
+
+    /// Begins to upload what is in the buffer as a part.
+    fn send_part(&self, writer: &mut ObjectWriter) -> Result<(), StoreError> {
+        if writer.upload.is_none() {
+            let key = writer.key.clone();
+            writer.upload =
+                Some(self.store.run(|shared| async move { shared.objects()?.begin(&key).await })?);
+        }
+        if writer.parts.len() == MAX_PARTS_IN_FLIGHT {
+            self.wait_for_part(writer)?;
+        }
+        let bytes = Bytes::from(std::mem::take(&mut writer.buffer));
+        if let Some(upload) = &mut writer.upload {
+            let part = upload.put_part(PutPayload::from_bytes(bytes));
+            writer.parts.push_back(self.store.worker.handle().spawn(part));
+        }
+        Ok(())
+    }
+
+    fn wait_for_part(&self, writer: &mut ObjectWriter) -> Result<(), StoreError> {
+        let Some(part) = writer.parts.pop_front() else { return Ok(()) };
+        self.store.run(|_| async move {
+            part.await.map_err(|error| StoreError::Unusable(Box::new(error)))?.map_err(unusable)
+        })
+    }
+
+    /// Uploads the rest.
+    fn finish(&self, writer: &mut ObjectWriter) -> Result<(), StoreError> {
+        if writer.upload.is_none() {
+            let (key, bytes) = (writer.key.clone(), Bytes::from(std::mem::take(&mut writer.buffer)));
+            return self.store.run(|shared| async move { shared.objects()?.put(&key, bytes).await });
+        }
+        if !writer.buffer.is_empty() {
+            self.send_part(writer)?;
+        }
+        while !writer.parts.is_empty() {
+            self.wait_for_part(writer)?;
+        }
+        let Some(mut upload) = writer.upload.take() else { return Ok(()) };
+        self.store.run(|_| async move { upload.complete().await.map(drop).map_err(unusable) })
+    }
+
+    /// Ends an upload in parts that failed. If that fails too, the bucket's own rules remove it.
+    fn abort(&self, writer: ObjectWriter) {
+        if let Some(mut upload) = writer.upload {
+            writer.parts.iter().for_each(JoinHandle::abort);
+            drop(self.store.run(|_| async move { upload.abort().await.map_err(unusable) }));
+        }
+    }
+}
+
+impl Shared {
+    fn objects(&self) -> Result<&crate::objects::ObjectBodies, StoreError> {
+        self.objects.as_ref().ok_or_else(|| StoreError::Unusable("no object store is configured".into()))
+    }
+
+    /// Returns the key of a new object, which is an orphan until a body refers to it.
+    async fn register_object(&self) -> Result<String, StoreError> {
+        let key = self.objects()?.new_key();
+        self.retry(|_| self.try_register(&key)).await?;
+        Ok(key)
+    }
+
+    async fn try_register(&self, key: &str) -> Result<(), Failure> {
+        let transaction = self.database.begin(&Scope::AllOwners).await?;
+        let sql = "INSERT INTO orphan VALUES ($1, $2) ON CONFLICT (object) DO NOTHING";
+        transaction.execute(sql, &[&key, &self.clock.now().0]).await?;
+        transaction.commit().await
+    }
+
+    /// Fails if `size` more bytes would exceed a quota, as far as one can tell without a lock.
+    async fn check_room(&self, owner: Owner, session: String, size: u64) -> Result<(), StoreError> {
+        let sql = "SELECT scope, stored FROM quota_use WHERE scope = 0 OR (scope = 1 AND owner = $1)
+                   OR (scope = 2 AND owner = $1 AND session = $2)";
+        let rows = self.query(&Scope::Owner(owner.clone()), sql, &[&owner.as_str(), &session]).await?;
+        let used = |scope: i16| {
+            let row = rows.iter().find(|row| row.get::<_, i16>(0) == scope);
+            row.map_or(0, |row| row.get::<_, i64>(1).unsigned_abs())
+        };
+        self.quotas.check(UsedBytes { session: used(2), owner: used(1), store: used(0) }, size)
+    }
+}

@@ -1,0 +1,152 @@
+//! Deletes what is no longer needed: expired artifacts, bodies that were never finished, objects that nothing refers to.
+//!
+//! In small transactions that skip what others have locked, so that several processes can sweep at once and nobody waits
+//! long. An artifact that has not expired is never touched.
+
+use std::time::Duration;
+
+use super::Shared;
+use super::database::Scope;
+use super::failure::Failure;
+use super::release::{DeletedArtifact, Released, release};
+use crate::artifact::Swept;
+use crate::error::StoreError;
+
+/// A body unfinished, or an object unused, for longer than this was left by a process that has ended.
+const UNFINISHED_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Artifacts deleted in one transaction.
+const BATCH_ARTIFACTS: i64 = 200;
+/// Unfinished bodies or objects looked at in one transaction.
+const BATCH_LEFTOVERS: i64 = 100;
+
+const DELETE_EXPIRED: &str = "DELETE FROM artifact WHERE id IN
+    (SELECT id FROM artifact WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)
+    RETURNING owner, session, body";
+
+impl Shared {
+    pub(super) async fn sweep(&self) -> Result<Swept, StoreError> {
+        let mut swept = self.sweep_expired().await?;
+        self.retry(|_| self.forget_empty_sessions()).await?;
+        #[cfg(feature = "objects")]
+        {
+            swept.bodies += self.sweep_objects().await?;
+        }
+        Ok(swept)
+    }
+
+    /// Deletes expired artifacts and unfinished bodies, which is what makes room in the quotas.
+    pub(super) async fn sweep_expired(&self) -> Result<Swept, StoreError> {
+        let mut swept = Swept::default();
+        loop {
+            let Released { swept: batch, objects } = self.retry(|_| self.sweep_batch()).await?;
+            self.remove_objects(objects).await;
+            swept.artifacts += batch.artifacts;
+            swept.bodies += batch.bodies;
+            swept.freed_bytes += batch.freed_bytes;
+            if batch.artifacts == 0 {
+                break;
+            }
+        }
+        swept.bodies += self.sweep_unfinished().await?;
+        Ok(swept)
+    }
+
+    async fn sweep_batch(&self) -> Result<Released, Failure> {
+        let transaction = self.database.begin(&Scope::AllOwners).await?;
+        let rows =
+            transaction.query(DELETE_EXPIRED, &[&self.clock.certain_now().0, &BATCH_ARTIFACTS]).await?;
+        if rows.is_empty() {
+            transaction.rollback().await;
+            return Ok(Released::default());
+        }
+        let deleted: Vec<DeletedArtifact> = rows
+            .iter()
+            .map(|row| DeletedArtifact { owner: row.get(0), session: row.get(1), body: row.get(2) })
+            .collect();
+        let released = release(&transaction, &deleted).await?;
+        transaction.commit().await?;
+        Ok(released)
+    }
+
+    async fn sweep_unfinished(&self) -> Result<u64, StoreError> {
+        let until = self.clock.certain_now().before(UNFINISHED_TIMEOUT).0;
+        let sql = "SELECT id FROM body WHERE NOT visible AND created <= $1 ORDER BY created LIMIT $2";
+        let mut swept = 0;
+        loop {
+            let rows = self.query(&Scope::AllOwners, sql, &[&until, &BATCH_LEFTOVERS]).await?;
+            let mut dropped = 0;
+            for row in &rows {
+                let id: i64 = row.get(0);
+                dropped += u64::from(self.retry(|_| self.try_drop_pending(&Scope::AllOwners, id)).await?);
+            }
+            swept += dropped;
+            if dropped == 0 {
+                return Ok(swept);
+            }
+        }
+    }
+
+    /// Deletes the rows of sessions that have nothing left.
+    async fn forget_empty_sessions(&self) -> Result<(), Failure> {
+        let transaction = self.database.begin(&Scope::AllOwners).await?;
+        let sql = "DELETE FROM quota_use WHERE (scope, owner, session) IN
+            (SELECT scope, owner, session FROM quota_use WHERE scope = 2 AND artifacts = 0 AND stored = 0
+             LIMIT 1000 FOR UPDATE SKIP LOCKED)";
+        transaction.execute(sql, &[]).await?;
+        transaction.commit().await
+    }
+
+    #[cfg(not(feature = "objects"))]
+    pub(super) async fn remove_objects(&self, _: Vec<String>) {}
+}
+#[cfg(feature = "objects")]
+mod objects {
+    use super::*;
+
+    impl Shared {
+        /// Removes objects that nothing refers to any more. What fails is left to a sweep.
+        pub(in crate::postgres) async fn remove_objects(&self, objects: Vec<String>) {
+            for object in objects {
+                drop(self.discard_object(object).await);
+            }
+        }
+
+        /// Removes an object unless a body refers to it: then it is no orphan.
+        pub(in crate::postgres) async fn discard_object(&self, object: String) -> Result<(), StoreError> {
+            self.retry(|_| self.try_discard(&object)).await.map(drop)
+        }
+
+        async fn try_discard(&self, object: &str) -> Result<bool, Failure> {
+            let Some(objects) = &self.objects else { return Ok(false) };
+            let transaction = self.database.begin(&Scope::AllOwners).await?;
+            let sql = "DELETE FROM orphan WHERE object = $1";
+            if transaction.execute(sql, &[&object]).await? == 0 {
+                transaction.rollback().await;
+                return Ok(false);
+            }
+            // Deleted before the row is: if this fails, the row stays, and a sweep tries again.
+            objects.delete(object).await?;
+            transaction.commit().await?;
+            Ok(true)
+        }
+
+        /// Removes the objects of processes that have ended, and those that could not be removed with their bodies.
+        pub(super) async fn sweep_objects(&self) -> Result<u64, StoreError> {
+            let until = self.clock.certain_now().before(UNFINISHED_TIMEOUT).0;
+            let sql = "SELECT object FROM orphan WHERE since <= $1 ORDER BY since LIMIT $2";
+            let mut swept = 0;
+            loop {
+                let rows = self.query(&Scope::AllOwners, sql, &[&until, &BATCH_LEFTOVERS]).await?;
+                let mut removed = 0;
+                for row in &rows {
+                    let object: String = row.get(0);
+                    removed += u64::from(self.retry(|_| self.try_discard(&object)).await?);
+                }
+                swept += removed;
+                if removed == 0 {
+                    return Ok(swept);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Runs the backend's futures on threads of its own, for callers that are not asynchronous.
+//!
+//! A caller may itself be a thread of another runtime, in which waiting for a future would panic. So the future is spawned
+//! here, and the caller waits on an ordinary channel.
+
+use std::sync::mpsc::sync_channel;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::error::StoreError;
+
+/// Threads of a backend; they only move bytes.
+const THREADS: usize = 2;
+
+/// The threads of a backend.
+pub(super) struct Worker(Option<Runtime>);
+
+impl Worker {
+    pub(super) fn start() -> Result<Self, StoreError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("tidegate-store")
+            .enable_all()
+            .build()?;
+        Ok(Self(Some(runtime)))
+    }
+
+    /// Runs a future to its end.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (send, receive) = sync_channel(1);
+        self.handle().spawn(async move {
+            // The caller waits, so that it is there to receive.
+            let _ = send.send(future.await);
+        });
+        receive.recv().unwrap_or_else(|_| Err(StoreError::Unusable("a task of the store panicked".into())))
+    }
+
+    pub(super) fn handle(&self) -> &Handle {
+        self.0.as_ref().expect("the runtime is taken only when this is dropped").handle()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            // Waiting for its threads would panic inside another runtime.
+            runtime.shutdown_background();
+        }
+    }
+}

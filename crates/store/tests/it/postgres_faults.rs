@@ -1,0 +1,322 @@
+//! Faults between a process and its servers: nothing acknowledged is lost, nothing is visible by half, and nobody sees
+//! another owner's bytes.
+//!
+//! A proxy cuts the connection to PostgreSQL at a chosen statement, before or after the server sees it; another injures the
+//! answers of the object store. `./check` stores 1,000 results, one in twenty with a fault; `./check long` stores 10,000.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tidegate_core::source::Span;
+use tidegate_store::{
+    ArtifactId, ArtifactStore, Description, NewArtifact, Owner, PostgresOptions, PostgresStore, Quotas,
+    Session, StoreError, SystemClock, open,
+};
+use tidegate_testkit::contract::noise;
+use tidegate_testkit::faults::{Cut, ObjectFault, ObjectProxy, PostgresProxy};
+use tidegate_testkit::servers::{self, PostgresServer};
+
+const HOUR: Duration = Duration::from_secs(3600);
+/// The environment variable with the number of results to store under faults.
+const PUTS_VARIABLE: &str = "TIDEGATE_FAULT_PUTS";
+
+/// A store behind proxies.
+struct Rig {
+    server: &'static PostgresServer,
+    postgres: PostgresProxy,
+    objects: ObjectProxy,
+    options: PostgresOptions,
+    store: PostgresStore,
+}
+
+impl Rig {
+    /// Connects to a new store through new proxies; `None` if there are no servers.
+    fn new() -> Option<Self> {
+        let (server, object_server) = (servers::postgres()?, servers::objects()?);
+        let (postgres, objects) =
+            (PostgresProxy::start(server.port()), ObjectProxy::start(object_server.port()));
+        let mut options = behind(&server.new_store(), server.port(), postgres.port());
+        let mut prefix = object_server.new_prefix();
+        prefix.endpoint = Some(format!("http://127.0.0.1:{}", objects.port()));
+        options.objects = Some(prefix);
+        let store = connect(&options);
+        Some(Self { server, postgres, objects, options, store })
+    }
+
+    fn heal(&self) {
+        self.postgres.heal();
+        self.objects.heal();
+    }
+
+    /// Checks the counters of the quotas, and that no chunk is without a body, against the rows themselves.
+    fn check_tables(&self) {
+        let schema = &self.options.schema;
+        let differences = self.server.sql(&format!(
+            "SET search_path TO {schema};
+             SELECT 'store', stored, (SELECT coalesce(sum(stored), 0) FROM body), artifacts, (SELECT count(*) FROM artifact)
+             FROM quota_use WHERE scope = 0 AND (stored, artifacts) IS DISTINCT FROM
+                ((SELECT coalesce(sum(stored), 0) FROM body), (SELECT count(*) FROM artifact));
+             SELECT 'owner', owner FROM quota_use q WHERE scope = 1 AND (stored, artifacts) IS DISTINCT FROM
+                ((SELECT coalesce(sum(stored), 0) FROM body b WHERE b.owner = q.owner),
+                 (SELECT count(*) FROM artifact a WHERE a.owner = q.owner));
+             SELECT 'session', owner, session FROM quota_use q WHERE scope = 2 AND stored IS DISTINCT FROM
+                (SELECT coalesce(sum(stored), 0) FROM body b WHERE b.owner = q.owner AND
+                    (NOT visible AND b.session = q.session OR EXISTS
+                     (SELECT 1 FROM artifact a WHERE a.body = b.id AND a.session = q.session)));
+             SELECT 'unused', id FROM body b WHERE visible AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.body = b.id);
+             SELECT 'claimed', object FROM orphan JOIN body USING (object)"
+        ));
+        assert_eq!(differences.trim(), "", "what is counted is what is there");
+    }
+}
+
+fn connect(options: &PostgresOptions) -> PostgresStore {
+    PostgresStore::connect(options, Quotas::default(), Arc::new(SystemClock)).unwrap()
+}
+
+/// Returns options that reach the server through another port.
+fn behind(options: &PostgresOptions, server: u16, proxy: u16) -> PostgresOptions {
+    let url = options.url.replacen(&format!(":{server}/"), &format!(":{proxy}/"), 1);
+    PostgresOptions { url, ..options.clone() }
+}
+
+fn put(store: &PostgresStore, owner: &Owner, bytes: &[u8]) -> (ArtifactId, Result<(), StoreError>) {
+    let session = Session::new("one");
+    let new = NewArtifact::new(owner, &session, "tool", HOUR);
+    let stored = store.put(&new, &bytes, &|| Ok(Description::default()));
+    (new.id.clone(), stored.map(drop))
+}
+
+fn read(store: &PostgresStore, owner: &Owner, id: &ArtifactId) -> Result<Vec<u8>, StoreError> {
+    let source = open(store, owner, id)?;
+    Span::whole(&source).read(&source).map_err(StoreError::Source)
+}
+
+/// A body that says whose it is and which one.
+fn body(owner: &Owner, number: u64, length: usize) -> Vec<u8> {
+    let mut bytes = format!("{owner} {number} ").into_bytes();
+    let seed = number * 31 + owner.as_str().len() as u64;
+    bytes.extend(noise(seed, length.saturating_sub(bytes.len())));
+    bytes
+}
+
+/// Runs something with a cut at each of its statements, before and after the server sees it.
+fn cut_everywhere(rig: &Rig, work: impl Fn(&str)) {
+    // Once whole: connections exist and statements are prepared.
+    work("whole");
+    for cut in [Cut::Before, Cut::After] {
+        for statement in 0.. {
+            let cuts = rig.postgres.cuts();
+            rig.postgres.cut_after(statement, cut);
+            work(&format!("cut {cut:?} statement {statement}"));
+            rig.postgres.heal();
+            if rig.postgres.cuts() == cuts {
+                assert!(statement > 2, "there were statements to cut");
+                break;
+            }
+        }
+    }
+    rig.check_tables();
+}
+
+#[test]
+fn a_put_survives_a_cut_at_every_statement() {
+    let Some(rig) = Rig::new() else { return };
+    let owner = Owner::new("local:1");
+    for length in [5_000, 400_000] {
+        let number = AtomicU64::new(length as u64);
+        cut_everywhere(&rig, |when| {
+            let bytes = body(&owner, number.fetch_add(1, Ordering::SeqCst), length);
+            let (id, stored) = put(&rig.store, &owner, &bytes);
+            stored.unwrap_or_else(|error| panic!("{when}: {error:?}"));
+            assert!(read(&rig.store, &owner, &id).unwrap() == bytes, "{when}");
+        });
+    }
+}
+
+#[test]
+fn a_put_in_many_batches_survives_a_cut_at_every_statement() {
+    let Some(rig) = Rig::new() else { return };
+    // Without an object store, so that it is written as unfinished rows.
+    let options = PostgresOptions { objects: None, ..rig.options.clone() };
+    let (store, owner, number) = (connect(&options), Owner::new("local:1"), AtomicU64::new(0));
+    cut_everywhere(&rig, |when| {
+        let bytes = body(&owner, number.fetch_add(1, Ordering::SeqCst), 8_500_000);
+        let (id, stored) = put(&store, &owner, &bytes);
+        stored.unwrap_or_else(|error| panic!("{when}: {error:?}"));
+        assert!(read(&store, &owner, &id).unwrap() == bytes, "{when}");
+        store.delete(&owner, &id).unwrap();
+    });
+}
+
+#[test]
+fn equal_bytes_deletion_touch_and_sweep_survive_a_cut_at_every_statement() {
+    let Some(rig) = Rig::new() else { return };
+    let owner = Owner::new("local:1");
+    let bytes = body(&owner, 1, 50_000);
+    let (first, stored) = put(&rig.store, &owner, &bytes);
+    stored.unwrap();
+    cut_everywhere(&rig, |when| {
+        let (id, stored) = put(&rig.store, &owner, &bytes);
+        stored.unwrap_or_else(|error| panic!("{when}: {error:?}"));
+        rig.store.touch(&owner, &id, 2 * HOUR).unwrap();
+        rig.store.sweep().unwrap();
+        rig.store.delete(&owner, &id).unwrap_or_else(|error| panic!("{when}: {error:?}"));
+        assert!(matches!(read(&rig.store, &owner, &id), Err(StoreError::NotFound)), "{when}");
+    });
+    assert!(read(&rig.store, &owner, &first).unwrap() == bytes);
+    assert_eq!(rig.store.usage().unwrap().artifacts, 1);
+}
+
+#[test]
+fn every_fault_of_the_object_store_is_survived() {
+    let Some(rig) = Rig::new() else { return };
+    let (owner, mut number) = (Owner::new("local:1"), 0);
+    for fault in ObjectFault::ALL {
+        for count in [1, 2] {
+            number += 1;
+            let bytes = body(&owner, number, 500_000);
+            rig.objects.injure(vec![fault; count]);
+            let (id, stored) = put(&rig.store, &owner, &bytes);
+            stored.unwrap_or_else(|error| panic!("{fault:?}: {error:?}"));
+            rig.heal();
+            // A process that has nothing in memory.
+            let other = connect(&PostgresOptions { cache_bytes: 0, ..rig.options.clone() });
+            rig.objects.injure(vec![fault; count]);
+            assert!(read(&other, &owner, &id).unwrap() == bytes, "{fault:?}");
+            rig.heal();
+        }
+    }
+    assert!(rig.objects.faults() >= 20, "{} faults", rig.objects.faults());
+    rig.check_tables();
+}
+
+#[test]
+fn wrong_bytes_are_an_error_and_never_data() {
+    let Some(rig) = Rig::new() else { return };
+    let owner = Owner::new("local:1");
+    let bytes = body(&owner, 1, 500_000);
+    let (id, stored) = put(&rig.store, &owner, &bytes);
+    stored.unwrap();
+    rig.objects.injure(vec![ObjectFault::Wrong; 1000]);
+    let opened = rig.store.open(&owner, &id).unwrap();
+    let chunk = rig.store.read_chunk(&opened, 0);
+    assert!(matches!(chunk, Err(StoreError::Damaged { .. })), "{chunk:?}");
+    rig.heal();
+    assert!(read(&rig.store, &owner, &id).unwrap() == bytes);
+}
+
+#[test]
+fn a_server_that_stays_away_is_an_error_in_time() {
+    let Some(rig) = Rig::new() else { return };
+    let options = PostgresOptions { retry_timeout: Duration::from_millis(300), ..rig.options.clone() };
+    let (store, owner) = (connect(&options), Owner::new("local:1"));
+    rig.objects.injure(vec![ObjectFault::Cut; 100_000]);
+    let (id, stored) = put(&store, &owner, &body(&owner, 1, 500_000));
+    assert!(matches!(stored, Err(StoreError::Unusable(_))), "{stored:?}");
+    rig.heal();
+    assert!(matches!(read(&store, &owner, &id), Err(StoreError::NotFound)));
+    let (id, stored) = put(&store, &owner, &body(&owner, 1, 500_000));
+    stored.unwrap();
+    assert!(read(&store, &owner, &id).is_ok());
+    rig.check_tables();
+}
+
+/// What a writer did: acknowledged or not, a result is either whole or not there.
+struct Attempt {
+    owner: Owner,
+    id: ArtifactId,
+    number: u64,
+    length: usize,
+    acknowledged: bool,
+}
+
+/// Stores results in a thread, one in twenty with a fault.
+fn write_under_faults(rig: &Rig, thread: u64, count: u64) -> Vec<Attempt> {
+    let mut random = noise(thread + 77, 16 * count as usize).into_iter();
+    let mut next = |below: u64| u64::from(random.next().unwrap_or(0)) % below;
+    let mut attempts = Vec::new();
+    for number in 0..count {
+        let owner = Owner::new(format!("local:{}", next(3)));
+        let length =
+            if next(10) == 0 { 260_000 + 1000 * next(200) as usize } else { 50 + 200 * next(250) as usize };
+        let number = thread * 1_000_000 + number;
+        match next(40) {
+            0 => rig.postgres.cut_after(next(8), if next(2) == 0 { Cut::Before } else { Cut::After }),
+            1 => rig.objects.injure([ObjectFault::ALL[next(7) as usize]]),
+            _ => {}
+        }
+        let (id, stored) = put(&rig.store, &owner, &body(&owner, number, length));
+        attempts.push(Attempt { owner, id, number, length, acknowledged: stored.is_ok() });
+    }
+    attempts
+}
+
+/// Checks every attempt, and everything that the owners can see.
+fn check_attempts(store: &PostgresStore, attempts: &[Attempt]) {
+    let acknowledged = attempts.iter().filter(|attempt| attempt.acknowledged).count();
+    assert!(acknowledged * 100 >= attempts.len() * 95, "{acknowledged} of {} were stored", attempts.len());
+    let mut visible = 0;
+    for Attempt { owner, id, number, length, acknowledged } in attempts {
+        match read(store, owner, id) {
+            Ok(bytes) => {
+                assert!(bytes == body(owner, *number, *length), "it is whole, and the owner's own");
+                visible += 1;
+            }
+            Err(StoreError::NotFound) if !acknowledged => {}
+            Err(error) => panic!("an acknowledged result is lost: {error:?}"),
+        }
+        let stranger = Owner::new("local:9");
+        assert!(matches!(store.open(&stranger, id), Err(StoreError::NotFound)));
+    }
+    assert_eq!(store.list_all(usize::MAX).unwrap().len(), visible, "nothing else is visible");
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_under_faults() {
+    let Some(rig) = Rig::new() else { return };
+    let puts: u64 = std::env::var(PUTS_VARIABLE).ok().and_then(|puts| puts.parse().ok()).unwrap_or(1000);
+    let attempts: Vec<Attempt> = std::thread::scope(|scope| {
+        let rig = &rig;
+        let threads =
+            [0, 1, 2, 3].map(|thread| scope.spawn(move || write_under_faults(rig, thread, puts / 4)));
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    rig.heal();
+    let faults = rig.postgres.cuts() + rig.objects.faults();
+    assert!(faults >= puts / 60, "{faults} faults in {puts} results");
+    check_attempts(&rig.store, &attempts);
+    rig.check_tables();
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_server_restarts() {
+    let (Some(_), Some(mut server)) = (servers::postgres(), PostgresServer::start()) else { return };
+    let options = PostgresOptions { retry_timeout: Duration::from_secs(60), ..server.new_store() };
+    let (store, is_over) = (connect(&options), AtomicBool::new(false));
+    let attempts: Vec<Attempt> = std::thread::scope(|scope| {
+        let (store, is_over) = (&store, &is_over);
+        let threads = [0, 1, 2, 3].map(|thread: u64| {
+            scope.spawn(move || {
+                let (owner, mut attempts) = (Owner::new(format!("local:{thread}")), Vec::new());
+                while !is_over.load(Ordering::SeqCst) {
+                    let number = thread * 1_000_000 + attempts.len() as u64;
+                    let (id, stored) = put(store, &owner, &body(&owner, number, 20_000));
+                    let acknowledged = stored.is_ok();
+                    attempts.push(Attempt { owner: owner.clone(), id, number, length: 20_000, acknowledged });
+                }
+                attempts
+            })
+        });
+        for _ in 0..2 {
+            std::thread::sleep(Duration::from_millis(700));
+            server.crash_and_restart();
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        is_over.store(true, Ordering::SeqCst);
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(attempts.len() > 20, "{} results", attempts.len());
+    check_attempts(&store, &attempts);
+}

@@ -1,0 +1,190 @@
+//! A proxy in front of an object store that answers some requests with errors, cuts them, or changes what was read.
+//!
+//! Each connection carries one request, so that the end of an answer is the end of the connection.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// What goes wrong with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectFault {
+    /// The server does not see it; the client gets an internal error.
+    Error,
+    /// The server carries it out; the client gets an internal error.
+    ErrorAfter,
+    /// The server does not see it; the client is told to slow down.
+    SlowDown,
+    /// The connection is cut before the server sees it.
+    Cut,
+    /// The server carries it out, and the connection is cut before its answer.
+    CutAfter,
+    /// Half of the body of the answer is missing.
+    Truncated,
+    /// The bytes of the body of an answer to a read are wrong; other answers are cut.
+    Wrong,
+}
+
+impl ObjectFault {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Error,
+        Self::ErrorAfter,
+        Self::SlowDown,
+        Self::Cut,
+        Self::CutAfter,
+        Self::Truncated,
+        Self::Wrong,
+    ];
+}
+
+#[derive(Default)]
+struct State {
+    plan: Mutex<Vec<ObjectFault>>,
+    requests: AtomicU64,
+    faults: AtomicU64,
+}
+
+/// A proxy in front of an object store.
+pub struct ObjectProxy {
+    port: u16,
+    state: Arc<State>,
+}
+
+impl ObjectProxy {
+    /// Starts a proxy in front of a port.
+    ///
+    /// # Panics
+    ///
+    /// No port is free.
+    pub fn start(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let state = Arc::new(State::default());
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let state = Arc::clone(&shared);
+                thread::spawn(move || drop(serve(client, server, &state)));
+            }
+        });
+        Self { port, state }
+    }
+
+    /// Returns its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Injures the next requests, one fault each.
+    pub fn injure(&self, faults: impl IntoIterator<Item = ObjectFault>) {
+        *self.plan() = faults.into_iter().collect();
+    }
+
+    /// Injures nothing any more.
+    pub fn heal(&self) {
+        self.plan().clear();
+    }
+
+    /// Returns how many requests came so far.
+    pub fn requests(&self) -> u64 {
+        self.state.requests.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many requests were injured.
+    pub fn faults(&self) -> u64 {
+        self.state.faults.load(Ordering::SeqCst)
+    }
+
+    fn plan(&self) -> std::sync::MutexGuard<'_, Vec<ObjectFault>> {
+        self.state.plan.lock().expect("no thread panics while it holds it")
+    }
+}
+
+fn serve(mut client: TcpStream, server: u16, state: &State) -> io::Result<()> {
+    let request = read_request(&mut client)?;
+    state.requests.fetch_add(1, Ordering::SeqCst);
+    let fault = state.plan.lock().expect("no thread panics while it holds it").pop();
+    state.faults.fetch_add(u64::from(fault.is_some()), Ordering::SeqCst);
+    let is_read = request.starts_with(b"GET ");
+    match fault {
+        Some(ObjectFault::Error) => client.write_all(&error(500, "InternalError"))?,
+        Some(ObjectFault::SlowDown) => client.write_all(&error(503, "SlowDown"))?,
+        Some(ObjectFault::Cut) => {}
+        Some(ObjectFault::ErrorAfter) => {
+            exchange(&request, server)?;
+            client.write_all(&error(500, "InternalError"))?;
+        }
+        Some(ObjectFault::CutAfter) => drop(exchange(&request, server)?),
+        Some(ObjectFault::Truncated) => {
+            let answer = exchange(&request, server)?;
+            let body = body_start(&answer).unwrap_or(answer.len());
+            client.write_all(&answer[..body + (answer.len() - body) / 2])?;
+        }
+        Some(ObjectFault::Wrong) if is_read => {
+            let mut answer = exchange(&request, server)?;
+            let body = body_start(&answer).unwrap_or(answer.len());
+            answer[body..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+            client.write_all(&answer)?;
+        }
+        Some(ObjectFault::Wrong) => drop(exchange(&request, server)?),
+        None => client.write_all(&exchange(&request, server)?)?,
+    }
+    client.shutdown(Shutdown::Both)
+}
+
+/// Sends a request to the server and reads the whole answer.
+fn exchange(request: &[u8], server: u16) -> io::Result<Vec<u8>> {
+    let mut upstream = TcpStream::connect(("127.0.0.1", server))?;
+    upstream.write_all(request)?;
+    let mut answer = Vec::new();
+    upstream.read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+/// Reads a request, and asks in it that the connection be closed afterwards.
+fn read_request(client: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
+    let body = loop {
+        if let Some(body) = body_start(&bytes) {
+            break body;
+        }
+        match client.read(&mut buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    };
+    let length = content_length(&bytes[..body]);
+    while bytes.len() < body + length {
+        match client.read(&mut buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+    let line_end = bytes.windows(2).position(|two| two == b"\r\n").unwrap_or(0) + 2;
+    bytes.splice(line_end..line_end, *b"Connection: close\r\n");
+    Ok(bytes)
+}
+
+/// Returns where the body of a message begins.
+fn body_start(message: &[u8]) -> Option<usize> {
+    message.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
+}
+
+fn content_length(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let value = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+}
+
+fn error(status: u16, code: &str) -> Vec<u8> {
+    let body =
+        format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>injected</Message></Error>");
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status} Injected\r\nContent-Type: application/xml\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+    .into_bytes()
+}

@@ -1,0 +1,9 @@
+//! The names and lists of many MCP servers as those of one.
+//!
+//! [`names`] gives tools and prompts their listed names, [`catalog`] holds what one server offers, and [`lists`] makes one
+//! list of many, in pages with a cursor that [`seal`] protects.
+
+pub mod catalog;
+pub mod lists;
+pub mod names;
+pub mod seal;

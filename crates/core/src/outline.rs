@@ -22,7 +22,7 @@ use crate::text::{Text, TextIndex};
 use crate::translation::Translation;
 
 /// The version of the serialized form; an outline of another version is rebuilt from the result.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// The maximum number of field names kept, to suggest one if a request names a field that does not exist.
 const MAX_FIELDS: usize = 400;
 

@@ -4,6 +4,7 @@
 //! rows as those of any other notation. Where each line is a record, a line of another form is one as well: its text is
 //! the value of one member, so that no line is missing from the records.
 
+mod entries;
 mod files;
 mod json_values;
 mod keyed_blocks;
@@ -25,6 +26,7 @@ use crate::sample::Sample;
 use crate::source::Span;
 use crate::text::Text;
 
+use entries::Entries;
 use files::Files;
 use json_values::JsonValues;
 use keyed_blocks::KeyedBlocks;
@@ -121,6 +123,8 @@ line_notations! {
     JsonValues(JsonValues),
     /// Lines of `key=value` pairs.
     Logfmt(Logfmt),
+    /// Titles with `Key: value` lines below them.
+    Entries(Entries),
     /// Blocks of `Key: value` lines.
     Blocks(KeyedBlocks),
     ;

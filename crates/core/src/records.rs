@@ -34,6 +34,17 @@ pub(crate) enum Notation {
     Pattern(Pattern),
 }
 
+impl Notation {
+    /// Returns whether values have no types, so that text which looks like a number is meant as one.
+    pub(crate) fn is_textual(&self) -> bool {
+        match self {
+            Self::Table(_) => true,
+            Self::Pattern(pattern) => pattern.is_textual(),
+            Self::Json(_) | Self::JsonLines(_) => false,
+        }
+    }
+}
+
 /// One record.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
@@ -75,6 +86,11 @@ impl Records<'_> {
     /// Returns how many records there are.
     pub(crate) fn count(&self) -> u64 {
         self.index.count - self.header_rows().min(self.index.count)
+    }
+
+    /// Returns whether the records have no types, so that queries read text which looks like a number as one.
+    pub(crate) fn is_textual(&self) -> bool {
+        self.notation.is_textual() || self.form.is_some_and(|form| form.untyped)
     }
 
     /// Returns how many elements of the container come before its first record.

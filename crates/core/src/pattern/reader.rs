@@ -71,8 +71,8 @@ impl OtherLines {
 pub(crate) struct PatternReader<'a> {
     pattern: &'a Pattern,
     lines: Lines<'a>,
-    /// A line that was read but belongs to the next record.
-    unread: Option<OwnedLine>,
+    /// Lines that were read but belong to the next record, the last of them first.
+    unread: Vec<OwnedLine>,
     /// The number of the last line read, from 1.
     line: u64,
     pub(super) others: OtherLines,
@@ -80,12 +80,12 @@ pub(crate) struct PatternReader<'a> {
 
 impl<'a> PatternReader<'a> {
     pub(super) fn new(pattern: &'a Pattern, lines: Lines<'a>) -> Self {
-        Self { pattern, lines, unread: None, line: 0, others: OtherLines::default() }
+        Self { pattern, lines, unread: Vec::new(), line: 0, others: OtherLines::default() }
     }
 
     /// Returns the offset after the last record.
     pub(crate) fn position(&self) -> u64 {
-        self.unread.as_ref().map_or_else(|| self.lines.position(), |line| line.at)
+        self.unread.last().map_or_else(|| self.lines.position(), |line| line.at)
     }
 
     /// Returns the offset of the next record, the record as JSON, and whether that is the whole record.
@@ -111,7 +111,7 @@ impl<'a> PatternReader<'a> {
     }
 
     fn read_line(&mut self) -> io::Result<Option<OwnedLine>> {
-        let line = match self.unread.take() {
+        let line = match self.unread.pop() {
             Some(line) => Some(line),
             None => self.lines.next_whole(MAX_RECORD_BYTES)?,
         };
@@ -121,7 +121,7 @@ impl<'a> PatternReader<'a> {
 
     /// Leaves a line for the next record.
     fn unread(&mut self, line: OwnedLine) {
-        self.unread = Some(line);
+        self.unread.push(line);
         self.line -= 1;
     }
 
@@ -171,6 +171,55 @@ impl<'a> PatternReader<'a> {
                 _ => Taken::Line,
             })
         })
+    }
+
+    /// Reads the lines of an entry, up to the line that begins the next one; a line outside it belongs to no entry. A line
+    /// begins one only if the next line continues it.
+    pub(super) fn next_entry(
+        &mut self,
+        begins: impl Fn(&str) -> bool,
+        continues: impl Fn(&str) -> bool,
+        is_outside: impl Fn(&str) -> bool,
+    ) -> io::Result<Option<(u64, RecordLines)>> {
+        self.collect(|reader, line, is_inside| {
+            let begins = begins(line) && reader.is_next(&continues)?;
+            Ok(match (begins, is_inside) {
+                (true, true) => Taken::Next,
+                (false, false) => Taken::Other,
+                (false, true) if is_outside(line) => Taken::Other,
+                _ => Taken::Line,
+            })
+        })
+    }
+
+    /// Reads the lines of an entry, up to a separator after which a line that may begin one is followed by one that
+    /// continues it. Lines before the first entry are not a record.
+    pub(super) fn next_entry_after(
+        &mut self,
+        separates: impl Fn(&str) -> bool,
+        begins: impl Fn(&str) -> bool,
+        continues: impl Fn(&str) -> bool,
+    ) -> io::Result<Option<(u64, RecordLines)>> {
+        self.collect(|reader, line, is_inside| {
+            if separates(line) {
+                let Some(next) = reader.read_line()? else { return Ok(Taken::Line) };
+                let ends = begins(&next.text) && reader.is_next(&continues)?;
+                reader.unread(next);
+                return Ok(if ends || !is_inside { Taken::Separator } else { Taken::Line });
+            }
+            Ok(match is_inside || begins(line) && reader.is_next(&continues)? {
+                true => Taken::Line,
+                false => Taken::Other,
+            })
+        })
+    }
+
+    /// Returns whether the next line, empty at the end, is of a kind, without reading it.
+    fn is_next(&mut self, is: impl Fn(&str) -> bool) -> io::Result<bool> {
+        let Some(next) = self.read_line()? else { return Ok(is("")) };
+        let holds = is(&next.text);
+        self.unread(next);
+        Ok(holds)
     }
 
     /// Reads lines up to a separator that is followed by a line which begins a record; other separators are content.

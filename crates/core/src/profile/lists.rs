@@ -118,7 +118,9 @@ fn name(cell: &HeldCell) -> Option<String> {
 /// Returns whether a text can be the name of a column: no number, no point in time, no sentence.
 pub(super) fn is_name(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    let value = super::number::Number::parse_text(text.as_bytes()).is_some()
+    let number = super::number::Number::parse_text(text.as_bytes());
+    // `5xx` and `3d` are names.
+    let value = number.is_some_and(|(_, marks)| marks.after.is_empty())
         || super::time::parse(text.as_bytes()).is_some()
         || digits * 2 > text.len();
     !value && is_label(text)

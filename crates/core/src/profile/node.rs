@@ -5,7 +5,7 @@
 
 use super::lists::{HeldRow, RowForm};
 use super::name_parts::NameParts;
-use super::number::{Number, NumberStats};
+use super::number::{KeptMarks, Number, NumberMarks, NumberStats};
 use super::stats::{LengthStats, PositionStats, TimeStats, TypeCounts};
 use super::time;
 use super::value_counts::ValueCounts;
@@ -77,6 +77,8 @@ pub(crate) struct PathNode {
     pub(crate) counts: ValueCounts,
     /// How many of the strings are numbers, which `numbers` counts, too.
     pub(crate) numeric_strings: u64,
+    /// What these strings have beside the number: `$`, ` ms`. A number with other marks is not counted.
+    pub(crate) marks: Option<Box<KeptMarks>>,
     /// What the values have in common, where the field is an identifier.
     pub(crate) names: Option<Box<NameParts>>,
     /// Statistics by position, where values are short lists of numbers: points, vectors, pairs.
@@ -116,6 +118,7 @@ impl PathNode {
             times: None,
             counts: ValueCounts::default(),
             numeric_strings: 0,
+            marks: None,
             names: None,
             positions: None,
             index: None,
@@ -163,7 +166,9 @@ impl PathNode {
         }
         let characters = text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
         self.lengths.get_or_insert_default().add(characters, at);
-        if let Some(number) = Number::parse_text(text) {
+        if let Some((number, marks)) = Number::parse_text(text)
+            && self.counts_numbers_with(marks)
+        {
             self.numbers.get_or_insert_default().add(&number, at);
             self.numeric_strings += 1;
         }
@@ -182,6 +187,27 @@ impl PathNode {
         }
     }
 
+    /// Returns whether numbers with these marks are counted: those of the first number, or of the second if the first is alone
+    /// with its own.
+    #[inline]
+    fn counts_numbers_with(&mut self, marks: NumberMarks<'_>) -> bool {
+        if marks == KeptMarks::of(&self.marks) && self.numbers.is_some() {
+            return true;
+        }
+        let counted = self.numbers.as_ref().map_or(0, |numbers| numbers.count);
+        if counted == 0 || counted == 1 && self.numeric_strings == 1 {
+            (self.numbers, self.numeric_strings) = (None, 0);
+            self.marks = KeptMarks::keep(marks);
+            return true;
+        }
+        false
+    }
+
+    /// Returns whether a text is one of the numbers that are counted.
+    pub(crate) fn counts_as_number(&self, text: &[u8]) -> bool {
+        Number::parse_text(text).is_some_and(|(_, marks)| marks == KeptMarks::of(&self.marks))
+    }
+
     /// Adds a string that is too long to be read whole.
     #[cold]
     fn add_long_string(&mut self, head: &[u8], length: u64, at: u64, capacity: &mut usize) {
@@ -197,7 +223,7 @@ impl PathNode {
     /// Corrects what depends on the order of the values after the first of them, a text at offset `at`, was added last.
     pub(super) fn came_late(&mut self, text: &[u8], at: u64) {
         if let Some(numbers) = &mut self.numbers
-            && Number::parse_text(text).is_some()
+            && Number::parse_text(text).is_some_and(|(_, marks)| marks == KeptMarks::of(&self.marks))
         {
             numbers.forget_order(at);
         }
@@ -212,8 +238,10 @@ impl PathNode {
         self.bytes += other.bytes;
         self.first_at = self.first_at.min(other.first_at);
         self.last_at = self.last_at.max(other.last_at);
-        if let Some(numbers) = &other.numbers {
+        let same_marks = self.marks == other.marks || self.numbers.is_none() || other.numbers.is_none();
+        if let Some(numbers) = other.numbers.as_ref().filter(|_| same_marks) {
             self.numbers.get_or_insert_default().merge(numbers);
+            self.marks = self.marks.take().or_else(|| other.marks.clone());
         }
         if let Some(lengths) = &other.lengths {
             self.lengths.get_or_insert_default().merge(lengths);
@@ -226,6 +254,9 @@ impl PathNode {
         }
         self.counts.merge(&other.counts, capacity);
         self.numeric_strings += other.numeric_strings;
+        if !same_marks {
+            (self.numbers, self.numeric_strings, self.marks) = (None, 0, None);
+        }
         self.names = None;
         match (&mut self.positions, &other.positions) {
             (Some(ours), Some(theirs)) => ours.merge(theirs),

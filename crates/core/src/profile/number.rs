@@ -84,11 +84,12 @@ impl<'r> Number<'r> {
         Some(Self { raw, value, exact: digits.exact(), integer })
     }
 
-    /// Reads a text that is a number, or one after a sign that says what it counts: `v3`, `$9.99`, `#12`.
+    /// Reads a text that is a number, or one with a mark that says what it counts: `v3`, `$9.99`, `#12`, `433 ms`, `85%`.
     #[inline]
-    pub(crate) fn parse_text(raw: &'r [u8]) -> Option<Self> {
-        let number = Self::parse(numeric_part(raw))?;
-        Some(Self { raw, ..number })
+    pub(crate) fn parse_text(raw: &'r [u8]) -> Option<(Self, NumberMarks<'r>)> {
+        let (digits, marks) = NumberMarks::split(raw);
+        let number = Self::parse(digits)?;
+        Some((Self { raw, ..number }, marks))
     }
 
     /// Returns a hash that equal numbers share, however they are written.
@@ -116,9 +117,68 @@ impl<'r> Number<'r> {
 }
 
 fn numeric_part(raw: &[u8]) -> &[u8] {
-    match raw.first() {
-        Some(b'v' | b'$' | b'#') => &raw[1..],
-        _ => raw,
+    NumberMarks::split(raw).0
+}
+
+/// What a text has beside its number. Only numbers with the same marks can be compared and added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct NumberMarks<'r> {
+    /// A sign before the number: `$`, `#` or `v`.
+    pub(crate) before: &'r [u8],
+    /// The unit after it, with the space before the unit.
+    pub(crate) after: &'r [u8],
+}
+
+/// The maximum number of bytes of a unit.
+const MAX_UNIT_BYTES: usize = 8;
+
+impl<'r> NumberMarks<'r> {
+    /// Splits a text into a number and its marks; without a unit the number may be in any form, or none at all.
+    #[inline]
+    fn split(raw: &'r [u8]) -> (&'r [u8], Self) {
+        let signed = usize::from(matches!(raw.first(), Some(b'v' | b'$' | b'#')));
+        let (before, rest) = raw.split_at(signed);
+        let unit = match rest.last() {
+            Some(last) if !last.is_ascii_digit() && signed == 0 => unit_length(rest),
+            _ => 0,
+        };
+        let (digits, after) = rest.split_at(rest.len() - unit);
+        (digits, Self { before, after })
+    }
+}
+
+/// Returns the length of the unit at the end of a text that begins with a number, 0 if it has none.
+fn unit_length(text: &[u8]) -> usize {
+    let is_unit = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii() || matches!(byte, b'%' | b'/');
+    let letters = text.iter().rev().take(MAX_UNIT_BYTES + 1).take_while(|byte| is_unit(byte)).count();
+    if letters == 0 || letters > MAX_UNIT_BYTES {
+        return 0;
+    }
+    let length = letters + usize::from(text[..text.len() - letters].ends_with(b" "));
+    let number = &text[..text.len() - length];
+    let is_number = number.last().is_some_and(u8::is_ascii_digit)
+        && number.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+'));
+    if is_number { length } else { 0 }
+}
+
+/// [`NumberMarks`] that are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeptMarks {
+    before: Box<[u8]>,
+    after: Box<[u8]>,
+}
+
+impl KeptMarks {
+    /// Returns the marks that are kept, or none.
+    pub(crate) fn of(kept: &Option<Box<Self>>) -> NumberMarks<'_> {
+        kept.as_ref()
+            .map_or(NumberMarks::default(), |kept| NumberMarks { before: &kept.before, after: &kept.after })
+    }
+
+    /// Keeps marks, if there are any.
+    pub(super) fn keep(marks: NumberMarks<'_>) -> Option<Box<Self>> {
+        let is_marked = marks != NumberMarks::default();
+        is_marked.then(|| Box::new(Self { before: marks.before.into(), after: marks.after.into() }))
     }
 }
 
@@ -351,7 +411,7 @@ mod tests {
         for raw in ["", "-", "1.2.3", "2024-01-01", "1e", "NaN", "0x10", "1,2", ".", "1e9999999999999999"] {
             assert!(Number::parse(raw.as_bytes()).is_none(), "{raw}");
         }
-        assert_eq!(Number::parse_text(b"$9.99").unwrap().value, 9.99);
+        assert_eq!(Number::parse_text(b"$9.99").unwrap().0.value, 9.99);
     }
 
     #[test]

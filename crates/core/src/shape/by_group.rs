@@ -99,11 +99,13 @@ fn measurement<'t>(table: &'t Table<'_>) -> Option<(&'t Field, &'t Field)> {
 
 fn read_groups(table: &Table<'_>, group: &Field, number: &Field) -> io::Result<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
+    let node = table.data.profile.node(number.node);
     table.records.for_each(|record| {
         let name = field_value(&record.value, &group.path).map(|value| scalar_text(value, 60));
         let raw = field_value(&record.value, &number.path).map(|value| scalar_text(value, 60));
         let (Some(name), Some(raw)) = (name, raw) else { return };
-        let Some(value) = Number::parse_text(raw.as_bytes()) else { return };
+        let counted = Number::parse_text(raw.as_bytes()).filter(|_| node.counts_as_number(raw.as_bytes()));
+        let Some((value, _)) = counted else { return };
         let known = groups.iter().position(|known| known.name == name);
         let at = known.unwrap_or_else(|| {
             groups.push(Group { name, numbers: NumberStats::default(), place: String::new() });

@@ -9,7 +9,7 @@ use crate::budget::Budget;
 use crate::diff::Changes;
 use crate::envelope::{Handle, State};
 use crate::quantity::Tokens;
-use crate::write;
+use crate::{visible, write};
 
 /// The section of the changes; all other sections come after it.
 const SECTION: usize = 0;
@@ -79,18 +79,16 @@ impl Earlier {
             Comparison::Changed(changes) => {
                 let shown = write_changes(changes, draft);
                 let all = changes.list.len() as u64;
-                let how = match (shown == all, handle.state) {
-                    _ if all == 0 => String::new(),
-                    (true, _) => "; all of it is first below".to_owned(),
-                    (false, State::Lost(_)) => format!("; {} first below", write::grouped(shown)),
-                    (false, State::Kept(_)) => {
-                        format!(
-                            "; {} first below, all: tidegate diff {name} {}",
-                            write::grouped(shown),
-                            handle.name
-                        )
-                    }
+                let first = match shown {
+                    0 => String::new(),
+                    some if some == all => "; all of it is first below".to_owned(),
+                    some => format!("; {} first below", write::grouped(some)),
                 };
+                let rest = match handle.state {
+                    State::Kept(_) if shown < all => format!("; all: tidegate diff {name} {}", handle.name),
+                    _ => String::new(),
+                };
+                let how = format!("{first}{rest}");
                 format!("Since \"{name}\" from this call at {ran}: {}{how}.", changes.summary())
             }
         };
@@ -103,9 +101,13 @@ fn write_changes(changes: &Changes, draft: &mut Draft<'_>) -> u64 {
         return 0;
     }
     let share = draft.writer.left() / 2;
-    let (mut shown, end) = (0, "now:");
+    let (mut shown, title, end) = (0, "changes:", "now:");
     draft.within(share, |draft| {
-        if !draft.writer.push(SECTION, "changes:") || !draft.writer.reserve(end) {
+        // A title without a change below it would announce what is not there.
+        let first = visible::escaped(changes.lines().next().unwrap_or_default());
+        let least: u64 = [title, end, &first].iter().map(|line| draft.writer.cost(line)).sum();
+        let fits = least <= draft.writer.left() && draft.writer.fits(&format!("{title}\n\n{first}\n\n{end}"));
+        if !fits || !draft.writer.push(SECTION, title) || !draft.writer.reserve(end) {
             return;
         }
         for line in changes.lines() {

@@ -10,6 +10,7 @@ use super::table::Table;
 use crate::data::Data;
 use crate::plain_name;
 use crate::profile::PathStep;
+use crate::profile::number::{KeptMarks, NumberMarks};
 use crate::profile::value_counts::ValueCount;
 
 /// How a note about the table of the view `sql` begins.
@@ -96,14 +97,16 @@ impl<'t, 'd> Columns<'t, 'd> {
     /// Returns a query that groups, or else one that sorts.
     fn sql(&self) -> Option<String> {
         let group = self.group.map(sql_name);
-        let amount = self.amount.map(sql_name);
+        let amount = self.amount.map(|amount| self.sql_number(amount));
         let label = self.label.map(sql_name);
         let query = match (group, amount, label) {
             (Some(group), Some(amount), _) => {
                 format!("select {group},count(*),max({amount}) from t group by 1 order by 2 desc")
             }
             (Some(group), None, _) => format!("select {group},count(*) from t group by 1 order by 2 desc"),
-            (None, Some(amount), Some(label)) if label != amount => {
+            (None, Some(amount), Some(label))
+                if self.label.map(|label| label.node) != self.amount.map(|amount| amount.node) =>
+            {
                 format!("select {label},{amount} from t order by 2 desc limit 10")
             }
             (None, Some(amount), _) => format!("select * from t order by {amount} desc limit 5"),
@@ -111,6 +114,20 @@ impl<'t, 'd> Columns<'t, 'd> {
             (None, None, None) => return None,
         };
         Some(format!("\"sql\":\"{query}\""))
+    }
+
+    /// Returns a column as a number, for queries that compare or add it: a number in a text is sorted as a text.
+    fn sql_number(&self, field: &Field) -> String {
+        let node = self.table.data.profile.node(field.node);
+        let marks = KeptMarks::of(&node.marks);
+        let name = sql_name(field);
+        let is_text =
+            node.numeric_strings > 0 && (!self.table.records.is_textual() || marks != NumberMarks::default());
+        match (is_text, marks.before.len()) {
+            (false, _) => name,
+            (true, 0) => format!("cast({name} as real)"),
+            (true, sign) => format!("cast(substr({name},{}) as real)", sign + 1),
+        }
     }
 
     /// Returns a program that selects the records with one value.

@@ -101,7 +101,8 @@ impl Uncovered {
     fn most_frequent(&self, node: &PathNode, numbers: bool) -> String {
         let total = if numbers { self.numbers } else { self.texts };
         let is_covered = |entry: &ValueCount| match self.covered {
-            Covered::Numbers => Number::parse_text(&entry.raw).is_some(),
+            Covered::Numbers if entry.is_number => Number::parse(&entry.raw).is_some(),
+            Covered::Numbers => node.counts_as_number(&entry.raw),
             Covered::Times => time::parse(&entry.raw).is_some(),
             _ => false,
         };

@@ -187,11 +187,8 @@ impl<'a> Dataset<'a> {
 
     /// Returns whether the notation has no types, so that text which looks like a number is meant as one.
     pub fn is_textual(&self) -> bool {
-        match self.outline.data.as_ref().map(|data| &data.notation) {
-            Some(Notation::Table(_)) => true,
-            Some(Notation::Pattern(pattern)) => pattern.is_textual(),
-            _ => self.main().and_then(|main| main.form.as_ref()).is_some_and(|form| form.untyped),
-        }
+        self.outline.data.as_ref().is_some_and(|data| data.notation.is_textual())
+            || self.main().and_then(|main| main.form.as_ref()).is_some_and(|form| form.untyped)
     }
 
     /// Returns the JSON Pointer of a record, by its key or its position in the list; that of the table where the record

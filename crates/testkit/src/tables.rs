@@ -54,11 +54,15 @@ pub enum TableNotation {
     Logfmt,
     /// Blocks of `key: value` between blank lines.
     Blocks,
+    /// Numbered items with `key: value` lines below them.
+    NumberedEntries,
+    /// Markdown headings with lists of `**key:** value` below them.
+    MarkdownEntries,
 }
 
 impl TableNotation {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Json,
         Self::JsonLines,
         Self::Python,
@@ -80,6 +84,8 @@ impl TableNotation {
         Self::XmlElements,
         Self::Logfmt,
         Self::Blocks,
+        Self::NumberedEntries,
+        Self::MarkdownEntries,
     ];
 }
 
@@ -198,6 +204,20 @@ impl RandomTable {
             TableNotation::Blocks => {
                 let member = |name: &str, cell: &str| format!("{name}: {cell}");
                 rows(&|cells| format!("{}\n\n", members(cells, &member, "\n")))
+            }
+            TableNotation::NumberedEntries => {
+                let member = |name: &str, cell: &str| format!("{name}: {cell}");
+                let entry = |(at, cells): (usize, &Vec<String>)| {
+                    format!("{}. {}\n\n", at + 1, members(cells, &member, "\n   "))
+                };
+                format!("Found:\n\n{}", self.rows.iter().enumerate().map(entry).collect::<String>())
+            }
+            TableNotation::MarkdownEntries => {
+                let member = |name: &str, cell: &str| match name == self.names[0] {
+                    true => format!("## {name}: {cell}\n"),
+                    false => format!("- **{name}:** {cell}"),
+                };
+                format!("# All\n\n{}", rows(&|cells| format!("{}\n\n", members(cells, &member, "\n"))))
             }
             TableNotation::Python => {
                 let member =

@@ -195,6 +195,8 @@ impl<'h> SampledEntries<'h> {
         let indented: usize = self.entries.iter().map(|entry| entry.indented).sum();
         let is_indented = indented * 10 >= field_lines * 9;
         let is_set_apart = is_indented || title != Title::Unindented;
+        // Titles with a mark have been tried with it.
+        let is_marked = !title.is_marked() && with(&|entry| Title::has_mark(entry.title)) * 2 > count;
         let title_key = self.title_key();
         // YAML is read as such, or as lines where it is too large for that.
         let is_yaml = with(&|entry| match title {
@@ -206,7 +208,7 @@ impl<'h> SampledEntries<'h> {
             _ => false,
         }) * 10
             >= count * 9;
-        (is_of_one_kind && is_set_apart && !is_yaml).then(|| Entries {
+        (is_of_one_kind && is_set_apart && !is_marked && !is_yaml).then(|| Entries {
             title,
             indented: is_indented,
             title_key,
@@ -222,7 +224,8 @@ impl<'h> SampledEntries<'h> {
         keys.sort_unstable();
         keys.dedup();
         let holders = |key: &str| self.entries.iter().filter(|entry| entry.keys.contains(&key)).count();
-        let most = keys.iter().filter(|key| holders(key) * 10 >= count * 6).count();
+        let of_titles = usize::from(self.shared_title_key().is_some());
+        let most = of_titles + keys.iter().filter(|key| holders(key) * 10 >= count * 6).count();
         let all = keys.iter().any(|key| holders(key) * 10 >= count * 9);
         let others: usize = self.entries.iter().map(|entry| entry.other_lines).sum();
         most >= 2 || all && others <= 2 * count
@@ -230,16 +233,17 @@ impl<'h> SampledEntries<'h> {
 
     /// Returns the name of the member that holds the title: the key before it, if nearly all titles have the same.
     fn title_key(&self) -> String {
+        self.shared_title_key().map_or_else(|| self.free_key("title"), str::to_owned)
+    }
+
+    fn shared_title_key(&self) -> Option<&'h str> {
         let key_of = |entry: &SampledEntry<'h>| match fields(entry.title).as_slice() {
             [(key, _)] => Some(*key),
             _ => None,
         };
         let first = self.entries.first().and_then(key_of);
         let same = self.entries.iter().filter(|entry| key_of(entry) == first).count();
-        match first.filter(|_| same * 10 >= self.entries.len() * 9) {
-            Some(key) => key.to_owned(),
-            None => self.free_key("title"),
-        }
+        first.filter(|_| same * 10 >= self.entries.len() * 9)
     }
 
     /// Returns a name that no field of the sample has.

@@ -53,6 +53,16 @@ impl Title {
         (!title.is_empty() && !is_separator(line)).then_some(title)
     }
 
+    /// Returns whether titles of this kind have a mark of their own.
+    pub(super) fn is_marked(self) -> bool {
+        !matches!(self, Self::AfterBlank | Self::Unindented)
+    }
+
+    /// Returns whether a line has the mark of some kind of title.
+    pub(super) fn has_mark(line: &str) -> bool {
+        heading(line).is_some() || bold(line).is_some() || numbered(line).is_some() || bullet(line).is_some()
+    }
+
     /// Returns whether a line can follow a title. Titles without a mark of their own are told by it.
     pub(super) fn continues(self, line: &str) -> bool {
         match self {

@@ -18,6 +18,7 @@ class Cap(NamedTuple):
     crates: int
     direct_only: bool
     reason: str
+    features: str = ""
 
 
 CAPS = [
@@ -28,6 +29,9 @@ CAPS = [
         "server authors add it to a build that has rmcp already, which brings 73. The SDK may at most double that"),
     Cap("tidegate-core", 8, True,
         "the engine is plain functions over bytes, and its list of dependencies is short enough to review by hand"),
+    Cap("tidegate-store", 185, False,
+        "the shared backends speak two protocols with TLS, which adds about 125 crates to the 54 of the embedded store. They are "
+        "features that only a gateway turns on, and use the HTTP client, the TLS and the cryptography of the proxy", "objects"),
 ]
 
 
@@ -35,6 +39,8 @@ def crates(cap):
     """The crates that a package pulls in, or only its direct dependencies."""
     command = ["cargo", "tree", "--quiet", "--locked", "--package", cap.package, "--edges", "normal",
                "--target", PLATFORM, "--prefix", "none", "--format", "{p}"]
+    if cap.features:
+        command += ["--features", cap.features]
     if cap.direct_only:
         command += ["--depth", "1"]
     tree = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -48,9 +54,10 @@ def main():
     for cap in CAPS:
         count = len(crates(cap))
         what = "direct dependencies" if cap.direct_only else "crates"
-        print(f"{cap.package}: {count} {what}, at most {cap.crates}")
+        name = f"{cap.package} with {cap.features}" if cap.features else cap.package
+        print(f"{name}: {count} {what}, at most {cap.crates}")
         if count > cap.crates:
-            problems.append(f"{cap.package} has {count} {what}, more than {cap.crates}; the cap's reason: {cap.reason}")
+            problems.append(f"{name} has {count} {what}, more than {cap.crates}; the cap's reason: {cap.reason}")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

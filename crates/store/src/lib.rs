@@ -78,6 +78,9 @@ pub use ledger::{SqliteLedger, read_calls};
 pub use memory::MemoryStore;
 #[cfg(unix)]
 pub use new_file::{Existing, FileAccess, NewFile};
+#[cfg(feature = "objects")]
+#[doc(hidden)]
+pub use objects::PlainUpload;
 #[cfg(feature = "postgres")]
 pub use postgres::{
     BackendStatus, MAX_ROW_BODY_BYTES, ObjectCredentials, ObjectOptions, PostgresLedger, PostgresOptions,

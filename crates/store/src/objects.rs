@@ -7,6 +7,7 @@
 mod http;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -21,7 +22,7 @@ use tokio::time::timeout;
 use self::http::HyperConnector;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
-use crate::postgres::ObjectOptions;
+use crate::postgres::{ObjectOptions, Worker};
 
 /// Bytes of a part of a large object. The protocol allows 10,000 parts.
 pub(crate) const PART_BYTES: usize = 16 * 1024 * 1024;
@@ -162,6 +163,31 @@ impl ObjectBodies {
             Ok(Err(error)) => Err(unusable(error)),
             Err(_) => Err(too_slow()),
         }
+    }
+}
+
+/// Uploads bytes as they are, to compare with.
+#[doc(hidden)]
+pub struct PlainUpload {
+    objects: Arc<ObjectBodies>,
+    worker: Worker,
+}
+
+impl PlainUpload {
+    /// Connects to an object store.
+    #[doc(hidden)]
+    pub fn connect(options: &ObjectOptions) -> Result<Self, StoreError> {
+        let (worker, options) = (Worker::start()?, options.clone());
+        let objects =
+            worker.run(async move { ObjectBodies::connect(&options, Duration::from_secs(10)).await })?;
+        Ok(Self { objects: Arc::new(objects), worker })
+    }
+
+    /// Creates an object.
+    #[doc(hidden)]
+    pub fn upload(&self, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let objects = Arc::clone(&self.objects);
+        self.worker.run(async move { objects.put(&objects.new_key(), Bytes::from(bytes)).await })
     }
 }
 

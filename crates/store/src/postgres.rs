@@ -38,7 +38,6 @@ use tokio_postgres::Row;
 use self::cache::ChunkCache;
 use self::database::{Database, Scope};
 use self::failure::Failure;
-use self::worker::Worker;
 use crate::artifact::{
     Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
     Opened, Owner, Quotas, Session, StoredArtifact, Swept, Usage,
@@ -54,6 +53,7 @@ pub use ledger::PostgresLedger;
 pub use options::{ObjectCredentials, ObjectOptions, PostgresOptions};
 pub(crate) use read::SharedBody;
 pub use status::BackendStatus;
+pub(crate) use worker::Worker;
 
 /// The largest body that is stored as rows of the database where there is an object store.
 pub const MAX_ROW_BODY_BYTES: u64 = 256 * 1024;

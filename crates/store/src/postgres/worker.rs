@@ -1,7 +1,7 @@
 //! Runs the backend's futures on threads of its own, for callers that are not asynchronous.
 //!
-//! A caller may itself be a thread of another runtime, in which waiting for a future would panic. So the future is spawned
-//! here, and the caller waits on an ordinary channel.
+//! A caller may itself be a thread of another runtime, in which waiting for a future would panic. Then the future is spawned
+//! here, and the caller waits on an ordinary channel. Other callers run it themselves, which saves waking a thread twice.
 
 use std::sync::mpsc::sync_channel;
 
@@ -13,10 +13,10 @@ use crate::error::StoreError;
 const THREADS: usize = 2;
 
 /// The threads of a backend.
-pub(super) struct Worker(Option<Runtime>);
+pub(crate) struct Worker(Option<Runtime>);
 
 impl Worker {
-    pub(super) fn start() -> Result<Self, StoreError> {
+    pub(crate) fn start() -> Result<Self, StoreError> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("tidegate-store")
@@ -26,10 +26,13 @@ impl Worker {
     }
 
     /// Runs a future to its end.
-    pub(super) fn run<T: Send + 'static>(
+    pub(crate) fn run<T: Send + 'static>(
         &self,
         future: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
+        if Handle::try_current().is_err() {
+            return self.handle().block_on(future);
+        }
         let (send, receive) = sync_channel(1);
         self.handle().spawn(async move {
             // The caller waits, so that it is there to receive.
@@ -38,7 +41,7 @@ impl Worker {
         receive.recv().unwrap_or_else(|_| Err(StoreError::Unusable("a task of the store panicked".into())))
     }
 
-    pub(super) fn handle(&self) -> &Handle {
+    pub(crate) fn handle(&self) -> &Handle {
         self.0.as_ref().expect("the runtime is taken only when this is dropped").handle()
     }
 }

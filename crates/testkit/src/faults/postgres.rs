@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How long the server may work on a statement whose answer is lost.
-const LAST_WORK: Duration = Duration::from_millis(500);
+const LAST_WORK: Duration = Duration::from_millis(50);
 
 /// On which side of a statement a connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

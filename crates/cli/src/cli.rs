@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
-    artifacts, completions, config, demo, diff, doctor, install, man, query, run, scan, shape, stats,
+    artifacts, completions, config, demo, diff, doctor, install, man, query, run, scan, shape, stats, store,
     uninstall,
 };
 
@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Diff(diff::Arguments),
     Rm(artifacts::Rm),
     Gc(artifacts::Gc),
+    Store(store::Arguments),
     Stats(stats::Arguments),
     Scan(Box<scan::Arguments>),
     Config(config::Arguments),

@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut configuration = Configuration::load(&paths);
     let mut checks = program::checks(&paths);
     checks.extend(configuration.checks(&server_names(&all)));
-    checks.extend(store::checks(&configuration.config.place(), &paths));
+    checks.extend(store::checks(&configuration.config, &paths));
     // The counts of a client are those of its files, whichever servers are selected.
     let plans = plans(&paths, &Selection { servers: Vec::new(), ..selection });
     checks.extend(client_checks(arguments, &plans, &configuration, &paths));

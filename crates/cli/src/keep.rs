@@ -12,7 +12,7 @@ use tidegate_core::payload::Payload;
 use tidegate_core::view::{Query, ViewError};
 pub(crate) use tidegate_gate::causes;
 use tidegate_gate::policy::{Policy, Rules};
-use tidegate_gate::{KeptResult, Opened, OtherResults, UserStore, other_names};
+use tidegate_gate::{KeptResult, Opened, OtherResults, StoreSettings, UserStore, other_names};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, CallOrigin, NewArtifact, StoreError, StoredSource, open,
 };
@@ -42,7 +42,8 @@ impl KeptResults {
 
     /// Opens the store of this user that a configuration names.
     pub(crate) fn open_with(config: Config) -> Result<Self, CommandError> {
-        let user = UserStore::of_user(config.place());
+        let settings = store_settings(&config)?;
+        let user = UserStore::of_user(config.place()).with_settings(settings);
         let opened = user.open().map_err(|error| CommandError::out_of_reach(causes(&error)))?;
         Ok(Self { config, user, opened })
     }
@@ -54,7 +55,12 @@ impl KeptResults {
 
     /// Lists the results, newest first.
     pub(crate) fn list(&self, most: usize) -> Result<Vec<Artifact>, CommandError> {
-        self.store().list_all(most).map_err(|error| self.missing("the list", error))
+        // A store that several machines share holds results of other users, too.
+        let list = match self.user.place().remote() {
+            Some(_) => self.store().list(&self.user.owner, most),
+            None => self.store().list_all(most),
+        };
+        list.map_err(|error| self.missing("the list", error))
     }
 
     /// Deletes a result.
@@ -166,7 +172,8 @@ impl KeptResults {
     /// Returns the server that the ledger records for a result.
     fn recorded_server(&self, artifact: &Artifact) -> Option<String> {
         let mut server = None;
-        if let Some(folder) = self.config.place().folder() {
+        let place = self.config.place();
+        if let (None, Some(folder)) = (place.remote(), place.folder()) {
             let id = artifact.id.as_str();
             // A ledger that cannot be read must not hide the result.
             let _ = read_ledgers(&folder, artifact.created, &mut |call| {
@@ -202,6 +209,11 @@ impl KeptResults {
             other => CommandError::out_of_reach(format!("cannot read {name:?}: {}", causes(&other))),
         }
     }
+}
+
+/// Returns what the user sets about the store.
+pub(crate) fn store_settings(config: &Config) -> Result<StoreSettings, CommandError> {
+    config.store_settings().map_err(|error| CommandError::bad_input(causes(&error)))
 }
 
 /// Returns the error for a view that has no answer.

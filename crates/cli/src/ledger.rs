@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tidegate_gate::{ARTIFACT, LIST, MORE_OF_LIST, REFUSED};
+use tidegate_config::Config;
+use tidegate_gate::{ARTIFACT, LIST, MORE_OF_LIST, REFUSED, StoreLocation, StoreSettings};
 use tidegate_store::{Call, Clock, Millis, StoreError, SystemClock, read_calls, read_lines};
 
 use crate::error::CommandError;
-use crate::keep::causes;
+use crate::keep::{causes, store_settings};
 use crate::overrides::duration;
 use crate::ui;
 pub(crate) use percentile::percentile;
@@ -85,19 +86,15 @@ impl EntryKind {
 impl EntryFilter {
     /// Reads the selected entries, oldest first. A follow-up may arrive through a different server; it counts for the
     /// server that returned the result.
-    pub(crate) fn read(
-        &self,
-        folder: Option<PathBuf>,
-        mut each: impl FnMut(Call),
-    ) -> Result<(), CommandError> {
-        let Some(folder) = folder else { return Ok(()) };
+    pub(crate) fn read(&self, config: &Config, mut each: impl FnMut(Call)) -> Result<(), CommandError> {
+        let (place, settings) = (config.place(), store_settings(config)?);
         let since = match self.since {
             None => Millis(0),
             Some(Since::At(time)) => time,
             Some(Since::Ago(duration)) => SystemClock.now().before(duration),
         };
         let mut origins: HashMap<String, String> = HashMap::new();
-        let read = read_ledgers(&folder, since, &mut |mut call| {
+        let read = read_place(&place, &settings, since, &mut |mut call| {
             if let Some(artifact) = &call.artifact {
                 match (EntryKind::of(&call), origins.get(artifact)) {
                     (EntryKind::FollowUp, Some(server)) => call.server.clone_from(server),
@@ -110,8 +107,12 @@ impl EntryFilter {
             }
         });
         let damaged = read.map_err(|(path, error)| {
-            CommandError::out_of_reach(format!("cannot read {}: {}", path.display(), causes(&error)))
-                .hint("move the file away to start a new one")
+            let failed =
+                CommandError::out_of_reach(format!("cannot read {}: {}", path.display(), causes(&error)));
+            match place.remote() {
+                Some(_) => failed,
+                None => failed.hint("move the file away to start a new one"),
+            }
         })?;
         if damaged > 0 {
             let lines = ui::count(damaged, "line");
@@ -124,6 +125,21 @@ impl EntryFilter {
     pub(crate) fn is_narrow(&self) -> bool {
         self.since.is_some() || self.server.is_some()
     }
+}
+
+/// Reads the calls since a time from the ledger of a place.
+fn read_place(
+    place: &StoreLocation,
+    settings: &StoreSettings,
+    since: Millis,
+    each: &mut dyn FnMut(Call),
+) -> Result<u64, (PathBuf, StoreError)> {
+    if place.remote().is_none() {
+        return place.folder().map_or(Ok(0), |folder| read_ledgers(&folder, since, each));
+    }
+    let calls = place.open_ledger(settings).and_then(|ledger| ledger.calls(since, usize::MAX));
+    calls.map_err(|error| (PathBuf::from(place.shown()), error))?.into_iter().for_each(each);
+    Ok(0)
 }
 
 /// Reads the calls since a time from both ledgers of a data folder: first the database, then the lines of servers without

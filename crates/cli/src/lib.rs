@@ -25,6 +25,7 @@ mod scan;
 mod server_filter;
 mod shape;
 mod stats;
+mod store;
 mod system;
 mod ui;
 mod uninstall;
@@ -58,6 +59,7 @@ pub fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Rm(arguments) => artifacts::rm(&arguments),
         Command::Gc(arguments) => artifacts::gc(&arguments),
+        Command::Store(arguments) => store::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Scan(arguments) => scan::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),

@@ -17,6 +17,15 @@ pub(crate) struct OutputFile {
 impl OutputFile {
     /// Begins a file; with `is_forced`, one that exists is replaced when this one is finished.
     pub(crate) fn create(path: &Path, is_forced: bool) -> Result<Self, CommandError> {
+        Self::create_for(path, is_forced, FileAccess::Umask)
+    }
+
+    /// Begins a new file that only its user can read.
+    pub(crate) fn create_private(path: &Path) -> Result<Self, CommandError> {
+        Self::create_for(path, false, FileAccess::Private)
+    }
+
+    fn create_for(path: &Path, is_forced: bool, access: FileAccess) -> Result<Self, CommandError> {
         match std::fs::symlink_metadata(path) {
             Ok(_) if !is_forced => return Err(exists(path)),
             Ok(found) if !found.is_file() => {
@@ -25,8 +34,7 @@ impl OutputFile {
             _ => {}
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file =
-            NewFile::create_in(folder, FileAccess::Umask).map_err(|error| cannot_write(path, &error))?;
+        let file = NewFile::create_in(folder, access).map_err(|error| cannot_write(path, &error))?;
         Ok(Self { path: path.to_owned(), is_forced, file })
     }
 

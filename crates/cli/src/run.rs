@@ -4,7 +4,6 @@ mod http;
 mod monitor;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,13 +13,14 @@ use tidegate_config::Config;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::ProfileRules;
 use tidegate_gate::tier::Tier;
-use tidegate_gate::{Caller, Gate, MAX_MEMORY_BYTES, Setup, StoreLocation, UserStore, causes};
+use tidegate_gate::{Caller, Gate, MAX_MEMORY_BYTES, Setup, StoreLocation, StoreSettings, UserStore, causes};
 use tidegate_proxy::stdio::{self, Options};
 use tidegate_proxy::{Limits, Link, Mode};
 use tidegate_query::{Queries, Worker};
 use tidegate_store::check_folder;
 
 use crate::error::CommandError;
+use crate::keep::store_settings;
 use crate::overrides::{Overrides, duration};
 use crate::system::programs_on_path;
 use crate::ui;
@@ -88,6 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
     let server = arguments.server();
     let save_place = config.place();
     let place = if arguments.ephemeral { StoreLocation::Memory } else { save_place.clone() };
+    let settings = store_settings(&config)?;
+    check_shared(&place, &settings)?;
     let policies = config.policies(&server, arguments.overrides.rules(&config, &server)?);
     let limits = Limits {
         max_message_bytes: arguments
@@ -107,7 +109,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
         clients.insert(0, ("*".to_owned(), ProfileRules { tier: Some(tier), ..ProfileRules::default() }));
     }
     let is_in_shell = arguments.is_in_shell(&place);
-    let gate = arguments.gate(server, (place, warning), policies)?;
+    let keep = UserStore::of_user(place).with_settings(settings);
+    let gate = arguments.gate(server, (keep, warning), policies)?;
     let gate = gate.readable_in_shell(is_in_shell).saving_in(save_place);
     let mode = if arguments.observe { Mode::Observe } else { Mode::Shape };
     let link = Link::new(Arc::new(gate), Caller::unknown(clients), mode, arguments.timeout());
@@ -123,22 +126,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
 
 /// Reports on stderr that nothing can be stored: at startup if it is known by then, and when storing a result fails.
 struct StoreWarning {
-    /// `None` for a store in memory.
-    folder: Option<PathBuf>,
+    place: StoreLocation,
     /// What was reported at startup, until a result fails for the same reason.
     at_start: Mutex<Option<String>>,
 }
 
 impl StoreWarning {
     fn new(place: &StoreLocation) -> Self {
-        Self { folder: place.folder(), at_start: Mutex::default() }
+        Self { place: place.clone(), at_start: Mutex::default() }
     }
 
     /// Checks the folder. It takes a moment on a slow disk, so the server does not wait for it.
     fn check(self: &Arc<Self>) {
         let warning = Arc::clone(self);
         std::thread::spawn(move || {
-            let Some(Err(error)) = warning.folder.as_deref().map(check_folder) else { return };
+            let folder = warning.place.folder().filter(|_| warning.place.remote().is_none());
+            let Some(Err(error)) = folder.as_deref().map(check_folder) else { return };
             let why = causes(&error);
             // Under the lock, so that a result that fails at the same time does not report it again.
             let mut at_start = warning.at_start.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,18 +159,33 @@ impl StoreWarning {
     }
 
     fn print(&self, why: &str) {
-        if let Some(folder) = &self.folder {
-            ui::note(&store_warning(folder, why));
+        if self.place != StoreLocation::Memory {
+            ui::note(&store_warning(&self.place, why));
         }
     }
 }
 
-/// Returns the warning that the store in a folder cannot be used.
-pub(crate) fn store_warning(folder: &Path, why: &str) -> String {
+/// Fails if this process cannot share a store with others.
+fn check_shared(place: &StoreLocation, settings: &StoreSettings) -> Result<(), CommandError> {
+    match place.remote() {
+        Some(_) if !cfg!(feature = "gateway") => Err(CommandError::bad_input(
+            "[store] url names a PostgreSQL store, but this build of tidegate has no PostgreSQL",
+        )
+        .hint("install a build that has it: cargo install tidegate --features gateway")),
+        Some(_) if settings.seal.is_none() => Err(CommandError::bad_input(
+            "[store] url names a store that several machines share, but there is no sealing key that they share",
+        )
+        .hint("make one with tidegate store key -o FILE, and set sealing_key_file of [store] to FILE on every machine")),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the warning that a store cannot be used.
+pub(crate) fn store_warning(place: &StoreLocation, why: &str) -> String {
     format!(
         "tidegate: nothing can be stored in {}: {why}; meanwhile each server keeps its results in memory until it exits, \
          {} at most; tidegate doctor says what to do",
-        folder.display(),
+        place.shown(),
         ui::bytes(MAX_MEMORY_BYTES)
     )
 }
@@ -181,13 +199,13 @@ impl Arguments {
     fn gate(
         &self,
         server: String,
-        (place, warning): (StoreLocation, Arc<StoreWarning>),
+        (keep, warning): (UserStore, Arc<StoreWarning>),
         policies: Policies,
     ) -> Result<Gate, CommandError> {
         let worker = Worker::current().map_err(CommandError::failed)?;
         let engines = Queries::new(tidegate_query::Limits::default(), worker);
         let report = Box::new(move |why: &str| warning.report(why));
-        let keep = Arc::new(UserStore::of_user(place).with_report(report));
+        let keep = Arc::new(keep.with_report(report));
         let observer = monitor::observer(self.log_calls, policies.defaults.session_max_bytes, &keep);
         let gate = Gate::new(Setup { keep, policies, engines, server });
         Ok(gate.observed_by(observer).resolving_references())

@@ -110,9 +110,9 @@ fn nothing_found(arguments: &Arguments) -> &'static str {
 
 /// Sums up the ledger.
 fn recorded(filter: &EntryFilter) -> Result<Scan, CommandError> {
-    let place = Config::load(None)?.place();
+    let config = Config::load(None)?;
     let (mut tools, mut lists, mut vocabularies) = (ToolResults::default(), BTreeMap::new(), BTreeSet::new());
-    filter.read(place.folder(), |call| {
+    filter.read(&config, |call| {
         // Some clients count with a margin; removing it makes the results of all comparable.
         let (vocabulary, margin) = match &call.counted {
             Some(counted) => (Some(counted.vocabulary.clone()), counted.margin_percent),

@@ -6,16 +6,21 @@ mod graph;
 mod report;
 mod text;
 
+use std::sync::Arc;
+
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use tidegate_config::Config;
 use tidegate_core::measure::MAX_EXACT_BYTES;
-use tidegate_gate::StoreLocation;
-use tidegate_store::{ArtifactStore, Call, FolderStore, Quotas, SqliteStore, Usage, check_folder};
+use tidegate_gate::{StoreLocation, StoreSettings, UserStore};
+use tidegate_store::{
+    ArtifactStore, Call, FolderStore, Quotas, SqliteStore, StoreError, StoreKeys, SystemClock, Usage,
+    check_folder,
+};
 
 use crate::cli::TableFormat;
 use crate::error::CommandError;
-use crate::keep::causes;
+use crate::keep::{causes, store_settings};
 use crate::ledger::EntryFilter;
 use crate::run::store_warning;
 use crate::ui;
@@ -92,21 +97,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let config = Config::load(None)?;
     let place = config.place();
+    let settings = store_settings(&config)?;
     let by = arguments.by.or(arguments.graph.then_some(By::Day));
     let mut report = Report::default();
-    arguments.filter.read(place.folder(), |call| report.add(&call, by))?;
+    arguments.filter.read(&config, |call| report.add(&call, by))?;
     report.finish();
-    let problem = store_problem(&place);
-    if let (Some(problem), Some(folder)) = (&problem, place.folder()) {
-        ui::note(&store_warning(&folder, problem));
+    let (usage, problem) = store_usage(&place, &settings)?;
+    if let Some(problem) = &problem {
+        ui::note(&store_warning(&place, problem));
     }
-    // Without a store that can be read, the figures of the ledger are still right.
-    let usage = match usage(&place) {
-        Err(_) if problem.is_some() => None,
-        usage => Some(usage?),
-    };
     let advice = report.reading.advice(&config.clients());
-    show(arguments, &report, by, (usage, problem), &advice)?;
+    let store =
+        StoreFigures { usage, problem, quota: settings.quotas.over(place.default_quotas()).store_bytes };
+    show(arguments, &report, by, store, &advice)?;
     let largest = report.total.largest_sent;
     match arguments.fail_above.filter(|limit| largest > *limit) {
         Some(limit) => Err(CommandError::failed(format!("an answer has {largest} bytes, above {limit}"))
@@ -119,12 +122,12 @@ fn show(
     arguments: &Arguments,
     report: &Report,
     by: Option<By>,
-    (usage, problem): (Option<Usage>, Option<String>),
+    store: StoreFigures,
     advice: &[advice::Advice],
 ) -> Result<(), CommandError> {
     match arguments.format {
         TableFormat::Csv => ui::data(csv(report, by).as_bytes()),
-        TableFormat::Json => ui::json(&json(report, by, (usage, problem), advice)),
+        TableFormat::Json => ui::json(&json(report, by, store, advice)),
         TableFormat::Text if report.span.is_none() => {
             ui::note(text::nothing_found(arguments.filter.is_narrow()));
             Ok(())
@@ -132,26 +135,58 @@ fn show(
         TableFormat::Text if arguments.graph => {
             ui::data(graph::draw(report, by.unwrap_or(By::Day)).as_bytes())
         }
-        TableFormat::Text => ui::data(text::page(report, by, usage, advice).as_bytes()),
+        TableFormat::Text => ui::data(text::page(report, by, store.usage, advice).as_bytes()),
     }
 }
 
-/// Returns why nothing can be stored, if so.
-fn store_problem(place: &StoreLocation) -> Option<String> {
-    check_folder(&place.folder()?).err().map(|error| causes(&error))
+/// What is known of the store.
+struct StoreFigures {
+    /// What it holds; `None` if it cannot be read.
+    usage: Option<Usage>,
+    /// Why nothing can be stored, if so.
+    problem: Option<String>,
+    quota: u64,
 }
 
-/// Returns the usage of the store, without creating one.
-fn usage(place: &StoreLocation) -> Result<Usage, CommandError> {
+/// Returns the usage of the store, without creating one, and why nothing can be stored there.
+fn store_usage(
+    place: &StoreLocation,
+    settings: &StoreSettings,
+) -> Result<(Option<Usage>, Option<String>), CommandError> {
+    if place.remote().is_some() {
+        let opened = UserStore::of_user(place.clone()).with_settings(settings.clone()).open();
+        return Ok(match opened.and_then(|opened| opened.store.usage()) {
+            Ok(usage) => (Some(usage), None),
+            Err(error) => (None, Some(causes(&error))),
+        });
+    }
+    let problem = place.folder().and_then(|folder| check_folder(&folder).err());
+    let problem = problem.map(|error| causes(&error));
+    // Without a store that can be read, the figures of the ledger are still right.
+    match usage(place, settings) {
+        Ok(usage) => Ok((Some(usage), problem)),
+        Err(_) if problem.is_some() => Ok((None, problem)),
+        Err(error @ StoreError::Key(_)) => Ok((None, Some(causes(&error)))),
+        Err(error) => Err(CommandError::out_of_reach(causes(&error))),
+    }
+}
+
+fn usage(place: &StoreLocation, settings: &StoreSettings) -> Result<Usage, StoreError> {
     let Some(folder) = place.folder() else { return Ok(Usage::default()) };
     let (database, files) = (folder.join("artifacts.db"), folder.join("artifacts"));
+    let (quotas, clock) = (Quotas::default(), Arc::new(SystemClock));
+    let keys = &settings.keys;
+    // Programs without the key may write the files.
+    let of_files = || StoreKeys { from_plain: true, ..keys.clone() };
     let mut usage = Usage::default();
     let opened = [
-        database.is_file().then(|| SqliteStore::open(&database, Quotas::default())?.usage()),
-        files.is_dir().then(|| FolderStore::open(&files, Quotas::default())?.usage()),
+        database
+            .is_file()
+            .then(|| SqliteStore::open_keyed(&database, quotas, clock.clone(), keys.clone())?.usage()),
+        files.is_dir().then(|| FolderStore::open_keyed(&files, quotas, clock.clone(), of_files())?.usage()),
     ];
     for used in opened.into_iter().flatten() {
-        let used = used.map_err(|error| CommandError::out_of_reach(causes(&error)))?;
+        let used = used?;
         usage.artifacts += used.artifacts;
         usage.stored_bytes += used.stored_bytes;
     }
@@ -188,12 +223,7 @@ fn named_figures(figures: &Figures) -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn json(
-    report: &Report,
-    by: Option<By>,
-    (usage, problem): (Option<Usage>, Option<String>),
-    advice: &[advice::Advice],
-) -> Value {
+fn json(report: &Report, by: Option<By>, store: StoreFigures, advice: &[advice::Advice]) -> Value {
     let object = |pairs: Vec<(&str, Value)>| -> Map<String, Value> {
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     };
@@ -223,10 +253,10 @@ fn json(
         ("sessions", sessions.into()),
         ("stored_bytes_per_session", mean.into()),
         ("stored_bytes_of_largest_session", most.into()),
-        ("store_problem", problem.into()),
-        ("store_results", usage.map(|usage| usage.artifacts).into()),
-        ("store_bytes", usage.map(|usage| usage.stored_bytes).into()),
-        ("store_quota_bytes", Quotas::default().store_bytes.into()),
+        ("store_problem", store.problem.into()),
+        ("store_results", store.usage.map(|usage| usage.artifacts).into()),
+        ("store_bytes", store.usage.map(|usage| usage.stored_bytes).into()),
+        ("store_quota_bytes", store.quota.into()),
         ("counted", counted.collect()),
         ("sampled_above_bytes", MAX_EXACT_BYTES.into()),
         ("advice", advice.collect()),

@@ -100,6 +100,15 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// Shows how many bytes are done.
+    pub(crate) fn bytes(&self, done: u64, total: u64, step: &str) {
+        // Few enough steps for a bar that counts in kilobytes.
+        let kilobytes = |bytes: u64| usize::try_from(bytes.div_ceil(1024)).unwrap_or(usize::MAX);
+        self.step(kilobytes(done), kilobytes(total), &format!("KB {step}"));
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.is_shown {

@@ -4,15 +4,16 @@
 
 use std::fmt;
 
-use tidegate_gate::Caller;
 use tidegate_gate::policy::{Policies, Policy, Rules};
 use tidegate_gate::profile::Profile;
 use tidegate_gate::style::category::Category;
+use tidegate_gate::{Caller, without_secrets};
 
 use crate::file::{ConfigFile, Heading, Section, Setting};
-use crate::keys::{Key, KeyGroup};
+use crate::keys::{Key, KeyGroup, ValueKind};
 use crate::locate::path_variable;
 use crate::resolve::Config;
+use crate::store::text_variable;
 use crate::value::{Value, client_value, set_rule};
 
 /// The server, tool and client that the values are for; `None` means any.
@@ -83,6 +84,8 @@ pub struct Effective<'c> {
     pub client: Vec<EffectiveValue<'c>>,
     /// The settings for the store.
     pub store: Vec<EffectiveValue<'c>>,
+    /// The settings for the object store.
+    pub objects: Vec<EffectiveValue<'c>>,
 }
 
 impl<'c> Effective<'c> {
@@ -108,10 +111,16 @@ impl<'c> Effective<'c> {
         let store = Key::in_group(KeyGroup::Store).map(|key| match key.name {
             "path" => store_folder(config, key),
             _ => overridden(key)
+                .or_else(|| of_variable(key))
                 .or_else(|| store_value(config, key))
-                .unwrap_or_else(|| EffectiveValue::default_of(key)),
+                .unwrap_or_else(|| EffectiveValue::default_of(key))
+                .without_secrets(),
         });
-        Self { config, subject, rules, store: store.collect(), client }
+        let objects = Key::in_group(KeyGroup::Objects).map(|key| {
+            let set = of_variable(key).or_else(|| store_value(config, key));
+            set.unwrap_or_else(|| EffectiveValue::default_of(key)).without_secrets()
+        });
+        Self { config, subject, rules, store: store.collect(), objects: objects.collect(), client }
     }
 
     /// Returns the policy that results from the rules.
@@ -175,8 +184,15 @@ fn first_setting<'c>(
 }
 
 fn store_value<'c>(config: &'c Config, key: &'static Key) -> Option<EffectiveValue<'c>> {
-    let (file, section, setting) = config.store_setting(key.name)?;
+    let heading = if key.group == KeyGroup::Objects { Heading::Objects } else { Heading::Store };
+    let (file, section, setting) = config.setting_of(&heading, key.name)?;
     Some(EffectiveValue::from_setting(file, section, setting))
+}
+
+/// Returns the text that an environment variable sets.
+fn of_variable<'c>(key: &'static Key) -> Option<EffectiveValue<'c>> {
+    let text = text_variable(key.variable).filter(|_| key.kind == ValueKind::Text)?;
+    Some(EffectiveValue { key, value: Some(Value::Text(text)), origin: Origin::Variable(key.variable) })
 }
 
 fn client_values<'c>(config: &'c Config, name: &str) -> Vec<EffectiveValue<'c>> {
@@ -221,6 +237,14 @@ impl<'c> EffectiveValue<'c> {
 
     fn default_of(key: &'static Key) -> Self {
         Self { key, value: Value::of_default(&key.default), origin: Origin::Default }
+    }
+
+    /// Returns the value as it may be shown: an address without its password.
+    fn without_secrets(mut self) -> Self {
+        if let (true, Some(Value::Text(url))) = (self.key.name == "url", &self.value) {
+            self.value = Some(Value::Text(without_secrets(url)));
+        }
+        self
     }
 
     /// Returns whether it was set as a rule, and not for a client.

@@ -60,6 +60,8 @@ pub enum Heading {
     Client(String),
     /// The store.
     Store,
+    /// The object store beside it.
+    Objects,
 }
 
 /// One key and its value.
@@ -106,6 +108,7 @@ impl Heading {
             Self::Defaults | Self::Server(_) | Self::Tools { .. } => KeyGroup::Rules,
             Self::Client(_) => KeyGroup::Client,
             Self::Store => KeyGroup::Store,
+            Self::Objects => KeyGroup::Objects,
         }
     }
 }
@@ -121,6 +124,7 @@ impl fmt::Display for Heading {
             }
             Self::Client(pattern) => write!(formatter, "client.{}", quoted_key(pattern)),
             Self::Store => formatter.write_str("store"),
+            Self::Objects => formatter.write_str("store.objects"),
         }
     }
 }
@@ -178,7 +182,7 @@ impl FileReader<'_> {
             let written = name.get_ref().as_ref();
             match written {
                 "defaults" => self.named_section(Heading::Defaults, name.span().start, value),
-                "store" => self.named_section(Heading::Store, name.span().start, value),
+                "store" => self.store(name.span().start, value),
                 "server" => {
                     self.named_tables(written, KeyGroup::Rules, value, |reader, name, place, value| {
                         reader.server(name, place, value);
@@ -228,6 +232,15 @@ impl FileReader<'_> {
             } else {
                 read(self, key, name.span().start, value);
             }
+        }
+    }
+
+    fn store(&mut self, place: usize, value: &WrittenValue<'_>) {
+        let Some(table) = self.table("store", value) else { return };
+        self.section(Heading::Store, place, table, &["objects"]);
+        let objects = table.iter().find(|(key, _)| key.get_ref().as_ref() == "objects");
+        if let Some((name, objects)) = objects {
+            self.named_section(Heading::Objects, name.span().start, objects);
         }
     }
 

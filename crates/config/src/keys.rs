@@ -13,6 +13,7 @@ use tidegate_gate::policy::{
 use tidegate_gate::profile::OutputSchema;
 use tidegate_gate::style::{AnswerWhen, Style};
 use tidegate_gate::tier::Tier;
+use tidegate_store::Quotas;
 
 /// The top-level tables of the file.
 pub(crate) const TOP_LEVEL_TABLES: [&str; 4] = ["defaults", "server", "client", "store"];
@@ -26,6 +27,8 @@ pub enum KeyGroup {
     Client,
     /// `[store]`.
     Store,
+    /// `[store.objects]`.
+    Objects,
 }
 
 /// The values a key takes.
@@ -101,7 +104,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 49] = [
+pub const KEYS: [Key; 59] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -274,10 +277,47 @@ pub const KEYS: [Key; 49] = [
         .example("\"~/.local/share/tidegate\"")
         .doc("Folder to keep results in; relative to this file's folder, or to the home folder with ~/.")
         .also("", "TIDEGATE_HOME"),
+    store("url", ValueKind::Text, DefaultValue::Described("a store in the folder of path"))
+        .example("\"postgres://tidegate@db.example/tidegate\"")
+        .doc("Store that several machines share: a PostgreSQL database (docs/guides/team.md).")
+        .also("", "TIDEGATE_STORE_URL"),
+    store("encryption_key_file", ValueKind::Text, DefaultValue::Described("results are not encrypted"))
+        .example("\"~/.config/tidegate/store.key\"")
+        .doc("File with the key that encrypts stored results; TIDEGATE_STORE_KEY can hold the key itself.")
+        .also("", "TIDEGATE_STORE_KEY_FILE"),
+    store("previous_key_file", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"~/.config/tidegate/previous.key\"")
+        .doc("File with the key before it, until tidegate store rekey has replaced it.")
+        .also("", "TIDEGATE_STORE_PREVIOUS_KEY_FILE"),
+    store("sealing_key_file", ValueKind::Text, DefaultValue::Described("seal.key in the data folder"))
+        .example("\"/etc/tidegate/seal.key\"")
+        .doc("File with the key that signs cursors; processes that share a store must have the same one.")
+        .also("", "TIDEGATE_SEALING_KEY_FILE"),
+    store("quota_bytes", BYTES, DefaultValue::Number(Quotas::DEFAULT_STORE_BYTES))
+        .example("107374182400")
+        .doc("Maximum bytes that the store holds, after compression."),
+    store("owner_quota_bytes", BYTES, DefaultValue::Described("quota_bytes"))
+        .example("10737418240")
+        .doc("Maximum bytes that the results of one owner take, after compression."),
+    store("session_quota_bytes", BYTES, DefaultValue::Number(Quotas::DEFAULT_SESSION_BYTES))
+        .example("5368709120")
+        .doc("Maximum bytes that one process or session stores, after compression."),
     store("max_result_bytes", RESULT_BYTES, DefaultValue::Number(DEFAULT_MAX_RESULT_BYTES))
         .example("33554432")
         .doc("Largest result to accept from a server; a larger one becomes an error.")
         .also("--max-result-bytes", "TIDEGATE_MAX_RESULT_BYTES"),
+    objects("url", ValueKind::Text, DefaultValue::Described("large results are in the database"))
+        .example("\"s3://bucket/tidegate\"")
+        .doc("S3 bucket and prefix for results above 256 KB, beside a PostgreSQL store.")
+        .also("", "TIDEGATE_OBJECTS_URL"),
+    objects("endpoint", ValueKind::Text, DefaultValue::Described("that of AWS for the region"))
+        .example("\"http://127.0.0.1:8333\"")
+        .doc("Address of the S3 server.")
+        .also("", "TIDEGATE_OBJECTS_ENDPOINT"),
+    objects("region", ValueKind::Text, DefaultValue::Described("AWS_REGION, or us-east-1"))
+        .example("\"eu-central-1\"")
+        .doc("Region of the bucket.")
+        .also("", "TIDEGATE_OBJECTS_REGION"),
 ];
 
 const fn rule(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
@@ -300,6 +340,10 @@ const fn client(name: &'static str, kind: ValueKind, default: DefaultValue) -> K
 
 const fn store(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
     Key { group: KeyGroup::Store, ..rule(name, kind, default) }.user_only()
+}
+
+const fn objects(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
+    Key { group: KeyGroup::Objects, ..store(name, kind, default) }
 }
 
 impl Key {
@@ -378,7 +422,7 @@ mod tests {
         let text = format!("[{heading}]\n{name} = {value}\n");
         let mut file = ConfigFile::read(Path::new("t.toml"), FileOwner::User, &text, &mut mistakes);
         assert!(mistakes.is_empty(), "{mistakes:?}");
-        file.sections.remove(0)
+        file.sections.pop().unwrap()
     }
 
     #[test]
@@ -389,6 +433,9 @@ mod tests {
                 KeyGroup::Rules => rules.push(read("defaults", key.name, key.example).rules()),
                 KeyGroup::Client => clients.push(read("client.x", key.name, key.example).client_rules()),
                 KeyGroup::Store => assert!(read("store", key.name, key.example).get(key.name).is_some()),
+                KeyGroup::Objects => {
+                    assert!(read("store.objects", key.name, key.example).get(key.name).is_some());
+                }
             }
         }
         for (at, one) in rules.iter().enumerate() {
@@ -416,7 +463,17 @@ mod tests {
                 "reference_max_bytes",
                 "tier",
                 "path",
-                "max_result_bytes"
+                "url",
+                "encryption_key_file",
+                "previous_key_file",
+                "sealing_key_file",
+                "quota_bytes",
+                "owner_quota_bytes",
+                "session_quota_bytes",
+                "max_result_bytes",
+                "url",
+                "endpoint",
+                "region"
             ]
         );
         let of_projects = |group| {
@@ -434,7 +491,10 @@ mod tests {
             "budget_tokens follow_up_tokens line_tokens max_bytes cap_tokens output_schema resource_link count_percent \
              program profile"
         );
-        assert_eq!(of_projects(KeyGroup::Store), "");
+        assert_eq!(
+            (of_projects(KeyGroup::Store), of_projects(KeyGroup::Objects)),
+            (String::new(), String::new())
+        );
     }
 
     /// A program that writes rules gets the same limits as a file.
@@ -489,7 +549,15 @@ mod tests {
                     assert_eq!(rules.over(profile.clone()), profile, "{}", key.name);
                     assert_eq!(client_value(&profile, key.name), Some(default));
                 }
-                KeyGroup::Store => assert_eq!(default, Value::Number(DEFAULT_MAX_RESULT_BYTES)),
+                KeyGroup::Store | KeyGroup::Objects => {
+                    let Quotas { store_bytes, session_bytes, .. } = Quotas::default();
+                    let expected = match key.name {
+                        "quota_bytes" => store_bytes,
+                        "session_quota_bytes" => session_bytes,
+                        _ => DEFAULT_MAX_RESULT_BYTES,
+                    };
+                    assert_eq!(default, Value::Number(expected), "{}", key.name);
+                }
             }
         }
     }

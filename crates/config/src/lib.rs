@@ -30,6 +30,7 @@ mod mistake;
 mod reference;
 mod resolve;
 mod schema;
+mod store;
 mod template;
 mod value;
 
@@ -43,5 +44,6 @@ pub use mistake::{Mistake, Mistakes};
 pub use reference::reference_page;
 pub use resolve::Config;
 pub use schema::schema;
+pub use store::StoreSettingError;
 pub use template::template;
 pub use value::{Value, quoted_key, set_rule};

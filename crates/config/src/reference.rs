@@ -38,10 +38,22 @@ Settings for a client, by the name it sends in `initialize`. Known clients have 
 unknown ones.
 ";
 
+const OBJECTS: &str = "
+## [store.objects]
+
+An object store for large results, beside a PostgreSQL store. Its credentials come from `AWS_ACCESS_KEY_ID` and
+`AWS_SECRET_ACCESS_KEY`, or from the role of the machine.
+";
+
 /// Returns the page, in Markdown.
 pub fn reference_page() -> String {
     let mut out = HEAD.to_owned();
-    let tables = [(RULES, KeyGroup::Rules), (CLIENT, KeyGroup::Client), ("\n## [store]\n", KeyGroup::Store)];
+    let tables = [
+        (RULES, KeyGroup::Rules),
+        (CLIENT, KeyGroup::Client),
+        ("\n## [store]\n", KeyGroup::Store),
+        (OBJECTS, KeyGroup::Objects),
+    ];
     for (head, group) in tables {
         out.push_str(head);
         out.push_str("\n| key | takes | default | description |\n|---|---|---|---|\n");

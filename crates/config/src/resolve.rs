@@ -7,13 +7,12 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use tidegate_gate::StoreLocation;
 use tidegate_gate::policy::{Policies, Rules, matches, specificity};
 use tidegate_gate::profile::ProfileRules;
 
-use crate::file::{ConfigFile, Heading, Section, Setting};
+use crate::file::{ConfigFile, Heading, Section};
 use crate::line;
-use crate::locate::{ConfigPath, FileOwner, config_paths, expand, path_variable};
+use crate::locate::{ConfigPath, FileOwner, config_paths};
 use crate::mistake::{Mistake, Mistakes};
 
 /// The configuration of one run.
@@ -165,24 +164,9 @@ impl Config {
         clients
     }
 
-    /// Returns the setting of a `[store]` key, and the file it is in.
-    pub(crate) fn store_setting(&self, name: &str) -> Option<(&ConfigFile, &Section, &Setting)> {
-        let stores = self.sections().filter(|(_, section)| section.heading == Heading::Store);
-        stores.filter_map(|(file, section)| Some((file, section, section.get(name)?))).next()
-    }
-
-    /// Returns where results are kept. `TIDEGATE_HOME` wins over the files.
-    pub fn place(&self) -> StoreLocation {
-        let in_file = || {
-            let (file, _, setting) = self.store_setting("path")?;
-            Some(expand(&file.path, setting.value.text()?))
-        };
-        StoreLocation::Folder(path_variable("TIDEGATE_HOME").or_else(in_file))
-    }
-
     /// Returns the largest result to accept from a server, if a file sets it.
     pub fn max_result_bytes(&self) -> Option<u64> {
-        self.store_setting("max_result_bytes")?.2.value.number()
+        self.setting_of(&Heading::Store, "max_result_bytes")?.2.value.number()
     }
 }
 
@@ -311,7 +295,7 @@ mod tests {
         );
         let config = Config::of_files(vec![file]);
         assert_eq!(
-            config.store_setting("path").map(|(_, _, setting)| setting.line),
+            config.setting_of(&Heading::Store, "path").map(|(_, _, setting)| setting.line),
             None,
             "it has no effect"
         );
@@ -327,6 +311,7 @@ mod tests {
                 crate::KeyGroup::Rules => &["defaults", "server.a", "server.a.tool.b"],
                 crate::KeyGroup::Client => &["client.a"],
                 crate::KeyGroup::Store => &["store"],
+                crate::KeyGroup::Objects => &["store.objects"],
             };
             for heading in headings {
                 let text = format!("[{heading}]\n{} = {}\n", key.name, key.example);
@@ -354,6 +339,7 @@ mod tests {
                     crate::KeyGroup::Rules => format!("server.s1.tool.\"t{variant}*\""),
                     crate::KeyGroup::Client => format!("client.c{variant}"),
                     crate::KeyGroup::Store => "store".to_owned(),
+                    crate::KeyGroup::Objects => "store.objects".to_owned(),
                 };
                 sections.entry(heading).or_default().insert(key.name, key);
             }

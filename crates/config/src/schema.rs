@@ -25,7 +25,8 @@ pub fn schema() -> Value {
             "rules": section("Rules for tools.", KeyGroup::Rules, None),
             "server": section("Rules for all tools of a server, and for single tools.", KeyGroup::Rules, Some(("tool", tools))),
             "client": section("Settings for a client.", KeyGroup::Client, None),
-            "store": section("Where and how results are kept.", KeyGroup::Store, None),
+            "store": section("Where and how results are kept.", KeyGroup::Store, Some(("objects", reference("objects")))),
+            "objects": section("The object store for large results.", KeyGroup::Objects, None),
         },
     })
 }
@@ -92,6 +93,7 @@ mod tests {
             KeyGroup::Rules => &["defaults", "server.a", "server.a.tool.\"b_*\""],
             KeyGroup::Client => &["client.\"c*\""],
             KeyGroup::Store => &["store"],
+            KeyGroup::Objects => &["store.objects"],
         }
     }
 
@@ -144,6 +146,9 @@ mod tests {
             "[server.a.tools.b]\n",
             "[client.a]\nttl_seconds = 5\n",
             "[store]\nbudget_tokens = 2000\n",
+            "[store]\nobjects = 5\n",
+            "[store.objects]\npath = \"x\"\n",
+            "[store.object]\n",
             "[stores]\n",
             "server = 5\n",
             "[server]\na = 5\n",

@@ -42,6 +42,9 @@ pub fn template() -> String {
     list(&mut out, KeyGroup::Client);
     out.push_str("\n[store]\n");
     list(&mut out, KeyGroup::Store);
+    out.push_str("\n# An object store for large results, beside a PostgreSQL store. Its credentials come from the environment.\n");
+    out.push_str("#[store.objects]\n");
+    list(&mut out, KeyGroup::Objects);
     out
 }
 

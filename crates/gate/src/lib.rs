@@ -58,4 +58,7 @@ pub use session::{MAX_SMALLEST_BYTES, SessionMeter};
 pub use tools::listed_tokens;
 pub use tools::reader_definition;
 pub use tools::save::saver_definition;
-pub use user_store::{FailureReport, MAX_MEMORY_BYTES, Opened, StoreLocation, UserStore};
+pub use user_store::{
+    FailureReport, MAX_MEMORY_BYTES, Opened, QuotaSettings, RemoteObjects, RemoteStore, StoreLocation,
+    StoreSettings, UserStore, without_secrets,
+};

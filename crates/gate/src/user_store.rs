@@ -8,8 +8,10 @@
 mod memory;
 mod names;
 mod place;
+mod remote;
 #[cfg(unix)]
 mod saved;
+mod settings;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +32,8 @@ pub use memory::MAX_MEMORY_BYTES;
 use memory::StandIn;
 pub use place::{Opened, StoreLocation};
 use place::{memory_note, open_ledger};
+pub use remote::{RemoteObjects, RemoteStore, without_secrets};
+pub use settings::{QuotaSettings, StoreSettings};
 
 /// A result that was kept, and where.
 pub(crate) struct KeptArtifact {
@@ -66,6 +70,7 @@ pub struct UserStore {
 /// What all owners of one place have in common.
 struct Shared {
     place: StoreLocation,
+    settings: StoreSettings,
     clock: Arc<dyn Clock>,
     opened: Mutex<Option<Arc<Opened>>>,
     memory: Arc<StandIn>,
@@ -81,8 +86,14 @@ impl UserStore {
     /// Returns the results of the user who runs this process.
     pub fn of_user(place: StoreLocation) -> Self {
         let session = Session::new(format!("process:{}:{}", std::process::id(), ArtifactId::random()));
+        let owner = match place.remote() {
+            // Users of several machines have the same numbers.
+            Some(_) => Owner::new(format!("local:{}@{}", user(), machine())),
+            None => Owner::new(format!("local:{}", user())),
+        };
         let shared = Shared {
             place,
+            settings: StoreSettings::default(),
             clock: Arc::new(SystemClock),
             opened: Mutex::new(None),
             memory: StandIn::of_process(),
@@ -91,7 +102,6 @@ impl UserStore {
             ledger: Mutex::new(LedgerState::Closed),
             callers: SessionMeters::default(),
         };
-        let owner = Owner::new(format!("local:{}", user()));
         Self { shared: Arc::new(shared), owner, session, is_unlisted: false }
     }
 
@@ -113,12 +123,17 @@ impl UserStore {
         Self { shared: Arc::clone(&self.shared), owner, session, is_unlisted }
     }
 
-    /// Returns the store as the owner of a result sees it, for the user of the machine, to whom the file belongs.
+    /// Returns the store as the owner of a result sees it, for the user of the machine, to whom the file belongs. In a store
+    /// that several machines share, everybody sees only their own results.
     ///
     /// # Errors
     ///
     /// A store that cannot be read.
     pub fn of_owner_of(&self, id: &ArtifactId) -> Result<Self, StoreError> {
+        // A shared store does not belong to this user.
+        if self.shared.place.remote().is_some() {
+            return Ok(self.clone());
+        }
         match self.open()?.store.owner_of(id)? {
             Some(owner) if owner != self.owner => Ok(self.of_owner(owner, false)),
             _ => Ok(self.clone()),
@@ -134,6 +149,12 @@ impl UserStore {
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         self.set_up(|shared| shared.clock = clock)
+    }
+
+    /// Returns the same results with what the user sets about the store. Call it before the first use.
+    #[must_use]
+    pub fn with_settings(self, settings: StoreSettings) -> Self {
+        self.set_up(|shared| shared.settings = settings)
     }
 
     /// Returns the same results, reporting with `report` when they begin to be kept in memory instead.
@@ -165,7 +186,7 @@ impl UserStore {
 
     /// Returns how much the store may hold.
     pub fn quotas(&self) -> Quotas {
-        self.shared.place.quotas()
+        self.shared.settings.quotas.over(self.shared.place.default_quotas())
     }
 
     /// Returns the clock by which results and tokens expire.
@@ -184,7 +205,11 @@ impl UserStore {
             return Ok(Arc::clone(opened));
         }
         *opened = None;
-        let new = Arc::new(Opened::open(&self.shared.place, Arc::clone(&self.shared.clock))?);
+        let new = Arc::new(Opened::open(
+            &self.shared.place,
+            &self.shared.settings,
+            Arc::clone(&self.shared.clock),
+        )?);
         // A store that can only be read now may accept writes a moment later, so it is not cached.
         *opened = new.store.is_current().then(|| Arc::clone(&new));
         Ok(new)
@@ -235,8 +260,8 @@ impl UserStore {
     /// Says how long a result in the store is kept: `kept 24 h`.
     pub(crate) fn retention_note(&self, left: Duration) -> String {
         match self.shared.place {
-            StoreLocation::Folder(_) | StoreLocation::Files(_) => retention_note(left),
             StoreLocation::Memory => memory_note(left),
+            _ => retention_note(left),
         }
     }
 
@@ -328,7 +353,7 @@ impl UserStore {
         }
         let opened = match &self.shared.place {
             StoreLocation::Memory => return None,
-            place => open_ledger(place).ok(),
+            place => open_ledger(place, &self.shared.settings).ok(),
         };
         *ledger = opened.clone().map_or(LedgerState::Failed(now), LedgerState::Open);
         opened
@@ -362,6 +387,17 @@ fn user() -> String {
 #[cfg(not(unix))]
 fn user() -> String {
     std::env::var("USERNAME").unwrap_or_else(|_| "user".into())
+}
+
+/// Returns the name of this machine.
+#[cfg(unix)]
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn machine() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "machine".into())
 }
 
 #[cfg(test)]

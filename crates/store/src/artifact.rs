@@ -290,6 +290,26 @@ impl StoredArtifact {
     }
 }
 
+/// The state of a store, for those who look after it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreStatus {
+    /// What it holds, including expired artifacts that were not swept yet.
+    pub usage: Usage,
+    /// Number of expired artifacts.
+    pub expired: u64,
+    /// When the oldest artifact was stored.
+    pub oldest: Option<Millis>,
+    /// Number of bodies, files or objects that nothing refers to; a sweep deletes them once it is certain that nobody is
+    /// writing them.
+    pub orphans: u64,
+    /// The version of the schema, where the store has one.
+    pub schema: Option<i64>,
+    /// The key that new results are sealed with.
+    pub key: Option<KeyId>,
+    /// Whether the key is being changed.
+    pub is_rekeying: bool,
+}
+
 /// How far a change of the key has come, in stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RekeyProgress {
@@ -347,6 +367,8 @@ pub enum StoreKind {
     Files,
     /// The memory of a process.
     Memory,
+    /// A store that several machines share.
+    Remote,
 }
 
 /// An artifact that is open for reading.
@@ -376,11 +398,20 @@ pub struct Quotas {
 impl Default for Quotas {
     fn default() -> Self {
         // One user is usually the only owner of a store, so that the store's limit is the owner's as well.
-        Self { session_bytes: 1 << 30, owner_bytes: 4 << 30, store_bytes: 4 << 30 }
+        Self {
+            session_bytes: Self::DEFAULT_SESSION_BYTES,
+            owner_bytes: Self::DEFAULT_STORE_BYTES,
+            store_bytes: Self::DEFAULT_STORE_BYTES,
+        }
     }
 }
 
 impl Quotas {
+    /// Limit for one session where nothing else is set.
+    pub const DEFAULT_SESSION_BYTES: u64 = 1 << 30;
+    /// Limit for the whole store where nothing else is set.
+    pub const DEFAULT_STORE_BYTES: u64 = 4 << 30;
+
     /// Fails if `size` more stored bytes would exceed a quota of which so many bytes are in use.
     pub(crate) fn check(&self, used: UsedBytes, size: u64) -> Result<(), StoreError> {
         let scopes = [
@@ -541,6 +572,15 @@ pub trait ArtifactStore: Send + Sync {
     /// The store cannot be read, or was encrypted with another key since it was opened.
     fn key(&self) -> Result<Option<KeyId>, StoreError> {
         Ok(None)
+    }
+
+    /// Returns the state of the store.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    fn status(&self) -> Result<StoreStatus, StoreError> {
+        Ok(StoreStatus { usage: self.usage()?, key: self.key()?, ..StoreStatus::default() })
     }
 
     /// Seals everything with the current key that is not sealed with it, one body after another. It can be interrupted and

@@ -210,6 +210,11 @@ impl Codec {
         }
     }
 
+    /// Returns the key that a record names.
+    pub(crate) fn recorded_key(record: &[u8]) -> Result<KeyId, StoreError> {
+        id_of(&KeyRecord::parse(record)?.key)
+    }
+
     /// Returns the record of a store whose content is all sealed with the current key.
     pub(crate) fn finished_record(&self) -> Option<Vec<u8>> {
         self.0.current.as_ref().map(|key| KeyRecord::new(key, None).to_bytes())
@@ -223,6 +228,11 @@ impl Codec {
     /// Returns the key that seals what is written.
     pub(crate) fn key(&self) -> Option<KeyId> {
         self.0.current.as_ref().map(Cipher::id)
+    }
+
+    /// Returns whether the key is being changed.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.0.previous.is_some() || self.is_from_plain()
     }
 
     /// Returns whether the store was not encrypted before its key is changed.

@@ -28,9 +28,9 @@ use tidegate_core::source::Source;
 
 use crate::artifact::{
     Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoredArtifact, Swept, Usage,
+    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
 };
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, Millis, SystemClock};
 use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::files::{identity, lock_within, read_at, sync_folder};
@@ -399,6 +399,23 @@ impl ArtifactStore for FolderStore {
 
     fn key(&self) -> Result<Option<KeyId>, StoreError> {
         Ok(self.codec()?.key())
+    }
+
+    fn status(&self) -> Result<StoreStatus, StoreError> {
+        let codec = self.codec()?;
+        let now = self.clock.certain_now();
+        let mut state = self.state();
+        self.rescan(&mut state)?;
+        let artifacts = || state.index.walk(None, Millis(i64::MIN)).map(|entry| &entry.artifact);
+        Ok(StoreStatus {
+            usage: state.index.usage(),
+            expired: artifacts().filter(|artifact| artifact.expires <= now).count() as u64,
+            oldest: artifacts().map(|artifact| artifact.created).min(),
+            orphans: sweep::orphans(&self.folder, &state)?,
+            schema: None,
+            key: codec.key(),
+            is_rekeying: codec.is_changing(),
+        })
     }
 
     fn rekey(&self, progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {

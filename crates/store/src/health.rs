@@ -12,9 +12,11 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::artifact::Usage;
 use crate::clock::Millis;
+use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::home::{HomeError, nearest_folder, refuse_writable_by_all};
-use crate::sqlite::open_on_read_only_disk;
+use crate::key::{KeyId, KeyMismatch, StoreKeys};
+use crate::sqlite::{key_record, open_on_read_only_disk};
 
 /// How long another writer may take before the store counts as locked: a large body takes a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,14 +31,18 @@ pub struct Health {
     pub usage: Usage,
     /// Number of expired artifacts.
     pub expired: u64,
+    /// The key that it is encrypted with.
+    pub key: Option<KeyId>,
+    /// Why it cannot be opened with the given keys, if so.
+    pub mismatch: Option<KeyMismatch>,
 }
 
-/// Inspects the store in a file.
+/// Inspects the store in a file, which is to be opened with these keys.
 ///
 /// # Errors
 ///
 /// The file is not a store, is damaged, or cannot be read.
-pub fn health(path: &Path, now: Millis) -> Result<Health, StoreError> {
+pub fn health(path: &Path, now: Millis, keys: &StoreKeys) -> Result<Health, StoreError> {
     let connection = open_intact(path)?;
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
     let usage = Usage {
@@ -47,7 +53,13 @@ pub fn health(path: &Path, now: Millis) -> Result<Health, StoreError> {
         connection.query_row("SELECT count(*) FROM artifact WHERE expires <= ?1", [now.0], |row| {
             row.get::<_, i64>(0)
         })?;
-    Ok(Health { usage, expired: expired.unsigned_abs() })
+    let record = key_record(&connection)?;
+    let mismatch = match Codec::resolve(keys, record.as_deref(), || Ok(usage.artifacts == 0)) {
+        Err(StoreError::Key(mismatch)) => Some(mismatch),
+        resolved => resolved.map(|_| None)?,
+    };
+    let key = record.as_deref().map(Codec::recorded_key).transpose()?;
+    Ok(Health { usage, expired: expired.unsigned_abs(), key, mismatch })
 }
 
 /// Checks that the pages of a database are consistent; their content is not read.
@@ -179,12 +191,16 @@ mod tests {
         let path = folder.path().join("artifacts.db");
         let store = filled(&path);
         let in_ten_seconds = Millis(crate::Clock::now(&crate::SystemClock).0 + 10_000);
-        let expected = Health { usage: store.usage().unwrap(), expired: 1 };
+        let expected = Health { usage: store.usage().unwrap(), expired: 1, key: None, mismatch: None };
         assert_eq!(expected.usage.artifacts, 3);
-        assert_eq!(health(&path, in_ten_seconds).unwrap(), expected, "while it is in use");
+        assert_eq!(
+            health(&path, in_ten_seconds, &StoreKeys::default()).unwrap(),
+            expected,
+            "while it is in use"
+        );
         drop(store);
         let (before, bytes) = (names(folder.path()), std::fs::read(&path).unwrap());
-        assert_eq!(health(&path, in_ten_seconds).unwrap(), expected);
+        assert_eq!(health(&path, in_ten_seconds, &StoreKeys::default()).unwrap(), expected);
         check_writable(&path).unwrap();
         check(&path).unwrap();
         assert_eq!((names(folder.path()), std::fs::read(&path).unwrap()), (before, bytes));
@@ -200,7 +216,7 @@ mod tests {
             bytes[page * 4096..page * 4096 + 64].fill(0xa5);
         }
         std::fs::write(&path, bytes).unwrap();
-        assert!(matches!(health(&path, Millis(0)), Err(StoreError::DamagedFile)));
+        assert!(matches!(health(&path, Millis(0), &StoreKeys::default()), Err(StoreError::DamagedFile)));
         std::fs::write(&path, "this is text, not a database\n".repeat(500)).unwrap();
         assert!(matches!(check(&path), Err(StoreError::DamagedFile)));
         assert!(matches!(check(&folder.path().join("none")), Err(StoreError::Unusable(_))));

@@ -11,7 +11,7 @@ use tidegate_core::source::Source;
 
 use crate::artifact::{
     Artifact, ArtifactStore, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Opened, Owner,
-    Quotas, RekeyProgress, Rekeyed, Session, StoredArtifact, Swept, Usage,
+    Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
 };
 use crate::clock::Clock;
 use crate::error::StoreError;
@@ -169,6 +169,20 @@ impl ArtifactStore for HomeStore {
 
     fn key(&self) -> Result<Option<KeyId>, StoreError> {
         self.database.key()
+    }
+
+    fn status(&self) -> Result<StoreStatus, StoreError> {
+        let mut status = self.database.status()?;
+        if let Some(files) = self.files() {
+            let more = files.status()?;
+            status.usage.artifacts += more.usage.artifacts;
+            status.usage.stored_bytes += more.usage.stored_bytes;
+            status.expired += more.expired;
+            status.oldest = status.oldest.into_iter().chain(more.oldest).min();
+            status.orphans += more.orphans;
+            status.is_rekeying |= more.is_rekeying;
+        }
+        Ok(status)
     }
 
     fn rekey(&self, progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {

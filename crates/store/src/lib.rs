@@ -57,8 +57,8 @@ mod sqlite;
 
 pub use artifact::{
     Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallDigest, CallOrigin, Description, EarlierResult,
-    Lifetime, NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreKind, StoredArtifact,
-    Swept, Usage,
+    Lifetime, NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreKind, StoreStatus,
+    StoredArtifact, Swept, Usage,
 };
 pub use chunks::body_hash;
 pub use clock::{Clock, Millis, SystemClock};

@@ -40,7 +40,7 @@ use self::database::{Database, Scope};
 use self::failure::Failure;
 use crate::artifact::{
     Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, Session, StoredArtifact, Swept, Usage,
+    Opened, Owner, Quotas, Session, StoreStatus, StoredArtifact, Swept, Usage,
 };
 use crate::clock::{Clock, Millis};
 use crate::codec::Codec;
@@ -285,6 +285,19 @@ impl ArtifactStore for PostgresStore {
 
     fn matches(&self, owner: &Owner, earlier: &EarlierResult, body: &dyn Source) -> Result<bool, StoreError> {
         self.shared.codec.has_digest(owner, &earlier.hash, body)
+    }
+
+    fn status(&self) -> Result<StoreStatus, StoreError> {
+        let status = self.run(|shared| async move { shared.status().await })?;
+        Ok(StoreStatus {
+            usage: Usage { artifacts: status.artifacts, stored_bytes: status.stored_bytes },
+            expired: status.expired,
+            oldest: status.oldest,
+            orphans: status.orphans + status.unfinished,
+            schema: Some(i64::from(status.schema)),
+            key: self.shared.codec.key(),
+            is_rekeying: false,
+        })
     }
 
     fn walk(&self, after: Option<&ArtifactId>, limit: usize) -> Result<Vec<StoredArtifact>, StoreError> {

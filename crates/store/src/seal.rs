@@ -10,6 +10,7 @@ use tidegate_core::view::cursor::SEAL_BYTES;
 use crate::artifact::{CallDigest, Owner};
 use crate::home::create_private_file;
 use crate::id::ArtifactId;
+use crate::key::{KeyError, parse_secret, read_secret};
 
 /// Seals cursors, so that they can be neither forged nor used for another owner or artifact.
 #[derive(Clone)]
@@ -58,6 +59,25 @@ impl SealKey {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads a key from a file that only its user can read: 32 bytes as they are, in hexadecimal digits, or in base64. The
+    /// `seal.key` of a data folder is such a file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, others can read it, or it holds no key.
+    pub fn from_file(path: &Path) -> Result<Self, KeyError> {
+        read_secret(path).map(Self)
+    }
+
+    /// Reads a key from a text; `name` is where it comes from, such as a variable.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a key.
+    pub fn parse(name: &str, text: &str) -> Result<Self, KeyError> {
+        parse_secret(name, text.as_bytes()).map(Self)
     }
 
     fn from_bytes(bytes: &[u8]) -> io::Result<Self> {

@@ -28,13 +28,14 @@ use std::time::{Duration, Instant};
 
 use file::DatabaseFile;
 pub(crate) use file::open_on_read_only_disk;
+pub(crate) use key::record as key_record;
 use reserve::Reserve;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
 
 use crate::artifact::{
     Artifact, ArtifactStore, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoredArtifact, Swept, Usage,
+    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
 };
 use crate::clock::{Clock, Millis, SystemClock};
 use crate::codec::Codec;
@@ -430,6 +431,30 @@ impl ArtifactStore for SqliteStore {
 
     fn key(&self) -> Result<Option<KeyId>, StoreError> {
         Ok(self.read(|connection| self.codec(connection))?.key())
+    }
+
+    fn status(&self) -> Result<StoreStatus, StoreError> {
+        let now = self.clock.certain_now();
+        let usage = self.usage()?;
+        self.read(|connection| {
+            let codec = self.codec(connection)?;
+            let count =
+                |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
+            let expired = "SELECT count(*) FROM artifact WHERE expires <= ?1";
+            let expired: i64 = connection.query_row(expired, [now.0], |row| row.get(0))?;
+            let oldest: Option<i64> =
+                connection.query_row("SELECT min(created) FROM artifact", [], |row| row.get(0))?;
+            let orphans = "SELECT count(*) FROM body WHERE id NOT IN (SELECT body FROM artifact)";
+            Ok(StoreStatus {
+                usage,
+                expired: expired.unsigned_abs(),
+                oldest: oldest.map(Millis),
+                orphans: count(orphans)?,
+                schema: None,
+                key: codec.key(),
+                is_rekeying: codec.is_changing(),
+            })
+        })
     }
 
     fn rekey(&self, progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {

@@ -93,6 +93,7 @@ impl Show {
             "rules": group(&effective.rules),
             "profile": group(&effective.client),
             "store": group(&effective.store),
+            "objects": group(&effective.objects),
         })
     }
 
@@ -126,12 +127,14 @@ impl Show {
             ("Rules for the tool", &effective.rules),
             ("Settings for the client", &effective.client),
             ("The store", &effective.store),
+            ("The object store", &effective.objects),
         ] {
             let rows: Vec<[String; 3]> = values.iter().map(row).collect();
             out.push_str(&format!("\n{title}\n{}", ui::table(&rows, &[])));
         }
         let name = |key: &Key| match key.group {
             KeyGroup::Store => format!("store.{}", key.name),
+            KeyGroup::Objects => format!("store.objects.{}", key.name),
             _ => key.name.to_owned(),
         };
         let user_only: Vec<String> = KEYS.iter().filter(|key| key.user_only).map(name).collect();

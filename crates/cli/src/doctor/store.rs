@@ -4,10 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_gate::StoreLocation;
+use tidegate_config::Config;
+use tidegate_gate::{StoreLocation, StoreSettings, UserStore};
 use tidegate_store::{
-    Clock, FolderHealth, Health, HomeError, Quotas, StoreError, SystemClock, check, check_can_create,
-    check_writable, folder_health, free_bytes, health,
+    Clock, FolderHealth, HomeError, KeyId, Quotas, SealKey, StoreError, SystemClock, Usage, check,
+    check_can_create, check_writable, folder_health, free_bytes, health,
 };
 
 use super::check::Check;
@@ -23,14 +24,26 @@ const NO_SPACE_BYTES: u64 = 4 << 20;
 /// The maximum number of damaged files that a line names.
 const MAX_NAMED_FILES: usize = 5;
 
-pub(super) fn checks(place: &StoreLocation, paths: &SystemPaths) -> Vec<Check> {
+pub(super) fn checks(config: &Config, paths: &SystemPaths) -> Vec<Check> {
+    let place = config.place();
+    let settings = match config.store_settings() {
+        Ok(settings) => settings,
+        Err(error) => {
+            return vec![
+                Check::failure(SUBJECT, causes(&error)).fix("correct [store] in your own tidegate.toml"),
+            ];
+        }
+    };
+    if place.remote().is_some() {
+        return remote(&place, &settings);
+    }
     let Some(folder) = place.folder() else {
         return vec![
             Check::failure(SUBJECT, HomeError::Unknown.to_string()).fix("export TIDEGATE_HOME=FOLDER"),
         ];
     };
     match std::fs::metadata(&folder) {
-        Ok(metadata) if metadata.is_dir() => Folder { path: &folder, paths }.checks(),
+        Ok(metadata) if metadata.is_dir() => Folder { path: &folder, paths, settings: &settings }.checks(),
         Ok(_) => vec![
             Check::failure(SUBJECT, format!("{} is not a folder", paths.short(&folder)))
                 .fix("move it away, or set TIDEGATE_HOME to a folder"),
@@ -54,9 +67,51 @@ fn missing_folder(folder: &Path, paths: &SystemPaths) -> Check {
     }
 }
 
+/// Checks a store that several machines share.
+fn remote(place: &StoreLocation, settings: &StoreSettings) -> Vec<Check> {
+    let shown = place.shown();
+    let mut checks = Vec::new();
+    if settings.seal.is_none() {
+        let text = "no sealing key that all machines of the store share";
+        checks.push(
+            Check::failure(SUBJECT, text)
+                .fix("tidegate store key -o FILE, and set sealing_key_file of [store] to FILE"),
+        );
+    }
+    let seal = settings.seal.clone().unwrap_or_else(SealKey::ephemeral);
+    let settings = StoreSettings { seal: Some(seal), ..settings.clone() };
+    let quota = settings.quotas.over(place.default_quotas()).store_bytes;
+    let opened = UserStore::of_user(place.clone()).with_settings(settings).open();
+    match opened.and_then(|opened| opened.store.status()) {
+        Ok(status) => {
+            let usage = status.usage;
+            let results = ui::count(usage.artifacts, "result");
+            let text = format!(
+                "{shown}, {results}, {}{}",
+                ui::bytes(usage.stored_bytes),
+                encrypted_text(status.key)
+            );
+            let check = Check::fine(SUBJECT, text).with("url", shown).with("results", usage.artifacts);
+            checks.push(check.with("stored_bytes", usage.stored_bytes));
+            checks.extend(expired_check(status.expired));
+            checks.extend(fullness(usage.stored_bytes, quota));
+        }
+        Err(error) => checks.push(
+            Check::failure(SUBJECT, format!("cannot use {shown}: {}", causes(&error)))
+                .fix("check that the database runs and that the address, user and password are right"),
+        ),
+    }
+    checks
+}
+
+fn encrypted_text(key: Option<KeyId>) -> String {
+    key.map_or_else(String::new, |key| format!(", encrypted with key {key}"))
+}
+
 struct Folder<'f> {
     path: &'f Path,
     paths: &'f SystemPaths,
+    settings: &'f StoreSettings,
 }
 
 impl Folder<'_> {
@@ -72,7 +127,7 @@ impl Folder<'_> {
         }
         checks.extend(match artifacts.exists() {
             true => self.artifacts(&artifacts, is_writable.is_ok()),
-            false => vec![self.fine(&Health { usage: Default::default(), expired: 0 })],
+            false => vec![self.fine(&Usage::default(), None)],
         });
         let ledger = self.path.join("ledger.db");
         if ledger.exists()
@@ -91,7 +146,7 @@ impl Folder<'_> {
         if !folder.is_dir() {
             return Vec::new();
         }
-        let within = Folder { path: &folder, paths: self.paths };
+        let within = Folder { path: &folder, ..*self };
         let mut checks = within.permissions();
         match folder_health(&folder, SystemClock.now()) {
             Ok(health) => checks.extend(within.of_files(&health)),
@@ -109,7 +164,7 @@ impl Folder<'_> {
         let mut checks =
             vec![check.with("results", usage.artifacts).with("stored_bytes", usage.stored_bytes)];
         checks.extend(expired_check(*expired));
-        checks.extend(fullness(usage.stored_bytes));
+        checks.extend(fullness(usage.stored_bytes, self.quota()));
         if !damaged.is_empty() {
             let count = ui::count(damaged.len() as u64, "file");
             let names = damaged.iter().take(MAX_NAMED_FILES).filter_map(|path| path.file_name());
@@ -154,13 +209,17 @@ impl Folder<'_> {
     }
 
     fn artifacts(&self, path: &Path, is_writable: bool) -> Vec<Check> {
-        let health = match health(path, SystemClock.now()) {
+        let health = match health(path, SystemClock.now(), &self.settings.keys) {
             Ok(health) => health,
             Err(error) => return vec![self.unusable(path, &error)],
         };
-        let mut checks = vec![self.fine(&health)];
+        let mut checks = vec![self.fine(&health.usage, health.key)];
+        checks.extend(health.mismatch.map(|mismatch| {
+            Check::failure(SUBJECT, format!("{}: {mismatch}", self.paths.short(path)))
+                .fix("tidegate store status, once the key is configured")
+        }));
         checks.extend(expired_check(health.expired));
-        checks.extend(fullness(health.usage.stored_bytes));
+        checks.extend(fullness(health.usage.stored_bytes, self.quota()));
         if is_writable && let Err(error) = check_writable(path) {
             checks.push(match error {
                 StoreError::Busy => {
@@ -173,13 +232,17 @@ impl Folder<'_> {
         checks
     }
 
-    fn fine(&self, health: &Health) -> Check {
-        let usage = health.usage;
+    fn quota(&self) -> u64 {
+        self.settings.quotas.over(Quotas::default()).store_bytes
+    }
+
+    fn fine(&self, usage: &Usage, key: Option<KeyId>) -> Check {
         let text = format!(
-            "{}, {}, {}{}",
+            "{}, {}, {}{}{}",
             self.paths.short(self.path),
             ui::count(usage.artifacts, "result"),
             ui::bytes(usage.stored_bytes),
+            encrypted_text(key),
             free_space(self.path).1
         );
         let check = Check::fine(SUBJECT, text).with("path", self.path.to_string_lossy());
@@ -217,8 +280,7 @@ fn expired_check(expired: u64) -> Option<Check> {
 }
 
 /// Warns of a store that is full, or nearly so.
-fn fullness(used: u64) -> Option<Check> {
-    let quota = Quotas::default().store_bytes;
+fn fullness(used: u64, quota: u64) -> Option<Check> {
     if used <= quota / 10 * 9 {
         return None;
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tidegate_config::Config;
 use tidegate_gate::policy::{Policies, Rules};
-use tidegate_gate::{Caller, CallerId, Gate, Principal, Setup, StoreLocation, UserStore};
+use tidegate_gate::{Caller, CallerId, Gate, Principal, Setup, StoreLocation, UserStore, causes};
 use tidegate_proxy::service::{Service, Who};
 use tidegate_proxy::{Link, Mode};
 use tidegate_query::{Limits, Queries, Worker};
@@ -65,7 +65,9 @@ impl Opening {
             Some(true) => StoreLocation::Memory,
             _ => config.place(),
         };
-        Ok(Self { server, tools, policies, clients: config.clients(), keep: UserStore::of_user(place) })
+        let settings = config.store_settings().map_err(|error| causes(&error))?;
+        let keep = UserStore::of_user(place).with_settings(settings);
+        Ok(Self { server, tools, policies, clients: config.clients(), keep })
     }
 
     /// Returns the conversation with a caller, whose results no other can read.

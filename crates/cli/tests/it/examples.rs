@@ -13,11 +13,18 @@ use tidegate_testkit::{make, sample};
 const NAME: &str = "list_issues-3f9c2kq7m0xw";
 
 /// What an example has that needs more than this machine.
-const ELSEWHERE: [&str; 3] = [" -- ", " --url ", " --http "];
+const ELSEWHERE: [&str; 4] = [" -- ", " --url ", " --http ", " postgres://"];
 
 /// Done before an example that needs it.
-const BEFORE: [(&str, &str); 2] =
-    [("config check", "tidegate config init"), ("tidegate uninstall", "tidegate install --yes")];
+const BEFORE: [(&str, &str); 3] = [
+    ("config check", "tidegate config init"),
+    ("tidegate uninstall", "tidegate install --yes"),
+    (
+        "store rekey",
+        "mkdir -p ~/.config/tidegate && tidegate store key -o ~/store.key && \
+         printf '[store]\\nencryption_key_file = \"~/store.key\"\\n' > ~/.config/tidegate/tidegate.toml",
+    ),
+];
 
 /// Commands that ask before they change something, and what goes on without asking: there is no terminal here.
 const ASK: [&str; 2] = ["tidegate install", "tidegate uninstall"];

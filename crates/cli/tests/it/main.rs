@@ -32,6 +32,7 @@ mod session;
 mod shape;
 mod soak;
 mod stats;
+mod store;
 mod styles;
 mod tiers;
 mod whole;

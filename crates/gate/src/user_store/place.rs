@@ -1,4 +1,4 @@
-//! Where results are kept: a folder, or memory, and what is opened there.
+//! Where results are kept: a folder, memory, or a store that several machines share, and what is opened there.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use tidegate_store::{
 #[cfg(feature = "sqlite")]
 use tidegate_store::{HomeStore, SqliteLedger};
 
+use super::remote::{self, RemoteStore};
+use super::settings::StoreSettings;
 use crate::kept_result::{duration_text, retention_note};
 
 /// The maximum number of compressed bytes that a store in memory holds. It evicts nothing: once it is full, it refuses
@@ -30,14 +32,36 @@ pub enum StoreLocation {
     Files(Option<PathBuf>),
     /// In the memory of this process.
     Memory,
+    /// In a store that several machines share.
+    Remote(Box<RemoteStore>),
 }
 
 impl StoreLocation {
-    /// Returns the folder, whether it exists or not.
+    /// Returns the data folder of this machine, whether it exists or not.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {
             Self::Folder(named) | Self::Files(named) => Home::find(named.clone()),
             Self::Memory => None,
+            Self::Remote(remote) => Home::find(remote.folder.clone()),
+        }
+    }
+
+    /// Returns the store that several machines share, if it is one.
+    pub fn remote(&self) -> Option<&RemoteStore> {
+        match self {
+            Self::Remote(remote) => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// Returns the place as it is shown, without secrets.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Remote(remote) => remote.shown(),
+            Self::Memory => "memory".to_owned(),
+            Self::Folder(_) | Self::Files(_) => {
+                self.folder().map_or_else(|| "no folder".to_owned(), |folder| folder.display().to_string())
+            }
         }
     }
 
@@ -49,8 +73,18 @@ impl StoreLocation {
     pub(crate) fn home(&self) -> Result<Home, StoreError> {
         match self {
             Self::Folder(named) | Self::Files(named) => open_home(named),
+            Self::Remote(remote) => open_home(&remote.folder),
             Self::Memory => Err(StoreError::NotFound),
         }
+    }
+
+    /// Opens the ledger in this place.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it cannot be used.
+    pub fn open_ledger(&self, settings: &StoreSettings) -> Result<Arc<dyn Ledger>, StoreError> {
+        open_ledger(self, settings)
     }
 
     /// Returns the kind of store in this place.
@@ -59,16 +93,22 @@ impl StoreLocation {
             Self::Folder(_) if cfg!(feature = "sqlite") => StoreKind::Home,
             Self::Folder(_) | Self::Files(_) => StoreKind::Files,
             Self::Memory => StoreKind::Memory,
+            Self::Remote(_) => StoreKind::Remote,
         }
     }
 
-    pub(super) fn quotas(&self) -> Quotas {
+    /// Returns how much it may hold where nothing else is set.
+    pub fn default_quotas(&self) -> Quotas {
         match self {
-            Self::Folder(_) | Self::Files(_) => Quotas::default(),
+            Self::Folder(_) | Self::Files(_) | Self::Remote(_) => Quotas::default(),
             Self::Memory => MEMORY_QUOTAS,
         }
     }
 }
+
+/// Why a store that several machines share is not opened without a sealing key.
+const NO_SEALING_KEY: &str = "every process that uses it needs the same sealing key; set sealing_key_file of [store] in your own \
+     tidegate.toml, or TIDEGATE_SEALING_KEY; tidegate store key makes one";
 
 /// An open store and the key that seals its cursors and tokens.
 pub struct Opened {
@@ -80,17 +120,26 @@ pub struct Opened {
 }
 
 impl Opened {
-    pub(super) fn open(place: &StoreLocation, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let unusable = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Unusable(error);
+    pub(super) fn open(
+        place: &StoreLocation,
+        settings: &StoreSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
         match place {
-            StoreLocation::Memory => Self::in_memory(place.quotas(), clock),
+            StoreLocation::Memory => Self::in_memory(settings.quotas.over(place.default_quotas()), clock),
             StoreLocation::Folder(named) | StoreLocation::Files(named) => {
                 let home = open_home(named)?;
-                Ok(Self {
-                    store: open_store(place, &home, clock)?,
-                    key: SealKey::load_or_create(home.path()).map_err(|error| unusable(Box::new(error)))?,
-                    kind: place.kind(),
-                })
+                let store = open_store(place, &home, settings, clock)?;
+                let key = match &settings.seal {
+                    Some(key) => key.clone(),
+                    None => SealKey::load_or_create(home.path())
+                        .map_err(|error| StoreError::Unusable(Box::new(error)))?,
+                };
+                Ok(Self { store, key, kind: place.kind() })
+            }
+            StoreLocation::Remote(remote) => {
+                let key = settings.seal.clone().ok_or(StoreError::Unusable(NO_SEALING_KEY.into()))?;
+                Ok(Self { store: remote::open(remote, settings, clock)?, key, kind: place.kind() })
             }
         }
     }
@@ -125,20 +174,27 @@ fn open_home(named: &Option<PathBuf>) -> Result<Home, StoreError> {
 fn open_store(
     place: &StoreLocation,
     home: &Home,
+    settings: &StoreSettings,
     clock: Arc<dyn Clock>,
 ) -> Result<Box<dyn ArtifactStore>, StoreError> {
+    let quotas = settings.quotas.over(place.default_quotas());
+    let keys = settings.keys.clone();
     #[cfg(feature = "sqlite")]
     if matches!(place, StoreLocation::Folder(_)) {
-        return Ok(Box::new(HomeStore::open_with(home, place.quotas(), clock)?));
+        return Ok(Box::new(HomeStore::open_keyed(home, quotas, clock, keys)?));
     }
-    Ok(Box::new(FolderStore::open_with(&home.artifact_folder(), place.quotas(), clock)?))
+    Ok(Box::new(FolderStore::open_keyed(&home.artifact_folder(), quotas, clock, keys)?))
 }
 
 /// Opens the ledger in a folder.
-pub(super) fn open_ledger(place: &StoreLocation) -> Result<Arc<dyn Ledger>, StoreError> {
+pub(super) fn open_ledger(
+    place: &StoreLocation,
+    settings: &StoreSettings,
+) -> Result<Arc<dyn Ledger>, StoreError> {
     let home = match place {
         StoreLocation::Folder(named) | StoreLocation::Files(named) => open_home(named)?,
         StoreLocation::Memory => return Err(StoreError::NotFound),
+        StoreLocation::Remote(remote) => return remote::open_ledger(remote, settings),
     };
     #[cfg(feature = "sqlite")]
     if matches!(place, StoreLocation::Folder(_)) {

@@ -12,6 +12,7 @@ use super::file::{BodyFile, Chunks, Label};
 use super::{BODY, FolderStore, Locked};
 use crate::artifact::{CHUNK_BYTES, CallOrigin, RekeyProgress, Rekeyed};
 use crate::chunks::Packer;
+use crate::clock::Millis;
 use crate::codec::{BodyKey, Codec};
 use crate::error::StoreError;
 use crate::files::sync_folder;
@@ -69,7 +70,7 @@ impl Work<'_> {
         let entries: Vec<Entry<Chunks>> = {
             let mut state = self.store.state();
             self.store.rescan(&mut state)?;
-            state.index.walk(None, crate::clock::Millis(i64::MIN)).cloned().collect()
+            state.index.walk(None, Millis(i64::MIN)).cloned().collect()
         };
         let mut remaining = Vec::new();
         for entry in entries {

@@ -37,6 +37,20 @@ pub(super) fn sweep(folder: &Path, state: &mut FolderState, now: Millis) -> Resu
     Ok(swept)
 }
 
+/// Returns how many files nothing refers to: drafts, and links without an artifact.
+pub(super) fn orphans(folder: &Path, state: &FolderState) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for file in fs::read_dir(folder)? {
+        let file = file?.path();
+        count += u64::from(match file.extension().and_then(|extension| extension.to_str()) {
+            Some(DRAFT) => true,
+            Some(BODY) => id_of(&file).is_none_or(|id| state.index.get(&id).is_none()),
+            _ => false,
+        });
+    }
+    Ok(count)
+}
+
 /// Deletes the files of an artifact.
 pub(super) fn remove(folder: &Path, id: &ArtifactId) -> Result<(), StoreError> {
     // Without its own file an artifact does not exist, so that goes first; a link that stays is a leftover.

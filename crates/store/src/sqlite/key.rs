@@ -13,7 +13,7 @@ const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS encryption (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL)";
 
 /// Returns what is recorded about the key.
-pub(super) fn record(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) fn record(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
     let table = "SELECT 1 FROM sqlite_master WHERE name = 'encryption'";
     let has_table = connection.prepare_cached(table)?.query_row([], |_| Ok(())).optional()?.is_some();
     if !has_table {

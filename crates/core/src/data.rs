@@ -14,7 +14,7 @@ use crate::json::{Dialect, ScanError, Scanner};
 use crate::pattern::{OtherLines, Pattern};
 use crate::profile::{DataProfile, NodeId, ProfileBuilder};
 use crate::records::{Notation, Records, read_value_at, scalar_at};
-use crate::text::Text;
+use crate::text::{DataText, Text};
 use crate::translation::Translation;
 
 /// Where and why a text stops being valid data.
@@ -36,7 +36,8 @@ fn profiling_scanner<'t>(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io
 
 /// A text that is data, with its profile.
 pub(crate) struct Data<'t> {
-    pub(crate) text: &'t Text<'t>,
+    /// The text that offsets are in.
+    pub(crate) text: DataText<'t>,
     pub(crate) notation: Notation,
     pub(crate) profile: DataProfile,
     /// The range of the data in the text; there may be other text before and after it.
@@ -45,42 +46,30 @@ pub(crate) struct Data<'t> {
     pub(crate) others: OtherLines,
     /// Set if the text breaks off inside the data.
     pub(crate) broken: Option<Break>,
-    /// Set if `text` is JSON that another notation was translated to.
+    /// Set if `text` is the JSON that another notation is translated to.
     pub(crate) translation: Option<Translation>,
     /// What the tool's policy says about the data.
     pub(crate) hints: Hints,
 }
 
-impl<'t> Data<'t> {
-    fn new(text: &'t Text<'t>, notation: Notation, builder: ProfileBuilder, range: Range<u64>) -> Self {
-        Self {
-            text,
-            notation,
-            profile: builder.finish(range.end),
-            range,
-            others: OtherLines::default(),
-            broken: None,
-            translation: None,
-            hints: Hints::default(),
-        }
+/// What a pass over a text found, without the text.
+struct ReadData {
+    notation: Notation,
+    profile: DataProfile,
+    range: Range<u64>,
+    broken: Option<Break>,
+}
+
+impl ReadData {
+    fn new(notation: Notation, builder: ProfileBuilder, range: Range<u64>) -> Self {
+        Self { notation, profile: builder.finish(range.end), range, broken: None }
     }
 
-    /// Reads the one JSON value that begins at `start`, whatever follows it, or its beginning if it breaks off.
-    pub(crate) fn value(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Self> {
-        Ok(match Self::scan_value(text, start, dialect)? {
-            Ok((data, _)) | Err(data) => data,
-        })
-    }
-
-    /// Reads the JSON of a text that begins at `start`: one value, or several to the end of the text. `None` if the text
-    /// is not JSON in the main.
-    ///
-    /// Data that breaks off is still data if most of it can be read, because servers often truncate their own output.
-    /// A value with other text after it is data if it is at least half of the text; `range` says where it ends.
-    pub(crate) fn json(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
+    /// Reads the JSON of a text, as [`Data::json`] says.
+    fn json(text: &Text<'_>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
         let (data, is_whole) = match Self::scan_value(text, start, dialect)? {
             Ok(read) => read,
-            Err(broken) => return Ok(Some(broken).filter(Self::is_mostly_read)),
+            Err(broken) => return Ok(Some(broken).filter(|broken| broken.is_most_of(text))),
         };
         if is_whole {
             return Ok(Some(data));
@@ -93,11 +82,7 @@ impl<'t> Data<'t> {
     }
 
     /// Reads one value and whether nothing but white space follows it; the error is the data up to where it breaks off.
-    fn scan_value(
-        text: &'t Text<'t>,
-        start: u64,
-        dialect: Dialect,
-    ) -> io::Result<Result<(Self, bool), Self>> {
+    fn scan_value(text: &Text<'_>, start: u64, dialect: Dialect) -> io::Result<Result<(Self, bool), Self>> {
         let mut scanner = profiling_scanner(text, start, dialect)?;
         let mut builder = ProfileBuilder::new();
         match builder.scan_value(&mut scanner) {
@@ -105,7 +90,7 @@ impl<'t> Data<'t> {
             Err(ScanError::Source(error)) => return Err(error),
             Err(ScanError::Syntax { offset, reason }) => {
                 let broken = Some(Break { offset, reason });
-                let data = Self::new(text, Notation::Json(dialect), builder, start..offset);
+                let data = Self::new(Notation::Json(dialect), builder, start..offset);
                 return Ok(Err(Self { broken, ..data }));
             }
         }
@@ -115,18 +100,18 @@ impl<'t> Data<'t> {
             Err(ScanError::Source(error)) => return Err(error),
             Err(ScanError::Syntax { .. }) => true,
         };
-        Ok(Ok((Self::new(text, Notation::Json(dialect), builder, start..end), !more)))
+        Ok(Ok((Self::new(Notation::Json(dialect), builder, start..end), !more)))
     }
 
     /// Returns whether data that breaks off is most of its text.
-    fn is_mostly_read(&self) -> bool {
+    fn is_most_of(&self, text: &Text<'_>) -> bool {
         let Range { start, end } = self.range;
-        end - start >= MIN_BROKEN_BYTES && end * 10 >= self.text.max_len() * 8
+        end - start >= MIN_BROKEN_BYTES && end * 10 >= text.max_len() * 8
     }
 
     /// Reads one JSON value after another as the elements of one list; `None` unless there are at least two and they
     /// reach the end of the text, where the last one may break off.
-    fn json_lines(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
+    fn json_lines(text: &Text<'_>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
         let mut scanner = profiling_scanner(text, start, dialect)?;
         let mut builder = ProfileBuilder::new();
         builder.open(false, start);
@@ -153,8 +138,42 @@ impl<'t> Data<'t> {
             return Ok(None);
         }
         let end = broken.map_or(scanner.position(), |broken: Break| broken.offset);
-        let data = Self::new(text, Notation::JsonLines(dialect), builder, start..end);
+        let data = Self::new(Notation::JsonLines(dialect), builder, start..end);
         Ok(Some(Self { broken, ..data }))
+    }
+}
+
+impl<'t> Data<'t> {
+    fn new(text: DataText<'t>, read: ReadData) -> Self {
+        let ReadData { notation, profile, range, broken } = read;
+        Self {
+            text,
+            notation,
+            profile,
+            range,
+            others: OtherLines::default(),
+            broken,
+            translation: None,
+            hints: Hints::default(),
+        }
+    }
+
+    /// Reads the one JSON value that begins at `start`, whatever follows it, or its beginning if it breaks off.
+    pub(crate) fn value(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Self> {
+        let read = match ReadData::scan_value(text, start, dialect)? {
+            Ok((read, _)) | Err(read) => read,
+        };
+        Ok(Self::new(DataText::Original(text), read))
+    }
+
+    /// Reads the JSON of a text that begins at `start`: one value, or several to the end of the text. `None` if the text
+    /// is not JSON in the main.
+    ///
+    /// Data that breaks off is still data if most of it can be read, because servers often truncate their own output.
+    /// A value with other text after it is data if it is at least half of the text; `range` says where it ends.
+    pub(crate) fn json(text: &'t Text<'t>, start: u64, dialect: Dialect) -> io::Result<Option<Self>> {
+        let read = ReadData::json(text, start, dialect)?;
+        Ok(read.map(|read| Self::new(DataText::Original(text), read)))
     }
 
     /// Reads separated values whose header row is at `start`.
@@ -163,7 +182,8 @@ impl<'t> Data<'t> {
         let mut feed = CellFeed::new(&mut builder);
         let end = format.profile(text, start, &mut feed)?;
         let text_columns = feed.text_columns();
-        let data = Self::new(text, Notation::Table(format), builder, start..end);
+        let read = ReadData::new(Notation::Table(format), builder, start..end);
+        let data = Self::new(DataText::Original(text), read);
         Ok(data.without_numbers_in(&text_columns))
     }
 
@@ -174,7 +194,8 @@ impl<'t> Data<'t> {
         let (end, others) = pattern.profile(text, &mut feed)?;
         let text_columns = feed.text_columns();
         let has_others = pattern.has_other_lines();
-        let mut data = Self::new(text, Notation::Pattern(pattern), builder, 0..end);
+        let read = ReadData::new(Notation::Pattern(pattern), builder, 0..end);
+        let mut data = Self::new(DataText::Original(text), read);
         if !has_others {
             // Lines before the first record are not a record.
             let index = data.profile.node(data.profile.root()).index.as_deref();
@@ -185,10 +206,17 @@ impl<'t> Data<'t> {
 
     /// Reads a text by translating it to JSON; `None` if it is too large or not in that notation.
     pub(crate) fn translated(text: &'t Text<'t>, translation: Translation) -> io::Result<Option<Self>> {
-        let Some(translated) = text.translated(translation)? else { return Ok(None) };
-        let data = Self::json(&translated.text, 0, Dialect::Json)?;
-        let others = translated.others.clone();
-        Ok(data.map(|data| Self { translation: Some(translation), others, ..data }))
+        let Some(json) = text.translated(translation)? else { return Ok(None) };
+        let translated = text.in_json(&json);
+        let read = match ReadData::json(&translated, 0, Dialect::Json) {
+            // The text is not in the notation after all.
+            _ if json.has_failed() => return Ok(None),
+            read => read?,
+        };
+        let Some(read) = read else { return Ok(None) };
+        text.keep_translation(translation, &json);
+        let data = Self::new(DataText::Translation(Box::new(translated)), read);
+        Ok(Some(Self { translation: Some(translation), others: json.others.clone(), ..data }))
     }
 
     /// Drops what was computed from numbers in columns whose numbers are texts.
@@ -231,13 +259,13 @@ impl<'t> Data<'t> {
         let index = node.index.as_deref()?;
         let keyed = node.types.objects > 0;
         let form = node.rows.as_deref();
-        Some(Records { text: self.text, notation: &self.notation, index, keyed, form })
+        Some(Records { text: DataText::Original(&self.text), notation: &self.notation, index, keyed, form })
     }
 
     /// Returns the scalar at an offset; `None` in notations whose values have no offset of their own.
     pub(crate) fn scalar(&self, offset: u64) -> io::Result<Option<Value>> {
         match self.notation {
-            Notation::Json(dialect) | Notation::JsonLines(dialect) => scalar_at(self.text, offset, dialect),
+            Notation::Json(dialect) | Notation::JsonLines(dialect) => scalar_at(&self.text, offset, dialect),
             Notation::Table(_) | Notation::Pattern(_) => Ok(None),
         }
     }
@@ -246,7 +274,7 @@ impl<'t> Data<'t> {
     pub(crate) fn value_at(&self, offset: u64, limits: ReadLimits) -> io::Result<Option<Value>> {
         match self.notation {
             Notation::Json(dialect) | Notation::JsonLines(dialect) => {
-                read_value_at(self.text, offset, dialect, limits)
+                read_value_at(&self.text, offset, dialect, limits)
             }
             Notation::Table(_) | Notation::Pattern(_) => Ok(None),
         }

@@ -62,7 +62,7 @@ pub(crate) fn main_of<'f>(data: &Data<'_>, found: &'f [InnerText]) -> io::Result
     }) else {
         return Ok(None);
     };
-    let around = Surroundings::of(data.text, data.range.clone())?;
+    let around = Surroundings::of(&data.text, data.range.clone())?;
     Ok((around.before.is_none() && around.after.is_none()).then_some(longest))
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn find(data: &Data<'_>) -> io::Result<Vec<InnerText>> {
         return Ok(Vec::new());
     }
     let mut walk = Walk::default();
-    let mut scanner = Scanner::at(data.text, data.range.start, dialect)?;
+    let mut scanner = Scanner::at(&data.text, data.range.start, dialect)?;
     match walk.run(&mut scanner, is_lines) {
         Ok(()) | Err(ScanError::Syntax { .. }) => {}
         Err(ScanError::Source(error)) => return Err(error),

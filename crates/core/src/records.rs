@@ -18,7 +18,7 @@ use crate::lines::Lines;
 use crate::pattern::{self, Pattern};
 use crate::profile::lists::RowForm;
 use crate::profile::node::SparseIndex;
-use crate::text::Text;
+use crate::text::{DataText, Text};
 use row_reader::RowReader;
 
 /// The notation in which a text holds its records.
@@ -73,7 +73,7 @@ pub(crate) struct JsonRecord {
 
 /// Access to the records of one container of a text.
 pub(crate) struct Records<'t> {
-    pub(crate) text: &'t Text<'t>,
+    pub(crate) text: DataText<'t>,
     pub(crate) notation: &'t Notation,
     pub(crate) index: &'t SparseIndex,
     /// Whether the container is an object, whose records have keys.
@@ -117,7 +117,7 @@ impl Records<'_> {
     /// Reads the record that contains `offset`.
     pub(crate) fn holding(&self, offset: u64) -> io::Result<Option<Record>> {
         if let Some(form) = self.form
-            && let Some(number) = row_reader::position_in_columns(form, self.text, self.notation, offset)?
+            && let Some(number) = row_reader::position_in_columns(form, &self.text, self.notation, offset)?
         {
             return self.nth(number);
         }
@@ -175,21 +175,21 @@ impl Records<'_> {
                 RecordReader::Columns(*dialect)
             }
             Notation::Json(dialect) => {
-                let scanner = Scanner::inside(self.text, offset, self.keyed, *dialect)?;
+                let scanner = Scanner::inside(&self.text, offset, self.keyed, *dialect)?;
                 RecordReader::Elements { scanner, keyed: self.keyed, dialect: *dialect }
             }
             Notation::JsonLines(dialect) => {
-                RecordReader::Values(Scanner::at(self.text, offset, *dialect)?, *dialect)
+                RecordReader::Values(Scanner::at(&self.text, offset, *dialect)?, *dialect)
             }
             Notation::Table(format) => {
-                RecordReader::Rows(csv::Rows::new(Lines::from(self.text, offset)?, format.delimiter), format)
+                RecordReader::Rows(csv::Rows::new(Lines::from(&self.text, offset)?, format.delimiter), format)
             }
             Notation::Pattern(pattern) => {
-                RecordReader::Pattern(pattern.reader(Lines::from(self.text, offset)?))
+                RecordReader::Pattern(pattern.reader(Lines::from(&self.text, offset)?))
             }
         };
         let rows = match self.form {
-            Some(form) => Some(RowReader::new(form, self.text, self.notation, element)?),
+            Some(form) => Some(RowReader::new(form, &self.text, self.notation, element)?),
             None => None,
         };
         Ok(RecordWalk { element, unread_before: 0, limits: ReadLimits::RECORD, reader, rows })

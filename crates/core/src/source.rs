@@ -24,6 +24,12 @@ pub trait Source {
         None
     }
 
+    /// Returns the offset of the quote that ends the JSON string whose inside begins at `offset`, if it is known. Long
+    /// strings are then passed over without being read.
+    fn string_end(&self, _offset: u64) -> Option<u64> {
+        None
+    }
+
     /// Returns whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -58,6 +64,10 @@ impl<S: Source + ?Sized> Source for &S {
 
     fn as_slice(&self) -> Option<&[u8]> {
         (**self).as_slice()
+    }
+
+    fn string_end(&self, offset: u64) -> Option<u64> {
+        (**self).string_end(offset)
     }
 }
 
@@ -104,6 +114,11 @@ impl<S: Source> Source for Part<S> {
     fn as_slice(&self) -> Option<&[u8]> {
         let range = usize::try_from(self.span.start).ok()?..usize::try_from(self.span.end).ok()?;
         self.source.as_slice()?.get(range)
+    }
+
+    fn string_end(&self, offset: u64) -> Option<u64> {
+        let end = self.source.string_end(self.span.start + offset)?;
+        (end < self.span.end).then(|| end - self.span.start)
     }
 }
 

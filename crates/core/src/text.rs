@@ -13,7 +13,8 @@ mod index;
 
 use std::cell::{OnceCell, RefCell};
 use std::io;
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::rc::Rc;
 
 pub(crate) use feed::Feed;
 pub(crate) use index::{Checkpoint, TextIndex};
@@ -21,7 +22,7 @@ pub(crate) use index::{Checkpoint, TextIndex};
 use crate::hash;
 use crate::json::string;
 use crate::source::{Source, Span};
-use crate::translation::{self, TranslatedText, Translation};
+use crate::translation::{self, TranslatedJson, TranslatedSource, Translation};
 use feed::{BLOCK_BYTES, DecodedBlock};
 
 /// A text inside a source.
@@ -32,21 +33,39 @@ pub struct Text<'a> {
     index: RefCell<TextIndex>,
     /// The block of the last jump: records that are read one after the other are often in the same block.
     last: RefCell<Option<DecodedBlock>>,
-    /// The text as JSON, once it has been translated.
-    translated: OnceCell<(Translation, Box<TranslatedText>)>,
+    /// How the text is translated to JSON, once it has been.
+    translated: OnceCell<(Translation, Rc<TranslatedJson>)>,
 }
 
 /// Where the bytes of a text are.
 enum TextSource<'a> {
     Borrowed(&'a dyn Source),
-    Owned(Vec<u8>),
+    /// They are written when they are read.
+    Translated(TranslatedSource<'a>),
 }
 
 impl TextSource<'_> {
     fn get(&self) -> &dyn Source {
         match self {
             Self::Borrowed(source) => *source,
-            Self::Owned(bytes) => bytes,
+            Self::Translated(source) => source,
+        }
+    }
+}
+
+/// The text that offsets of data are in: a text as it was sent, or its translation to JSON.
+pub(crate) enum DataText<'t> {
+    Original(&'t Text<'t>),
+    Translation(Box<Text<'t>>),
+}
+
+impl<'t> Deref for DataText<'t> {
+    type Target = Text<'t>;
+
+    fn deref(&self) -> &Text<'t> {
+        match self {
+            Self::Original(text) => text,
+            Self::Translation(text) => text,
         }
     }
 }
@@ -96,10 +115,12 @@ impl<'a> Text<'a> {
         Self::over(TextSource::Borrowed(source), parts, escaped, index)
     }
 
-    /// Returns a text that holds its bytes.
-    pub(crate) fn owned(bytes: Vec<u8>) -> Text<'static> {
-        let whole = Span { start: 0, end: bytes.len() as u64 };
-        Text::over(TextSource::Owned(bytes), vec![whole], false, TextIndex::default())
+    /// Returns the JSON that this text is translated to, as a text.
+    pub(crate) fn in_json<'s>(&'s self, json: &Rc<TranslatedJson>) -> Text<'s> {
+        let source = TranslatedSource::new(self, Rc::clone(json));
+        // Its length is not known before its end has been read.
+        let whole = Span { start: 0, end: u64::MAX };
+        Text::over(TextSource::Translated(source), vec![whole], false, TextIndex::default())
     }
 
     fn over(source: TextSource<'a>, parts: Vec<Span>, escaped: bool, index: TextIndex) -> Self {
@@ -113,20 +134,22 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns the text translated to JSON; it is translated on the first call only. `None` if it is too large or not
-    /// in that notation.
-    pub(crate) fn translated(&self, translation: Translation) -> io::Result<Option<&TranslatedText>> {
-        if self.translated.get().is_none() && self.max_len() <= translation::MAX_TEXT_BYTES {
-            let bytes = self.read_all()?;
-            if let Some(translated) = translation.translate(&String::from_utf8_lossy(&bytes)) {
-                let _ = self.translated.set((translation, Box::new(translated)));
-            }
+    /// Returns how the text is translated to JSON; `None` if it is too large or not in that notation.
+    ///
+    /// A text that turns out not to be in the notation after all fails when its JSON is read.
+    pub(crate) fn translated(&self, translation: Translation) -> io::Result<Option<Rc<TranslatedJson>>> {
+        if let Some((_, json)) = self.translated.get().filter(|(kept, _)| *kept == translation) {
+            return Ok(Some(Rc::clone(json)));
         }
-        Ok(self
-            .translated
-            .get()
-            .filter(|(kept, _)| *kept == translation)
-            .map(|(_, translated)| &**translated))
+        if self.max_len() > translation::MAX_TEXT_BYTES {
+            return Ok(None);
+        }
+        Ok(translation.begin(self)?.map(Rc::new))
+    }
+
+    /// Keeps how the text is translated, which [`translated`](Self::translated) then returns again.
+    pub(crate) fn keep_translation(&self, translation: Translation, json: &Rc<TranslatedJson>) {
+        let _ = self.translated.set((translation, Rc::clone(json)));
     }
 
     /// Returns a text whose index was kept.
@@ -224,7 +247,7 @@ impl<'a> Text<'a> {
     pub(crate) fn length(&self) -> io::Result<u64> {
         match self.index.borrow().length {
             Some(length) => return Ok(length),
-            None if !self.escaped => return Ok(self.max_len()),
+            None if !self.escaped && !self.is_translated() => return Ok(self.max_len()),
             None => {}
         }
         Ok(self.index()?.2.length.unwrap_or_default())
@@ -239,8 +262,15 @@ impl<'a> Text<'a> {
         after.checked_sub(1).map(|at| index.checkpoints[at])
     }
 
+    fn is_translated(&self) -> bool {
+        matches!(self.source, TextSource::Translated(_))
+    }
+
     /// Returns an upper bound of the decoded length.
     pub fn max_len(&self) -> u64 {
+        if let TextSource::Translated(source) = &self.source {
+            return source.len();
+        }
         let between = self.parts.len().saturating_sub(1) as u64;
         self.parts.iter().map(|part| part.len()).sum::<u64>() + between
     }

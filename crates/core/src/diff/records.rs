@@ -287,7 +287,7 @@ fn values_beside(dataset: &Dataset<'_>, without: Option<&str>) -> io::Result<Opt
     if skipped.is_empty() || skipped.contains('[') || is_joined {
         return Ok(None);
     }
-    let value = read_value_at(dataset.data_text()?, data.start, dialect, BESIDE_LIMITS)?;
+    let value = read_value_at(&*dataset.data_text()?, data.start, dialect, BESIDE_LIMITS)?;
     let mut values = Vec::new();
     if let Some(value) = value {
         flatten(&value, "", &skipped, &mut values);

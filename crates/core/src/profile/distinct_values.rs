@@ -1,8 +1,9 @@
 //! How many distinct values there are: counted exactly by their hashes as long as memory allows, estimated beyond that.
 //!
 //! A hash takes eight bytes where a value with its count takes about eight times as much, so that the values of an
-//! identifier are still told apart when they are no longer held. Hashes are collected and then sorted, many at a time:
-//! looking each of them up in a table would wait for memory each time, since such a table does not fit the caches.
+//! identifier are still told apart when they are no longer held. Hashes are collected and then merged into a sorted list,
+//! many at a time: looking each of them up in a table would wait for memory each time, since such a table does not fit
+//! the caches. The list takes no more memory than its hashes, and is merged in place.
 
 use super::distinct_sketch::DistinctSketch;
 
@@ -109,9 +110,9 @@ impl HashSet {
     #[cold]
     fn make_room(&mut self, capacity: &mut usize) -> bool {
         self.settle();
-        self.max_recent = self.sorted.len().clamp(MIN_RECENT_HASHES, MAX_RECENT_HASHES);
+        self.max_recent = (self.sorted.len() / 2).clamp(MIN_RECENT_HASHES, MAX_RECENT_HASHES);
         let room = self.room.max(self.sorted.len() + self.max_recent);
-        let cost = (room - self.room) / HASHES_PER_VALUE;
+        let cost = room / HASHES_PER_VALUE - self.room / HASHES_PER_VALUE;
         // At most half of what is left, so that fields that come later can hold values, too.
         if self.sorted.len() > MAX_HASHES || cost * 2 > *capacity {
             return false;
@@ -121,13 +122,13 @@ impl HashSet {
         true
     }
 
+    /// Moves the recent hashes to their places among the sorted ones.
     fn settle(&mut self) {
-        if !self.recent.is_empty() {
-            self.sorted.append(&mut self.recent);
-            // Not the unstable sort: this one sees that the first part is in order.
-            self.sorted.sort();
-            self.sorted.dedup();
-        }
+        self.recent.sort_unstable();
+        self.recent.dedup();
+        drop_known(&mut self.recent, &self.sorted);
+        merge_into(&mut self.sorted, &self.recent);
+        self.recent.clear();
     }
 
     /// Returns all hashes; recent ones may repeat others.
@@ -141,6 +142,29 @@ impl HashSet {
         new.sort_unstable();
         new.dedup();
         self.sorted.len() + new.len()
+    }
+}
+
+/// Drops the hashes that are also in another list; both lists are in order.
+fn drop_known(hashes: &mut Vec<u64>, known: &[u64]) {
+    let mut known = known.iter().copied().peekable();
+    hashes.retain(|&hash| {
+        while known.next_if(|&other| other < hash).is_some() {}
+        known.peek() != Some(&hash)
+    });
+}
+
+/// Adds hashes to others, from the end on, so that no other memory is needed; both lists are in order.
+fn merge_into(sorted: &mut Vec<u64>, new: &[u64]) {
+    let mut from = sorted.len();
+    sorted.reserve_exact(new.len());
+    sorted.resize(from + new.len(), 0);
+    for (left, &hash) in new.iter().enumerate().rev() {
+        while from > 0 && sorted[from - 1] > hash {
+            sorted[from + left] = sorted[from - 1];
+            from -= 1;
+        }
+        sorted[from + left] = hash;
     }
 }
 
@@ -173,6 +197,23 @@ mod tests {
         let values = (0..300_000_u64).map(|value| value * value % 5003);
         let expected: std::collections::BTreeSet<u64> = values.clone().collect();
         assert_eq!(distinct(values, &mut capacity).count(), (expected.len() as u64, true));
+    }
+
+    #[test]
+    fn hashes_stay_in_order_and_take_little_memory() {
+        let mut set = HashSet::default();
+        let mut capacity = 60_000;
+        let mut expected = std::collections::BTreeSet::new();
+        for value in 0..40_000_u64 {
+            let hash = hash::mix(value % 30_011 * 7);
+            expected.insert(hash);
+            assert!(set.recent.len() < set.max_recent || set.make_room(&mut capacity));
+            set.recent.push(hash);
+        }
+        let taken = set.sorted.capacity() + set.recent.capacity();
+        assert!(taken <= expected.len() * 2, "{taken} for {}", expected.len());
+        set.settle();
+        assert!(set.sorted.iter().eq(&expected));
     }
 
     #[test]

@@ -297,6 +297,9 @@ impl ValueCount {
     fn again(&mut self, at: u64) {
         if self.count <= MAX_FURTHER_OFFSETS as u64 {
             self.offsets.get_or_insert_default()[self.count as usize - 1] = at;
+        } else if self.count == MAX_FURTHER_OFFSETS as u64 + 1 {
+            // Now there are too many to name all.
+            self.offsets = None;
         }
         self.count += 1;
     }

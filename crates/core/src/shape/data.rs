@@ -217,7 +217,7 @@ const MAX_AROUND_CHARACTERS: usize = 160;
 
 /// Writes the beginning of the text before and after the data, and notes in the frame where that text is.
 fn write_around(data: &Data<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
-    let around = Surroundings::of(data.text, data.range.clone())?;
+    let around = Surroundings::of(&data.text, data.range.clone())?;
     draft.frame.notes.extend(around.note());
     if matches!(data.notation, Notation::Pattern(_)) {
         // What is before such records was written with the other lines.
@@ -230,7 +230,7 @@ fn write_around(data: &Data<'_>, draft: &mut Draft<'_>) -> io::Result<()> {
     {
         let Some(numbers) = lines else { continue };
         all += numbers.end() - numbers.start() + 1;
-        let mut lines = Lines::from(data.text, range.start)?;
+        let mut lines = Lines::from(&data.text, range.start)?;
         let mut texts = Vec::new();
         while let Some(line) = lines.next()?.filter(|line| line.at < range.end) {
             let end = (range.end - line.at).min(line.bytes.len() as u64) as usize;

@@ -121,7 +121,7 @@ fn with_inner<T>(
     if found.is_empty() {
         return alone(compose, around);
     }
-    let decoded = DecodedSource::new(data.text)?;
+    let decoded = DecodedSource::new(&data.text)?;
     if let Some(main) = inner_texts::main_of(data, &found)?.cloned() {
         let text = Text::escaped(&decoded, vec![main.inside]);
         let inner = RecognisedText::read(&text, &Hints::default())?;

@@ -69,7 +69,7 @@ impl<'a, 'd> Sheets<'a, 'd> {
             let rest: f64 = places[number..].iter().map(|(_, _, bytes)| weight(*bytes)).sum();
             let share = (writer.left() as f64 * weight(*bytes) / rest) as u64;
             let path = format!("{}[{name}]", self.table.path);
-            let data = Data::value(self.table.data.text, *at, self.dialect)?;
+            let data = Data::value(&self.table.data.text, *at, self.dialect)?;
             let title = format!("{path}, {}:", write::size(*bytes));
             let held = writer.hold_back(share);
             let left = write_value(&data, title, writer, section)?;

@@ -5,8 +5,8 @@
 
 use std::io;
 
-use super::Text;
 use super::index::Checkpoint;
+use super::{Text, TextSource};
 use crate::json::string;
 use crate::source::Span;
 
@@ -59,6 +59,21 @@ impl<'a> Feed<'a> {
             && self.text.parts.last().is_none_or(|part| self.at.raw >= part.end)
     }
 
+    /// Jumps to the end of the JSON string whose inside begins at a decoded offset before the next byte, if it is known
+    /// without reading the string and is not before the next byte; returns whether it is.
+    pub(crate) fn jump_to_string_end(&mut self, start: u64) -> bool {
+        let (TextSource::Borrowed(source), [part]) = (&self.text.source, &*self.text.parts) else {
+            return false;
+        };
+        let is_known = !self.text.escaped && self.pending.is_empty();
+        let end = is_known.then(|| source.string_end(part.start + start)).flatten();
+        let Some(raw) = end.filter(|end| (self.at.raw..part.end).contains(end)) else { return false };
+        // The lines in between are not counted.
+        self.adds_checkpoints = false;
+        (self.at.decoded, self.at.raw) = (raw - part.start, raw);
+        true
+    }
+
     /// Appends the next block to `out`; false when the text has ended.
     pub(crate) fn fill(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         if !self.pending.is_empty() {
@@ -82,6 +97,12 @@ impl<'a> Feed<'a> {
         self.add_checkpoint();
         let before = out.len();
         let used = self.decode_block(part.end, out)?;
+        if used == 0 {
+            // A translation shows its end only when it is reached.
+            self.at.raw = part.end;
+            self.record_end();
+            return Ok(false);
+        }
         self.at.raw += used as u64;
         self.at.decoded += (out.len() - before) as u64;
         self.at.lines += memchr::memchr_iter(b'\n', &out[before..]).count() as u64;
@@ -107,6 +128,9 @@ impl<'a> Feed<'a> {
     }
 
     fn decode_block(&mut self, end: u64, out: &mut Vec<u8>) -> io::Result<usize> {
+        if let TextSource::Translated(source) = &self.text.source {
+            return source.read_block(self.at.raw, BLOCK_BYTES, out);
+        }
         let want = (end - self.at.raw).min(BLOCK_BYTES as u64) as usize;
         let last = self.at.raw + want as u64 == end;
         if let Some(bytes) = self.text.source.get().as_slice() {

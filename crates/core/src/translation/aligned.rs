@@ -6,7 +6,7 @@
 //! names. A listing without a header is not a table here.
 
 use super::bars::trim;
-use super::tables::{RowCut, Table};
+use super::tables::{FoundTable, LineInTable, RowCut, TableForm};
 use super::typed::column_names;
 use crate::profile::number::Number;
 
@@ -14,7 +14,7 @@ use crate::profile::number::Number;
 const MAX_COLUMNS: usize = 64;
 /// How many rows are read first, and how many are used to find the columns.
 const FEW_ROWS: usize = 12;
-const MANY_ROWS: usize = 300;
+pub(super) const MANY_ROWS: usize = 300;
 /// How far a word may be from the name of its column, in characters.
 const MAX_DRIFT: usize = 6;
 
@@ -49,6 +49,7 @@ fn ruler_columns(line: &str) -> Option<Vec<usize>> {
 }
 
 /// How the cells of a line are found.
+#[derive(PartialEq)]
 pub(super) enum Cut {
     /// Columns begin at these positions, with a space before each.
     At(Vec<usize>),
@@ -113,13 +114,13 @@ impl Cut {
     }
 }
 
-/// Reads the table that begins at line `at`; returns it and the line after it.
-pub(super) fn table_at(lines: &[&str], at: usize) -> Option<(Table, usize)> {
+/// Returns the table that begins at line `at`, without its rows.
+pub(super) fn table_at(lines: &[&str], at: usize) -> Option<FoundTable> {
     if let Some((header_at, starts, first)) = under_ruler(lines, at) {
         let cut = Cut::At(starts);
         let header = cut.cells(lines[header_at])?;
-        let table = collect(lines, header_at, first, &header, cut);
-        return (!table.0.rows.is_empty()).then_some(table);
+        let table = FoundTable { form: form(&header, cut), header: header_at, first };
+        return has_rows(&table.form, lines, first).then_some(table);
     }
     if ruler_columns(lines[at]).is_some() {
         return None;
@@ -134,7 +135,48 @@ pub(super) fn table_at(lines: &[&str], at: usize) -> Option<(Table, usize)> {
         return None;
     }
     let header: Vec<&str> = names.iter().map(String::as_str).collect();
-    Some(collect(lines, at, first, &header, cut))
+    Some(FoundTable { form: form(&header, cut), header: at, first })
+}
+
+fn form(header: &[&str], cut: Cut) -> TableForm {
+    let named = header.iter().map(|name| if name.chars().any(char::is_alphanumeric) { *name } else { "" });
+    TableForm::new(column_names(named), header, RowCut::Aligned(cut))
+}
+
+/// Returns whether a table has rows among its first lines.
+fn has_rows(form: &TableForm, lines: &[&str], first: usize) -> bool {
+    let mut cells = Vec::new();
+    for at in first..lines.len().min(first + MANY_ROWS) {
+        match line_in_table(form, lines, at, at == first, &mut cells) {
+            LineInTable::Row => return true,
+            LineInTable::NoRow => {}
+            LineInTable::Last | LineInTable::After => return false,
+        }
+    }
+    false
+}
+
+/// Returns what line `at` is to the table above it, which ends at a blank line, a ruler or a line of dashes, below which
+/// there are totals.
+pub(super) fn line_in_table<'l>(
+    form: &TableForm,
+    lines: &[&'l str],
+    at: usize,
+    is_first: bool,
+    cells: &mut Vec<&'l str>,
+) -> LineInTable {
+    if ends_table(lines[at]) {
+        return LineInTable::After;
+    }
+    // A table with another header may follow at once.
+    let above_ruler = lines.get(at + 1).is_some_and(|line| is_ruler(line));
+    if !is_first && above_ruler && under_ruler(lines, at).is_some() {
+        return LineInTable::After;
+    }
+    match form.fits(lines[at], cells) && !form.is_header(cells) {
+        true => LineInTable::Row,
+        false => LineInTable::NoRow,
+    }
 }
 
 /// Returns the header above a ruler at or after line `at`, where the columns begin, and the line after the ruler.
@@ -160,26 +202,6 @@ fn block_from<'b, 't>(lines: &'b [&'t str], first: usize) -> &'b [&'t str] {
     let ends = |line: &&str| line.trim().is_empty() || is_line_of_dashes(line);
     let end = after.iter().take(MANY_ROWS).position(ends);
     &after[..end.unwrap_or(after.len().min(MANY_ROWS))]
-}
-
-/// Collects the rows of a table up to a blank line, a ruler or a line of dashes, below which there are totals.
-fn collect(lines: &[&str], header_at: usize, first: usize, header: &[&str], cut: Cut) -> (Table, usize) {
-    let named = header.iter().map(|name| if name.chars().any(char::is_alphanumeric) { *name } else { "" });
-    let mut table = Table::new(column_names(named), header_at, RowCut::Aligned(cut));
-    let mut cells = Vec::new();
-    let mut next = first;
-    while let Some(line) = lines.get(next).filter(|line| !ends_table(line)) {
-        // A table with another header may follow at once.
-        let above_ruler = lines.get(next + 1).is_some_and(|line| is_ruler(line));
-        if next > first && above_ruler && under_ruler(lines, next).is_some() {
-            break;
-        }
-        if table.fits(line, &mut cells) && cells != header {
-            table.add(next, &cells);
-        }
-        next += 1;
-    }
-    (table, next)
 }
 
 /// Returns whether a line says nothing itself: it is blank, a ruler or dashes.
@@ -344,10 +366,8 @@ mod tests {
     fn table(text: &str) -> Option<(Vec<String>, Vec<Vec<String>>)> {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         let found = (0..lines.len()).find_map(|at| table_at(&lines, at));
-        let (table, _) = found?;
-        let cells = |line: &u32| table.cells(lines[*line as usize]);
-        let rows = table.rows.iter().map(cells).collect();
-        Some((table.names, rows))
+        let (names, rows, _) = found?.rows(&lines)?;
+        Some((names, rows))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! What they have in common is a line of dashes (a rule) under the header; in a box there is one above it as well, and
 //! there may be one between any two rows.
 
-use super::tables::{RowCut, Table};
+use super::tables::{FoundTable, LineInTable, RowCut, TableForm};
 use super::typed::column_names;
 
 /// Returns whether a character draws a vertical line.
@@ -86,8 +86,8 @@ fn rule_columns(line: &str) -> usize {
     line.split(|c| !dash(c)).filter(|part| !part.trim().is_empty()).count()
 }
 
-/// Reads the table that begins at line `at`; returns it and the line after it.
-pub(super) fn table_at(lines: &[&str], at: usize) -> Option<(Table, usize)> {
+/// Returns the table that begins at line `at`, without its rows.
+pub(super) fn table_at(lines: &[&str], at: usize) -> Option<FoundTable> {
     let boxed = is_rule(lines[at]);
     let header_at = at + usize::from(boxed);
     let header = cells(lines.get(header_at)?).filter(|_| !is_rule(lines[header_at]))?;
@@ -100,38 +100,38 @@ pub(super) fn table_at(lines: &[&str], at: usize) -> Option<(Table, usize)> {
     if rule_columns(lines[rule_at]) != header.len() || !even || header.iter().all(|name| name.is_empty()) {
         return None;
     }
-    let mut table = Table::new(column_names(header.iter().copied()), header_at, RowCut::Bars);
-    let mut next = rule_at + 1;
-    let mut row = Vec::new();
-    while let Some(line) = lines.get(next) {
-        if is_rule(line) {
-            // A second box may begin where this one ends.
-            next += 1;
-            if boxed
-                && lines
-                    .get(next)
-                    .is_none_or(|line| cells(line).is_none_or(|cells| cells.len() != header.len()))
-            {
-                break;
-            }
-            continue;
-        }
-        // A line above a rule that has no box is the header of another table.
-        let is_header = !boxed && lines.get(next + 1).is_some_and(|line| is_rule(line));
-        if !find_cells(line, &mut row) {
-            break;
-        }
-        if row != header {
-            // Markdown may leave out the last cells of a row.
-            let is_short = !boxed && row.len() < header.len() && line.trim().starts_with('|');
-            if is_header || row.len() != header.len() && !is_short {
-                break;
-            }
-            table.add(next, &row);
-        }
-        next += 1;
+    let names = column_names(header.iter().copied());
+    let form = TableForm::new(names, &header, RowCut::Bars { boxed });
+    Some(FoundTable { form, header: header_at, first: rule_at + 1 })
+}
+
+/// Returns what line `at` is to the table above it.
+pub(super) fn line_in_table<'l>(
+    form: &TableForm,
+    boxed: bool,
+    lines: &[&'l str],
+    at: usize,
+    cells: &mut Vec<&'l str>,
+) -> LineInTable {
+    let line = lines[at];
+    let columns = form.header.len();
+    if is_rule(line) {
+        // A second box may begin where this one ends.
+        let ends =
+            boxed && lines.get(at + 1).is_none_or(|line| !find_cells(line, cells) || cells.len() != columns);
+        return if ends { LineInTable::Last } else { LineInTable::NoRow };
     }
-    Some((table, next))
+    if !find_cells(line, cells) {
+        return LineInTable::After;
+    }
+    if form.is_header(cells) {
+        return LineInTable::NoRow;
+    }
+    // A line above a rule that has no box is the header of another table.
+    let is_header = !boxed && lines.get(at + 1).is_some_and(|line| is_rule(line));
+    // Markdown may leave out the last cells of a row.
+    let is_short = !boxed && cells.len() < columns && line.trim().starts_with('|');
+    if is_header || cells.len() != columns && !is_short { LineInTable::After } else { LineInTable::Row }
 }
 
 #[cfg(test)]
@@ -140,10 +140,7 @@ mod tests {
 
     fn table(text: &str) -> Option<(Vec<String>, Vec<Vec<String>>, usize)> {
         let lines: Vec<&str> = text.lines().collect();
-        let (table, next) = table_at(&lines, 0)?;
-        let cells = |line: &u32| table.cells(lines[*line as usize]);
-        let rows = table.rows.iter().map(cells).collect();
-        Some((table.names, rows, next))
+        table_at(&lines, 0)?.rows(&lines)
     }
 
     #[test]

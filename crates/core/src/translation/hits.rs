@@ -5,10 +5,15 @@
 //! `error`, the level and the code of the rule are members of their own; where the files are in several folders, it
 //! also names the folder, which is the first step in which the paths differ.
 
-use super::MAX_JSON_BYTES;
+use std::io;
+
+use super::Begun;
+use super::line_writer::{LineWriter, RecordLines};
+use super::window::scan;
 use crate::json::string;
 use crate::pattern::OtherLines;
 use crate::sample::Sample;
+use crate::text::Text;
 use crate::visible::strip_colours;
 
 /// The minimum number of hits.
@@ -16,102 +21,200 @@ const MIN_HITS: usize = 3;
 
 /// One hit.
 #[derive(Debug, PartialEq)]
-struct Hit {
-    file: String,
-    line: String,
-    column: Option<String>,
-    text: String,
+struct Hit<'l> {
+    file: &'l str,
+    line: &'l str,
+    column: Option<&'l str>,
+    text: &'l str,
 }
 
 pub(super) fn recognise(sample: &Sample<'_>) -> bool {
     let end = if sample.whole { sample.head.len() } else { sample.head.rfind('\n').unwrap_or(0) };
-    let (hits, others) = read(&sample.head[..end]);
-    is_mostly_hits(hits.len(), others.count as usize)
+    let mut summary = Summary::default();
+    summary.read(&sample.head[..end]);
+    summary.end();
+    summary.is_mostly_hits()
 }
 
-pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
-    let (hits, others) = read(text);
-    if !is_mostly_hits(hits.len(), others.count as usize) {
-        return None;
+pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
+    let mut summary = Summary::default();
+    scan(text, start, |window| {
+        let lines = window.lines();
+        summary.read(lines);
+        Some(lines.len())
+    })?;
+    summary.end();
+    if !summary.is_mostly_hits() {
+        return Ok(None);
     }
-    let common = common_folder(&hits);
-    let in_folders = hits.iter().any(|hit| folder(&hit.file, common) != folder(&hits[0].file, common));
-    let has_levels = hits.iter().filter(|hit| level(&hit.text).is_some()).count() * 2 > hits.len();
-    let mut out = String::from("[");
-    for hit in &hits {
-        out.push_str(if out.len() > 1 { ",{\"file\":" } else { "{\"file\":" });
-        string::write(&hit.file, &mut out);
-        out.push_str(&format!(",\"line\":{}", hit.line));
-        if let Some(column) = &hit.column {
-            out.push_str(&format!(",\"column\":{column}"));
+    let hits = Hits {
+        heading: Heading::default(),
+        common: summary.common,
+        in_folders: summary.in_folders,
+        has_levels: summary.leveled * 2 > summary.hits,
+    };
+    Ok(Some((Box::new(LineWriter::new(hits, ",")), summary.others)))
+}
+
+/// What is known of all hits before the first is written.
+#[derive(Default)]
+struct Summary {
+    heading: Heading,
+    number: u64,
+    hits: usize,
+    others: OtherLines,
+    /// How many texts begin with a level.
+    leveled: usize,
+    first_file: String,
+    /// How many bytes of all paths are the folder that all of them are in.
+    common: usize,
+    /// Whether the files are in several folders.
+    in_folders: bool,
+}
+
+impl Summary {
+    fn read(&mut self, lines: &str) {
+        for line in lines.lines() {
+            self.number += 1;
+            let line = strip_colours(line);
+            let (number, mut heading) = (self.number, std::mem::take(&mut self.heading));
+            let hit =
+                heading.hit(number, line.trim_end(), &mut |number, line| self.others.push(number, line));
+            if let Some(hit) = hit {
+                self.add(&hit);
+            }
+            self.heading = heading;
         }
-        let leveled = level(&hit.text).filter(|_| has_levels);
-        let (code, text) = leveled.map_or((None, hit.text.as_str()), |(_, rest)| code(rest));
-        let members = [("level", leveled.map(|(level, _)| level)), ("code", code), ("text", Some(text))];
+    }
+
+    fn end(&mut self) {
+        if let Some((number, path)) = self.heading.take_unused() {
+            self.others.push(number, &path);
+        }
+    }
+
+    fn add(&mut self, hit: &Hit<'_>) {
+        self.hits += 1;
+        self.leveled += usize::from(level(hit.text).is_some());
+        if self.hits == 1 {
+            self.first_file = hit.file.to_owned();
+            self.common = hit.file.rfind(['/', '\\']).map_or(0, |at| at + 1);
+        }
+        let first = &self.first_file;
+        let same = hit.file.bytes().zip(first.bytes()).take_while(|(one, two)| one == two).count();
+        if same < self.common {
+            // The first file and this one are in different folders of what they have in common.
+            self.common = first[..same].rfind(['/', '\\']).map_or(0, |at| at + 1);
+            self.in_folders = true;
+        }
+        self.in_folders |= folder(hit.file, self.common) != folder(first, self.common);
+    }
+
+    fn is_mostly_hits(&self) -> bool {
+        is_mostly_hits(self.hits, self.others.count as usize)
+    }
+}
+
+/// Reads hits whose summary is known.
+#[derive(Clone)]
+struct Hits {
+    heading: Heading,
+    common: usize,
+    in_folders: bool,
+    has_levels: bool,
+}
+
+impl RecordLines for Hits {
+    fn write(&mut self, number: u64, line: &str, json: &mut String) -> bool {
+        let line = strip_colours(line);
+        let mut heading = std::mem::take(&mut self.heading);
+        let hit = heading.hit(number, line.trim_end(), &mut |_, _| {});
+        let is_hit = hit.is_some();
+        if let Some(hit) = hit {
+            self.write_hit(&hit, json);
+        }
+        self.heading = heading;
+        is_hit
+    }
+}
+
+impl Hits {
+    fn write_hit(&self, hit: &Hit<'_>, json: &mut String) {
+        json.push_str("{\"file\":");
+        string::write(hit.file, json);
+        json.push_str(&format!(",\"line\":{}", hit.line));
+        if let Some(column) = &hit.column {
+            json.push_str(&format!(",\"column\":{column}"));
+        }
+        let leveled = level(hit.text).filter(|_| self.has_levels);
+        let (code, text) = leveled.map_or((None, hit.text), |(_, rest)| code(rest));
+        let folder = folder(hit.file, self.common).filter(|_| self.in_folders);
+        let members = [
+            ("level", leveled.map(|(level, _)| level)),
+            ("code", code),
+            ("text", Some(text)),
+            ("folder", folder),
+        ];
         for (name, value) in members {
             let Some(value) = value else { continue };
-            out.push_str(&format!(",\"{name}\":"));
-            string::write(value, &mut out);
+            json.push_str(&format!(",\"{name}\":"));
+            string::write(value, json);
         }
-        if let Some(folder) = folder(&hit.file, common).filter(|_| in_folders) {
-            out.push_str(",\"folder\":");
-            string::write(folder, &mut out);
-        }
-        out.push('}');
-        if out.len() > MAX_JSON_BYTES {
-            return None;
-        }
+        json.push('}');
     }
-    out.push(']');
-    Some((out, others))
 }
 
 fn is_mostly_hits(hits: usize, others: usize) -> bool {
     hits >= MIN_HITS && hits * 2 > others * 3
 }
 
-/// Reads the hits and the other lines of a text.
-fn read(text: &str) -> (Vec<Hit>, OtherLines) {
-    let mut hits = Vec::new();
-    let mut others = OtherLines::default();
-    // The path above hits that do not name it, and the number of its line.
-    let mut heading: Option<(u64, String)> = None;
-    let mut used = true;
-    for (number, line) in (1u64..).zip(text.lines()) {
-        let line = strip_colours(line);
-        let line = line.trim_end();
+/// The path above hits that do not name it.
+#[derive(Debug, Clone, Default)]
+struct Heading {
+    /// The number of its line, and the path.
+    path: Option<(u64, String)>,
+    /// Whether there was a hit under it.
+    is_used: bool,
+}
+
+impl Heading {
+    /// Reads a line; `other` is given the lines that turn out to be neither hits nor paths above hits.
+    fn hit<'l>(
+        &'l mut self,
+        number: u64,
+        line: &'l str,
+        other: &mut dyn FnMut(u64, &str),
+    ) -> Option<Hit<'l>> {
         if line.is_empty() {
-            continue;
+            return None;
         }
         if let Some(hit) = hit(line) {
-            hits.push(hit);
-            continue;
+            return Some(hit);
         }
-        if let Some((_, file)) = &heading
-            && let Some(hit) = under_heading(file, line)
-        {
-            used = true;
-            hits.push(hit);
-            continue;
+        let is_under = self.path.as_ref().is_some_and(|(_, file)| under_heading(file, line).is_some());
+        if is_under {
+            self.is_used = true;
+            return self.path.as_ref().and_then(|(_, file)| under_heading(file, line));
         }
-        if let Some((number, unused)) = heading.take_if(|_| !used) {
-            others.push(number, &unused);
+        if let Some((number, unused)) = self.take_unused() {
+            other(number, &unused);
         }
         if is_path(line) {
-            heading = Some((number, line.to_owned()));
-            used = false;
+            *self = Self { path: Some((number, line.to_owned())), is_used: false };
         } else if line != "--" {
-            others.push(number, line);
+            other(number, line);
         }
+        None
     }
-    if let Some((number, unused)) = heading.filter(|_| !used) {
-        others.push(number, &unused);
+
+    /// Takes a path under which there was no hit.
+    fn take_unused(&mut self) -> Option<(u64, String)> {
+        self.path.take_if(|_| !self.is_used)
     }
-    (hits, others)
 }
 
 /// Reads `path:line:text`, `path:line:column: text` or `path(line,column): text`.
-fn hit(line: &str) -> Option<Hit> {
+fn hit(line: &str) -> Option<Hit<'_>> {
     // A colon may follow the letter of a drive.
     let drive = line.as_bytes().get(1) == Some(&b':') && matches!(line.as_bytes().get(2), Some(b'\\' | b'/'));
     let from = if drive { 2 } else { 0 };
@@ -137,7 +240,7 @@ fn hit(line: &str) -> Option<Hit> {
 }
 
 /// Reads `line:text` or `line:column:text` of a file.
-fn under_heading(file: &str, line: &str) -> Option<Hit> {
+fn under_heading<'l>(file: &'l str, line: &'l str) -> Option<Hit<'l>> {
     let (number, rest) = line.trim_start().split_once(':')?;
     // Linters put spaces after the column.
     match rest.split_once([':', ' ']) {
@@ -189,14 +292,9 @@ fn code(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-fn new_hit(file: &str, line: &str, column: Option<&str>, text: &str) -> Option<Hit> {
+fn new_hit<'l>(file: &'l str, line: &'l str, column: Option<&'l str>, text: &'l str) -> Option<Hit<'l>> {
     let counts = is_count(line) && column.is_none_or(is_count);
-    counts.then(|| Hit {
-        file: file.to_owned(),
-        line: line.to_owned(),
-        column: column.map(str::to_owned),
-        text: text.to_owned(),
-    })
+    counts.then_some(Hit { file, line, column, text })
 }
 
 /// Returns whether a text is a number of lines or columns as JSON writes it.
@@ -225,19 +323,6 @@ fn is_path(text: &str) -> bool {
         && (!text.contains(' ') || has_folder && extension)
 }
 
-/// Returns how many bytes of all paths are the folder that all of them are in.
-fn common_folder(hits: &[Hit]) -> usize {
-    let Some(first) = hits.first() else { return 0 };
-    let mut common = first.file.rfind(['/', '\\']).map_or(0, |at| at + 1);
-    for hit in hits {
-        let same = hit.file.bytes().zip(first.file.bytes()).take_while(|(one, two)| one == two).count();
-        if same < common {
-            common = first.file[..same].rfind(['/', '\\']).map_or(0, |at| at + 1);
-        }
-    }
-    common
-}
-
 /// Returns the first folder of a path below the common one.
 fn folder(file: &str, common: usize) -> Option<&str> {
     let rest = file.get(common..)?;
@@ -246,10 +331,11 @@ fn folder(file: &str, common: usize) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::translation::Translation;
+    use crate::translation::tests::translate;
 
     fn json(text: &str) -> String {
-        translate(text).map_or_else(|| "none".into(), |(json, _)| json)
+        translate(Translation::Hits, text).map_or_else(|| "none".into(), |(json, _)| json)
     }
 
     #[test]
@@ -281,7 +367,7 @@ mod tests {
     #[test]
     fn other_lines_are_counted() {
         let text = "Found:\na.py:1:x\na.py:2:x\na.py:3:x\n--\na.py:9:x\na.py-10-context\n";
-        let (_, others) = translate(text).unwrap();
+        let (_, others) = translate(Translation::Hits, text).unwrap();
         assert_eq!(others.lines, [(1, "Found:".to_owned()), (7, "a.py-10-context".to_owned())]);
     }
 

@@ -10,12 +10,16 @@
 //! Each entry is a record with the folder above it. The size of a folder is that of its own entry on the disk, which is
 //! not part of the sum that a reader asks for, so it has a column of its own.
 
+use std::io;
+
+use super::Begun;
+use super::line_writer::{LineWriter, RecordLines};
+use super::typed::is_number;
+use super::window::scan;
 use crate::json::string;
 use crate::pattern::OtherLines;
 use crate::sample::Sample;
-
-use super::MAX_JSON_BYTES;
-use super::typed::is_number;
+use crate::text::Text;
 
 /// The minimum number of entries of a listing.
 const MIN_ENTRIES: usize = 3;
@@ -25,26 +29,48 @@ pub(super) fn recognise(sample: &Sample<'_>) -> bool {
     entries >= MIN_ENTRIES && sample.share(|line| Entry::read(line).is_some() || is_frame(line)) > 0.9
 }
 
-pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
-    let mut out = String::from("[");
-    let (mut folder, mut others, mut count) = (None, OtherLines::default(), 0);
-    let has_folders = text.lines().any(|line| heading(line).is_some());
-    for (number, line) in text.lines().enumerate() {
-        if let Some(entry) = Entry::read(line) {
-            out.push_str(if count == 0 { "" } else { ",\n" });
-            entry.write(folder.filter(|_| has_folders), &mut out);
-            count += 1;
-        } else if let Some(path) = heading(line) {
-            folder = Some(path);
-        } else if !is_frame(line) {
-            others.push(number as u64 + 1, line);
+pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
+    let (mut others, mut number, mut count, mut has_folders) = (OtherLines::default(), 0, 0, false);
+    scan(text, start, |window| {
+        let lines = window.lines();
+        for line in lines.lines() {
+            number += 1;
+            if Entry::read(line).is_some() {
+                count += 1;
+            } else if heading(line).is_some() {
+                has_folders = true;
+            } else if !is_frame(line) {
+                others.push(number, line);
+            }
         }
-        if out.len() > MAX_JSON_BYTES {
-            return None;
+        Some(lines.len())
+    })?;
+    let entries = Entries { has_folders, folder: None };
+    Ok((count >= MIN_ENTRIES).then(|| (Box::new(LineWriter::new(entries, ",\n")) as Box<_>, others)))
+}
+
+/// Reads the entries of a listing.
+#[derive(Clone)]
+struct Entries {
+    /// Whether entries name their folder.
+    has_folders: bool,
+    folder: Option<String>,
+}
+
+impl RecordLines for Entries {
+    fn write(&mut self, _number: u64, line: &str, json: &mut String) -> bool {
+        let entry = Entry::read(line);
+        match &entry {
+            Some(entry) => entry.write(self.folder.as_deref(), json),
+            None if self.has_folders => {
+                if let Some(path) = heading(line) {
+                    self.folder = Some(path.to_owned());
+                }
+            }
+            None => {}
         }
+        entry.is_some()
     }
-    out.push(']');
-    (count >= MIN_ENTRIES).then_some((out, others))
 }
 
 /// Returns whether a line belongs to a listing without being an entry: a folder, its total, a blank line.
@@ -190,6 +216,8 @@ fn time(text: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::translation::Translation;
+    use crate::translation::tests::translate;
 
     #[test]
     fn entries_of_many_kinds() {
@@ -223,12 +251,15 @@ mod tests {
     #[test]
     fn each_entry_has_its_folder() {
         let rows = "-rw-r--r-- 1 a b 5 Jan  2 10:00 x\ndrwxr-xr-x 2 a b 4096 Jan  2 10:00 d\n";
-        let (json, others) =
-            translate(&format!(".:\ntotal 8\n{rows}\n./d e:\ntotal 4\n{rows}ls: no access\n")).unwrap();
+        let (json, others) = translate(
+            Translation::Listing,
+            &format!(".:\ntotal 8\n{rows}\n./d e:\ntotal 4\n{rows}ls: no access\n"),
+        )
+        .unwrap();
         assert!(json.starts_with(r#"[{"name":"x","folder":".","type":"file","size":5,"#), "{json}");
         assert!(json.contains(r#""folder":"./d e","type":"directory","directory_size":4096,"#), "{json}");
         assert_eq!(others.lines, [(10, "ls: no access".to_owned())]);
-        let (json, _) = translate(&rows.repeat(2)).unwrap();
+        let (json, _) = translate(Translation::Listing, &rows.repeat(2)).unwrap();
         assert!(!json.contains("folder"), "{json}");
     }
 }

@@ -3,12 +3,17 @@
 //! Each sample is a record with the name of its metric, the type, its labels and its value.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
 
-use super::MAX_JSON_BYTES;
+use super::Begun;
+use super::line_writer::{LineWriter, RecordLines};
 use super::typed::is_number;
+use super::window::scan;
 use crate::json::string;
 use crate::pattern::OtherLines;
 use crate::sample::Sample;
+use crate::text::Text;
 
 /// The minimum number of samples.
 const MIN_SAMPLES: usize = 4;
@@ -32,51 +37,75 @@ pub(super) fn recognise(sample: &Sample<'_>) -> bool {
         && (metrics.len() + comments) * 20 >= sample.lines.len() * 19
 }
 
-pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
-    let mut types: BTreeMap<&str, &str> = BTreeMap::new();
-    let mut others = OtherLines::default();
-    let mut out = String::from("[");
-    for (number, line) in (1u64..).zip(text.lines()) {
-        if let Some(declared) = line.strip_prefix("# TYPE ") {
-            types.extend(declared.trim().split_once(' '));
-            continue;
-        }
-        let Some(metric) = metric(line) else {
-            if !line.starts_with('#') {
-                others.push(number, line);
+pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
+    let (mut types, mut others) = (BTreeMap::<String, Vec<(u64, String)>>::new(), OtherLines::default());
+    let (mut number, mut has_metrics) = (0, false);
+    scan(text, start, |window| {
+        let lines = window.lines();
+        for line in lines.lines() {
+            number += 1;
+            if let Some(declared) = line.strip_prefix("# TYPE ") {
+                if let Some((name, declared)) = declared.trim().split_once(' ') {
+                    types.entry(name.to_owned()).or_default().push((number, declared.to_owned()));
+                }
+            } else if !line.starts_with('#') {
+                match metric(line) {
+                    Some(_) => has_metrics = true,
+                    None => others.push(number, line),
+                }
             }
-            continue;
-        };
-        out.push_str(if out.len() > 1 { ",{\"metric\":" } else { "{\"metric\":" });
-        string::write(metric.name, &mut out);
+        }
+        Some(lines.len())
+    })?;
+    let metrics = Metrics { types: types.into() };
+    Ok(has_metrics.then(|| (Box::new(LineWriter::new(metrics, ",")) as Box<_>, others)))
+}
+
+/// Reads the samples of metrics.
+#[derive(Clone)]
+struct Metrics {
+    /// The types of metrics, each with the number of the line that declares it.
+    types: Rc<BTreeMap<String, Vec<(u64, String)>>>,
+}
+
+impl Metrics {
+    /// Returns the type of a metric that was declared last before a line.
+    fn declared(&self, name: &str, number: u64) -> Option<&str> {
+        let declared = self.types.get(name)?;
+        let before = declared.partition_point(|(line, _)| *line < number);
+        Some(&declared[before.checked_sub(1)?].1)
+    }
+}
+
+impl RecordLines for Metrics {
+    fn write(&mut self, number: u64, line: &str, json: &mut String) -> bool {
+        let Some(metric) = metric(line) else { return false };
+        json.push_str("{\"metric\":");
+        string::write(metric.name, json);
         // The parts of a histogram are declared under its name.
         let declared = ["", "_bucket", "_sum", "_count", "_total", "_created"]
             .into_iter()
-            .find_map(|part| types.get(metric.name.strip_suffix(part)?));
+            .find_map(|part| self.declared(metric.name.strip_suffix(part)?, number));
         if let Some(declared) = declared {
-            out.push_str(",\"type\":");
-            string::write(declared, &mut out);
+            json.push_str(",\"type\":");
+            string::write(declared, json);
         }
         for (name, value) in &metric.labels {
-            out.push(',');
+            json.push(',');
             // A label may have the name of a member.
             let taken = matches!(*name, "metric" | "type" | "value" | "time");
-            string::write(&if taken { format!("{name}_label") } else { (*name).to_owned() }, &mut out);
-            out.push(':');
-            string::write(value, &mut out);
+            string::write(&if taken { format!("{name}_label") } else { (*name).to_owned() }, json);
+            json.push(':');
+            string::write(value, json);
         }
         for (name, value) in [("value", Some(metric.value)), ("time", metric.time)] {
             let Some(value) = value else { continue };
-            out.push_str(&format!(",\"{name}\":"));
-            if is_number(value) { out.push_str(value) } else { string::write(value, &mut out) }
+            json.push_str(&format!(",\"{name}\":"));
+            if is_number(value) { json.push_str(value) } else { string::write(value, json) }
         }
-        out.push('}');
-        if out.len() > MAX_JSON_BYTES {
-            return None;
-        }
+        json.push('}');
+        true
     }
-    out.push(']');
-    (out.len() > 2).then_some((out, others))
 }
 
 /// Reads a sample; `None` if the line is not one.
@@ -120,13 +149,15 @@ fn metric(line: &str) -> Option<Metric<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::translation::Translation;
+    use crate::translation::tests::translate;
 
     #[test]
     fn samples_with_labels_types_and_times() {
         let text = "# HELP up Whether it is up.\n# TYPE up gauge\nup{job=\"a\",path=\"/x \\\"y\\\"\"} 1\nup{job=\"b\"} 0 1700000000\n# TYPE took histogram\ntook_bucket{le=\"+Inf\"} 7\ntook_sum 2.5e+01\nodd NaN\n";
         assert!(recognise(&Sample::of(text)));
         assert_eq!(
-            translate(text).unwrap().0,
+            translate(Translation::Metrics, text).unwrap().0,
             r#"[{"metric":"up","type":"gauge","job":"a","path":"/x \"y\"","value":1},{"metric":"up","type":"gauge","job":"b","value":0,"time":1700000000},{"metric":"took_bucket","type":"histogram","le":"+Inf","value":7},{"metric":"took_sum","type":"histogram","value":2.5e+01},{"metric":"odd","value":"NaN"}]"#
         );
         for text in [

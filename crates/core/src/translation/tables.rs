@@ -3,79 +3,138 @@
 //! A text with one table, or with several that have the same columns, is a list of rows; several tables with different
 //! columns are an object of lists, each under the line above it. Most lines must be rows, so that a document with a
 //! table in it stays a document.
+//!
+//! The first pass finds the tables and which of their columns are numbers; the rows are cut again when they are written.
 
 use std::borrow::Cow;
+use std::io;
+use std::rc::Rc;
 
 use super::typed::Column;
-use super::{MAX_JSON_BYTES, aligned, bars};
+use super::window::{Window, scan};
+use super::{Begun, JsonWriter, Step, aligned, bars};
 use crate::csv;
 use crate::json::string;
 use crate::pattern::OtherLines;
 use crate::sample::Sample;
+use crate::text::Text;
 
 /// The maximum number of tables with different columns.
 const MAX_TABLES: usize = 24;
 /// The minimum number of rows of a text.
 const MIN_ROWS: usize = 3;
+/// How many lines after a line can decide what it is: outside of a table, and in one.
+const MAX_LINES_AHEAD: usize = aligned::MANY_ROWS + 8;
+const MAX_LINES_AFTER_ROW: usize = 4;
 
-/// One table. Its cells are not kept: they are cut from its lines again whenever they are needed.
-pub(super) struct Table {
-    pub(super) names: Vec<String>,
-    /// The numbers of the lines that are its rows, from 0.
-    pub(super) rows: Vec<u32>,
-    /// The number of its first line, from 0.
-    pub(super) line: usize,
+/// How a table is drawn: its columns and how its rows are cut into cells.
+#[derive(PartialEq)]
+pub(super) struct TableForm {
+    names: Vec<String>,
+    /// The cells of the header as they are written.
+    pub(super) header: Vec<String>,
     cut: RowCut,
-    columns: Vec<Column>,
 }
 
 /// How the cells of a row are found.
+#[derive(PartialEq)]
 pub(super) enum RowCut {
     /// They are between bars; `\|` in a cell is a bar.
-    Bars,
+    Bars {
+        boxed: bool,
+    },
     Aligned(aligned::Cut),
 }
 
-impl Table {
-    pub(super) fn new(names: Vec<String>, line: usize, cut: RowCut) -> Self {
-        Self { columns: vec![Column::default(); names.len()], names, rows: Vec::new(), line, cut }
-    }
+/// What a line is to the table above it.
+pub(super) enum LineInTable {
+    Row,
+    /// A part of the table that is not a row.
+    NoRow,
+    /// The last line of the table, which is not a row.
+    Last,
+    /// Not a part of the table.
+    After,
+}
 
-    /// Adds the row at a line.
-    pub(super) fn add(&mut self, line: usize, cells: &[&str]) {
-        self.rows.push(line as u32);
-        self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.add(cell));
+/// The beginning of a table; lines are numbered from 0.
+pub(super) struct FoundTable {
+    pub(super) form: TableForm,
+    /// The line with the names of the columns.
+    pub(super) header: usize,
+    /// The line of the first row.
+    pub(super) first: usize,
+}
+
+impl TableForm {
+    pub(super) fn new(names: Vec<String>, header: &[&str], cut: RowCut) -> Self {
+        Self { names, header: header.iter().map(|&cell| cell.to_owned()).collect(), cut }
     }
 
     /// Finds the cells of a line; returns false if it is not a row.
     pub(super) fn fits<'l>(&self, line: &'l str, cells: &mut Vec<&'l str>) -> bool {
         match &self.cut {
-            RowCut::Bars => bars::find_cells(line, cells),
+            RowCut::Bars { .. } => bars::find_cells(line, cells),
             RowCut::Aligned(cut) => cut.find_cells(line, cells),
         }
     }
 
-    /// Finds the cells of a row, one for each column.
-    fn find_cells<'l>(&self, row: &'l str, cells: &mut Vec<&'l str>) {
-        self.fits(row, cells);
+    /// Returns whether cells are those of the header, which may be repeated.
+    pub(super) fn is_header(&self, cells: &[&str]) -> bool {
+        self.header == cells
+    }
+
+    /// Returns what line `at` is to the table above it.
+    fn line_in_table<'l>(
+        &self,
+        lines: &[&'l str],
+        at: usize,
+        is_first: bool,
+        cells: &mut Vec<&'l str>,
+    ) -> LineInTable {
+        match &self.cut {
+            RowCut::Bars { boxed } => bars::line_in_table(self, *boxed, lines, at, cells),
+            RowCut::Aligned(_) => aligned::line_in_table(self, lines, at, is_first, cells),
+        }
+    }
+
+    /// Finds the cells of a line between the first and the last row of the table, one for each column; returns false if
+    /// the line is not a row.
+    fn find_cells<'l>(&self, line: &'l str, cells: &mut Vec<&'l str>) -> bool {
+        let is_rule = matches!(self.cut, RowCut::Bars { .. }) && bars::is_rule(line);
+        if is_rule || !self.fits(line, cells) || self.is_header(cells) {
+            return false;
+        }
         // Markdown may leave out the last cells of a row.
         cells.resize(self.names.len(), "");
+        true
     }
 
     /// Returns a cell as it was before it was written between bars.
     fn unescaped<'l>(&self, cell: &'l str) -> Cow<'l, str> {
-        match matches!(self.cut, RowCut::Bars) && cell.contains('\\') {
+        match matches!(self.cut, RowCut::Bars { .. }) && cell.contains('\\') {
             true => cell.replace("\\|", "|").into(),
             false => cell.into(),
         }
     }
+}
 
-    /// Returns the cells of a row, one for each column.
-    #[cfg(test)]
-    pub(super) fn cells(&self, row: &str) -> Vec<String> {
-        let mut cells = Vec::new();
-        self.find_cells(row, &mut cells);
-        cells.into_iter().map(|cell| self.unescaped(cell).into_owned()).collect()
+#[cfg(test)]
+impl FoundTable {
+    /// Returns the names of the columns, the cells of all rows, and the line after the table.
+    pub(super) fn rows(self, lines: &[&str]) -> Option<(Vec<String>, Vec<Vec<String>>, usize)> {
+        let (form, mut at, mut rows, mut cells) = (self.form, self.first, Vec::new(), Vec::new());
+        while at < lines.len() {
+            let line = form.line_in_table(lines, at, at == self.first, &mut cells);
+            if matches!(line, LineInTable::Row) && form.find_cells(lines[at], &mut cells) {
+                rows.push(cells.iter().map(|cell| form.unescaped(cell).into_owned()).collect());
+            }
+            at += usize::from(!matches!(line, LineInTable::After));
+            if matches!(line, LineInTable::After | LineInTable::Last) {
+                break;
+            }
+        }
+        Some((form.names, rows, at))
     }
 }
 
@@ -86,149 +145,299 @@ pub(super) fn recognise(sample: &Sample<'_>) -> bool {
     }
     // The last line may be cut off, and with it the last row.
     let end = if sample.whole { sample.head.len() } else { sample.head.rfind('\n').unwrap_or(0) };
-    Drawn::read(&sample.head[..end]).is_mostly_rows()
+    let mut finder = TableFinder::default();
+    finder.read(&Window::whole(&sample.head[..end]));
+    finder.is_mostly_rows()
 }
 
-pub(super) fn translate(text: &str) -> Option<(String, OtherLines)> {
-    let drawn = Drawn::read(text);
-    drawn.is_mostly_rows().then(|| drawn.json())?
+pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
+    let mut finder = TableFinder::default();
+    scan(text, start, |window| Some(finder.read(window)))?;
+    if !finder.is_mostly_rows() {
+        return Ok(None);
+    }
+    let others = std::mem::take(&mut finder.others);
+    let writer = TableWriter { tables: Rc::new(finder.tables()), table: 0, line: 0, place: Place::Begin };
+    Ok(Some((Box::new(writer), others)))
 }
 
-/// A text with its tables.
-struct Drawn<'t> {
-    lines: Vec<&'t str>,
-    /// The tables, each with the line above it.
-    tables: Vec<(Table, Option<&'t str>)>,
+/// One table of a text; lines are numbered from 0.
+struct Table {
+    form: Rc<TableForm>,
+    /// The line above it.
+    caption: Option<String>,
+    /// The line of the first row, and the line after the last one.
+    first: usize,
+    end: usize,
+    columns: Vec<Column>,
+}
+
+/// Finds the tables of a text, window by window.
+#[derive(Default)]
+struct TableFinder {
+    tables: Vec<Table>,
+    /// Whether the last table may go on.
+    is_open: bool,
+    /// The number of the next line.
+    line: usize,
+    caption: Option<String>,
     others: OtherLines,
     rows: usize,
     /// How many lines are neither blank nor a part of a table.
     other_lines: usize,
 }
 
-impl<'t> Drawn<'t> {
-    fn read(text: &'t str) -> Self {
+impl TableFinder {
+    /// Reads the lines of a window whose meaning is certain; returns how many bytes they have.
+    fn read(&mut self, window: &Window<'_>) -> usize {
+        let text = window.lines();
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        let mut drawn = Self {
-            lines: Vec::new(),
-            tables: Vec::new(),
-            others: OtherLines::default(),
-            rows: 0,
-            other_lines: 0,
-        };
+        let mut cells = Vec::new();
         let mut at = 0;
-        let mut caption = None;
         while at < lines.len() {
-            if let Some((table, next)) = bars::table_at(&lines, at).or_else(|| aligned::table_at(&lines, at))
-            {
-                let mut rows = table.rows.iter().map(|line| *line as usize).peekable();
-                for (line, text) in lines.iter().enumerate().take(next).skip(table.line + 1) {
-                    match rows.next_if_eq(&line) {
-                        Some(_) => drawn.rows += 1,
-                        None if bars::is_rule(text) || aligned::ends_table(text) => {}
-                        None => drawn.add_other(line, text),
-                    }
-                }
-                drop(rows);
-                drawn.tables.push((table, caption.take()));
-                at = next;
-                continue;
+            let ahead = if self.is_open { MAX_LINES_AFTER_ROW } else { MAX_LINES_AHEAD };
+            if !window.is_end && at + ahead >= lines.len() {
+                break;
             }
-            if !aligned::ends_table(lines[at]) && !bars::is_rule(lines[at]) {
-                drawn.add_other(at, lines[at]);
-                caption = Some(lines[at].trim().trim_matches(['#', '*', ' ', ':']));
-            }
-            at += 1;
+            let next = match self.is_open {
+                true => self.read_in_table(&lines, at, &mut cells),
+                false => self.read_outside(&lines, at),
+            };
+            self.line += next - at;
+            at = next;
         }
-        Self { lines, ..drawn }
+        match lines.get(at) {
+            Some(rest) => rest.as_ptr() as usize - text.as_ptr() as usize,
+            None => text.len(),
+        }
     }
 
+    /// Reads a line of the table that is open; returns the line to read next.
+    fn read_in_table<'l>(&mut self, lines: &[&'l str], at: usize, cells: &mut Vec<&'l str>) -> usize {
+        let Some(table) = self.tables.last_mut() else { return at + 1 };
+        let is_before_rows = self.line < table.first;
+        let line = match is_before_rows {
+            true => LineInTable::NoRow,
+            false => table.form.line_in_table(lines, at, self.line == table.first, cells),
+        };
+        match line {
+            LineInTable::Row => {
+                table.columns.iter_mut().zip(&*cells).for_each(|(column, cell)| column.add(cell));
+                self.rows += 1;
+            }
+            LineInTable::NoRow | LineInTable::Last => self.add_other(self.line, lines[at]),
+            LineInTable::After => {}
+        }
+        if matches!(line, LineInTable::After | LineInTable::Last) {
+            self.close_table();
+        }
+        at + usize::from(!matches!(line, LineInTable::After))
+    }
+
+    fn close_table(&mut self) {
+        self.is_open = false;
+        if let Some(table) = self.tables.last_mut() {
+            table.end = self.line;
+        }
+    }
+
+    /// Reads a line that is not in a table, unless one begins there; returns the line to read next.
+    fn read_outside(&mut self, lines: &[&str], at: usize) -> usize {
+        if let Some(found) = bars::table_at(lines, at).or_else(|| aligned::table_at(lines, at)) {
+            let next = found.header + 1;
+            self.open_table(found, at);
+            return next;
+        }
+        self.add_other(self.line, lines[at]);
+        if says_something(lines[at]) {
+            self.caption = Some(lines[at].trim().trim_matches(['#', '*', ' ', ':']).to_owned());
+        }
+        at + 1
+    }
+
+    fn open_table(&mut self, found: FoundTable, at: usize) {
+        let last = self.tables.last().map(|table| &table.form).filter(|form| ***form == found.form);
+        let form = last.map_or_else(|| Rc::new(found.form), Rc::clone);
+        let columns = vec![Column::default(); form.names.len()];
+        let (caption, first) = (self.caption.take(), self.line + found.first - at);
+        self.tables.push(Table { form, caption, first, end: usize::MAX, columns });
+        self.is_open = true;
+    }
+
+    /// Counts a line that is not a row, if it says something.
     fn add_other(&mut self, line: usize, text: &str) {
-        self.other_lines += 1;
-        self.others.push(line as u64 + 1, text);
+        if says_something(text) {
+            self.other_lines += 1;
+            self.others.push(line as u64 + 1, text);
+        }
     }
 
     fn is_mostly_rows(&self) -> bool {
         let mut headers: Vec<&[String]> =
-            self.tables.iter().map(|(table, _)| table.names.as_slice()).collect();
+            self.tables.iter().map(|table| table.form.names.as_slice()).collect();
         headers.sort_unstable();
         headers.dedup();
         self.rows >= MIN_ROWS && self.rows * 2 >= self.other_lines * 3 && headers.len() <= MAX_TABLES
     }
 
-    fn json(self) -> Option<(String, OtherLines)> {
-        let same = self.tables.windows(2).all(|pair| pair[0].0.names == pair[1].0.names);
-        let mut captions: Vec<&str> = self.tables.iter().filter_map(|(_, caption)| *caption).collect();
+    /// Returns the tables as they are written.
+    fn tables(mut self) -> Tables {
+        let is_same = self.tables.windows(2).all(|pair| pair[0].form.names == pair[1].form.names);
+        let mut captions: Vec<&str> =
+            self.tables.iter().filter_map(|table| table.caption.as_deref()).collect();
         captions.sort_unstable();
         captions.dedup();
-        let captioned = same && captions.len() > 1 && captions.len() == self.tables.len();
-        let mut out = String::from(if same { "[" } else { "{" });
-        let mut keys: Vec<String> = Vec::new();
-        let mut columns = Vec::new();
-        let mut cells = Vec::new();
-        for (number, (table, caption)) in self.tables.iter().enumerate() {
-            if number == 0 || !same {
-                let of_same = if same { &self.tables[..] } else { &self.tables[number..=number] };
-                columns = typed_columns(of_same.iter().map(|(table, _)| table));
+        let has_captions = is_same && captions.len() > 1 && captions.len() == self.tables.len();
+        let mut keys = Vec::new();
+        if is_same {
+            let columns = typed_columns(&self.tables);
+            self.tables.iter_mut().for_each(|table| table.columns = Vec::new());
+            if let Some(first) = self.tables.first_mut() {
+                first.columns = columns;
             }
-            if !same {
-                separate(&mut out);
-                let key = key(caption.unwrap_or_default(), number, &keys);
-                string::write(&key, &mut out);
-                out.push_str(":[");
-                keys.push(key);
-            }
-            let keys: Vec<String> = table.names.iter().map(|name| json_key(name)).collect();
-            for line in &table.rows {
-                separate(&mut out);
-                out.push('{');
-                if captioned {
-                    string::write(caption_name(&table.names), &mut out);
-                    out.push(':');
-                    string::write(caption.unwrap_or_default(), &mut out);
-                }
-                table.find_cells(self.lines[*line as usize], &mut cells);
-                for ((key, column), cell) in keys.iter().zip(&columns).zip(&cells) {
-                    separate(&mut out);
-                    out.push_str(key);
-                    column.write(&table.unescaped(cell), &mut out);
-                }
-                out.push('}');
-                if out.len() > MAX_JSON_BYTES {
-                    return None;
-                }
-            }
-            if !same {
-                out.push(']');
+        } else {
+            for (number, table) in self.tables.iter().enumerate() {
+                keys.push(key(table.caption.as_deref().unwrap_or_default(), number, &keys));
             }
         }
-        out.push(if same { ']' } else { '}' });
-        Some((out, self.others))
+        Tables { tables: self.tables, is_same, has_captions, keys }
+    }
+}
+
+/// Returns whether a line is neither blank nor drawn.
+fn says_something(line: &str) -> bool {
+    !bars::is_rule(line) && !aligned::ends_table(line)
+}
+
+/// The tables of a text, and how they are written.
+struct Tables {
+    tables: Vec<Table>,
+    /// Whether all tables have the same columns, and are one list; the first one has the types of all.
+    is_same: bool,
+    /// Whether each row has the caption of its table.
+    has_captions: bool,
+    /// The names of the lists of tables with different columns.
+    keys: Vec<String>,
+}
+
+/// Writes tables as JSON.
+#[derive(Clone)]
+struct TableWriter {
+    tables: Rc<Tables>,
+    /// The number of the table that is written, or that comes next.
+    table: usize,
+    /// The number of the next line.
+    line: usize,
+    place: Place,
+}
+
+/// Where a writer of tables is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Begin,
+    /// Before the first row of a list.
+    ListBegin,
+    /// After a row of a list.
+    AfterRow,
+}
+
+impl JsonWriter for TableWriter {
+    fn write(&mut self, window: &Window<'_>, json: &mut String) -> Option<Step> {
+        let lines = window.lines();
+        if lines.is_empty() && !window.is_end {
+            return Some(Step::NeedsMore);
+        }
+        let tables = Rc::clone(&self.tables);
+        if self.place == Place::Begin {
+            self.place = Place::ListBegin;
+            json.push(if tables.is_same { '[' } else { '{' });
+            self.begin_list(json);
+        }
+        let mut cells = Vec::new();
+        let mut keys = tables.tables.get(self.table).map_or_else(Vec::new, json_keys);
+        for line in lines.lines() {
+            while tables.tables.get(self.table).is_some_and(|table| self.line >= table.end) {
+                self.end_table(json);
+                keys = tables.tables.get(self.table).map_or_else(Vec::new, json_keys);
+            }
+            if let Some(table) = tables.tables.get(self.table).filter(|table| self.line >= table.first)
+                && table.form.find_cells(line.trim_end(), &mut cells)
+            {
+                self.write_row(table, &keys, &cells, json);
+            }
+            self.line += 1;
+        }
+        if !window.is_end {
+            return Some(Step::Used(lines.len()));
+        }
+        while self.table < tables.tables.len() {
+            self.end_table(json);
+        }
+        json.push(if tables.is_same { ']' } else { '}' });
+        Some(Step::End)
+    }
+}
+
+impl TableWriter {
+    /// Begins the list of a table, if each has its own.
+    fn begin_list(&mut self, json: &mut String) {
+        if let Some(key) = self.tables.keys.get(self.table) {
+            json.push_str(if self.table > 0 { "," } else { "" });
+            string::write(key, json);
+            json.push_str(":[");
+            self.place = Place::ListBegin;
+        }
+    }
+
+    /// Ends a table and begins the next one.
+    fn end_table(&mut self, json: &mut String) {
+        if !self.tables.is_same {
+            json.push(']');
+        }
+        self.table += 1;
+        self.begin_list(json);
+    }
+
+    fn write_row(&mut self, table: &Table, keys: &[String], cells: &[&str], json: &mut String) {
+        let is_first = std::mem::replace(&mut self.place, Place::AfterRow) == Place::ListBegin;
+        json.push_str(if is_first { "{" } else { ",{" });
+        if self.tables.has_captions {
+            string::write(caption_name(&table.form.names), json);
+            json.push(':');
+            string::write(table.caption.as_deref().unwrap_or_default(), json);
+        }
+        let columns = match self.tables.is_same {
+            true => &self.tables.tables[0].columns,
+            false => &table.columns,
+        };
+        for ((key, column), cell) in keys.iter().zip(columns).zip(cells) {
+            json.push_str(if json.ends_with('{') { "" } else { "," });
+            json.push_str(key);
+            column.write(&table.form.unescaped(cell), json);
+        }
+        json.push('}');
     }
 }
 
 /// Returns which columns of tables with the same columns are numbers.
-fn typed_columns<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<Column> {
+fn typed_columns(tables: &[Table]) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     for table in tables {
-        columns.resize(table.names.len(), Column::default());
+        columns.resize(table.columns.len(), Column::default());
         columns.iter_mut().zip(&table.columns).for_each(|(column, more)| column.merge(more));
     }
     columns
 }
 
-/// Returns a name as the key of a member.
-fn json_key(name: &str) -> String {
-    let mut key = String::new();
-    string::write(name, &mut key);
-    key.push(':');
-    key
-}
-
-/// Writes a comma, unless a list or an object was just opened.
-fn separate(out: &mut String) {
-    if !out.ends_with(['[', '{']) {
-        out.push(',');
-    }
+/// Returns the names of the columns as the keys of members.
+fn json_keys(table: &Table) -> Vec<String> {
+    let key = |name: &String| {
+        let mut key = String::new();
+        string::write(name, &mut key);
+        key.push(':');
+        key
+    };
+    table.form.names.iter().map(key).collect()
 }
 
 /// Returns the name of the column that says which table a row is of.
@@ -251,10 +460,11 @@ fn key(caption: &str, number: usize, known: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::translation::Translation;
+    use crate::translation::tests::translate;
 
     fn json(text: &str) -> String {
-        translate(text).map_or_else(|| "none".into(), |(json, _)| json)
+        translate(Translation::Tables, text).map_or_else(|| "none".into(), |(json, _)| json)
     }
 
     #[test]
@@ -264,7 +474,7 @@ mod tests {
             json(text),
             r#"[{"item":"a|b","price":1.50},{"item":"c","price":12.00},{"item":"d","price":null}]"#
         );
-        let (_, others) = translate(text).unwrap();
+        let (_, others) = translate(Translation::Tables, text).unwrap();
         assert_eq!(others.lines, [(1, "Prices:".to_owned()), (9, "Total 13.50".to_owned())]);
     }
 

@@ -12,7 +12,15 @@ mod form;
 mod reader;
 mod writer;
 
+use std::io;
+
+use super::Begun;
+use super::window::scan;
+use crate::pattern::OtherLines;
 use crate::sample::Sample;
+use crate::text::Text;
+use form::FormReader;
+use writer::XmlWriter;
 
 pub(super) fn recognise(sample: &Sample<'_>) -> bool {
     let head = sample.trimmed();
@@ -22,13 +30,21 @@ pub(super) fn recognise(sample: &Sample<'_>) -> bool {
         && (head.contains("</") || head.contains("/>"))
 }
 
-pub(super) fn translate(text: &str) -> Option<String> {
-    writer::write(text, &form::Forms::read(text)?)
+pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
+    let mut reader = FormReader::default();
+    let is_understood = scan(text, start, |window| reader.read(window))?;
+    let forms = is_understood.then(|| reader.forms()).flatten();
+    Ok(forms.map(|forms| (Box::new(XmlWriter::new(forms)) as Box<_>, OtherLines::default())))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::translation::Translation;
+    use crate::translation::tests;
+
+    fn translate(text: &str) -> Option<String> {
+        tests::translate(Translation::Xml, text).map(|(json, _)| json)
+    }
 
     #[test]
     fn a_report_of_tests() {

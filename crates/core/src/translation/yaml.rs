@@ -3,20 +3,25 @@
 //! A text that is not certainly YAML is not translated: anything this reader does not know (complex keys, tabs as
 //! indentation, directives other than the version) makes it a text, as does a text of which the main part is not
 //! `key: value`. Scalars have the types of the JSON schema of YAML 1.2, and numbers stay as written; what JSON cannot
-//! write as a number is a string. The translation is written while the text is read.
+//! write as a number is a string. The translation is written while the text is read; open collections are a list, not calls,
+//! so that reading can go on with the next window.
 
 mod flow;
 mod lines;
 mod scalar;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 
-use lines::{Line, Lines};
+use lines::{DocumentLine, Line, Lines};
 
-use super::{MAX_DEPTH, MAX_JSON_BYTES};
+use super::window::{Window, scan};
+use super::{Begun, JsonWriter, MAX_DEPTH, MAX_JSON_BYTES, Step};
 use crate::json::string;
+use crate::pattern::OtherLines;
 use crate::sample::Sample;
+use crate::text::Text;
 
 pub(super) fn recognise(sample: &Sample<'_>) -> bool {
     let mut keys = Keys::default();
@@ -78,6 +83,12 @@ impl<'y> Keys<'y> {
     }
 }
 
+/// Returns where a mark of two ASCII characters is in a text. Lines are short, so that preparing a search would cost more.
+fn find_mark(text: &str, [first, second]: [u8; 2]) -> Option<usize> {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(first, bytes).find(|at| bytes.get(at + 1) == Some(&second))
+}
+
 /// Splits a line into its key, as written, and its value.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     let end = match text.chars().next()? {
@@ -88,30 +99,30 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
             after.starts_with(':').then(|| text.len() - after.len())?
         }
         _ => {
-            let plain = text.find(": ").or_else(|| text.strip_suffix(':').map(str::len))?;
-            text.find(" #").is_none_or(|comment| plain < comment).then_some(plain)?
+            let plain = find_mark(text, *b": ").or_else(|| text.strip_suffix(':').map(str::len))?;
+            find_mark(text, *b" #").is_none_or(|comment| plain < comment).then_some(plain)?
         }
     };
     let (key, value) = (text[..end].trim_end(), &text[end + 1..]);
     (value.is_empty() || value.starts_with(' ')).then(|| (key, value.trim_start()))
 }
 
-pub(super) fn translate(text: &str) -> Option<String> {
-    let documents = Lines::of_documents(text)?;
-    let several = documents.len() > 1;
-    let mut out = String::from(if several { "[" } else { "" });
-    for lines in documents {
-        if out.len() > 1 {
-            out.push(',');
-        }
-        let mut reader = Reader { lines, at: 0, out, anchors: BTreeMap::new() };
-        reader.node(0, 0)?;
-        // All of the document must have been read, and it must be a mapping or a sequence.
-        reader.skip_blank().is_none().then_some(())?;
-        out = reader.out;
-    }
-    out.push_str(if several { "]" } else { "" });
-    out.starts_with(['[', '{']).then_some(out)
+pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
+    let mut documents = Documents::default();
+    scan(text, start, |window| {
+        let lines = window.lines();
+        documents.add(lines);
+        Some(lines.len())
+    })?;
+    let writer = YamlWriter {
+        are_several: documents.count > 1,
+        has_anchors: documents.has_anchors,
+        count: 0,
+        is_in_document: false,
+        is_begun: false,
+        open: Vec::new(),
+    };
+    Ok((documents.count > 0).then(|| (Box::new(writer) as Box<_>, OtherLines::default())))
 }
 
 /// Returns whether a line says nothing: it is blank or a comment.
@@ -119,16 +130,203 @@ fn is_skipped(text: &str) -> bool {
     text.is_empty() || text.starts_with('#')
 }
 
-/// Reads one document and writes it as JSON. Every method returns `None` if the text is not YAML that it knows.
+/// Writes documents as JSON, window by window.
+#[derive(Clone)]
+struct YamlWriter {
+    are_several: bool,
+    /// Whether values are referred to elsewhere, so that all of the text must be at hand.
+    has_anchors: bool,
+    /// How many documents were begun.
+    count: usize,
+    is_in_document: bool,
+    is_begun: bool,
+    open: Vec<Level>,
+}
+
+impl JsonWriter for YamlWriter {
+    fn write(&mut self, window: &Window<'_>, json: &mut String) -> Option<Step> {
+        let text = window.lines();
+        if (text.is_empty() || self.has_anchors) && !window.is_end {
+            return Some(Step::NeedsMore);
+        }
+        if !std::mem::replace(&mut self.is_begun, true) && self.are_several {
+            json.push('[');
+        }
+        let mut start = 0;
+        while start < text.len() {
+            let lines = Lines::of_document(text, start, window.is_end)?;
+            let mut reader = Reader {
+                lines,
+                at: 0,
+                out: std::mem::take(json),
+                anchors: BTreeMap::new(),
+                open: std::mem::take(&mut self.open),
+                has_anchors: self.has_anchors,
+            };
+            let read = self.read_document(&mut reader);
+            if reader.lines.are_too_few() {
+                return Some(Step::NeedsMore);
+            }
+            read?;
+            (self.open, *json) = (reader.open, reader.out);
+            match reader.lines.next_document(reader.at) {
+                Some(next) => (start, self.is_in_document) = (next, false),
+                None => {
+                    start = reader.lines.offset(reader.at);
+                    break;
+                }
+            }
+        }
+        if !window.is_end {
+            return Some(if start > 0 { Step::Used(start) } else { Step::NeedsMore });
+        }
+        json.push_str(if self.are_several { "]" } else { "" });
+        Some(Step::End)
+    }
+}
+
+impl YamlWriter {
+    /// Reads the lines that there are of a document.
+    fn read_document(&mut self, reader: &mut Reader<'_>) -> Option<()> {
+        if !self.is_in_document {
+            if reader.skip_blank_at_hand().is_none() {
+                return Some(());
+            }
+            self.is_in_document = true;
+            reader.out.push_str(if self.count > 0 { "," } else { "" });
+            self.count += 1;
+            let before = reader.out.len();
+            reader.node(0, 0)?;
+            // A document is a mapping or a sequence, unless it is one of several.
+            (self.are_several || reader.out[before..].starts_with(['[', '{'])).then_some(())?;
+        }
+        while !reader.open.is_empty() && reader.is_certain() {
+            reader.go_on()?;
+        }
+        // All of the document must have been read.
+        (!reader.open.is_empty() || reader.skip_blank_at_hand().is_none()).then_some(())
+    }
+}
+
+/// The documents of a text.
+#[derive(Default)]
+struct Documents {
+    /// How many of them are not blank.
+    count: usize,
+    has_anchors: bool,
+    is_in_document: bool,
+}
+
+impl Documents {
+    /// Adds complete lines.
+    fn add(&mut self, lines: &str) {
+        let mut rest = lines;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
+            self.add_line(rest[..end].trim_end());
+            rest = &rest[end..];
+            if self.is_in_document {
+                // Only the line that begins the next document matters.
+                rest = &rest[next_document(rest)..];
+            }
+        }
+        self.has_anchors |= memchr::memchr2_iter(b'&', b'*', lines.as_bytes()).any(|at| {
+            let line = memchr::memrchr(b'\n', &lines.as_bytes()[..at]).map_or(0, |end| end + 1);
+            let before = lines[line..at].trim_end();
+            before.is_empty() || before.ends_with([':', '-', '[', ',', '{']) || before.contains('!')
+        });
+    }
+
+    fn add_line(&mut self, line: &str) {
+        let text = match DocumentLine::of(line) {
+            DocumentLine::Content => line.trim_start_matches(' '),
+            DocumentLine::Begins(rest) => {
+                self.is_in_document = false;
+                rest
+            }
+        };
+        if !self.is_in_document && !is_skipped(text) {
+            (self.count, self.is_in_document) = (self.count + 1, true);
+        }
+    }
+}
+
+/// Returns the offset of the first line that may begin a document; the end if there is none.
+fn next_document(lines: &str) -> usize {
+    let may_begin = |line: &[u8]| [&b"---"[..], b"...", b"%YAML"].iter().any(|mark| line.starts_with(mark));
+    let bytes = lines.as_bytes();
+    if may_begin(bytes) {
+        return 0;
+    }
+    let mut ends = memchr::memchr_iter(b'\n', bytes).map(|end| end + 1);
+    ends.find(|start| may_begin(&bytes[*start..])).unwrap_or(bytes.len())
+}
+
+/// A collection that is open, or what is written after a value.
+#[derive(Clone)]
+enum Level {
+    Sequence {
+        indentation: usize,
+        depth: usize,
+        is_first: bool,
+    },
+    Mapping {
+        indentation: usize,
+        depth: usize,
+        is_first: bool,
+        /// The mappings whose members are added, and the keys that are known by then; only where there are anchors.
+        merged: Vec<Range<usize>>,
+        keys: Vec<String>,
+    },
+    /// After a value with a tag, which is the value of a member.
+    Tag,
+    /// After a value with an anchor, which begins at an offset of the output.
+    Anchor(String, usize),
+}
+
+/// Reads lines of one document and writes them as JSON. Every method returns `None` if the text is not YAML that it knows.
 struct Reader<'y> {
     lines: Lines<'y>,
     at: usize,
     out: String,
     /// Where the values with anchors are in the output.
-    anchors: BTreeMap<&'y str, Range<usize>>,
+    anchors: BTreeMap<String, Range<usize>>,
+    open: Vec<Level>,
+    has_anchors: bool,
 }
 
 impl<'y> Reader<'y> {
+    /// Returns whether enough lines are at hand for the next entry, unless it is a long one.
+    fn is_certain(&self) -> bool {
+        self.lines.are_enough(self.at)
+    }
+
+    /// Reads the next entry of the innermost open collection, or ends it.
+    fn go_on(&mut self) -> Option<()> {
+        match self.open.last()? {
+            Level::Sequence { .. } => self.sequence_entry(),
+            Level::Mapping { .. } => self.mapping_entry(),
+            Level::Tag => {
+                self.out.push('}');
+                self.open.pop().map(drop)
+            }
+            Level::Anchor(..) => {
+                if let Some(Level::Anchor(name, start)) = self.open.pop() {
+                    self.anchors.insert(name, start..self.out.len());
+                }
+                Some(())
+            }
+        }
+    }
+
+    /// Skips blank lines and comments at hand, and returns the next line.
+    fn skip_blank_at_hand(&mut self) -> Option<Line<'y>> {
+        while self.at < self.lines.count() && is_skipped(self.lines.get(self.at)?.text) {
+            self.at += 1;
+        }
+        (self.at < self.lines.count()).then(|| self.lines.get(self.at)).flatten()
+    }
+
     /// Skips blank lines and comments, and returns the next line.
     fn skip_blank(&mut self) -> Option<Line<'y>> {
         loop {
@@ -152,10 +350,16 @@ impl<'y> Reader<'y> {
         if line.text.starts_with('\t') {
             return None;
         }
+        let indentation = line.indentation;
         if line.text == "-" || line.text.starts_with("- ") {
-            self.sequence(line.indentation, depth)
+            self.out.push('[');
+            self.open.push(Level::Sequence { indentation, depth, is_first: true });
+            Some(())
         } else if split_key(line.text).is_some() && !line.text.starts_with(['[', '{']) {
-            self.mapping(line.indentation, depth)
+            self.out.push('{');
+            let (merged, keys) = (Vec::new(), Vec::new());
+            self.open.push(Level::Mapping { indentation, depth, is_first: true, merged, keys });
+            Some(())
         } else {
             // The value has no key, so its further lines may be indented like its first.
             self.at += 1;
@@ -163,26 +367,25 @@ impl<'y> Reader<'y> {
         }
     }
 
-    fn sequence(&mut self, indentation: usize, depth: usize) -> Option<()> {
-        self.out.push('[');
-        let mut first = true;
-        while let Some(line) = self.skip_blank() {
-            let Some(rest) =
-                line.text.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' '))
-            else {
-                break;
-            };
-            if line.indentation != indentation {
-                break;
-            }
-            if !std::mem::take(&mut first) {
-                self.out.push(',');
-            }
-            self.entry(rest, indentation, indentation + 1, depth)?;
+    fn sequence_entry(&mut self) -> Option<()> {
+        let line = self.skip_blank();
+        let Some(Level::Sequence { indentation, depth, is_first }) = self.open.last_mut() else {
+            return None;
+        };
+        let (indentation, depth) = (*indentation, *depth);
+        let entry = line.filter(|line| line.indentation == indentation).and_then(|line| {
+            line.text.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' '))
+        });
+        let Some(rest) = entry else {
+            self.out.push(']');
+            self.open.pop();
+            // A line that is indented more belongs to nothing.
+            return line.is_none_or(|line| line.indentation <= indentation).then_some(());
+        };
+        if !std::mem::take(is_first) {
+            self.out.push(',');
         }
-        self.out.push(']');
-        // A line that is indented more belongs to nothing.
-        self.skip_blank().is_none_or(|line| line.indentation <= indentation).then_some(())
+        self.entry(rest, indentation, indentation + 1, depth)
     }
 
     /// Reads what follows a `-` or a key with its anchor or tag: on the same line, or on the next ones, which are
@@ -205,29 +408,37 @@ impl<'y> Reader<'y> {
         self.value(text, indentation + 1, depth + 1)
     }
 
-    fn mapping(&mut self, indentation: usize, depth: usize) -> Option<()> {
-        self.out.push('{');
-        let mut merged = Vec::new();
-        let mut keys: Vec<String> = Vec::new();
-        while let Some(line) = self.skip_blank().filter(|line| line.indentation == indentation) {
-            let Some((key, value)) = split_key(line.text) else { break };
-            if key == "<<" && value.starts_with('*') {
-                merged.push(self.anchors.get(value[1..].trim())?.clone());
-                self.at += 1;
-                continue;
+    fn mapping_entry(&mut self) -> Option<()> {
+        let line = self.skip_blank();
+        let Some(Level::Mapping { indentation, depth, is_first, merged, keys }) = self.open.last_mut() else {
+            return None;
+        };
+        let (indentation, depth) = (*indentation, *depth);
+        let entry = line.filter(|line| line.indentation == indentation).and_then(|line| split_key(line.text));
+        let Some((key, value)) = entry else {
+            let (merged, mut keys) = (std::mem::take(merged), std::mem::take(keys));
+            for range in merged {
+                self.merge(range, &mut keys)?;
             }
-            let key = scalar::key(key)?;
-            self.separate();
-            string::write(&key, &mut self.out);
+            self.out.push('}');
+            self.open.pop();
+            return line.is_none_or(|line| line.indentation < indentation).then_some(());
+        };
+        if key == "<<" && value.starts_with('*') {
+            merged.push(self.anchors.get(value[1..].trim())?.clone());
+            self.at += 1;
+            return Some(());
+        }
+        let key = scalar::key(key)?;
+        if !std::mem::take(is_first) {
+            self.out.push(',');
+        }
+        string::write(&key, &mut self.out);
+        if self.has_anchors {
             keys.push(key);
-            self.out.push(':');
-            self.member(value, indentation, depth)?;
         }
-        for range in merged {
-            self.merge(range, &mut keys)?;
-        }
-        self.out.push('}');
-        self.skip_blank().is_none_or(|line| line.indentation < indentation || self.at == 0).then_some(())
+        self.out.push(':');
+        self.member(value, indentation, depth)
     }
 
     /// Reads the value of a member, which may be a sequence that is indented like its key.
@@ -250,10 +461,8 @@ impl<'y> Reader<'y> {
         match text.as_bytes()[0] {
             b'&' => {
                 let (anchor, rest) = text[1..].split_once(' ').unwrap_or((&text[1..], ""));
-                let start = self.out.len();
-                self.after_property(rest.trim_start(), least, depth)?;
-                self.anchors.insert(anchor, start..self.out.len());
-                Some(())
+                self.open.push(Level::Anchor(anchor.to_owned(), self.out.len()));
+                self.after_property(rest.trim_start(), least, depth)
             }
             b'!' => self.tagged(text, least, depth),
             b'*' => {
@@ -293,9 +502,8 @@ impl<'y> Reader<'y> {
         self.out.push('{');
         string::write(tag, &mut self.out);
         self.out.push(':');
-        self.after_property(rest, least, depth)?;
-        self.out.push('}');
-        Some(())
+        self.open.push(Level::Tag);
+        self.after_property(rest, least, depth)
     }
 
     /// Writes the members of a mapping that was read before, except for keys that are known.
@@ -325,6 +533,11 @@ impl<'y> Reader<'y> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::translation::{Translation, tests};
+
+    fn translate(text: &str) -> Option<String> {
+        tests::translate(Translation::Yaml, text).map(|(json, _)| json)
+    }
 
     #[test]
     fn mappings_and_sequences() {

@@ -9,7 +9,7 @@ use crate::outline::{Outline, RecordsOutline};
 use crate::records::{JsonRecord, Notation, Records};
 use crate::source::Source;
 use crate::surroundings::Surroundings;
-use crate::text::Text;
+use crate::text::{DataText, Text};
 
 /// A kept result as data.
 pub struct Dataset<'a> {
@@ -145,13 +145,13 @@ impl<'a> Dataset<'a> {
     }
 
     /// Returns the text that the offsets of the data are in.
-    pub(crate) fn data_text(&self) -> io::Result<&Text<'_>> {
+    pub(crate) fn data_text(&self) -> io::Result<DataText<'_>> {
         let translation = self.outline.data.as_ref().and_then(|data| data.translation);
-        let Some(translation) = translation else { return Ok(&self.text) };
-        let translated = self.text.translated(translation)?;
-        translated
-            .map(|translated| &translated.text)
-            .ok_or_else(|| io::Error::other("the outline is of another text"))
+        let Some(translation) = translation else { return Ok(DataText::Original(&self.text)) };
+        let json = self.text.translated(translation)?;
+        let json = json.ok_or_else(|| io::Error::other("the outline is of another text"))?;
+        self.text.keep_translation(translation, &json);
+        Ok(DataText::Translation(Box::new(self.text.in_json(&json))))
     }
 
     /// Returns what the result has beside its text, in words; `None` if there is nothing.

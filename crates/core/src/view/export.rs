@@ -438,7 +438,7 @@ fn json(dataset: &Dataset<'_>, out: &mut Output<'_>) -> Result<Exported, ViewErr
     let exported = Exported { rows, notes, ..Exported::default() };
     match dataset.outline.data.as_ref().map(|data| (&data.notation, data.start..data.end)) {
         Some((Notation::Json(Dialect::Json), range)) => {
-            copy_text(dataset.data_text()?, range, out)?;
+            copy_text(&*dataset.data_text()?, range, out)?;
             out.write_all(b"\n")?;
             Ok(exported)
         }

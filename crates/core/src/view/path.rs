@@ -73,7 +73,8 @@ fn with_walker<T>(
     };
     // Records in another notation are read as the list of their JSON.
     if let Notation::Json(dialect) = data.notation {
-        let walker = Walker { text: dataset.data_text()?, dialect, dataset, jump: true, root: "" };
+        let text = dataset.data_text()?;
+        let walker = Walker { text: &text, dialect, dataset, jump: true, root: "" };
         return look(&walker, &segments, data.start);
     }
     let json = dataset.to_json(MAX_JSON_BYTES)?;

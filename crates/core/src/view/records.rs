@@ -337,7 +337,7 @@ fn oversized(
     };
     match (record.at, dataset.outline.data.as_ref().map(|data| &data.notation)) {
         (Some(at), Some(Notation::Json(dialect) | Notation::JsonLines(dialect))) => {
-            overview_of(dataset.data_text()?, at, *dialect, writer)?;
+            overview_of(&*dataset.data_text()?, at, *dialect, writer)?;
         }
         _ => {
             super::texts::push_cut(writer, &record.json);

@@ -117,6 +117,10 @@ impl Scanner<'_> {
         let from = self.base + start as u64;
         self.at = self.buffer.len();
         let (mut index, mut escapes) = (index - self.buffer.len(), escapes);
+        if quote == b'"' && self.feed.jump_to_string_end(from) {
+            self.buffer.clear();
+            (self.base, self.at, index, escapes) = (self.feed.position(), 0, 0, true);
+        }
         loop {
             if !self.refill(self.at)? {
                 return self.error("the text ends inside a string");

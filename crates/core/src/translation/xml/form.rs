@@ -5,30 +5,31 @@
 
 use std::collections::BTreeMap;
 
-use super::reader::{Event, Reader};
+use super::reader::{Event, NoEvent, Reader, StartTag};
 use crate::translation::typed::Column;
+use crate::translation::window::Window;
 
 /// The forms of all elements; the first is that of the root.
 #[derive(Default)]
-pub(super) struct Forms<'x> {
-    forms: Vec<ElementForm<'x>>,
-    by_name: BTreeMap<&'x str, usize>,
+pub(super) struct Forms {
+    forms: Vec<ElementForm>,
+    by_name: BTreeMap<Box<str>, usize>,
 }
 
 /// What the elements of one name have in common.
-pub(super) struct ElementForm<'x> {
-    pub(super) name: &'x str,
-    pub(super) children: Vec<ChildForm<'x>>,
-    child_by_name: BTreeMap<&'x str, usize>,
-    attributes: Vec<(&'x str, Column)>,
+pub(super) struct ElementForm {
+    pub(super) name: Box<str>,
+    pub(super) children: Vec<ChildForm>,
+    child_by_name: BTreeMap<Box<str>, usize>,
+    attributes: Vec<(Box<str>, Column)>,
     pub(super) text: Column,
     /// Whether children of one name are apart in some element, with others between them.
     pub(super) is_scattered: bool,
 }
 
 /// A child element of the elements of one name.
-pub(super) struct ChildForm<'x> {
-    pub(super) name: &'x str,
+pub(super) struct ChildForm {
+    pub(super) name: Box<str>,
     /// The number of its own form.
     pub(super) form: usize,
     /// Whether it occurs more than once in some parent.
@@ -37,9 +38,12 @@ pub(super) struct ChildForm<'x> {
     last_parent: u64,
 }
 
-/// How much of a text is data.
+/// Reads the forms of a text, window by window.
 #[derive(Default)]
-struct Totals {
+pub(super) struct FormReader {
+    forms: Forms,
+    reader: Reader,
+    open: Vec<OpenElement>,
     elements: u64,
     /// The elements that have both child elements and text.
     mixed: u64,
@@ -55,60 +59,74 @@ struct OpenElement {
     restore: Vec<(usize, u64)>,
 }
 
-impl<'x> Forms<'x> {
-    /// Reads the forms of a text; `None` if it is not well formed or not data.
-    pub(super) fn read(text: &'x str) -> Option<Self> {
-        let mut forms = Self::default();
-        let mut totals = Totals::default();
-        let mut open: Vec<OpenElement> = Vec::new();
-        let mut reader = Reader::new(text);
+impl FormReader {
+    /// Reads a window; returns how many bytes were used, `None` if the text is not well formed.
+    pub(super) fn read(&mut self, window: &Window<'_>) -> Option<usize> {
+        let mut rest = &*window.text;
         loop {
-            match reader.next()? {
-                Event::Open(name) => {
-                    totals.elements += 1;
-                    let form = match open.len() {
-                        0 => forms.numbered(name),
-                        _ => forms.child_of(&mut open, name),
-                    };
-                    for (name, value) in &reader.attributes {
-                        forms.forms[form].attribute(name).add(value);
-                    }
-                    let number = totals.elements;
-                    open.push(OpenElement { form, number, last_child: None, restore: Vec::new() });
-                }
-                Event::Close(text) => {
-                    let closed = open.pop()?;
-                    let form = &mut forms.forms[closed.form];
-                    if !text.is_empty() {
-                        form.text.add(&text);
-                        totals.mixed += u64::from(closed.last_child.is_some());
-                    }
-                    for (child, last_parent) in closed.restore.into_iter().rev() {
-                        form.children[child].last_parent = last_parent;
-                    }
-                }
-                Event::End => break,
+            match self.reader.next(&mut rest, window.is_end) {
+                Ok(Event::Open(tag)) => self.open(&tag)?,
+                Ok(Event::Close) => self.close()?,
+                Ok(Event::End) | Err(NoEvent::NeedsMore) => return Some(window.text.len() - rest.len()),
+                Err(NoEvent::Malformed) => return None,
             }
         }
-        let is_drawing = matches!(forms.forms.first()?.name, "svg" | "html");
-        let is_data = !is_drawing && totals.elements >= 3 && totals.mixed * 10 <= totals.elements;
-        is_data.then_some(forms)
     }
 
+    /// Returns the forms of a text that was read to its end; `None` if it is not data.
+    pub(super) fn forms(self) -> Option<Forms> {
+        let is_drawing = matches!(&*self.forms.forms.first()?.name, "svg" | "html");
+        let is_data = !is_drawing && self.elements >= 3 && self.mixed * 10 <= self.elements;
+        is_data.then_some(self.forms)
+    }
+
+    fn open(&mut self, tag: &StartTag<'_>) -> Option<()> {
+        self.elements += 1;
+        let form = match self.open.len() {
+            0 => self.forms.numbered(tag.name),
+            _ => self.forms.child_of(&mut self.open, tag.name),
+        };
+        for attribute in tag.attributes() {
+            let (name, value) = attribute?;
+            self.forms.forms[form].attribute(name).add(&value);
+        }
+        let number = self.elements;
+        self.open.push(OpenElement { form, number, last_child: None, restore: Vec::new() });
+        Some(())
+    }
+
+    fn close(&mut self) -> Option<()> {
+        let closed = self.open.pop()?;
+        let form = &mut self.forms.forms[closed.form];
+        let text = self.reader.text();
+        if !text.is_empty() {
+            form.text.add(text);
+            self.mixed += u64::from(closed.last_child.is_some());
+        }
+        for (child, last_parent) in closed.restore.into_iter().rev() {
+            form.children[child].last_parent = last_parent;
+        }
+        Some(())
+    }
+}
+
+impl Forms {
     /// Returns the form with a number.
-    pub(super) fn get(&self, form: usize) -> &ElementForm<'x> {
+    pub(super) fn get(&self, form: usize) -> &ElementForm {
         &self.forms[form]
     }
 
-    fn numbered(&mut self, name: &'x str) -> usize {
-        *self.by_name.entry(name).or_insert_with(|| {
-            self.forms.push(ElementForm::new(name));
-            self.forms.len() - 1
-        })
+    fn numbered(&mut self, name: &str) -> usize {
+        if let Some(form) = self.by_name.get(name) {
+            return *form;
+        }
+        self.forms.push(ElementForm::new(name));
+        self.by_name.insert(name.into(), self.forms.len() - 1);
+        self.forms.len() - 1
     }
 
     /// Notes that the innermost open element has a child, and returns the form of that child.
-    fn child_of(&mut self, open: &mut [OpenElement], name: &'x str) -> usize {
+    fn child_of(&mut self, open: &mut [OpenElement], name: &str) -> usize {
         let (parent, around) = open.split_last_mut().expect("an element is open");
         let child = match self.forms[parent.form].child(name, parent.last_child) {
             Some(child) => child,
@@ -133,10 +151,10 @@ impl<'x> Forms<'x> {
     }
 }
 
-impl<'x> ElementForm<'x> {
-    fn new(name: &'x str) -> Self {
+impl ElementForm {
+    fn new(name: &str) -> Self {
         Self {
-            name,
+            name: name.into(),
             children: Vec::new(),
             child_by_name: BTreeMap::new(),
             attributes: Vec::new(),
@@ -151,20 +169,20 @@ impl<'x> ElementForm<'x> {
         let likely = [last.map_or(0, |last| last + 1), last.unwrap_or_default()];
         likely
             .into_iter()
-            .find(|child| self.children.get(*child).is_some_and(|child| child.name == name))
+            .find(|child| self.children.get(*child).is_some_and(|child| *child.name == *name))
             .or_else(|| self.child_by_name.get(name).copied())
     }
 
-    fn add_child(&mut self, name: &'x str, form: usize) -> usize {
+    fn add_child(&mut self, name: &str, form: usize) -> usize {
         let child = self.children.len();
-        self.children.push(ChildForm { name, form, is_list: false, last_parent: 0 });
-        self.child_by_name.insert(name, child);
+        self.children.push(ChildForm { name: name.into(), form, is_list: false, last_parent: 0 });
+        self.child_by_name.insert(name.into(), child);
         child
     }
 
-    fn attribute(&mut self, name: &'x str) -> &mut Column {
-        let at = self.attributes.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            self.attributes.push((name, Column::default()));
+    fn attribute(&mut self, name: &str) -> &mut Column {
+        let at = self.attributes.iter().position(|(known, _)| **known == *name).unwrap_or_else(|| {
+            self.attributes.push((name.into(), Column::default()));
             self.attributes.len() - 1
         });
         &mut self.attributes[at].1
@@ -172,7 +190,7 @@ impl<'x> ElementForm<'x> {
 
     /// Returns the column of an attribute, if an element has it.
     pub(super) fn column(&self, attribute: &str) -> Option<&Column> {
-        self.attributes.iter().find(|(name, _)| *name == attribute).map(|(_, column)| column)
+        self.attributes.iter().find(|(name, _)| **name == *attribute).map(|(_, column)| column)
     }
 
     /// Returns whether an element has a child of that name.

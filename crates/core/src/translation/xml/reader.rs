@@ -11,140 +11,224 @@ use crate::translation::MAX_DEPTH;
 const MAX_REFERENCE_BYTES: usize = 12;
 
 /// What comes next in a text.
-pub(super) enum Event<'x> {
-    /// An element begins; its attributes are in [`Reader::attributes`].
-    Open(&'x str),
-    /// The innermost open element ends. This is its text, without that of its child elements.
-    Close(Cow<'x, str>),
+pub(super) enum Event<'w> {
+    /// An element begins.
+    Open(StartTag<'w>),
+    /// The innermost open element ends; its text is [`Reader::text`].
+    Close,
     /// The root element has ended, and nothing else follows.
     End,
 }
 
-/// Reads elements.
-pub(super) struct Reader<'x> {
-    rest: &'x str,
-    open: Vec<(&'x str, Cow<'x, str>)>,
+/// Why there is no event.
+pub(super) enum NoEvent {
+    /// The window ends before what comes next does.
+    NeedsMore,
+    /// The text is not well formed.
+    Malformed,
+}
+
+/// The tag with which an element begins.
+pub(super) struct StartTag<'w> {
+    pub(super) name: &'w str,
+    attributes: &'w str,
+}
+
+/// Reads elements, window by window.
+#[derive(Clone, Default)]
+pub(super) struct Reader {
+    /// The names of the open elements, one after the other, and where each begins.
+    names: String,
+    /// The texts of the open elements, without those of their child elements, and where each begins.
+    texts: String,
+    open: Vec<OpenElement>,
     has_root: bool,
     /// Whether the element that has just begun is an empty one.
     is_empty: bool,
-    /// The attributes of the element that has just begun.
-    pub(super) attributes: Vec<(&'x str, Cow<'x, str>)>,
+    /// Whether the innermost open element has just ended.
+    has_ended: bool,
 }
 
-impl<'x> Reader<'x> {
-    pub(super) fn new(text: &'x str) -> Self {
-        Self { rest: text.trim(), open: Vec::new(), has_root: false, is_empty: false, attributes: Vec::new() }
-    }
+/// Where the name and the text of an open element begin.
+#[derive(Clone, Copy)]
+struct OpenElement {
+    name: usize,
+    text: usize,
+}
 
-    /// Returns the next event; `None` if the text is not well formed.
-    pub(super) fn next(&mut self) -> Option<Event<'x>> {
+impl Reader {
+    /// Returns the next event of a text whose next bytes are `rest`, and takes what was read from `rest`.
+    pub(super) fn next<'w>(&mut self, rest: &mut &'w str, is_end: bool) -> Result<Event<'w>, NoEvent> {
+        self.drop_ended();
         if std::mem::take(&mut self.is_empty) {
-            return Some(Event::Close(self.open.pop()?.1));
+            self.has_ended = true;
+            return Ok(Event::Close);
         }
-        while !self.rest.is_empty() {
-            let end = memchr::memchr(b'<', self.rest.as_bytes()).unwrap_or(self.rest.len());
-            let (text, rest) = self.rest.split_at(end);
-            self.rest = rest;
-            self.add_text(text)?;
-            if let Some(rest) = rest.strip_prefix("</") {
-                let (name, rest) = rest.split_once('>')?;
-                self.rest = rest;
-                return self.end_tag(name.trim_end()).map(Event::Close);
+        loop {
+            let Some(markup) = memchr::memchr(b'<', rest.as_bytes()) else {
+                return self.end(rest, is_end);
+            };
+            let end = markup + Markup::end(&rest[markup..], is_end)?;
+            self.add_text(&rest[..markup]).ok_or(NoEvent::Malformed)?;
+            let tag = &rest[markup..end];
+            *rest = &rest[end..];
+            if let Some(name) = tag.strip_prefix("</") {
+                return self.end_tag(name[..name.len() - 1].trim_end()).ok_or(NoEvent::Malformed);
             }
-            if !rest.is_empty() && !self.skip_other_markup()? {
-                return self.start_tag().map(Event::Open);
+            if !self.skip_other_markup(tag).ok_or(NoEvent::Malformed)? {
+                return self.start_tag(tag).map(Event::Open).ok_or(NoEvent::Malformed);
             }
         }
-        (self.open.is_empty() && self.has_root).then_some(Event::End)
     }
 
-    fn add_text(&mut self, text: &'x str) -> Option<()> {
+    /// Returns the text of the element that has just ended.
+    pub(super) fn text(&self) -> &str {
+        self.open.last().map_or("", |element| self.texts[element.text..].trim_end())
+    }
+
+    fn drop_ended(&mut self) {
+        if std::mem::take(&mut self.has_ended)
+            && let Some(element) = self.open.pop()
+        {
+            self.names.truncate(element.name);
+            self.texts.truncate(element.text);
+        }
+    }
+
+    /// Reads what follows the last markup.
+    fn end<'w>(&mut self, rest: &mut &'w str, is_end: bool) -> Result<Event<'w>, NoEvent> {
+        if !is_end {
+            return Err(NoEvent::NeedsMore);
+        }
+        self.add_text(std::mem::take(rest)).ok_or(NoEvent::Malformed)?;
+        match self.open.is_empty() && self.has_root {
+            true => Ok(Event::End),
+            false => Err(NoEvent::Malformed),
+        }
+    }
+
+    fn add_text(&mut self, text: &str) -> Option<()> {
         let trimmed = text.trim();
         if trimmed.is_empty() {
             return Some(());
         }
-        let (_, whole) = self.open.last_mut()?;
-        let text = unescaped(trimmed);
-        if whole.is_empty() {
-            *whole = text;
-        } else {
-            let whole = whole.to_mut();
-            whole.push(' ');
-            whole.push_str(&text);
+        let element = self.open.last()?;
+        if self.texts.len() > element.text {
+            self.texts.push(' ');
         }
+        unescape(trimmed, &mut self.texts);
         Some(())
     }
 
-    /// Reads markup that is neither a start tag nor an end tag; returns whether there was any.
-    fn skip_other_markup(&mut self) -> Option<bool> {
-        self.rest = if let Some(rest) = self.rest.strip_prefix("<![CDATA[") {
-            let (text, rest) = rest.split_once("]]>")?;
-            self.open.last_mut()?.1.to_mut().push_str(text);
-            rest
-        } else if let Some(rest) = self.rest.strip_prefix("<!--") {
-            rest.split_once("-->")?.1
-        } else if let Some(rest) = self.rest.strip_prefix("<?") {
-            rest.split_once("?>")?.1
-        } else if let Some(rest) = self.rest.strip_prefix("<!") {
+    /// Reads markup that is neither a start tag nor an end tag; returns whether it is such.
+    fn skip_other_markup(&mut self, tag: &str) -> Option<bool> {
+        if let Some(data) = tag.strip_prefix("<![CDATA[") {
+            self.open.last()?;
+            self.texts.push_str(data.strip_suffix("]]>")?);
+        } else if let Some(declaration) = tag.strip_prefix("<!").filter(|rest| !rest.starts_with("--")) {
             // A document type, which may define elements but no entities.
-            let simple = rest.split_once('>')?;
-            let (declaration, rest) = if simple.0.contains('[') { rest.split_once("]>")? } else { simple };
             (!declaration.contains("<!ENTITY") && self.open.is_empty()).then_some(())?;
-            rest
-        } else {
+        } else if !tag.starts_with("<!--") && !tag.starts_with("<?") {
             return Some(false);
-        };
+        }
         Some(true)
     }
 
-    fn end_tag(&mut self, name: &str) -> Option<Cow<'x, str>> {
-        let (opened, mut text) = self.open.pop()?;
-        if let Cow::Owned(text) = &mut text {
-            text.truncate(text.trim_end().len());
-        }
-        (opened == name).then_some(text)
+    fn end_tag<'w>(&mut self, name: &str) -> Option<Event<'w>> {
+        let opened = &self.names[self.open.last()?.name..];
+        self.has_ended = true;
+        (opened == name).then_some(Event::Close)
     }
 
     /// Reads a start tag, or the tag of an empty element.
-    fn start_tag(&mut self) -> Option<&'x str> {
-        let inside = &self.rest[1..];
-        let end = inside.find(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))?;
-        let (name, mut rest) = inside.split_at(end);
+    fn start_tag<'w>(&mut self, tag: &'w str) -> Option<StartTag<'w>> {
+        let inside = &tag[1..tag.len() - 1];
+        let (inside, is_empty) = match inside.strip_suffix('/') {
+            Some(inside) => (inside, true),
+            None => (inside, false),
+        };
+        let end = inside.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(inside.len());
+        let (name, attributes) = inside.split_at(end);
         let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
         if !is_name || self.open.len() >= MAX_DEPTH || (self.open.is_empty() && self.has_root) {
             return None;
         }
-        self.attributes.clear();
-        self.is_empty = loop {
-            rest = rest.trim_start();
-            if let Some(after) = rest.strip_prefix("/>") {
-                rest = after;
-                break true;
-            }
-            if let Some(after) = rest.strip_prefix('>') {
-                rest = after;
-                break false;
-            }
-            rest = self.attribute(rest)?;
-        };
-        self.rest = rest;
-        self.has_root = true;
-        self.open.push((name, "".into()));
-        Some(name)
+        self.open.push(OpenElement { name: self.names.len(), text: self.texts.len() });
+        self.names.push_str(name);
+        (self.is_empty, self.has_root) = (is_empty, true);
+        Some(StartTag { name, attributes })
     }
+}
 
-    /// Reads one attribute and returns what follows it.
-    fn attribute(&mut self, rest: &'x str) -> Option<&'x str> {
-        let (name, after) = rest.split_once('=')?;
-        let after = after.trim_start();
-        let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-        let (value, after) = after[1..].split_once(quote)?;
-        let name = name.trim_end();
-        (!name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "<>\"'/".contains(c)))
-            .then_some(())?;
-        self.attributes.push((name, unescaped(value)));
-        Some(after)
+impl<'w> StartTag<'w> {
+    /// Returns the names and values of the attributes; `None` in place of one that is malformed.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = Option<(&'w str, Cow<'w, str>)>> + use<'w> {
+        let mut rest = self.attributes.trim();
+        std::iter::from_fn(move || {
+            let next = (!rest.is_empty()).then(|| attribute(&mut rest))?;
+            if next.is_none() {
+                rest = "";
+            }
+            Some(next)
+        })
+    }
+}
+
+/// Takes one attribute from the beginning of a text.
+fn attribute<'w>(rest: &mut &'w str) -> Option<(&'w str, Cow<'w, str>)> {
+    let (name, after) = rest.split_once('=')?;
+    let after = after.trim_start();
+    let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let (value, after) = after[1..].split_once(quote)?;
+    let name = name.trim_end();
+    (!name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "<>\"'/".contains(c))).then_some(())?;
+    *rest = after.trim_start();
+    Some((name, unescaped(value)))
+}
+
+/// The kinds of markup, by what ends them.
+struct Markup;
+
+impl Markup {
+    /// The number of bytes that tell which kind it is.
+    const KIND_BYTES: usize = "<![CDATA[".len();
+
+    /// Returns the length of the markup that a text begins with.
+    fn end(text: &str, is_end: bool) -> Result<usize, NoEvent> {
+        let missing = if is_end { NoEvent::Malformed } else { NoEvent::NeedsMore };
+        if text.len() < Self::KIND_BYTES && !is_end {
+            return Err(missing);
+        }
+        let after =
+            |mark: &str| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).map(|at| at + mark.len());
+        let end = if text.starts_with("<![CDATA[") {
+            after("]]>")
+        } else if text.starts_with("<!--") {
+            after("-->")
+        } else if text.starts_with("<?") {
+            after("?>")
+        } else if text.starts_with("</") {
+            after(">")
+        } else if text.starts_with("<!") {
+            after(">").and_then(|end| if text[..end].contains('[') { after("]>") } else { Some(end) })
+        } else {
+            tag_end(text)
+        };
+        end.ok_or(missing)
+    }
+}
+
+/// Returns the length of the tag that a text begins with, in whose attributes there may be a `>`.
+fn tag_end(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    loop {
+        at += memchr::memchr3(b'>', b'"', b'\'', &bytes[at..])?;
+        if bytes[at] == b'>' {
+            return Some(at + 1);
+        }
+        at += 2 + memchr::memchr(bytes[at], &bytes[at + 1..])?;
     }
 }
 
@@ -154,6 +238,12 @@ fn unescaped(text: &str) -> Cow<'_, str> {
         return text.into();
     }
     let mut out = String::with_capacity(text.len());
+    unescape(text, &mut out);
+    out.into()
+}
+
+/// Appends a text without its references to characters.
+fn unescape(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(start) = rest.find('&') {
         out.push_str(&rest[..start]);
@@ -173,7 +263,6 @@ fn unescaped(text: &str) -> Cow<'_, str> {
         };
     }
     out.push_str(rest);
-    out.into()
 }
 
 fn character(name: &str) -> Option<char> {

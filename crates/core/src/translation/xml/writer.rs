@@ -2,22 +2,27 @@
 //!
 //! The translation is at most a few times as long as the text, because every name and value is written once.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::form::Forms;
-use super::reader::{Event, Reader};
+use super::reader::{Event, NoEvent, Reader, StartTag};
 use crate::json::string;
+use crate::translation::window::Window;
+use crate::translation::{JsonWriter, Step};
 
 /// Writes elements as JSON.
-struct Writer<'f, 'x> {
-    forms: &'f Forms<'x>,
+#[derive(Clone)]
+pub(super) struct XmlWriter {
+    forms: Rc<Forms>,
+    reader: Reader,
     open: Vec<OpenElement>,
     out: String,
+    is_begun: bool,
 }
 
 /// An element that is being written.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct OpenElement {
     form: usize,
     /// Whether a member was written; an element without members is its text.
@@ -30,46 +35,86 @@ struct OpenElement {
     before: Option<String>,
 }
 
-/// Writes a text whose forms are known as JSON; `None` if it is not well formed.
-pub(super) fn write(text: &str, forms: &Forms<'_>) -> Option<String> {
-    let mut writer = Writer { forms, open: Vec::new(), out: String::from("{") };
-    let mut reader = Reader::new(text);
-    loop {
-        match reader.next()? {
-            Event::Open(name) => writer.open(name, &reader.attributes)?,
-            Event::Close(text) => writer.close(&text)?,
-            Event::End => break,
+impl JsonWriter for XmlWriter {
+    fn write(&mut self, window: &Window<'_>, json: &mut String) -> Option<Step> {
+        let is_held = self.is_held();
+        if !is_held {
+            std::mem::swap(&mut self.out, json);
         }
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.out.push('{');
+        }
+        let mut rest = &*window.text;
+        let step = loop {
+            match self.reader.next(&mut rest, window.is_end) {
+                Ok(Event::Open(tag)) => self.open(&tag)?,
+                Ok(Event::Close) => self.close()?,
+                Ok(Event::End) => {
+                    self.out.push('}');
+                    break Step::End;
+                }
+                Err(NoEvent::NeedsMore) if rest.len() < window.text.len() => {
+                    break Step::Used(window.text.len() - rest.len());
+                }
+                Err(NoEvent::NeedsMore) => return Some(Step::NeedsMore),
+                Err(NoEvent::Malformed) => return None,
+            }
+        };
+        if !self.is_held() {
+            std::mem::swap(&mut self.out, json);
+            self.out.clear();
+        }
+        Some(step)
     }
-    writer.out.push('}');
-    Some(writer.out)
+
+    fn is_small(&self) -> bool {
+        !self.is_held()
+    }
 }
 
-impl Writer<'_, '_> {
-    fn open(&mut self, name: &str, attributes: &[(&str, Cow<'_, str>)]) -> Option<()> {
+impl XmlWriter {
+    pub(super) fn new(forms: Forms) -> Self {
+        Self {
+            forms: Rc::new(forms),
+            reader: Reader::default(),
+            open: Vec::new(),
+            out: String::new(),
+            is_begun: false,
+        }
+    }
+
+    /// Returns whether what was written is not yet in its place.
+    fn is_held(&self) -> bool {
+        self.open.iter().any(|element| element.before.is_some() || !element.scattered.is_empty())
+    }
+
+    fn open(&mut self, tag: &StartTag<'_>) -> Option<()> {
         let element = match self.open.len() {
             0 => {
-                self.key(name);
+                self.key(tag.name);
                 OpenElement::default()
             }
-            _ => self.begin_child(name)?,
+            _ => self.begin_child(tag.name)?,
         };
-        let form = self.forms.get(element.form);
+        let forms = Rc::clone(&self.forms);
+        let form = forms.get(element.form);
         self.open.push(element);
-        for (name, value) in attributes {
+        for attribute in tag.attributes() {
+            let (name, value) = attribute?;
             match form.has_child(name) {
                 true => self.member(&format!("@{name}"))?,
                 false => self.member(name)?,
             }
-            form.column(name)?.write(value, &mut self.out);
+            form.column(name)?.write(&value, &mut self.out);
         }
         Some(())
     }
 
     /// Writes what is before the value of a child.
     fn begin_child(&mut self, name: &str) -> Option<OpenElement> {
+        let forms = Rc::clone(&self.forms);
         let parent = self.open.last_mut()?;
-        let form = self.forms.get(parent.form);
+        let form = forms.get(parent.form);
         let child = form.child(name, parent.last_child)?;
         let last = parent.last_child.replace(child);
         let mut element = OpenElement { form: form.children[child].form, ..OpenElement::default() };
@@ -90,26 +135,28 @@ impl Writer<'_, '_> {
     }
 
     /// Writes what is left of the innermost open element.
-    fn close(&mut self, text: &str) -> Option<()> {
+    fn close(&mut self) -> Option<()> {
+        let forms = Rc::clone(&self.forms);
         let element = self.open.last_mut()?;
-        let form = self.forms.get(element.form);
+        let form = forms.get(element.form);
         if form.is_scattered {
             for (child, values) in std::mem::take(&mut element.scattered) {
                 let child = &form.children[child];
                 let (start, end) = if child.is_list { ("[", "]") } else { ("", "") };
-                self.member(child.name)?;
+                self.member(&child.name)?;
                 self.out.extend([start, values.as_str(), end]);
             }
         } else if element.last_child.is_some_and(|last| form.children[last].is_list) {
             self.out.push(']');
         }
         let is_object = self.open.last()?.is_object;
-        if is_object && !text.is_empty() {
+        let has_text = !self.reader.text().is_empty();
+        if is_object && has_text {
             let is_taken = form.has_child("text") || form.column("text").is_some();
             self.member(if is_taken { "#text" } else { "text" })?;
         }
-        if !is_object || !text.is_empty() {
-            form.text.write(text, &mut self.out);
+        if !is_object || has_text {
+            form.text.write(self.reader.text(), &mut self.out);
         }
         if is_object {
             self.out.push('}');

@@ -1,6 +1,13 @@
-//! The lines of a YAML document, as offsets: a text of short lines must not take several times its size.
+//! The lines of a YAML document that are at hand, as offsets.
+
+use std::cell::Cell;
 
 use super::is_skipped;
+
+/// How long a line is, as a guess.
+const AVERAGE_LINE_BYTES: usize = 16;
+/// How many lines are usually enough to read an entry.
+const LINES_AHEAD: usize = 6;
 
 /// One line.
 #[derive(Debug, Clone, Copy)]
@@ -20,49 +27,107 @@ impl<'y> Line<'y> {
     }
 }
 
-/// The lines of one document.
+/// Whether a line is a part of a document or begins one.
+pub(super) enum DocumentLine<'y> {
+    Content,
+    /// A document begins, with this in its first line.
+    Begins(&'y str),
+}
+
+impl<'y> DocumentLine<'y> {
+    /// Tells what a line is that has no white space at its end.
+    pub(super) fn of(line: &'y str) -> Self {
+        if !line.starts_with(['-', '.', '%']) {
+            return Self::Content;
+        }
+        match line.strip_prefix("---").filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
+            Some(rest) => Self::Begins(rest.trim_start()),
+            None if line == "..." || line.starts_with("%YAML") => Self::Begins(""),
+            None => Self::Content,
+        }
+    }
+}
+
+/// The lines of one document that are at hand.
 pub(super) struct Lines<'y> {
     text: &'y str,
     /// Where each line begins and how long it is.
     ranges: Vec<(u32, u32)>,
+    /// The offset after the last line.
+    end: usize,
+    /// The offset of the next document, if it begins after the last line.
+    next_document: Option<usize>,
+    /// Whether the text ends after the last line.
+    is_end: bool,
+    /// Whether a line was asked for that is not at hand.
+    are_too_few: Cell<bool>,
     /// The line that is read as another one: after a `-`, the rest of the line is a line of its own.
     replaced: Option<(usize, Line<'y>)>,
 }
 
 impl<'y> Lines<'y> {
-    /// Returns the documents of a text that are not blank; `None` if the text is too long.
-    pub(super) fn of_documents(text: &'y str) -> Option<Vec<Self>> {
-        let mut documents = vec![Self::new(text)];
-        let mut start = 0;
-        for whole in text.split_inclusive('\n') {
+    /// Returns the lines of a document from an offset on; `None` if the text is too long.
+    pub(super) fn of_document(text: &'y str, start: usize, is_end: bool) -> Option<Self> {
+        u32::try_from(text.len()).ok()?;
+        let mut lines = Self {
+            text,
+            ranges: Vec::new(),
+            end: text.len(),
+            next_document: None,
+            is_end,
+            are_too_few: Cell::new(false),
+            replaced: None,
+        };
+        lines.ranges.reserve((text.len() - start) / AVERAGE_LINE_BYTES);
+        let mut at = start;
+        for whole in text[start..].split_inclusive('\n') {
             let raw = whole.strip_suffix('\n').unwrap_or(whole);
             let raw = raw.strip_suffix('\r').unwrap_or(raw);
             let line = raw.trim_end();
-            let begins = line.strip_prefix("---").filter(|rest| rest.is_empty() || rest.starts_with(' '));
-            if let Some(rest) = begins {
-                documents.push(Self::new(text));
-                let rest = rest.trim_start();
-                if !is_skipped(rest) {
-                    documents.last_mut()?.push(start + line.len() - rest.len(), rest.len())?;
+            match DocumentLine::of(line) {
+                DocumentLine::Content => lines.ranges.push((at as u32, raw.len() as u32)),
+                DocumentLine::Begins(rest) => {
+                    lines.end = at;
+                    let is_blank = is_skipped(rest);
+                    let first = if is_blank { at + whole.len() } else { at + line.len() - rest.len() };
+                    lines.next_document = Some(first);
+                    break;
                 }
-            } else if line == "..." || line.starts_with("%YAML") {
-                documents.push(Self::new(text));
-            } else {
-                documents.last_mut()?.push(start, raw.len())?;
             }
-            start += whole.len();
+            at += whole.len();
         }
-        documents.retain(|lines| lines.from(0).any(|line| !is_skipped(line.text)));
-        Some(documents)
+        Some(lines)
     }
 
-    fn new(text: &'y str) -> Self {
-        Self { text, ranges: Vec::new(), replaced: None }
+    /// Returns how many lines are at hand.
+    pub(super) fn count(&self) -> usize {
+        self.ranges.len()
     }
 
-    fn push(&mut self, start: usize, length: usize) -> Option<()> {
-        self.ranges.push((u32::try_from(start).ok()?, u32::try_from(length).ok()?));
-        Some(())
+    /// Returns whether a line was asked for that is not at hand.
+    pub(super) fn are_too_few(&self) -> bool {
+        self.are_too_few.get()
+    }
+
+    fn are_complete(&self) -> bool {
+        self.is_end || self.next_document.is_some()
+    }
+
+    /// Returns whether some lines after a line are at hand, or the line is only the rest of one.
+    pub(super) fn are_enough(&self, at: usize) -> bool {
+        self.are_complete()
+            || at + LINES_AHEAD <= self.ranges.len()
+            || self.replaced.is_some_and(|(replaced, _)| replaced == at)
+    }
+
+    /// Returns the offset of a line.
+    pub(super) fn offset(&self, at: usize) -> usize {
+        self.ranges.get(at).map_or(self.end, |(start, _)| *start as usize)
+    }
+
+    /// Returns where the next document begins, if all lines of this one have been read.
+    pub(super) fn next_document(&self, at: usize) -> Option<usize> {
+        self.next_document.filter(|_| at >= self.ranges.len())
     }
 
     /// Returns the line with a number, from 0.
@@ -70,7 +135,10 @@ impl<'y> Lines<'y> {
         if let Some((_, line)) = self.replaced.filter(|(replaced, _)| *replaced == at) {
             return Some(line);
         }
-        let (start, length) = *self.ranges.get(at)?;
+        let Some((start, length)) = self.ranges.get(at).copied() else {
+            self.are_too_few.set(self.are_too_few.get() || !self.are_complete());
+            return None;
+        };
         Some(Line::of(&self.text[start as usize..][..length as usize]))
     }
 

@@ -1,12 +1,12 @@
 //! Scalars of YAML: plain ones with their types, quoted ones, and blocks of lines.
 
-use super::Reader;
+use super::{Reader, find_mark};
 use crate::json::string;
 use crate::translation::typed::is_number;
 
 /// Returns a text without the comment after it.
 pub(super) fn without_comment(text: &str) -> &str {
-    match text.find(" #") {
+    match find_mark(text, *b" #") {
         Some(comment) => text[..comment].trim_end(),
         None => text.trim_end(),
     }
@@ -95,7 +95,7 @@ impl<'y> Reader<'y> {
     /// Reads a plain scalar, which may go on in lines that are indented by at least `least`.
     pub(super) fn plain(&mut self, text: &'y str, least: usize) -> Option<()> {
         let first = without_comment(text);
-        let is_mapping = |text: &str| text.contains(": ") || text.ends_with(':');
+        let is_mapping = |text: &str| find_mark(text, *b": ").is_some() || text.ends_with(':');
         if is_mapping(first) {
             return None;
         }

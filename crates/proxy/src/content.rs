@@ -4,15 +4,12 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem::Finder;
 use tidegate_core::source::{Source, Span};
 use tidegate_gate::raw::{self, ByteRange, skim};
 
 use crate::ledger_queue::Forwarded;
 use crate::spool::Spooled;
-
-/// How many bytes are searched at a time on disk.
-const SEARCH_BLOCK_BYTES: usize = 256 * 1024;
+use crate::task::TaskIdSearch;
 
 /// The bytes of a message.
 #[derive(Clone, Copy)]
@@ -109,16 +106,11 @@ impl<'m> Content<'m> {
         }
     }
 
-    /// Returns whether a part contains some bytes.
-    pub(crate) fn contains(self, range: &ByteRange, finder: &Finder<'_>) -> bool {
-        if let Self::Memory(bytes) = self {
-            return finder.find(&bytes[range.clone()]).is_some();
+    /// Returns whether a part may have a member that names a task; on disk any part of the message may.
+    pub(crate) fn may_name_task(self, range: &ByteRange) -> bool {
+        match self {
+            Self::Memory(bytes) => TaskIdSearch::is_in(&bytes[range.clone()]),
+            Self::Disk(spooled) => spooled.may_name_task(),
         }
-        // Blocks overlap, so a match across their border is found.
-        let step = SEARCH_BLOCK_BYTES - finder.needle().len();
-        range
-            .clone()
-            .step_by(step)
-            .any(|start| finder.find(&self.start_of(&(start..range.end), SEARCH_BLOCK_BYTES)).is_some())
     }
 }

@@ -120,6 +120,8 @@ impl Message {
 pub(crate) struct Spool {
     file: Arc<File>,
     length: u64,
+    /// The insides of long strings, in order.
+    long_strings: Arc<[ByteRange]>,
 }
 
 impl Source for Spool {
@@ -129,6 +131,11 @@ impl Source for Spool {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
+    }
+
+    fn string_end(&self, offset: u64) -> Option<u64> {
+        let at = self.long_strings.binary_search_by_key(&offset, |string| string.start as u64).ok()?;
+        Some(self.long_strings[at].end as u64)
     }
 }
 
@@ -144,14 +151,23 @@ pub struct Spooled {
     /// The heads of the messages in it; none if the bytes are not JSON. Ranges are those of the file, without edits.
     pub(crate) heads: Vec<MessageHead>,
     changes: Vec<(ByteRange, Vec<u8>)>,
+    /// Whether some member may name a task.
+    may_name_task: bool,
     /// Whether line ends are removed, which are only white space in JSON.
     one_line: bool,
 }
 
 impl Spooled {
-    fn new(file: File, length: u64, heads: Vec<MessageHead>) -> Self {
-        let spool = Spool { file: Arc::new(file), length };
-        let mut spooled = Self { spool, heads: Vec::new(), changes: Vec::new(), one_line: false };
+    fn new(
+        file: File,
+        length: u64,
+        heads: Vec<MessageHead>,
+        long_strings: Vec<ByteRange>,
+        may_name_task: bool,
+    ) -> Self {
+        let spool = Spool { file: Arc::new(file), length, long_strings: long_strings.into() };
+        let mut spooled =
+            Self { spool, heads: Vec::new(), changes: Vec::new(), may_name_task, one_line: false };
         spooled.heads = heads.into_iter().map(|head| spooled.with_whole_id(head)).collect();
         spooled
     }
@@ -162,6 +178,11 @@ impl Spooled {
             head.set_id(&Content::Disk(self).start_of(&range, MAX_ID_BYTES));
         }
         head
+    }
+
+    /// Returns whether some member may name a task.
+    pub(crate) fn may_name_task(&self) -> bool {
+        self.may_name_task
     }
 
     /// Returns how many bytes arrived.

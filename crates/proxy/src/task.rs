@@ -9,10 +9,43 @@ use tidegate_gate::raw::ByteRange;
 
 use crate::content::Content;
 
-/// Searched for in every result, so built once.
-static TASK_ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"taskId\""));
+/// The name of the member with the id of a task. It is searched for in every result, so the search is built once.
+const TASK_ID: &[u8] = b"\"taskId\"";
+static TASK_ID_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TASK_ID));
 /// How many tasks are remembered; the results of older ones are attributed to a tool named `task`.
 const MAX_TASKS: usize = 1000;
+
+/// Searches bytes that pass in pieces for a member that names a task.
+#[derive(Debug, Default)]
+pub(crate) struct TaskIdSearch {
+    /// The last bytes that passed: too few to have the name, enough for one that goes on in the next piece.
+    last: Vec<u8>,
+    is_found: bool,
+}
+
+impl TaskIdSearch {
+    /// Returns whether bytes have such a member.
+    pub(crate) fn is_in(bytes: &[u8]) -> bool {
+        TASK_ID_FINDER.find(bytes).is_some()
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        const OVERLAP: usize = TASK_ID.len() - 1;
+        self.last.extend_from_slice(&bytes[..bytes.len().min(OVERLAP)]);
+        self.is_found = self.is_found || Self::is_in(&self.last) || Self::is_in(bytes);
+        if bytes.len() > OVERLAP {
+            self.last.clear();
+            self.last.extend_from_slice(&bytes[bytes.len() - OVERLAP..]);
+        }
+        self.last.drain(..self.last.len().saturating_sub(OVERLAP));
+    }
+
+    /// Returns whether such a member has passed.
+    pub(crate) fn is_found(&self) -> bool {
+        self.is_found
+    }
+}
 
 /// The tasks of a conversation, newest first.
 #[derive(Debug, Default)]
@@ -40,7 +73,7 @@ impl Tasks {
 
 /// Returns the id of the task if a call was answered with one.
 pub(crate) fn task_id(content: Content<'_>, result: &ByteRange) -> Option<String> {
-    if !content.contains(result, &TASK_ID) {
+    if !content.may_name_task(result) {
         return None;
     }
     let direct = content.member(result, "taskId");
@@ -50,4 +83,24 @@ pub(crate) fn task_id(content: Content<'_>, result: &ByteRange) -> Option<String
 /// Returns the result that the state of a task carries once the task is done.
 pub(crate) fn result_of_task(content: Content<'_>, task: &ByteRange) -> Option<ByteRange> {
     content.member(task, "result").map(|result| result.range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_task_is_found_whatever_the_pieces() {
+        let message = br#"{"id":1,"result":{"task":{"status":"working","taskId":"a"}}}"#;
+        let found = |bytes: &[u8], step: usize| {
+            let mut search = TaskIdSearch::default();
+            bytes.chunks(step).for_each(|piece| search.push(piece));
+            search.is_found()
+        };
+        for step in 1..=message.len() {
+            assert!(found(message, step), "{step}");
+            assert!(!found(&message[..49], step), "{step}");
+            assert!(!found(br#"{"result":"taskI","d":"taskId " taskId"}"#, step), "{step}");
+        }
+    }
 }

@@ -15,6 +15,10 @@ pub const MAX_MEMBERS: usize = 64;
 pub const MAX_MESSAGES: usize = 1000;
 /// The byte order mark, which some programs write first.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// A string with this many bytes is a long one, whose end is recorded.
+const MIN_LONG_STRING_BYTES: usize = 64 * 1024;
+/// The maximum number of long strings whose ends are recorded.
+const MAX_LONG_STRINGS: usize = 256;
 /// Bytes that are read at a time from a source.
 const BLOCK_BYTES: usize = 64 * 1024;
 
@@ -63,6 +67,9 @@ pub struct Skim {
     level: usize,
     in_string: bool,
     escaped: bool,
+    /// The start of the string that is being read, after its quote.
+    string: usize,
+    long_strings: Vec<ByteRange>,
     phase: Phase,
     key: String,
     /// The start of the value that is being read.
@@ -119,6 +126,7 @@ impl Skim {
                 let taken = end + 1;
                 self.keep(&rest[..taken]);
                 self.in_string = false;
+                self.note_long_string(self.at + end);
                 self.last = self.at + taken;
                 if self.depth == self.level && self.phase == Phase::Key {
                     self.end_key();
@@ -131,6 +139,17 @@ impl Skim {
                 rest.len()
             }
         }
+    }
+
+    fn note_long_string(&mut self, end: usize) {
+        if end - self.string >= MIN_LONG_STRING_BYTES && self.long_strings.len() < MAX_LONG_STRINGS {
+            self.long_strings.push(self.string..end);
+        }
+    }
+
+    /// Takes the insides of the long strings that have passed, in order.
+    pub fn take_long_strings(&mut self) -> Vec<ByteRange> {
+        std::mem::take(&mut self.long_strings)
     }
 
     fn end_key(&mut self) {
@@ -164,6 +183,7 @@ impl Skim {
             _ => {
                 self.begin();
                 self.in_string = byte == b'"';
+                self.string = self.at + 1;
                 self.keep(&[byte]);
             }
         }
@@ -274,6 +294,21 @@ mod tests {
             for member in &found[0].members {
                 assert_eq!(member.head, json[member.value.clone()], "{step}");
             }
+        }
+    }
+
+    #[test]
+    fn long_strings_are_recorded() {
+        let long = r#"x\"y\\"#.repeat(MIN_LONG_STRING_BYTES / 5);
+        let json =
+            format!(r#"{{"id":1,"result":{{"content":[{{"text":"{long}"}},{{"text":"{long}\\"}}]}}}}"#);
+        for step in [7, 1000, json.len()] {
+            let mut skim = Skim::new();
+            json.as_bytes().chunks(step).for_each(|piece| skim.push(piece));
+            let found = skim.take_long_strings();
+            assert_eq!(found.len(), 2, "{step}");
+            assert_eq!(&json[found[0].clone()], long, "{step}");
+            assert_eq!(json[found[1].clone()], format!("{long}\\\\"), "{step}");
         }
     }
 

@@ -11,9 +11,12 @@ use tidegate_gate::raw::skim::Skim;
 
 use super::{Limits, Message, Spooled};
 use crate::message::MessageHead;
+use crate::task::TaskIdSearch;
 
 /// A message above this size gets a buffer for the largest message in memory at once.
 const RESERVE_ABOVE_BYTES: usize = 256 * 1024;
+/// How many bytes are looked at together.
+const EXAMINED_BYTES: usize = 64 * 1024;
 /// The largest message that is kept in memory when it cannot be spooled.
 const MAX_UNSPOOLED_BYTES: u64 = 32 << 20;
 
@@ -48,13 +51,15 @@ pub(crate) struct MessageBuffer {
     storage: Storage,
     bytes: u64,
     skim: Skim,
+    tasks: TaskIdSearch,
     /// Whether the overflow of this message was reported.
     reported: bool,
 }
 
 impl MessageBuffer {
     pub(crate) fn new(limits: Arc<Limits>) -> Self {
-        Self { limits, storage: Storage::Memory(Vec::new()), bytes: 0, skim: Skim::new(), reported: false }
+        let (storage, skim, tasks) = (Storage::Memory(Vec::new()), Skim::new(), TaskIdSearch::default());
+        Self { limits, storage, bytes: 0, skim, tasks, reported: false }
     }
 
     /// Returns whether nothing has arrived.
@@ -84,13 +89,13 @@ impl MessageBuffer {
         }
         if let Storage::Memory(memory) = &mut self.storage {
             let memory = std::mem::take(memory);
-            self.skim.push(&memory);
+            self.examine(&memory);
             self.storage = match self.limits.spool(&memory) {
                 Ok(file) => Storage::Disk(file),
                 Err(error) => Storage::unspooled(memory, &error),
             };
         }
-        self.skim.push(bytes);
+        self.examine(bytes);
         if self.bytes > self.limits.max_message_bytes {
             let reason = format!(
                 "is larger than the limit of {} bytes; ask for less, or raise max_result_bytes",
@@ -99,6 +104,15 @@ impl MessageBuffer {
             self.storage = Storage::Discarded(reason);
         }
         self.storage.push(bytes, self.bytes);
+    }
+
+    /// Looks at the next bytes of a message that is not in memory.
+    fn examine(&mut self, bytes: &[u8]) {
+        // In small pieces, so that the second look finds them in the cache.
+        for piece in bytes.chunks(EXAMINED_BYTES) {
+            self.skim.push(piece);
+            self.tasks.push(piece);
+        }
     }
 
     /// Reports once that the message is too large, as soon as its id is known.
@@ -111,13 +125,16 @@ impl MessageBuffer {
 
     /// Ends the message and begins the next; returns `None` if the message was reported as too large already.
     pub(crate) fn finish(&mut self) -> Option<Received> {
-        let ended = std::mem::replace(self, Self::new(Arc::clone(&self.limits)));
+        let mut ended = std::mem::replace(self, Self::new(Arc::clone(&self.limits)));
         match ended.storage {
             Storage::Memory(bytes) => Some(Received::Message(Message::Memory(bytes))),
             Storage::Disk(file) => {
+                let long_strings = ended.skim.take_long_strings();
                 let messages = ended.skim.finish().unwrap_or_default();
                 let heads = messages.iter().map(MessageHead::of_spooled).collect();
-                Some(Received::Message(Message::Disk(Box::new(Spooled::new(file, ended.bytes, heads)))))
+                let may_name_task = ended.tasks.is_found();
+                let spooled = Spooled::new(file, ended.bytes, heads, long_strings, may_name_task);
+                Some(Received::Message(Message::Disk(Box::new(spooled))))
             }
             Storage::Discarded(_) if ended.reported => None,
             Storage::Discarded(reason) => {
@@ -189,6 +206,8 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_core::payload::Payload;
+
     use super::*;
 
     fn receive(limits: Limits, pieces: &[&[u8]]) -> Option<Received> {
@@ -219,6 +238,26 @@ mod tests {
     }
 
     use tidegate_gate::raw::Edits;
+
+    #[test]
+    fn a_long_text_is_read_from_disk_as_from_memory() {
+        let text = r#"a \"quote\", a backslash \\ "#.repeat(8000);
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"result":{{"content":[{{"type":"text","text":"{text}"}},{{"type":"text","text":"b"}}],"isError":true}}}}"#
+        );
+        let limits = Limits { spool_above: 100_000, max_message_bytes: 1 << 20, folder: None };
+        let pieces: Vec<&[u8]> = message.as_bytes().chunks(5000).collect();
+        let Some(Received::Message(Message::Disk(spooled))) = receive(limits, &pieces) else { panic!() };
+        let start = message.find(&text).unwrap() as u64;
+        assert_eq!(spooled.source().string_end(start), Some(start + text.len() as u64));
+        let range = spooled.heads[0].result.clone().unwrap();
+        let part = spooled.part(&range);
+        let on_disk = Payload::read_result(&part).unwrap();
+        let in_memory = &message.as_bytes()[range];
+        let in_memory = Payload::read_result(&in_memory).unwrap();
+        assert_eq!(format!("{:?}", on_disk.blocks), format!("{:?}", in_memory.blocks));
+        assert_eq!(on_disk.is_error, Some(true));
+    }
 
     #[test]
     fn a_message_that_is_too_large_is_reported_once() {

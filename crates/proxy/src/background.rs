@@ -10,6 +10,7 @@ use tidegate_gate::Gate;
 
 use crate::ledger_queue::{Batch, LedgerQueue};
 use crate::sweeper::Sweeper;
+use crate::system;
 
 /// How long the last ledger entries may take to be written; losing them is allowed.
 const MAX_FLUSH_TIME: Duration = Duration::from_secs(1);
@@ -40,7 +41,7 @@ impl Background {
 }
 
 fn run(gate: &Gate, queue: &LedgerQueue) {
-    lower_priority();
+    system::lower_thread_priority();
     let (mut batch, mut sweeper) = (Batch::default(), Sweeper::new());
     loop {
         let is_closed = queue.take(&mut batch, sweeper.next());
@@ -50,10 +51,4 @@ fn run(gate: &Gate, queue: &LedgerQueue) {
         }
         sweeper.sweep_if_due(gate);
     }
-}
-
-fn lower_priority() {
-    // On Linux this concerns the calling thread alone. If it is refused, the thread competes like any other.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, 19);
 }

@@ -21,6 +21,7 @@ pub mod service;
 mod spool;
 pub mod stdio;
 mod sweeper;
+mod system;
 mod task;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,6 @@ mod lines;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use tidegate_gate::raw::{ByteRange, Edits, skim};
 
 use crate::content::Content;
 use crate::message::{MAX_STARTS_TRIED, MessageHead};
+use crate::system;
 
 pub(crate) use buffer::{MessageBuffer, Received, TooLarge};
 pub(crate) use lines::{Line, LineSplitter};
@@ -130,7 +130,7 @@ impl Source for Spool {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at(buffer, offset)
+        system::read_at(&self.file, buffer, offset)
     }
 
     fn string_end(&self, offset: u64) -> Option<u64> {

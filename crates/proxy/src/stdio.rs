@@ -13,7 +13,6 @@ mod workers;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ChildStdout;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,6 +31,7 @@ use workers::Workers;
 use crate::guard::{GRACE, exit_text};
 use crate::link::{Link, OwnWork, Resolution, ResolveJob, ServerOutcome};
 use crate::spool::{Line, LineSplitter, Message, Received};
+use crate::system;
 
 /// What to run.
 pub struct Options {
@@ -81,8 +81,8 @@ const MAX_SLEEP: Duration = Duration::from_secs(600);
 pub fn run(link: Link, options: &Options) -> Result<u8, StartError> {
     let unusable = |error| StartError::Refused("tidegate".into(), error);
     let streams = ClientStreams {
-        input: io::stdin().as_fd().try_clone_to_owned().map_err(unusable)?.into(),
-        output: io::stdout().as_fd().try_clone_to_owned().map_err(unusable)?.into(),
+        input: system::duplicate_stdin().map_err(unusable)?,
+        output: system::duplicate_stdout().map_err(unusable)?,
     };
     let (sender, events) = channel();
     watch_signals(sender.clone());
@@ -442,7 +442,7 @@ impl StdioProxy {
     /// Returns whether the client could still read what is written to it.
     fn has_reader(&self) -> bool {
         // A write that blocks holds the lock; then the client could still read.
-        self.client.try_lock().map_or(true, |client| has_reader(&*client))
+        self.client.try_lock().map_or(true, |client| system::has_reader(&client))
     }
 
     /// Logs how the server ended, and returns it as the reason for error responses.
@@ -475,13 +475,4 @@ impl Read for CountingReader<'_> {
         self.bytes.fetch_add(count as u64, Ordering::SeqCst);
         Ok(count)
     }
-}
-
-/// Returns whether somebody could read what is written to a stream.
-fn has_reader(output: &impl AsFd) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut handles = [PollFd::new(output, PollFlags::OUT)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut handles, Some(&now)).is_err()
-        || !handles[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }

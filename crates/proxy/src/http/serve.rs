@@ -15,7 +15,6 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use super::body::Body;
@@ -25,6 +24,7 @@ use super::http_to_stdio::HttpToStdio;
 use super::safety::{Checks, Safety};
 use super::saved;
 use crate::link::LinkBase;
+use crate::system;
 
 /// The server behind the listener.
 #[derive(Clone)]
@@ -99,7 +99,7 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
     });
     let connections = Arc::new(Semaphore::new(max_connections()));
     let graceful = GracefulShutdown::new();
-    let mut end = pin!(end_signal());
+    let mut end = pin!(system::end_signal());
     let mut expire = tokio::time::interval(EXPIRE_INTERVAL);
     ready(bound);
     loop {
@@ -152,23 +152,9 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
 
 /// Returns how many connections there may be: a request may need a file for its connection and one for that to the server.
 fn max_connections() -> usize {
-    let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    open_files
+    system::max_open_files()
         .and_then(|files| usize::try_from(files / 2).ok())
         .map_or(MAX_CONNECTIONS, |half| half.clamp(16, MAX_CONNECTIONS))
-}
-
-/// Waits for SIGTERM or SIGINT.
-pub(super) async fn end_signal() {
-    let (Ok(mut term), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }
 
 /// Returns how many bytes the target and the headers of a request take. The limit of the buffer that they are read into is

@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
 use tidegate_gate::raw::{self, Edits};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 
 use crate::guard;
 use crate::link::{Failure, Link, Overdue, ServerMessage};
 use crate::message::{MessageHead, MessageKind, ParsedLine};
 use crate::spool::{Limits, Line, LineSplitter, Message};
+use crate::system::{ProcessTree, async_command};
 
 /// How many messages may wait for a client that does not read.
 const MAX_WAITING_MESSAGES: usize = 1024;
@@ -101,7 +101,7 @@ pub(super) struct StdioServer {
     gone: AtomicBool,
     /// How the server ended, once it has.
     exit: watch::Sender<Option<String>>,
-    guard: Option<Pid>,
+    tree: Option<ProcessTree>,
 }
 
 impl StdioServer {
@@ -113,24 +113,17 @@ impl StdioServer {
         unrouted: mpsc::UnboundedSender<ServerMessage>,
         log: Log,
     ) -> io::Result<Arc<Self>> {
-        let mut start = Command::new(&command.program);
+        let mut start = async_command(&command.program, &command.command);
         for name in &command.hidden_variables {
             start.env_remove(name);
         }
-        let mut child = start
-            .arg(guard::SUBCOMMAND)
-            .arg(std::process::id().to_string())
-            .args(&command.command)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .process_group(0)
-            .spawn()?;
-        let guard = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let mut child =
+            start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
+        let tree = ProcessTree::of_async(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the server has no streams"));
         };
-        let server = Self::new(stdin, guard, unrouted, log);
+        let server = Self::new(stdin, Some(tree), unrouted, log);
         tokio::spawn(Arc::clone(&server).run(child, stdout, limits));
         if let Some(timeout) = timeout {
             tokio::spawn(Self::watch_deadlines(Arc::downgrade(&server), timeout));
@@ -141,7 +134,7 @@ impl StdioServer {
     /// Returns a server that is written to through `input`.
     pub(super) fn new(
         input: impl AsyncWrite + Send + Unpin + 'static,
-        guard: Option<Pid>,
+        tree: Option<ProcessTree>,
         unrouted: mpsc::UnboundedSender<ServerMessage>,
         log: Log,
     ) -> Arc<Self> {
@@ -155,7 +148,7 @@ impl StdioServer {
             log,
             gone: AtomicBool::new(false),
             exit: watch::Sender::new(None),
-            guard,
+            tree,
         });
         tokio::spawn(Self::write_input(Arc::downgrade(&server), input, waiting));
         server
@@ -364,8 +357,8 @@ impl StdioServer {
     /// Ends the server.
     pub(super) fn end(&self) {
         // Another process may have the number of a guard that is gone.
-        if let Some(guard) = self.guard.filter(|_| self.exit.borrow().is_none()) {
-            let _ = kill_process(guard, Signal::TERM);
+        if let Some(tree) = self.tree.as_ref().filter(|_| self.exit.borrow().is_none()) {
+            tree.end();
         }
     }
 

@@ -2,23 +2,20 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::thread;
-
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::StartError;
 use crate::guard;
+use crate::system::{ProcessTree, is_executable, server_command};
 
 /// The process of the server.
 pub(super) struct Child {
     /// The name of the program, for messages.
     pub(super) name: String,
     guard: Option<process::Child>,
-    pid: Option<Pid>,
+    tree: ProcessTree,
 }
 
 /// The streams of the server.
@@ -36,22 +33,18 @@ impl Child {
             return Err(StartError::NotThere { name, why });
         }
         let refused = |error| StartError::Refused(name.clone(), error);
-        let mut guard = Command::new(program)
-            .arg(guard::SUBCOMMAND)
-            .arg(process::id().to_string())
-            .args(command)
+        let mut guard = server_command(program, command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .spawn()
             .map_err(refused)?;
-        let pid = i32::try_from(guard.id()).ok().and_then(Pid::from_raw);
+        let tree = ProcessTree::of(&guard);
         let (stdin, stdout, stderr) = (guard.stdin.take(), guard.stdout.take(), guard.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
             return Err(StartError::Refused(name, io::Error::other("its streams are missing")));
         };
-        Ok((Self { name, guard: Some(guard), pid }, Pipes { stdin, stdout, stderr }))
+        Ok((Self { name, guard: Some(guard), tree }, Pipes { stdin, stdout, stderr }))
     }
 
     /// Calls back with the exit code once the server has ended.
@@ -60,12 +53,9 @@ impl Child {
         thread::spawn(move || ended(guard.wait().map_or(1, guard::exit_code)));
     }
 
-    /// Tells the guard to end the server and everything it started.
+    /// Ends the server and everything it started.
     pub(super) fn end(&self) {
-        if let Some(pid) = self.pid {
-            // A guard that is gone has ended everything.
-            let _ = kill_process(pid, Signal::TERM);
-        }
+        self.tree.end();
     }
 }
 
@@ -76,19 +66,23 @@ fn check_program(program: Option<&OsString>) -> Result<(), &'static str> {
     if path.components().count() > 1 {
         return match path.metadata() {
             Ok(meta) if meta.is_dir() => Err("it is a folder"),
-            Ok(meta) if meta.permissions().mode() & 0o111 == 0 => {
-                Err("it is not executable; run chmod +x on it")
-            }
+            Ok(meta) if !is_executable(&meta) => Err("it is not executable; run chmod +x on it"),
             Ok(_) => Ok(()),
             Err(_) if program.to_string_lossy().contains(' ') => Err(QUOTED),
             Err(_) => Err("there is no such file"),
         };
     }
-    let runs = |path: &Path| {
-        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
+    let runs = |path: &Path| path.metadata().is_ok_and(|meta| meta.is_file() && is_executable(&meta));
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    match std::env::split_paths(&folders).any(|folder| runs(&folder.join(program))) {
+    // On Windows, the name may lack the ending of the program.
+    let named = |folder: &Path| {
+        ["", std::env::consts::EXE_SUFFIX, ".cmd", ".bat"].iter().any(|ending| {
+            let mut name = program.clone();
+            name.push(ending);
+            (ending.is_empty() || cfg!(windows)) && runs(&folder.join(name))
+        })
+    };
+    match std::env::split_paths(&folders).any(|folder| named(&folder)) {
         true => Ok(()),
         false if program.to_string_lossy().contains(' ') => Err(QUOTED),
         false => Err("there is no such program on the PATH"),

@@ -1,11 +1,9 @@
 //! The events that end a conversation, and how far it has come to its end.
 
 use std::sync::mpsc::{Receiver, Sender};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use crate::system;
 
 /// A step towards the end of the conversation.
 pub(crate) enum EndEvent {
@@ -19,14 +17,9 @@ pub(crate) enum EndEvent {
 
 /// Reports the signals that tell tidegate to end.
 pub(super) fn watch_signals(sender: Sender<EndEvent>) {
-    // If they cannot be caught, they end the process at once, and the guard ends the server.
-    if let Ok(mut signals) = Signals::new([SIGTERM, SIGINT]) {
-        thread::spawn(move || {
-            for _ in signals.forever() {
-                let _ = sender.send(EndEvent::Signalled);
-            }
-        });
-    }
+    system::on_end_signal(move || {
+        let _ = sender.send(EndEvent::Signalled);
+    });
 }
 
 /// How far the conversation has come to its end.

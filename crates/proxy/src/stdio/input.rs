@@ -5,23 +5,19 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::process::ChildStdin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use crate::system::ServerPipe;
 
 /// How many bytes may wait for a server that does not read; then whoever writes waits too.
 const MAX_WAITING_BYTES: usize = 8 << 20;
-/// How often the thread checks whether it still has something to write to a server that does not read.
-const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 #[derive(Default)]
 struct InputQueue {
-    pipe: Option<ChildStdin>,
+    pipe: Option<ServerPipe>,
     waiting: VecDeque<Vec<u8>>,
     bytes: usize,
     /// Whether the input ends after the bytes that wait.
@@ -37,9 +33,7 @@ pub(super) struct ServerInput {
 impl ServerInput {
     /// Takes over the pipe, and starts the thread that writes bytes that wait.
     pub(super) fn start(pipe: ChildStdin) -> Self {
-        // The flag belongs to this end of the pipe, which nobody shares. If it cannot be set, a full pipe blocks `send`.
-        let _ = rustix::io::ioctl_fionbio(pipe.as_fd(), true);
-        let queue = InputQueue { pipe: Some(pipe), ..InputQueue::default() };
+        let queue = InputQueue { pipe: Some(ServerPipe::new(pipe)), ..InputQueue::default() };
         let input = Self { queue: Arc::new((Mutex::new(queue), Condvar::new())) };
         let writer = input.clone();
         thread::spawn(move || writer.write_waiting());
@@ -99,13 +93,10 @@ impl ServerInput {
             }
             // A handle of its own lets the thread wait without the lock. It is closed at once, because the input ends when
             // the last handle is closed.
-            let Some(handle) = queue.pipe.as_ref().and_then(|pipe| pipe.as_fd().try_clone_to_owned().ok())
-            else {
-                return;
-            };
+            let Some(room) = queue.pipe.as_ref().and_then(ServerPipe::room) else { return };
             drop(queue);
-            wait_for_room(&handle);
-            drop(handle);
+            room.wait();
+            drop(room);
             self.write_one();
         }
     }
@@ -133,23 +124,9 @@ impl ServerInput {
 impl InputQueue {
     /// Writes as much as the pipe takes; returns how much.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(pipe) = &self.pipe else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        let mut written = 0;
-        while written < bytes.len() {
-            match rustix::io::write(pipe, &bytes[written..]) {
-                Ok(count) => written += count,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(error) => return Err(error.into()),
-            }
+        match &self.pipe {
+            Some(pipe) => pipe.write(bytes),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
         }
-        Ok(written)
-    }
-}
-
-fn wait_for_room(handle: &OwnedFd) {
-    let mut handles = [PollFd::new(handle, PollFlags::OUT)];
-    if poll(&mut handles, Some(&POLL_INTERVAL)).is_err() {
-        thread::sleep(Duration::from_millis(10));
     }
 }

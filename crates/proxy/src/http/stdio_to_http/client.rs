@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::StdioToHttp;
 use crate::http::remote::Remote;
-use crate::http::serve::end_signal;
 use crate::http::stdio_server::Log;
 use crate::link::{Failure, Link};
 use crate::spool::Message;
+use crate::system;
 
 /// How many messages may wait for a client that does not read; then the server waits too.
 const MAX_WAITING_MESSAGES: usize = 64;
@@ -48,7 +48,7 @@ const SIGNALLED: End = End {
 pub async fn stdio_to_http(link: Link, remote: Remote, log: impl Fn(&str) + Send + Sync + 'static) {
     let input = || io::stdin().lock();
     let output = || io::stdout().lock();
-    run_between(input, output, link, remote, Arc::new(log), end_signal()).await;
+    run_between(input, output, link, remote, Arc::new(log), system::end_signal()).await;
 }
 
 /// Forwards between the streams of a client and a server over HTTP, until the client closes its side or `end` is ready.

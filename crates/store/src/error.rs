@@ -49,6 +49,16 @@ pub enum StoreError {
     /// The database file is damaged.
     #[error("the file of the store is damaged; move artifacts.db away to begin a new one")]
     DamagedFile,
+    /// A newer program wrote the store, in a format that this one does not know. Nothing was changed.
+    #[error(
+        "the store was written by a newer tidegate (format {format}; this one knows {known}); update tidegate, or set TIDEGATE_HOME to another folder"
+    )]
+    NewerFormat {
+        /// The format of the file.
+        format: i64,
+        /// The newest format that this program knows.
+        known: i64,
+    },
     /// The bytes on disk are not those that were stored.
     #[error("the stored result is damaged ({what})")]
     Damaged {
@@ -70,7 +80,7 @@ impl StoreError {
     /// Returns whether the file of the store is at fault, so that opening it again may help: somebody may have replaced or
     /// repaired it.
     pub fn is_file_error(&self) -> bool {
-        matches!(self, Self::DamagedFile | Self::Unusable(_) | Self::Key(_))
+        matches!(self, Self::DamagedFile | Self::NewerFormat { .. } | Self::Unusable(_) | Self::Key(_))
     }
 
     /// Returns the error of a store that a result was read from, if that is why the result could not be read.

@@ -16,7 +16,7 @@ use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::home::{HomeError, nearest_folder, refuse_writable_by_all};
 use crate::key::{KeyId, KeyMismatch, StoreKeys};
-use crate::sqlite::{key_record, open_on_read_only_disk};
+use crate::sqlite::{check_format, key_record, open_on_read_only_disk};
 
 /// How long another writer may take before the store counts as locked: a large body takes a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -44,6 +44,7 @@ pub struct Health {
 /// The file is not a store, is damaged, or cannot be read.
 pub fn health(path: &Path, now: Millis, keys: &StoreKeys) -> Result<Health, StoreError> {
     let connection = open_intact(path)?;
+    check_format(&connection)?;
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
     let usage = Usage {
         artifacts: number("SELECT count(*) FROM artifact")?,

@@ -89,6 +89,18 @@ const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS artifact_by_call ON artifact (call) WHERE call IS NOT NULL;
 ";
 
+/// The format of the file, in `user_version`: the same since 0.1.0, because columns were only ever added. A change that an older
+/// program would misread raises it.
+const FORMAT: i64 = 0;
+
+/// Refuses the file of a newer program.
+pub(crate) fn check_format(connection: &Connection) -> Result<(), StoreError> {
+    match connection.pragma_query_value(None, "user_version", |row| row.get(0))? {
+        format if format > FORMAT => Err(StoreError::NewerFormat { format, known: FORMAT }),
+        _ => Ok(()),
+    }
+}
+
 /// The row id of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BodyId(i64);
@@ -177,6 +189,7 @@ impl SqliteStore {
     ) -> Result<Self, StoreError> {
         let connection = open_on_read_only_disk(path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        check_format(&connection)?;
         connection.query_row("SELECT count(*) FROM artifact", [], |_| Ok(()))?;
         let store = Self { keys, ..Self::new(connection, quotas, clock) };
         store.codec(&store.lock())?;
@@ -231,6 +244,8 @@ impl SqliteStore {
     fn prepare(&self) -> Result<(), StoreError> {
         let connection = self.lock();
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        // Before anything is written.
+        check_format(&connection)?;
         let table =
             connection.query_row("SELECT 1 FROM sqlite_master WHERE name = 'artifact'", [], |_| Ok(()));
         let has_tables = table.optional()?.is_some();

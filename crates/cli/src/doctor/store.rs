@@ -256,6 +256,11 @@ impl Folder<'_> {
                 "mv {0} {0}.damaged; tidegate creates a new one, its content is lost",
                 ui::quoted(path)
             )),
+            StoreError::NewerFormat { format, known } => Check::failure(
+                SUBJECT,
+                format!("{name} was written by a newer tidegate (format {format}; this one knows {known})"),
+            )
+            .fix("update tidegate, or set TIDEGATE_HOME to another folder; nothing in it was changed"),
             other => Check::failure(SUBJECT, format!("cannot use {name}: {}", causes(other)))
                 .fix("check that you own it and can read and write it"),
         }

@@ -17,7 +17,7 @@ use tidegate_core::source::Span;
 use tidegate_core::view::{Query, View, cursor};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, Call, CallOrigin, CountMethod, Description, Home, Ledger, Millis,
-    NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, open, read_calls,
+    NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, open, read_calls,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::{make, sample};
@@ -224,6 +224,33 @@ fn check_version(version: &str, artifact_count: usize) {
 #[test]
 fn version_0_1_0_opens() {
     check_version("0.1.0", 8);
+}
+
+/// Raises the format of a store, as a later version may do.
+fn make_newer(home: &Home) -> Vec<u8> {
+    let connection = rusqlite::Connection::open(home.artifacts()).unwrap();
+    connection.pragma_update(None, "user_version", 7).unwrap();
+    drop(connection);
+    fs::read(home.artifacts()).unwrap()
+}
+
+/// A program must not touch the store of a newer one: it refuses, says what to do, and leaves every byte as it is.
+#[test]
+fn a_newer_store_is_refused_and_left_alone() {
+    let (_folder, home) = copied("0.1.0");
+    let before = make_newer(&home);
+    let Err(error) = SqliteStore::open(&home.artifacts(), Quotas::default()) else { panic!("it was opened") };
+    assert!(matches!(error, StoreError::NewerFormat { format: 7, .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("a newer tidegate (format 7") && text.contains("update tidegate"), "{text}");
+    assert!(fs::read(home.artifacts()).unwrap() == before, "the file is as it was");
+
+    // The program that knows the format finds everything.
+    let connection = rusqlite::Connection::open(home.artifacts()).unwrap();
+    connection.pragma_update(None, "user_version", 0).unwrap();
+    drop(connection);
+    let store = SqliteStore::open(&home.artifacts(), Quotas::default()).unwrap();
+    expected_artifacts("0.1.0").iter().for_each(|expected| check_artifact(&store, "0.1.0", expected));
 }
 
 /// Which call a result answered is stored from the first result on that this version puts into an older store.

@@ -38,6 +38,26 @@ fn what_is_kept_is_told() {
     assert_eq!(home.about("store", &[]), "✓ store  ~/data, 0 results, 0 bytes, SOME free\n");
 }
 
+/// Every command refuses a store whose format a newer version changed, says what to do, and changes no byte of it.
+#[test]
+fn a_newer_store_is_left_alone() {
+    let home = filled();
+    database(&home).pragma_update(None, "user_version", 7).unwrap();
+    let before = std::fs::read(home.path("data/artifacts.db")).unwrap();
+    let told = home.about("store", &[]);
+    assert!(
+        told.starts_with("✗ store  ~/data/artifacts.db was written by a newer tidegate (format 7; "),
+        "{told}"
+    );
+    assert!(told.contains("fix: update tidegate, or set TIDEGATE_HOME to another folder"), "{told}");
+    for command in [&["ls"][..], &["gc"], &["query", "last"], &["export", "last"]] {
+        let outcome = home.run(command);
+        assert_eq!(outcome.code, 3, "{command:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("written by a newer tidegate"), "{command:?}: {}", outcome.stderr);
+    }
+    assert!(std::fs::read(home.path("data/artifacts.db")).unwrap() == before);
+}
+
 #[cfg(unix)]
 #[test]
 fn others_can_read_it() {

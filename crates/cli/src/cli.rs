@@ -12,14 +12,23 @@ use crate::{
 /// A result that fits passes unchanged. A larger one is stored whole; the model gets an overview that fits, and a tool to
 /// read any part of the rest.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate", version = env!("TIDEGATE_VERSION"))]
+#[command(name = "tidegate", version = env!("TIDEGATE_VERSION"), disable_version_flag = true, arg_required_else_help = true)]
 #[command(
     after_help = "Results are stored in $TIDEGATE_HOME [default: tidegate in the platform's data folder].\n\n\
-    Examples:\n  tidegate demo\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  tidegate ls"
+    Examples:\n  tidegate demo\n  tidegate run -- npx -y @modelcontextprotocol/server-filesystem .\n  tidegate ls\n  tidegate --version --verbose"
 )]
 pub(crate) struct Cli {
+    /// Print the version and the commit
+    #[arg(short = 'V', long)]
+    pub(crate) version: bool,
+
+    /// With --version: also how the program was built, and where it and its data are
+    #[arg(long, requires = "version")]
+    pub(crate) verbose: bool,
+
+    /// None only with `--version`.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 /// The subcommands.

@@ -12,9 +12,11 @@ use tidegate_store::Home;
 
 use crate::cli::Format;
 use crate::error::CommandError;
+use crate::installed_copy::{CopyAction, InstalledCopy};
 use crate::server_filter::ServerFilter;
 use crate::system::{Program, SystemPaths, data_folder};
 use crate::ui;
+use crate::version::VERSION;
 use changes::{
     ChangeOptions, coloured, diff, fail_if_skipped, problem_json, report_failure, report_problem,
     server_table,
@@ -26,6 +28,9 @@ use changes::{
 /// Antigravity, Zed and opencode, shows what would change, and asks before it writes anything. Servers keep their names,
 /// tools and environment. Secrets are never written as arguments, and are shown as "…". Files that everybody in a project shares
 /// are changed only with `--scope project`. `tidegate uninstall` restores the files from copies that this command keeps.
+///
+/// If tidegate runs from a cache, as with npx and uvx, it is copied to `bin` in its data folder, and clients start that copy;
+/// running this again from a newer version updates the copy.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate install --dry-run\n  \
     tidegate install --client claude-code --client codex --server github\n  tidegate install --observe --yes\n  tidegate install --scope project")]
@@ -48,7 +53,8 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let paths = SystemPaths::detect()?;
-    let program = Program::detect()?;
+    let copy = InstalledCopy::find()?;
+    let program = Program::detect(&copy)?;
     let options = Options {
         program: program.path.clone(),
         without_login: arguments.without_login,
@@ -63,18 +69,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         ui::data(plan_text(&plan, &paths).as_bytes())?;
         plan.problems.iter().for_each(report_problem);
         remarks.iter().for_each(|remark| ui::note(remark));
+        // Nothing is copied only because somebody looks for servers.
+        copy.plan_text(&paths).filter(|_| is_copied(&copy, &plan)).iter().for_each(|text| ui::note(text));
         if plan.found.is_empty() && plan.problems.is_empty() {
             report_nothing_found(&plan, &paths);
         }
     }
-    let mut written = Vec::new();
-    let outcome = confirm_plan(&arguments.change, &plan).and_then(|confirmed| match confirmed {
-        true => write(&plan.changes, format, &mut written),
-        false => Ok(()),
+    let (mut written, mut has_copied) = (Vec::new(), false);
+    let outcome = confirm_plan(&arguments.change, &plan, &copy, &paths).and_then(|confirmed| {
+        if !confirmed {
+            return Ok(());
+        }
+        has_copied = write_copy(&copy, &plan, format, &paths)?;
+        write(&plan.changes, format, &mut written)
     });
     // Print the JSON plan even if the user declined or a file could not be written.
     if format == Format::Json {
-        ui::json(&plan_json(&plan, &written, &remarks, &paths))?;
+        let mut shown = plan_json(&plan, &written, &remarks, &paths);
+        shown["copy"] = copy.json(has_copied);
+        ui::json(&shown)?;
     }
     outcome?;
     fail_if_skipped(&plan.problems)
@@ -98,9 +111,41 @@ fn remarks(plan: &Plan, program: &Program) -> Vec<String> {
     remarks
 }
 
+/// Returns whether the copy that clients start is part of this plan: an existing one always, a new one if an entry needs it.
+fn is_copied(copy: &InstalledCopy, plan: &Plan) -> bool {
+    copy.action != CopyAction::Create || !plan.changes.is_empty()
+}
+
+/// Writes the copy that clients start, if there is something to write; returns whether it did.
+fn write_copy(
+    copy: &InstalledCopy,
+    plan: &Plan,
+    format: Format,
+    paths: &SystemPaths,
+) -> Result<bool, CommandError> {
+    if !copy.is_written() || !is_copied(copy, plan) {
+        return Ok(false);
+    }
+    // Creates the data folder so that only its user can read it.
+    Home::open(Some(data_folder()?)).map_err(CommandError::out_of_reach)?;
+    copy.write()?;
+    if format == Format::Text {
+        ui::note(&format!("copied tidegate {VERSION} to {}", paths.short(&copy.path)));
+    }
+    Ok(true)
+}
+
 /// Asks the user to confirm, if there is something to write; returns the answer.
-fn confirm_plan(options: &ChangeOptions, plan: &Plan) -> Result<bool, CommandError> {
+fn confirm_plan(
+    options: &ChangeOptions,
+    plan: &Plan,
+    copy: &InstalledCopy,
+    paths: &SystemPaths,
+) -> Result<bool, CommandError> {
     let servers: usize = plan.changes.iter().map(|change| change.servers.len()).sum();
+    if servers == 0 && copy.action == CopyAction::Update {
+        return options.confirm(&format!("Update {}?", paths.short(&copy.path)));
+    }
     if servers == 0 {
         if !plan.found.is_empty() && options.format == Format::Text {
             ui::note("nothing to wrap; nothing was changed");
@@ -116,6 +161,9 @@ fn write<'c>(
     format: Format,
     written: &mut Vec<&'c Change>,
 ) -> Result<(), CommandError> {
+    if changes.is_empty() {
+        return Ok(());
+    }
     let home = Home::open(Some(data_folder()?)).map_err(CommandError::out_of_reach)?;
     let records = Records::open(home.path()).map_err(CommandError::out_of_reach)?;
     let disk = Disk::default();

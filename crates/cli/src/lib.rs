@@ -11,6 +11,7 @@ mod diff;
 mod doctor;
 mod error;
 mod install;
+mod installed_copy;
 mod keep;
 mod ledger;
 mod man;
@@ -29,6 +30,7 @@ mod store;
 mod system;
 mod ui;
 mod uninstall;
+mod version;
 
 use std::process::ExitCode;
 
@@ -43,7 +45,14 @@ pub fn main() -> ExitCode {
     if let Some(code) = run_helper() {
         return ExitCode::from(code);
     }
-    let outcome = match Cli::parse().command {
+    let cli = Cli::parse();
+    let Some(command) = cli.command.filter(|_| !cli.version) else {
+        return match version::print(cli.verbose) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => ui::fail(&error),
+        };
+    };
+    let outcome = match command {
         Command::Run(arguments) => match run::run(&arguments) {
             Ok(code) => return ExitCode::from(code),
             Err(error) => Err(error),

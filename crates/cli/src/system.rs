@@ -6,6 +6,7 @@ use tidegate_clients::{Folders, System};
 use tidegate_store::{Home, HomeError};
 
 use crate::error::CommandError;
+use crate::installed_copy::{InstalledCopy, is_in_cache};
 use crate::ui;
 
 /// The folders of this machine, and short names for paths in them.
@@ -57,10 +58,14 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Finds this program on the `PATH` and on disk.
-    pub(crate) fn detect() -> Result<Self, CommandError> {
-        let this = std::env::current_exe().map_err(CommandError::failed)?;
-        let on_path = programs_on_path();
+    /// Finds this program on the `PATH` and on disk. If it runs from a cache, entries start its copy instead.
+    pub(crate) fn detect(copy: &InstalledCopy) -> Result<Self, CommandError> {
+        let this = match copy.cache {
+            Some(_) => copy.path.clone(),
+            None => std::env::current_exe().map_err(CommandError::failed)?,
+        };
+        // npx and uvx put their caches on the PATH, but only for this run.
+        let on_path: Vec<_> = programs_on_path().into_iter().filter(|path| !is_in_cache(path)).collect();
         let called =
             std::env::args_os().next().map(PathBuf::from).filter(|called| called.components().count() > 1);
         let is_this = |path: &PathBuf| is_same_file(path, &this);

@@ -285,6 +285,22 @@ fn help_answers() {
     insta::assert_snapshot!("config_show_help", person.run("project", &["config", "show", "--help"]));
 }
 
+/// For bug reports: how the program was built, and where it and its data are.
+#[test]
+fn the_verbose_version_tells_how_it_was_built() {
+    let person = Person::new();
+    let told = person.run("project", &["--version", "--verbose"]);
+    let names: Vec<&str> = told.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
+    assert_eq!(names, ["commit", "target", "profile", "compiler", "features", "program", "data"], "{told}");
+    assert!(
+        told.contains(&format!("\ntidegate {}\n", env!("TIDEGATE_VERSION")))
+            && told.contains("compiler: rustc 1.")
+    );
+    assert_eq!(told, person.run("project", &["--verbose", "-V"]), "in any order");
+    let alone = person.run("project", &["--verbose"]);
+    assert!(alone.starts_with("exit code 2") && alone.contains("--version"), "{alone}");
+}
+
 #[test]
 fn the_version_names_the_commit() {
     let person = Person::new();

@@ -1,5 +1,8 @@
 //! `tidegate install` and `uninstall`, each test in a home folder of its own.
 
+#[cfg(unix)]
+mod copy;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

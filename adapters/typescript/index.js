@@ -8,6 +8,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 
 /** The methods whose requests or responses tidegate may change; everything else costs nothing. */
@@ -16,6 +17,15 @@ const METHODS = new Set([
   'resources/read',
 ]);
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
+
+/** The program that npm installed with this package, if it did. */
+function packaged() {
+  try {
+    return createRequire(import.meta.url)('./bin/program.cjs').program;
+  } catch {
+    return undefined;
+  }
+}
 
 /** tidegate could not be started, or does not accept what it was given. */
 export class TidegateError extends Error {}
@@ -98,7 +108,7 @@ export class Tidegate {
     if (!this.#child || this.#child.ended) {
       const { server = 'server', defaults = {}, ephemeral = false, program } = this.#options;
       const opening = { server, defaults, ephemeral, tools: this.#tools };
-      this.#child = new Child(program ?? process.env.TIDEGATE_PROGRAM ?? 'tidegate', opening);
+      this.#child = new Child(program ?? process.env.TIDEGATE_PROGRAM ?? packaged() ?? 'tidegate', opening);
     }
     return this.#child;
   }

@@ -28,6 +28,7 @@ import os
 import secrets
 import subprocess
 import sys
+import sysconfig
 import threading
 import weakref
 from collections import deque
@@ -51,6 +52,12 @@ _call: ContextVar[dict[str, Any]] = ContextVar("tidegate_call", default={})
 # The methods whose requests or results tidegate may change; everything else costs nothing.
 _METHODS = {"initialize", "server/discover", "tools/list", "tools/call", "resources/list", "resources/templates/list",
             "resources/read"}
+
+
+def _packaged() -> str | None:
+    """The program that pip installed with this package, if it did."""
+    path = os.path.join(sysconfig.get_path("scripts"), "tidegate.exe" if os.name == "nt" else "tidegate")
+    return path if os.path.isfile(path) else None
 
 
 def heavy(*, name: str | None = None, **rules: Any) -> Callable[[Function], Function]:
@@ -100,7 +107,7 @@ class Tidegate:
             raise TypeError(f"{type(server).__name__} has no middleware: tidegate needs mcp 2.3 or fastmcp 4, or later")
         self._tools, self._callers = dict(tools or {}), callers
         self._opening = {"server": low_level.name, "defaults": defaults or {}, "ephemeral": ephemeral}
-        self._program = program or os.environ.get("TIDEGATE_PROGRAM", "tidegate")
+        self._program = program or os.environ.get("TIDEGATE_PROGRAM") or _packaged() or "tidegate"
         self._lock, self._child = threading.Lock(), None
         # A session may end while a lock is held, so that the child learns of it with the next request.
         self._ended: deque[str] = deque()

@@ -1,0 +1,96 @@
+"""Installs tidegate in a place, each way that people do, and checks that it works there."""
+import json
+import statistics
+import tarfile
+from pathlib import Path
+
+from places import CLAUDE
+from report import run
+
+HERE = Path(__file__).resolve().parent
+LARGE = ("list_all", "1,200 rows", "select count(*) as n from t where price = 96", "12")
+DEMO = ("list_tickets", "420 rows", "select count(*) as n from t", "420")
+# The first line of the demo.
+FIRST_LINE = "Without tidegate, list_tickets puts"
+ROUNDS = 5
+
+
+def npm(place, address, node="npm"):
+    """`npm install tidegate` in a project; returns the command."""
+    folder = place.home / "app"
+    place.put(folder / "package.json", '{"name": "app", "private": true}')
+    made = place.run([node, "install", "--prefix", folder, "--no-audit", "--no-fund", "tidegate"],
+                     npm_config_registry=address, npm_config_update_notifier="false")
+    return [folder / "node_modules/.bin/tidegate"], made
+
+
+def npx(address, node="npx"):
+    """`npx tidegate`; returns the command and its variables."""
+    return [node, "--yes", "tidegate"], {"npm_config_registry": address, "npm_config_update_notifier": "false"}
+
+
+def pip(place, wheels, python="python3"):
+    """`pip install tidegate` in a new environment; returns the command."""
+    folder = place.home / "venv"
+    made = place.run([python, "-m", "venv", folder])
+    if made.returncode == 0:
+        made = place.run([folder / "bin/pip", "install", "--quiet", "--no-index", "--find-links", wheels, "tidegate"])
+    return [folder / "bin/tidegate"], made
+
+
+def uvx(wheels, uv):
+    """`uvx tidegate`; returns the command."""
+    return [uv, "tool", "run", "--offline", "--no-index", "--find-links", wheels, "tidegate"]
+
+
+def copy(place, archive):
+    """The program from the archive for downloads, copied by hand; returns the command."""
+    with tarfile.open(archive) as files:
+        member = next(member for member in files.getmembers() if member.name.endswith("/tidegate"))
+        return [place.put(place.home / "bin/tidegate", files.extractfile(member).read(), 0o755)]
+
+
+def works(place, how, command, report, **more):
+    """Checks a command that runs tidegate: the demo and a dry run of `install`."""
+    name = f"{place.name}, {how}"
+    version = place.run([*command, "--version"], **more)
+    report.check(f"{name}: --version", version.stdout.startswith("tidegate 0."), version.stdout + version.stderr)
+    demo = place.run([*command, "demo"], **more)
+    report.check(f"{name}: demo", demo.returncode == 0 and demo.stdout.startswith(FIRST_LINE), demo.stdout[:300] + demo.stderr)
+    place.put(place.home / ".claude.json", CLAUDE)
+    dry = place.run([*command, "install", "--dry-run"], **more)
+    report.check(f"{name}: install --dry-run", dry.returncode == 0 and '+{"mcpServers"' in dry.stdout, dry.stdout + dry.stderr)
+    report.check(f"{name}: a dry run writes nothing", place.read(place.home / ".claude.json") == CLAUDE)
+
+
+def wraps(place, how, command, client, report, server=None, expected=LARGE, **more):
+    """Checks a wrapped server with the official client, which runs outside."""
+    server = server or ["python3", "/big_server.py"]
+    words = place.command([*command, "run", "--", *server], **more)
+    seen = run([client, HERE / "visit.py", *expected, *words])
+    report.check(f"{place.name}, {how}: a wrapped server with the official client", seen.returncode == 0, seen.stderr)
+
+
+def lasts(place, how, command, client, report, server=None, **more):
+    """Checks `install` from a cache: what it writes must work when the cache is gone."""
+    name = f"{place.name}, {how}"
+    place.put(place.home / ".claude.json", CLAUDE)
+    installed = place.run([*command, "install", "--yes"], **more)
+    entry = json.loads(place.read(place.home / ".claude.json"))["mcpServers"]["widgets"]
+    lasting = place.home / ".local/share/tidegate/bin/tidegate"
+    report.check(f"{name}: install from the cache writes a path that lasts", entry["command"] == str(lasting),
+                 f"{entry}\n{installed.stdout}{installed.stderr}")
+    report.check(f"{name}: install says so", "copied tidegate" in installed.stderr, installed.stderr)
+    for cache in (".npm", ".cache"):
+        run(["rm", "-rf", place.outside(place.home / cache)])
+    wraps(place, f"{how}, without the cache", [lasting], client, report, server)
+    doctor = place.run([lasting, "doctor", "--no-start"])
+    report.check(f"{name}: doctor", doctor.returncode == 0, doctor.stdout + doctor.stderr)
+
+
+def first_line(place, npx_command, program, report, **more):
+    """Measures how much later than the program itself the first line of `npx tidegate demo` comes."""
+    place.run([*npx_command, "--version"], **more)
+    middle = lambda command, **more: statistics.median(place.first_line_seconds([*command, "demo"], **more) for _ in range(ROUNDS))
+    slow, fast = middle(npx_command, **more), middle(program)
+    report.figure(f"{place.name}: first line of the demo", f"npx {slow:.2f} s, the program {fast:.2f} s, {slow - fast:.2f} s more (at most 1 s)")

@@ -166,10 +166,11 @@ impl PathNode {
         }
         let characters = text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
         self.lengths.get_or_insert_default().add(characters, at);
-        if let Some((number, marks)) = Number::parse_text(text)
+        let (digits, marks) = NumberMarks::split(text);
+        if let Some(number) = Number::parse(digits)
             && self.counts_numbers_with(marks)
         {
-            self.numbers.get_or_insert_default().add(&number, at);
+            self.numbers.get_or_insert_default().add(&number.written(text), at);
             self.numeric_strings += 1;
         }
         if let Some(time) = time::parse(text) {
@@ -191,7 +192,8 @@ impl PathNode {
     /// with its own.
     #[inline]
     fn counts_numbers_with(&mut self, marks: NumberMarks<'_>) -> bool {
-        if marks == KeptMarks::of(&self.marks) && self.numbers.is_some() {
+        let is_plain = self.marks.is_none() && marks.before.is_empty() && marks.after.is_empty();
+        if is_plain || self.numbers.is_some() && marks == KeptMarks::of(&self.marks) {
             return true;
         }
         let counted = self.numbers.as_ref().map_or(0, |numbers| numbers.count);

@@ -92,6 +92,12 @@ impl<'r> Number<'r> {
         Some((Self { raw, ..number }, marks))
     }
 
+    /// Returns the number with the text that it was read from.
+    #[inline]
+    pub(super) fn written(self, raw: &'r [u8]) -> Self {
+        Self { raw, ..self }
+    }
+
     /// Returns a hash that equal numbers share, however they are written.
     #[inline]
     pub(crate) fn hash(&self) -> u64 {
@@ -134,16 +140,21 @@ const MAX_UNIT_BYTES: usize = 8;
 
 impl<'r> NumberMarks<'r> {
     /// Splits a text into a number and its marks; without a unit the number may be in any form, or none at all.
+    ///
+    /// Every string passes through here, so what begins like no number is not looked at further.
     #[inline]
-    fn split(raw: &'r [u8]) -> (&'r [u8], Self) {
-        let signed = usize::from(matches!(raw.first(), Some(b'v' | b'$' | b'#')));
-        let (before, rest) = raw.split_at(signed);
-        let unit = match rest.last() {
-            Some(last) if !last.is_ascii_digit() && signed == 0 => unit_length(rest),
-            _ => 0,
-        };
-        let (digits, after) = rest.split_at(rest.len() - unit);
-        (digits, Self { before, after })
+    pub(super) fn split(raw: &'r [u8]) -> (&'r [u8], Self) {
+        match raw {
+            [b'0'..=b'9' | b'-' | b'+', .., last] if !last.is_ascii_digit() => Self::split_unit(raw),
+            [b'v' | b'$' | b'#', rest @ ..] => (rest, Self { before: &raw[..1], after: &[] }),
+            _ => (raw, Self::default()),
+        }
+    }
+
+    #[inline(never)]
+    fn split_unit(raw: &'r [u8]) -> (&'r [u8], Self) {
+        let (digits, after) = raw.split_at(raw.len() - unit_length(raw));
+        (digits, Self { before: &[], after })
     }
 }
 

@@ -414,10 +414,11 @@ impl Quotas {
 
     /// Fails if `size` more stored bytes would exceed a quota of which so many bytes are in use.
     pub(crate) fn check(&self, used: UsedBytes, size: u64) -> Result<(), StoreError> {
+        // The widest first: where several are full, raising a narrower one would not help.
         let scopes = [
-            ("session", used.session, self.session_bytes),
-            ("owner", used.owner, self.owner_bytes),
             ("store", used.store, self.store_bytes),
+            ("owner", used.owner, self.owner_bytes),
+            ("session", used.session, self.session_bytes),
         ];
         match scopes.into_iter().find(|(_, used, limit)| used.saturating_add(size) > *limit) {
             Some((scope, used, limit)) => Err(StoreError::QuotaFull { scope, used, limit }),

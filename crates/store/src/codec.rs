@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tidegate_core::source::Source;
 
-use crate::artifact::{CallDigest, NewArtifact, Owner};
+use crate::artifact::{CallDigest, Owner};
 use crate::chunks::{HASH_BYTES, Packed, hash, hash_into, unpack};
 use crate::cipher::{Cipher, HEADER_BYTES, Place, is_sealed, key_of};
 use crate::error::StoreError;
@@ -92,7 +92,8 @@ impl CallDetails {
         Self { arguments, call: call.map(|call| call.to_hex()) }
     }
 
-    pub(crate) fn of(new: &NewArtifact<'_>) -> Self {
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) fn of(new: &crate::artifact::NewArtifact<'_>) -> Self {
         Self::new(new.origin().arguments, new.call)
     }
 

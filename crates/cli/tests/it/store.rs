@@ -235,7 +235,7 @@ fn quotas_are_configurable() {
     let result = make::text_result(&sample::issues(9000));
     let refused = person.run_with(&["shape", "--keep", "--tool", "large"], &result);
     assert_eq!(refused.code, 3);
-    assert!(refused.stderr.contains("quota is full"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the store quota is full"), "{}", refused.stderr);
     assert_eq!(person.json(&["store", "status"])["quota_bytes"], 20_000);
     assert_eq!(person.json(&["stats"])["store_quota_bytes"], 20_000);
     std::fs::write(&file, "[store]\nquota = 5\n").unwrap();

@@ -185,16 +185,57 @@ impl<'a> Scanner<'a> {
     pub(crate) fn next_at(&mut self) -> Result<(u64, Event<'_>), ScanError> {
         // The event borrows the buffer, so the offset must be known before it.
         self.peek()?;
-        let at = self.position();
-        let after_comma = self.expect == Expect::AfterValue && self.buffer.get(self.at) == Some(&b',');
-        if after_comma {
-            self.at += 1;
-            self.expect = if self.stack.last() == Some(&true) { Expect::Key } else { Expect::FirstItem };
+        if self.expect == Expect::AfterValue && self.buffer.get(self.at) == Some(&b',') {
+            self.take_comma();
             self.peek()?;
-            let at = self.position();
-            return self.next().map(|event| (at, event));
         }
+        let at = self.position();
         self.next().map(|event| (at, event))
+    }
+
+    /// Returns whether a key or the end of an object comes next, after a comma or white space.
+    #[inline]
+    pub(crate) fn expects_key(&self) -> bool {
+        match self.expect {
+            Expect::FirstKey | Expect::Key => true,
+            Expect::AfterValue => self.stack.last() == Some(&true),
+            Expect::Value | Expect::FirstItem => false,
+        }
+    }
+
+    /// Takes a key and its colon if they come next and the key is written like this, and returns its offset. Otherwise it takes
+    /// at most the comma before it.
+    ///
+    /// Records repeat the order of their keys, so that most keys are compared here rather than scanned. The key must have no bytes
+    /// that need an escape.
+    #[inline]
+    pub(crate) fn take_key(&mut self, key: &[u8]) -> Option<u64> {
+        if self.expect == Expect::AfterValue && self.buffer.get(self.at) == Some(&b',') {
+            self.take_comma();
+        }
+        if self.expect == Expect::AfterValue {
+            return None;
+        }
+        let mut start = self.at;
+        while matches!(self.buffer.get(start), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            start += 1;
+        }
+        let (&quote, rest) = self.buffer.get(start..)?.split_first()?;
+        let is_quote = quote == b'"' || quote == b'\'' && self.dialect == Dialect::Python;
+        if !is_quote || !rest.strip_prefix(key)?.starts_with(&[quote, b':']) {
+            return None;
+        }
+        self.token = self.base + start as u64;
+        self.at = start + key.len() + 3;
+        self.expect = Expect::Value;
+        Some(self.token)
+    }
+
+    /// Takes the comma that is next. A closing bracket may follow: trailing commas are accepted.
+    #[inline]
+    fn take_comma(&mut self) {
+        self.at += 1;
+        self.expect = if self.stack.last() == Some(&true) { Expect::Key } else { Expect::FirstItem };
     }
 
     /// Returns the next event.
@@ -214,11 +255,7 @@ impl<'a> Scanner<'a> {
                 Expect::AfterValue => match self.stack.last() {
                     None => return Ok(Event::End),
                     Some(_) if is_closer(byte) => return self.close(byte),
-                    Some(&object) if byte == b',' => {
-                        self.at += 1;
-                        // A closing bracket may follow: trailing commas are accepted.
-                        self.expect = if object { Expect::Key } else { Expect::FirstItem };
-                    }
+                    Some(_) if byte == b',' => self.take_comma(),
                     Some(_) => return self.error("a comma or a closing bracket is missing"),
                 },
             }
@@ -349,4 +386,63 @@ impl<'a> Scanner<'a> {
 #[inline]
 fn is_closer(byte: u8) -> bool {
     matches!(byte, b']' | b'}' | b')')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::source::Span;
+
+    /// Returns the events of a text as texts with their offsets, up to the first error. Before each event, the keys are tried
+    /// one after the other.
+    fn events(text: &str, dialect: Dialect, keys: &[&str]) -> Vec<(u64, String)> {
+        let bytes = text.as_bytes();
+        let text = Text::plain(&bytes, Span::whole(&bytes));
+        let mut scanner = Scanner::new(&text, dialect);
+        let mut events = Vec::new();
+        loop {
+            let taken = keys.iter().find_map(|key| {
+                let at = if scanner.expects_key() { scanner.take_key(key.as_bytes()) } else { None };
+                at.map(|at| (at, (*key).to_owned()))
+            });
+            match taken.map_or_else(|| scanner.next_at().map(|(at, event)| (at, name(&event))), Ok) {
+                Ok((at, event)) if event == "End" => return events,
+                Ok(event) => events.push(event),
+                Err(error) => {
+                    events.push((0, error.to_string()));
+                    return events;
+                }
+            }
+        }
+    }
+
+    fn name(event: &Event<'_>) -> String {
+        match event {
+            Event::Key(key) => String::from_utf8_lossy(key.raw).into_owned(),
+            Event::String(text) => format!("{:?}", String::from_utf8_lossy(text.raw)),
+            Event::Number(raw) => String::from_utf8_lossy(raw).into_owned(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_that_are_compared_are_those_that_are_scanned(
+            parts in proptest::collection::vec(
+                prop_oneof![
+                    4 => Just("{"), 4 => Just("}"), 1 => Just("["), 1 => Just("]"), 4 => Just(","),
+                    8 => Just("\"a\":1"), 8 => Just("\"name\":\"x\""), 2 => Just("\"name\" : null"), 2 => Just(" \n\"a\":\t"),
+                    2 => Just("\"a\\\"\":1"), 1 => Just("\"a"), 1 => Just("\"a\""), 1 => Just("\"a\"x"), 2 => Just("'a':2"),
+                ],
+                0..12,
+            ),
+            python in any::<bool>(),
+        ) {
+            let dialect = if python { Dialect::Python } else { Dialect::Json };
+            let text = format!("{{{}", parts.concat());
+            prop_assert_eq!(events(&text, dialect, &["a", "name"]), events(&text, dialect, &[]), "{}", text);
+        }
+    }
 }

@@ -107,6 +107,13 @@ impl ProfileBuilder {
     fn scan(&mut self, scanner: &mut Scanner<'_>, fixed: Option<u64>) -> Result<(), ScanError> {
         let outside = scanner.depth();
         loop {
+            if scanner.expects_key()
+                && let Some(key) = self.expected_key()
+                && let Some(at) = scanner.take_key(key)
+            {
+                self.repeated_key(fixed.unwrap_or(at));
+                continue;
+            }
             let (at, event) = scanner.next_at()?;
             let at = fixed.unwrap_or(at);
             match event {
@@ -222,24 +229,49 @@ impl ProfileBuilder {
         }
         let hit = node.children.get(cursor).is_some_and(|child| *child.key == *key);
         let slot = if hit { Some(cursor) } else { node.children.iter().position(|child| *child.key == *key) };
-        self.target = match slot {
-            Some(slot) => {
-                if let Some(frame) = self.stack.last_mut() {
-                    frame.cursor = slot + 1;
-                }
-                let child = self.nodes[parent.0 as usize].children[slot].node;
-                let node = self.node(child);
-                if node.seen_in == instance {
-                    if node.duplicates == 0 {
-                        node.duplicate_at = at;
-                    }
-                    node.duplicates += 1;
-                }
-                node.seen_in = instance;
-                child
+        match slot {
+            Some(slot) => self.enter_child(parent, slot, instance, at),
+            None => self.target = self.new_child(parent, key, at, instance),
+        }
+    }
+
+    /// Returns the key that is likely to come next, if it is written as it is.
+    #[inline]
+    fn expected_key(&self) -> Option<&[u8]> {
+        let frame = self.stack.last()?;
+        let node = &self.nodes[frame.node.0 as usize];
+        let child = node.children.get(frame.cursor)?;
+        (child.is_plain && node.values.is_none()).then_some(&*child.key)
+    }
+
+    /// Adds the key that [`expected_key`](Self::expected_key) returns.
+    #[inline]
+    fn repeated_key(&mut self, at: u64) {
+        let Some(frame) = self.stack.last_mut() else { return };
+        frame.count += 1;
+        let (parent, cursor, instance) = (frame.node, frame.cursor, frame.instance);
+        if let Some(index) = &mut self.node(parent).index {
+            index.push(at);
+        }
+        self.enter_child(parent, cursor, instance, at);
+    }
+
+    /// Directs the next value to a child of the innermost object.
+    #[inline]
+    fn enter_child(&mut self, parent: NodeId, slot: usize, instance: u64, at: u64) {
+        if let Some(frame) = self.stack.last_mut() {
+            frame.cursor = slot + 1;
+        }
+        let child = self.nodes[parent.0 as usize].children[slot].node;
+        let node = self.node(child);
+        if node.seen_in == instance {
+            if node.duplicates == 0 {
+                node.duplicate_at = at;
             }
-            None => self.new_child(parent, key, at, instance),
-        };
+            node.duplicates += 1;
+        }
+        node.seen_in = instance;
+        self.target = child;
     }
 
     fn new_child(&mut self, parent: NodeId, key: &[u8], at: u64, instance: u64) -> NodeId {
@@ -255,7 +287,7 @@ impl ProfileBuilder {
         let id = self.recursion(parent, &name).unwrap_or_else(|| self.create(parent, name, hash::bytes(key)));
         self.node(id).seen_in = instance;
         let node = self.node(parent);
-        node.children.push(Child { key: key.into(), node: id });
+        node.children.push(Child::new(key, id));
         if let Some(frame) = self.stack.last_mut() {
             frame.cursor = self.nodes[parent.0 as usize].children.len();
         }

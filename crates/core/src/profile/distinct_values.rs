@@ -124,10 +124,13 @@ impl HashSet {
 
     /// Moves the recent hashes to their places among the sorted ones.
     fn settle(&mut self) {
+        if self.recent.is_empty() {
+            return;
+        }
         self.recent.sort_unstable();
         self.recent.dedup();
-        drop_known(&mut self.recent, &self.sorted);
         merge_into(&mut self.sorted, &self.recent);
+        self.sorted.dedup();
         self.recent.clear();
     }
 
@@ -145,27 +148,21 @@ impl HashSet {
     }
 }
 
-/// Drops the hashes that are also in another list; both lists are in order.
-fn drop_known(hashes: &mut Vec<u64>, known: &[u64]) {
-    let mut known = known.iter().copied().peekable();
-    hashes.retain(|&hash| {
-        while known.next_if(|&other| other < hash).is_some() {}
-        known.peek() != Some(&hash)
-    });
-}
-
 /// Adds hashes to others, from the end on, so that no other memory is needed; both lists are in order.
+///
+/// Which list has the greater hash next is as good as random, so the loop has no branch that depends on it.
 fn merge_into(sorted: &mut Vec<u64>, new: &[u64]) {
-    let mut from = sorted.len();
-    sorted.reserve_exact(new.len());
-    sorted.resize(from + new.len(), 0);
-    for (left, &hash) in new.iter().enumerate().rev() {
-        while from > 0 && sorted[from - 1] > hash {
-            sorted[from + left] = sorted[from - 1];
-            from -= 1;
-        }
-        sorted[from + left] = hash;
+    let (mut known, mut left) = (sorted.len(), new.len());
+    sorted.reserve_exact(left);
+    sorted.resize(known + left, 0);
+    while known > 0 && left > 0 {
+        let (ours, theirs) = (sorted[known - 1], new[left - 1]);
+        let is_ours = ours > theirs;
+        sorted[known + left - 1] = if is_ours { ours } else { theirs };
+        known -= usize::from(is_ours);
+        left -= usize::from(!is_ours);
     }
+    sorted[..left].copy_from_slice(&new[..left]);
 }
 
 #[cfg(test)]

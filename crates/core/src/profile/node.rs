@@ -39,7 +39,16 @@ pub(crate) enum PathStep {
 pub(crate) struct Child {
     /// The key without escapes.
     pub(super) key: Box<[u8]>,
+    /// Whether the key is also written like this: none of its bytes needs an escape.
+    pub(super) is_plain: bool,
     pub(crate) node: NodeId,
+}
+
+impl Child {
+    pub(super) fn new(key: &[u8], node: NodeId) -> Self {
+        let is_plain = !key.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'\\'));
+        Self { key: key.into(), is_plain, node }
+    }
 }
 
 /// The statistics of all values at one path.
@@ -92,6 +101,14 @@ pub(crate) struct PathNode {
     pub(crate) duplicate_at: u64,
     /// Whether this node has been merged into another.
     pub(crate) gone: bool,
+}
+
+/// Returns the number of characters of a text.
+#[inline]
+fn characters_in(text: &[u8]) -> u64 {
+    let is_first = |byte: &&u8| **byte & 0xc0 != 0x80;
+    let count = if text.is_ascii() { text.len() } else { text.iter().filter(is_first).count() };
+    count as u64
 }
 
 impl PathNode {
@@ -164,8 +181,7 @@ impl PathNode {
         if text.len() as u64 != length {
             return self.add_long_string(text, length, at, capacity);
         }
-        let characters = text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
-        self.lengths.get_or_insert_default().add(characters, at);
+        self.lengths.get_or_insert_default().add(characters_in(text), at);
         let (digits, marks) = NumberMarks::split(text);
         if let Some(number) = Number::parse(digits)
             && self.counts_numbers_with(marks)

@@ -59,13 +59,18 @@ impl<'r> Number<'r> {
                 _ => return Self::parse_slowly(raw),
             }
         }
-        // Both operands are exact below 2^53 and 10^22, so one division rounds correctly.
         if decimals > FRACTION_DIGITS || mantissa >= 1 << 53 {
             return Self::parse_slowly(raw);
         }
-        let size = mantissa as f64 / POWERS[decimals] as f64;
-        let whole = i128::from(mantissa / POWERS[decimals]);
-        let fraction = ((mantissa % POWERS[decimals]) * POWERS[FRACTION_DIGITS - decimals]) as i64;
+        let (size, whole, fraction) = if decimals == 0 {
+            (mantissa as f64, mantissa, 0)
+        } else {
+            let unit = POWERS[decimals];
+            let fraction = (mantissa % unit) * POWERS[FRACTION_DIGITS - decimals];
+            // Both operands are exact below 2^53 and 10^22, so one division rounds correctly.
+            (mantissa as f64 / unit as f64, mantissa / unit, fraction as i64)
+        };
+        let whole = i128::from(whole);
         let (value, exact) = match negative {
             true => (-size, Decimal { whole: -whole, fraction: -fraction }),
             false => (size, Decimal { whole, fraction }),

@@ -4,6 +4,7 @@
 //! out to be one.
 
 use super::number::NumberStats;
+use super::time::Time;
 
 /// How many values of each type a node has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,7 +91,7 @@ pub(crate) struct TimeStats {
     pub(crate) count: u64,
     pub(crate) min: KeptTime,
     pub(crate) max: KeptTime,
-    last: i128,
+    last: Time,
     rises: u64,
     falls: u64,
     /// Whether the times of several nodes were merged, so that their order is not known.
@@ -100,12 +101,12 @@ pub(crate) struct TimeStats {
 /// A point in time that is kept as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeptTime {
-    time: i128,
+    time: Time,
     raw: Vec<u8>,
 }
 
 impl KeptTime {
-    fn set(&mut self, time: i128, raw: &[u8]) {
+    fn set(&mut self, time: Time, raw: &[u8]) {
         self.time = time;
         self.raw.clear();
         self.raw.extend_from_slice(raw);
@@ -124,7 +125,7 @@ impl TimeStats {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, time: i128, raw: &[u8]) {
+    pub(super) fn add(&mut self, time: Time, raw: &[u8]) {
         if self.count > 0 {
             self.rises += u64::from(time > self.last);
             self.falls += u64::from(time < self.last);

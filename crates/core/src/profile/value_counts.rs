@@ -86,6 +86,9 @@ impl ValueCounts {
         }
         let hash = hash::bytes(text);
         self.add_hashed(hash, text, false, at, capacity);
+        if count == 1 {
+            return;
+        }
         self.total += count - 1;
         if let Ok(index) = self.find(hash) {
             self.entries[index].count += count - 1;

@@ -137,7 +137,7 @@ impl ProfileBuilder {
     fn add_column(&mut self, record: NodeId, column: NodeId, name: &str) {
         let node = self.node(column);
         (node.parent, node.step) = (Some(record), PathStep::Key(name.into()));
-        self.node(record).children.push(Child { key: name.as_bytes().into(), node: column });
+        self.node(record).children.push(Child::new(name.as_bytes(), column));
     }
 
     /// Keeps the positions of lists that are in several lists, if they are short and alike.

@@ -3,7 +3,7 @@
 //! A level counts where a log writes it: near the beginning of the line, in capitals, in brackets, or as `level=info`.
 //! A message that contains such a word is not a level.
 
-use crate::profile::time;
+use crate::profile::time::{self, Time};
 use crate::profile::value_counts::ValueCounts;
 use crate::shape::draft::Draft;
 use crate::shape::word_counts::WordCounts;
@@ -57,8 +57,6 @@ const LEVEL_WORDS: &[(&str, Level)] = &[
 /// The number of bytes at the beginning of a line where its level is.
 const PREFIX_BYTES: usize = 96;
 const MAX_COUNTED_VALUES: usize = 20_000;
-/// The unit of parsed times.
-const SECOND: f64 = 1e18;
 
 impl LogLevels {
     /// Reads a line without colours; returns its level, if it has one.
@@ -94,7 +92,7 @@ impl LogLevels {
         }
         self.last.clear();
         self.last.push_str(written);
-        let Some(seconds) = time::parse(written.as_bytes()).map(|time| time as f64 / SECOND) else { return };
+        let Some(seconds) = time::parse(written.as_bytes()).map(Time::to_seconds) else { return };
         if let Some(previous) = self.previous
             && seconds - previous > self.pause.0
         {

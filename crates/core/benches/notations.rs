@@ -4,6 +4,9 @@
 //! All notations take turns, and the fastest turn of each counts, so noise of the machine affects all alike.
 //!
 //! `cargo bench -p tidegate-core --bench notations`
+//!
+//! With the name of a notation it shapes a table in that notation once, for a profiler:
+//! `valgrind --tool=callgrind --toggle-collect=notations::time target/release/deps/notations-* Yaml`
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it found")]
 #![expect(clippy::disallowed_types, reason = "a bench has a clock")]
@@ -24,6 +27,12 @@ const ROUNDS: usize = 15;
 
 fn main() {
     let table = RandomTable::new(7, 40_000);
+    if let Some(notation) = named_notation() {
+        let result = make::text_result(&table.write(notation));
+        time(&result);
+        println!("{notation:?}: {} bytes", result.len());
+        return;
+    }
     let mut notations: Vec<(TableNotation, Vec<u8>, Duration)> = TableNotation::ALL
         .into_iter()
         .map(|notation| (notation, make::text_result(&table.write(notation)), Duration::MAX))
@@ -47,7 +56,14 @@ fn main() {
     }
 }
 
+/// Returns the notation that the command line names, if it names one.
+fn named_notation() -> Option<TableNotation> {
+    let names: Vec<String> = std::env::args().skip(1).collect();
+    TableNotation::ALL.into_iter().find(|notation| names.contains(&format!("{notation:?}")))
+}
+
 /// Returns how long it takes to shape a result.
+#[inline(never)]
 fn time(result: &[u8]) -> Duration {
     let request = Request {
         tool: "list_rows",

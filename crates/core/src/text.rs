@@ -245,12 +245,12 @@ impl<'a> Text<'a> {
 
     /// Returns the decoded length; reads the text if it is not known yet.
     pub(crate) fn length(&self) -> io::Result<u64> {
-        match self.index.borrow().length {
-            Some(length) => return Ok(length),
-            None if !self.escaped && !self.is_translated() => return Ok(self.max_len()),
-            None => {}
+        let known = self.index.borrow().length;
+        if let Some(length) = known.or_else(|| self.known_length()) {
+            return Ok(length);
         }
-        Ok(self.index()?.2.length.unwrap_or_default())
+        self.complete_index()?;
+        Ok(self.index.borrow().length.unwrap_or_default())
     }
 
     /// Returns the last checkpoint at or before the beginning of line `line` (from 0).
@@ -262,8 +262,12 @@ impl<'a> Text<'a> {
         after.checked_sub(1).map(|at| index.checkpoints[at])
     }
 
-    fn is_translated(&self) -> bool {
-        matches!(self.source, TextSource::Translated(_))
+    /// Returns the decoded length if no pass is needed for it.
+    fn known_length(&self) -> Option<u64> {
+        match &self.source {
+            TextSource::Translated(source) => source.known_length(),
+            TextSource::Borrowed(_) => (!self.escaped).then(|| self.max_len()),
+        }
     }
 
     /// Returns an upper bound of the decoded length.

@@ -9,6 +9,14 @@ pub(crate) fn is_value(text: &str) -> bool {
     reader.value().is_some() && reader.at == reader.bytes.len()
 }
 
+/// Returns whether the whole text is one JSON number; white space may follow it.
+pub(crate) fn is_number(text: &str) -> bool {
+    let mut reader = StrictReader { bytes: text.as_bytes(), at: 0 };
+    let is_number = reader.number().is_some();
+    reader.space();
+    is_number && reader.at == reader.bytes.len()
+}
+
 /// Returns whether the whole text is one JSON object or array.
 pub(crate) fn is_container(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && is_value(text)

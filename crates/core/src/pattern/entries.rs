@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LineNotation, Member, PatternReader, RecordContent, RecordLines};
 use crate::sample::Sample;
+use crate::trim::trim;
 use field::fields;
 use title::{Title, bullet};
 
@@ -93,8 +94,8 @@ impl Entries {
             }
             open = open.filter(|(_, of_field)| depth > *of_field);
             match open {
-                Some((field, _)) => append(members[field].1.to_mut(), line.trim()),
-                None => append(&mut text, line.trim()),
+                Some((field, _)) => append(members[field].1.to_mut(), trim(line)),
+                None => append(&mut text, trim(line)),
             }
         }
         if !text.is_empty() {
@@ -127,7 +128,7 @@ fn append(value: &mut String, text: &str) {
 
 /// Returns whether a line is blank or drawn.
 fn is_separator(line: &str) -> bool {
-    let line = line.trim();
+    let line = trim(line);
     let drawn = |character: char| matches!(character, '-' | '*' | '=' | '_' | '─' | '━' | '═');
     line.chars().all(drawn) && (line.is_empty() || line.chars().count() >= 3)
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LineNotation, Member, PatternReader, RecordContent, RecordLines};
 use crate::sample::Sample;
+use crate::trim::{trim, trim_end};
 
 /// The blocks of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,7 +100,7 @@ impl KeyedBlocks {
             });
             // An indented text after a blank line is the message of the block, as in a commit log.
             let is_message = after_blank && line.starts_with([' ', '\t']);
-            after_blank = line.trim().is_empty();
+            after_blank = trim(line).is_empty();
             match keyed {
                 Some((key, value)) if !members.iter().any(|(known, _)| known == key) => {
                     members.push((key.into(), unquoted(value).into()));
@@ -120,7 +121,7 @@ impl KeyedBlocks {
         }
         for (_, value) in &mut members {
             if let Cow::Owned(value) = value {
-                value.truncate(value.trim_end().len());
+                value.truncate(trim_end(value).len());
             }
         }
         members
@@ -198,12 +199,13 @@ impl Mark {
         }
         // Rows below each other have their keys to the right.
         let line = if self == Self::Colon { line } else { line.trim_start() };
-        let (key, value) = line.split_once(match self {
-            Self::Colon | Self::Row => ':',
-            Self::Equals => '=',
-            Self::Bar => '|',
-        })?;
-        let key = key.trim_end();
+        let mark = match self {
+            Self::Colon | Self::Row => b':',
+            Self::Equals => b'=',
+            Self::Bar => b'|',
+        };
+        let end = memchr::memchr(mark, line.as_bytes())?;
+        let (key, value) = (trim_end(&line[..end]), &line[end + 1..]);
         let named = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && key.len() <= 40
             && key
@@ -211,20 +213,23 @@ impl Mark {
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-' | b'.' | b'/'))
             && key.split(' ').count() <= 3;
         let spaced = self == Self::Equals || value.is_empty() || value.starts_with([' ', '\t']);
-        (named && spaced && !value.starts_with('=')).then(|| (key, value.trim()))
+        (named && spaced && !value.starts_with('=')).then(|| (key, trim(value)))
     }
 }
 
 /// Returns whether a line separates blocks: it is blank, of dashes, or numbers a row.
 fn is_separator(line: &str) -> bool {
-    let line = line.trim();
+    let line = trim(line);
     let drawn = |byte: u8| matches!(byte, b'-' | b'*' | b'=' | b'+');
     line.is_empty() || line.len() >= 3 && line.bytes().all(drawn) || is_row_number(line)
 }
 
 /// Returns whether a line numbers a row: `-[ RECORD 1 ]---` or `*** 1. row ***`.
 fn is_row_number(line: &str) -> bool {
-    let line = line.trim();
+    let line = trim(line);
+    if !line.starts_with(['-', '*']) {
+        return false;
+    }
     let words = line.trim_matches(['-', '*', '[', ']', ' ', '+']);
     let of_record = line.starts_with("-[") && words.starts_with("RECORD ");
     of_record || line.starts_with("***") && words.ends_with(". row")

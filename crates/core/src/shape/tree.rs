@@ -24,7 +24,8 @@ pub(crate) fn compose(data: &Data<'_>, writer: &mut SectionWriter<'_>, section: 
     compose_around(data, None, writer, section)
 }
 
-/// Does the same as [`compose`] without the string that begins at an offset.
+/// Does the same as [`compose`] without the string that begins at an offset, and names the fields of the lists of objects
+/// that it may be in.
 pub(crate) fn compose_around(
     data: &Data<'_>,
     without: Option<u64>,
@@ -45,6 +46,9 @@ pub(crate) fn compose_around(
                     None => continue,
                 }
             }
+            if without.is_some() {
+                write_records(data, id, writer, section);
+            }
             if node.types.objects <= 1 {
                 let below = profile.children(id).filter(|(_, child)| occurs_once(child));
                 let mut below: Vec<(NodeId, u64)> = below.map(|(id, child)| (id, child.bytes)).collect();
@@ -55,6 +59,31 @@ pub(crate) fn compose_around(
         level = next;
     }
     Ok(shown)
+}
+
+/// Writes how many objects a list has and the names of their fields, as many as fit.
+fn write_records(data: &Data<'_>, list: NodeId, writer: &mut SectionWriter<'_>, section: usize) {
+    let profile = &data.profile;
+    let node = profile.node(list);
+    let Some(items) = node.items.map(|items| profile.node(items)).filter(|items| items.types.objects > 1)
+    else {
+        return;
+    };
+    let path = profile.path(profile.root(), list);
+    let place = if path.is_empty() { path } else { format!("{path}: ") };
+    let names: Vec<String> = items.children.iter().map(|child| name(profile.node(child.node))).collect();
+    let mut shown = names.len();
+    while !names.is_empty() {
+        let fields = match (names[..shown].join(","), names.len() - shown) {
+            (names, 0) => names,
+            (names, more) => format!("{names} +{more} more fields").trim_start().to_owned(),
+        };
+        let line = format!("{place}{} objects with {fields}", items.types.objects);
+        if writer.push(section, line) || shown == 0 {
+            break;
+        }
+        shown = shown * 3 / 4;
+    }
 }
 
 /// Writes the members that the policy names, if the root has them; what is left of the budget goes to the others.

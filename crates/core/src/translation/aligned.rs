@@ -5,10 +5,10 @@
 //! character. If rows are wider than their header, the columns are the words of a line, if those are under the
 //! names. A listing without a header is not a table here.
 
-use super::bars::trim;
 use super::tables::{FoundTable, LineInTable, RowCut, TableForm};
 use super::typed::column_names;
 use crate::profile::number::Number;
+use crate::trim::trim;
 
 /// The maximum number of columns.
 const MAX_COLUMNS: usize = 64;
@@ -126,11 +126,12 @@ pub(super) fn table_at(lines: &[&str], at: usize) -> Option<FoundTable> {
         return None;
     }
     let first = at + 1 + usize::from(lines.get(at + 1).is_some_and(|line| is_line_of_dashes(line)));
-    let block = block_from(lines, first);
-    under_names(lines[at], &block[..block.len().min(FEW_ROWS)])?;
-    let (names, cut) = under_names(lines[at], &block[..block.len().min(MANY_ROWS)])?;
+    // Most lines are no header, which the first rows below them show.
+    under_names(lines[at], block_from(lines, first, FEW_ROWS))?;
+    let block = block_from(lines, first, MANY_ROWS);
+    let (names, cut) = under_names(lines[at], block)?;
     // A title may be above the header.
-    let below = block.first().and_then(|line| under_names(line, &block[1..block.len().min(MANY_ROWS)]));
+    let below = block.first().and_then(|line| under_names(line, &block[1..]));
     if below.is_some_and(|(below, _)| below.len() > names.len()) {
         return None;
     }
@@ -196,12 +197,12 @@ fn is_line_of_dashes(line: &str) -> bool {
     line.len() >= 3 && line.chars().all(|c| matches!(c, '-' | '=' | '_' | '─' | '═'))
 }
 
-/// Returns the lines from line `first` on, up to a blank one or one of dashes.
-fn block_from<'b, 't>(lines: &'b [&'t str], first: usize) -> &'b [&'t str] {
+/// Returns up to `max_lines` lines from line `first` on, up to a blank one or one of dashes.
+fn block_from<'b, 't>(lines: &'b [&'t str], first: usize, max_lines: usize) -> &'b [&'t str] {
     let after = lines.get(first..).unwrap_or_default();
+    let after = &after[..after.len().min(max_lines)];
     let ends = |line: &&str| line.trim().is_empty() || is_line_of_dashes(line);
-    let end = after.iter().take(MANY_ROWS).position(ends);
-    &after[..end.unwrap_or(after.len().min(MANY_ROWS))]
+    &after[..after.iter().position(ends).unwrap_or(after.len())]
 }
 
 /// Returns whether a line says nothing itself: it is blank, a ruler or dashes.

@@ -5,6 +5,8 @@
 
 use super::tables::{FoundTable, LineInTable, RowCut, TableForm};
 use super::typed::column_names;
+use crate::marks::marks;
+use crate::trim::trim;
 
 /// Returns whether a character draws a vertical line.
 fn is_bar(c: char) -> bool {
@@ -26,14 +28,16 @@ pub(super) fn is_rule(line: &str) -> bool {
 pub(super) fn find_cells<'l>(line: &'l str, cells: &mut Vec<&'l str>) -> bool {
     let trimmed = trim(line);
     cells.clear();
-    let mut start = 0;
+    // The bar that a line begins with ends no cell.
+    let edge = trimmed.chars().next().filter(|c| is_bar(*c)).map_or(0, char::len_utf8);
+    let mut start = edge;
     let mut push = |at: usize, bar_bytes: usize| {
         cells.push(trim(&trimmed[start..at]));
         start = at + bar_bytes;
     };
     if trimmed.is_ascii() {
         let mut escape = None;
-        for at in memchr::memchr2_iter(b'|', b'\\', trimmed.as_bytes()) {
+        for at in marks(trimmed.as_bytes(), *b"|\\").skip(usize::from(edge > 0)) {
             let escaped = at.checked_sub(1).is_some_and(|before| escape == Some(before));
             match trimmed.as_bytes()[at] {
                 _ if escaped => {}
@@ -43,7 +47,7 @@ pub(super) fn find_cells<'l>(line: &'l str, cells: &mut Vec<&'l str>) -> bool {
         }
     } else {
         let mut escaped = false;
-        for (at, c) in trimmed.char_indices() {
+        for (at, c) in trimmed.char_indices().skip(usize::from(edge > 0)) {
             if is_bar(c) && !escaped {
                 push(at, c.len_utf8());
             }
@@ -53,24 +57,11 @@ pub(super) fn find_cells<'l>(line: &'l str, cells: &mut Vec<&'l str>) -> bool {
     if start == 0 {
         return false;
     }
-    let edged = trimmed.starts_with(is_bar);
     // psql pads an empty last cell with nothing, so only a line that begins with a bar ends with one.
-    if start < trimmed.len() || !edged {
+    if start < trimmed.len() || edge == 0 {
         cells.push(trim(&trimmed[start..]));
     }
-    if edged {
-        cells.remove(0);
-    }
     !cells.is_empty()
-}
-
-/// Returns a cell without the white space around it, which is nearly always ASCII.
-pub(super) fn trim(cell: &str) -> &str {
-    let cell = cell.trim_ascii();
-    match cell.as_bytes() {
-        [b'!'..=b'~', .., b'!'..=b'~'] | [b'!'..=b'~'] => cell,
-        _ => cell.trim(),
-    }
 }
 
 /// Returns the cells of a line with bars; `None` if it has none.

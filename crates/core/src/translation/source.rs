@@ -14,7 +14,7 @@ use crate::source::Source;
 use crate::text::Text;
 
 /// Bytes of the text that a step is given at first.
-pub(super) const STEP_BYTES: usize = 8 * 1024;
+pub(super) const STEP_BYTES: usize = 4 * 1024;
 /// The maximum number of checkpoints; when they are reached, every second one is dropped.
 const MAX_CHECKPOINTS: usize = 512;
 /// The minimum number of bytes of JSON between checkpoints, at first.
@@ -194,6 +194,11 @@ impl<'t> TranslatedSource<'t> {
         Self { text, json }
     }
 
+    /// Returns the number of bytes, once the end has been read.
+    pub(crate) fn known_length(&self) -> Option<u64> {
+        self.json.state.borrow().length
+    }
+
     /// Appends up to `max_bytes` of the JSON at an offset; returns how many, zero only at the end.
     pub(crate) fn read_block(&self, at: u64, max_bytes: usize, out: &mut Vec<u8>) -> io::Result<usize> {
         self.json.read(self.text, at, max_bytes, out)
@@ -203,7 +208,7 @@ impl<'t> TranslatedSource<'t> {
 impl Source for TranslatedSource<'_> {
     /// Returns the number of bytes; an upper bound until the end has been read.
     fn len(&self) -> u64 {
-        self.json.state.borrow().length.unwrap_or(MAX_JSON_BYTES as u64)
+        self.known_length().unwrap_or(MAX_JSON_BYTES as u64)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

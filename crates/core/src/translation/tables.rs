@@ -6,18 +6,20 @@
 //!
 //! The first pass finds the tables and which of their columns are numbers; the rows are cut again when they are written.
 
-use std::borrow::Cow;
+mod writer;
+
 use std::io;
 use std::rc::Rc;
 
 use super::typed::Column;
 use super::window::{Window, scan};
-use super::{Begun, JsonWriter, Step, aligned, bars};
+use super::{Begun, aligned, bars};
 use crate::csv;
-use crate::json::string;
 use crate::pattern::OtherLines;
 use crate::sample::Sample;
 use crate::text::Text;
+use crate::trim::trimmed_lines;
+use writer::{TableWriter, Tables};
 
 /// The maximum number of tables with different columns.
 const MAX_TABLES: usize = 24;
@@ -110,12 +112,9 @@ impl TableForm {
         true
     }
 
-    /// Returns a cell as it was before it was written between bars.
-    fn unescaped<'l>(&self, cell: &'l str) -> Cow<'l, str> {
-        match matches!(self.cut, RowCut::Bars { .. }) && cell.contains('\\') {
-            true => cell.replace("\\|", "|").into(),
-            false => cell.into(),
-        }
+    /// Returns whether a cell among these lines may have an escaped bar.
+    fn may_have_escapes(&self, lines: &str) -> bool {
+        matches!(self.cut, RowCut::Bars { .. }) && memchr::memchr(b'\\', lines.as_bytes()).is_some()
     }
 }
 
@@ -127,7 +126,10 @@ impl FoundTable {
         while at < lines.len() {
             let line = form.line_in_table(lines, at, at == self.first, &mut cells);
             if matches!(line, LineInTable::Row) && form.find_cells(lines[at], &mut cells) {
-                rows.push(cells.iter().map(|cell| form.unescaped(cell).into_owned()).collect());
+                let may_have_escapes = form.may_have_escapes(lines[at]);
+                rows.push(
+                    cells.iter().map(|cell| writer::unescaped(cell, may_have_escapes).into_owned()).collect(),
+                );
             }
             at += usize::from(!matches!(line, LineInTable::After));
             if matches!(line, LineInTable::After | LineInTable::Last) {
@@ -157,8 +159,7 @@ pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
         return Ok(None);
     }
     let others = std::mem::take(&mut finder.others);
-    let writer = TableWriter { tables: Rc::new(finder.tables()), table: 0, line: 0, place: Place::Begin };
-    Ok(Some((Box::new(writer), others)))
+    Ok(Some((Box::new(TableWriter::new(finder.tables())), others)))
 }
 
 /// One table of a text; lines are numbered from 0.
@@ -191,7 +192,7 @@ impl TableFinder {
     /// Reads the lines of a window whose meaning is certain; returns how many bytes they have.
     fn read(&mut self, window: &Window<'_>) -> usize {
         let text = window.lines();
-        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let lines: Vec<&str> = trimmed_lines(text).collect();
         let mut cells = Vec::new();
         let mut at = 0;
         while at < lines.len() {
@@ -309,116 +310,6 @@ fn says_something(line: &str) -> bool {
     !bars::is_rule(line) && !aligned::ends_table(line)
 }
 
-/// The tables of a text, and how they are written.
-struct Tables {
-    tables: Vec<Table>,
-    /// Whether all tables have the same columns, and are one list; the first one has the types of all.
-    is_same: bool,
-    /// Whether each row has the caption of its table.
-    has_captions: bool,
-    /// The names of the lists of tables with different columns.
-    keys: Vec<String>,
-}
-
-/// Writes tables as JSON.
-#[derive(Clone)]
-struct TableWriter {
-    tables: Rc<Tables>,
-    /// The number of the table that is written, or that comes next.
-    table: usize,
-    /// The number of the next line.
-    line: usize,
-    place: Place,
-}
-
-/// Where a writer of tables is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Begin,
-    /// Before the first row of a list.
-    ListBegin,
-    /// After a row of a list.
-    AfterRow,
-}
-
-impl JsonWriter for TableWriter {
-    fn write(&mut self, window: &Window<'_>, json: &mut String) -> Option<Step> {
-        let lines = window.lines();
-        if lines.is_empty() && !window.is_end {
-            return Some(Step::NeedsMore);
-        }
-        let tables = Rc::clone(&self.tables);
-        if self.place == Place::Begin {
-            self.place = Place::ListBegin;
-            json.push(if tables.is_same { '[' } else { '{' });
-            self.begin_list(json);
-        }
-        let mut cells = Vec::new();
-        let mut keys = tables.tables.get(self.table).map_or_else(Vec::new, json_keys);
-        for line in lines.lines() {
-            while tables.tables.get(self.table).is_some_and(|table| self.line >= table.end) {
-                self.end_table(json);
-                keys = tables.tables.get(self.table).map_or_else(Vec::new, json_keys);
-            }
-            if let Some(table) = tables.tables.get(self.table).filter(|table| self.line >= table.first)
-                && table.form.find_cells(line.trim_end(), &mut cells)
-            {
-                self.write_row(table, &keys, &cells, json);
-            }
-            self.line += 1;
-        }
-        if !window.is_end {
-            return Some(Step::Used(lines.len()));
-        }
-        while self.table < tables.tables.len() {
-            self.end_table(json);
-        }
-        json.push(if tables.is_same { ']' } else { '}' });
-        Some(Step::End)
-    }
-}
-
-impl TableWriter {
-    /// Begins the list of a table, if each has its own.
-    fn begin_list(&mut self, json: &mut String) {
-        if let Some(key) = self.tables.keys.get(self.table) {
-            json.push_str(if self.table > 0 { "," } else { "" });
-            string::write(key, json);
-            json.push_str(":[");
-            self.place = Place::ListBegin;
-        }
-    }
-
-    /// Ends a table and begins the next one.
-    fn end_table(&mut self, json: &mut String) {
-        if !self.tables.is_same {
-            json.push(']');
-        }
-        self.table += 1;
-        self.begin_list(json);
-    }
-
-    fn write_row(&mut self, table: &Table, keys: &[String], cells: &[&str], json: &mut String) {
-        let is_first = std::mem::replace(&mut self.place, Place::AfterRow) == Place::ListBegin;
-        json.push_str(if is_first { "{" } else { ",{" });
-        if self.tables.has_captions {
-            string::write(caption_name(&table.form.names), json);
-            json.push(':');
-            string::write(table.caption.as_deref().unwrap_or_default(), json);
-        }
-        let columns = match self.tables.is_same {
-            true => &self.tables.tables[0].columns,
-            false => &table.columns,
-        };
-        for ((key, column), cell) in keys.iter().zip(columns).zip(cells) {
-            json.push_str(if json.ends_with('{') { "" } else { "," });
-            json.push_str(key);
-            column.write(&table.form.unescaped(cell), json);
-        }
-        json.push('}');
-    }
-}
-
 /// Returns which columns of tables with the same columns are numbers.
 fn typed_columns(tables: &[Table]) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
@@ -427,25 +318,6 @@ fn typed_columns(tables: &[Table]) -> Vec<Column> {
         columns.iter_mut().zip(&table.columns).for_each(|(column, more)| column.merge(more));
     }
     columns
-}
-
-/// Returns the names of the columns as the keys of members.
-fn json_keys(table: &Table) -> Vec<String> {
-    let key = |name: &String| {
-        let mut key = String::new();
-        string::write(name, &mut key);
-        key.push(':');
-        key
-    };
-    table.form.names.iter().map(key).collect()
-}
-
-/// Returns the name of the column that says which table a row is of.
-fn caption_name(names: &[String]) -> &'static str {
-    ["table", "section", "table_"]
-        .into_iter()
-        .find(|name| !names.iter().any(|known| known == name))
-        .unwrap_or("table__")
 }
 
 /// Returns the name of a table among others.

@@ -37,7 +37,7 @@ impl Column {
 
 /// Returns whether a text is a JSON number.
 pub(super) fn is_number(value: &str) -> bool {
-    value.starts_with(|c: char| c.is_ascii_digit() || c == '-') && strict::is_value(value)
+    matches!(value.as_bytes().first(), Some(b'0'..=b'9' | b'-')) && strict::is_number(value)
 }
 
 /// Returns distinct names for columns: an empty one becomes `c3`, a second `name` becomes `name_2`.

@@ -5,8 +5,8 @@ use std::io;
 
 use crate::text::{Feed, Text};
 
-/// The maximum number of bytes read ahead.
-const MAX_READ_AHEAD: usize = 24 * 1024;
+/// The maximum number of bytes read ahead: about as many as a text decodes at a time.
+const MAX_READ_AHEAD: usize = 8 * 1024;
 /// Bytes of the text that a pass over all of it is given at a time.
 const SCAN_BYTES: usize = 32 * 1024;
 

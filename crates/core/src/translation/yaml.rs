@@ -6,87 +6,33 @@
 //! write as a number is a string. The translation is written while the text is read; open collections are a list, not calls,
 //! so that reading can go on with the next window.
 
+mod documents;
 mod flow;
 mod lines;
+mod recognise;
 mod scalar;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-use lines::{DocumentLine, Line, Lines};
+use documents::Documents;
+use lines::{Line, Lines};
+pub(super) use recognise::recognise;
 
 use super::window::{Window, scan};
 use super::{Begun, JsonWriter, MAX_DEPTH, MAX_JSON_BYTES, Step};
 use crate::json::string;
+use crate::marks::find_pair;
 use crate::pattern::OtherLines;
-use crate::sample::Sample;
 use crate::text::Text;
+use crate::trim::{trim_end, trim_start};
 
-pub(super) fn recognise(sample: &Sample<'_>) -> bool {
-    let mut keys = Keys::default();
-    for line in &sample.lines {
-        keys.add(line);
-    }
-    keys.are_yaml()
-}
-
-/// What the lines of a sample look like.
-#[derive(Default)]
-struct Keys<'y> {
-    lines: usize,
-    /// Lines of `key: value` or `- key: value`.
-    keyed: usize,
-    /// Of these, keys that are words without spaces.
-    plain: usize,
-    /// Lines that are indented or begin a sequence.
-    nested: usize,
-    /// Whether a key at the left margin occurs twice in one document.
-    repeated: bool,
-    top: Vec<&'y str>,
-    /// The indentation of the key of a block scalar, whose lines do not count.
-    block: Option<usize>,
-}
-
-impl<'y> Keys<'y> {
-    fn add(&mut self, line: &'y str) {
-        let indentation = line.len() - line.trim_start().len();
-        if self.block.is_some_and(|block| indentation > block) || line.trim_start().starts_with('#') {
-            return;
-        }
-        self.block = None;
-        if line.starts_with("---") || line.starts_with("...") {
-            self.top.clear();
-            return;
-        }
-        self.lines += 1;
-        let text = line.trim().trim_start_matches("- ");
-        self.nested += usize::from(indentation > 0 || text.len() < line.trim().len());
-        let Some((key, value)) = split_key(text) else { return };
-        self.keyed += 1;
-        self.plain += usize::from(!key.contains(' '));
-        if indentation == 0 && text.len() == line.trim_end().len() {
-            self.repeated |= self.top.contains(&key);
-            self.top.push(key);
-        }
-        if value.starts_with(['|', '>']) {
-            self.block = Some(indentation);
-        }
-    }
-
-    fn are_yaml(&self) -> bool {
-        !self.repeated
-            && self.keyed >= 4
-            && self.nested * 4 >= self.lines
-            && self.keyed * 10 >= self.lines * 4
-            && self.plain * 10 >= self.keyed * 8
-    }
-}
-
-/// Returns where a mark of two ASCII characters is in a text. Lines are short, so that preparing a search would cost more.
-fn find_mark(text: &str, [first, second]: [u8; 2]) -> Option<usize> {
-    let bytes = text.as_bytes();
-    memchr::memchr_iter(first, bytes).find(|at| bytes.get(at + 1) == Some(&second))
+/// Returns where a mark of two ASCII characters is in a text.
+fn find_mark(text: &str, mark: [u8; 2]) -> Option<usize> {
+    find_pair(text.as_bytes(), mark)
 }
 
 /// Splits a line into its key, as written, and its value.
@@ -103,8 +49,8 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
             find_mark(text, *b" #").is_none_or(|comment| plain < comment).then_some(plain)?
         }
     };
-    let (key, value) = (text[..end].trim_end(), &text[end + 1..]);
-    (value.is_empty() || value.starts_with(' ')).then(|| (key, value.trim_start()))
+    let (key, value) = (trim_end(&text[..end]), &text[end + 1..]);
+    (value.is_empty() || value.starts_with(' ')).then(|| (key, trim_start(value)))
 }
 
 pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
@@ -208,60 +154,6 @@ impl YamlWriter {
     }
 }
 
-/// The documents of a text.
-#[derive(Default)]
-struct Documents {
-    /// How many of them are not blank.
-    count: usize,
-    has_anchors: bool,
-    is_in_document: bool,
-}
-
-impl Documents {
-    /// Adds complete lines.
-    fn add(&mut self, lines: &str) {
-        let mut rest = lines;
-        while !rest.is_empty() {
-            let end = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
-            self.add_line(rest[..end].trim_end());
-            rest = &rest[end..];
-            if self.is_in_document {
-                // Only the line that begins the next document matters.
-                rest = &rest[next_document(rest)..];
-            }
-        }
-        self.has_anchors |= memchr::memchr2_iter(b'&', b'*', lines.as_bytes()).any(|at| {
-            let line = memchr::memrchr(b'\n', &lines.as_bytes()[..at]).map_or(0, |end| end + 1);
-            let before = lines[line..at].trim_end();
-            before.is_empty() || before.ends_with([':', '-', '[', ',', '{']) || before.contains('!')
-        });
-    }
-
-    fn add_line(&mut self, line: &str) {
-        let text = match DocumentLine::of(line) {
-            DocumentLine::Content => line.trim_start_matches(' '),
-            DocumentLine::Begins(rest) => {
-                self.is_in_document = false;
-                rest
-            }
-        };
-        if !self.is_in_document && !is_skipped(text) {
-            (self.count, self.is_in_document) = (self.count + 1, true);
-        }
-    }
-}
-
-/// Returns the offset of the first line that may begin a document; the end if there is none.
-fn next_document(lines: &str) -> usize {
-    let may_begin = |line: &[u8]| [&b"---"[..], b"...", b"%YAML"].iter().any(|mark| line.starts_with(mark));
-    let bytes = lines.as_bytes();
-    if may_begin(bytes) {
-        return 0;
-    }
-    let mut ends = memchr::memchr_iter(b'\n', bytes).map(|end| end + 1);
-    ends.find(|start| may_begin(&bytes[*start..])).unwrap_or(bytes.len())
-}
-
 /// A collection that is open, or what is written after a value.
 #[derive(Clone)]
 enum Level {
@@ -274,14 +166,22 @@ enum Level {
         indentation: usize,
         depth: usize,
         is_first: bool,
-        /// The mappings whose members are added, and the keys that are known by then; only where there are anchors.
-        merged: Vec<Range<usize>>,
-        keys: Vec<String>,
+        /// Only where there are anchors.
+        merge: Option<Box<Merge>>,
     },
     /// After a value with a tag, which is the value of a member.
     Tag,
     /// After a value with an anchor, which begins at an offset of the output.
     Anchor(String, usize),
+}
+
+/// What a mapping takes over from others.
+#[derive(Clone, Default)]
+struct Merge {
+    /// Where the mappings are whose members are added.
+    ranges: Vec<Range<usize>>,
+    /// The keys that are known by then.
+    keys: Vec<String>,
 }
 
 /// Reads lines of one document and writes them as JSON. Every method returns `None` if the text is not YAML that it knows.
@@ -357,8 +257,8 @@ impl<'y> Reader<'y> {
             Some(())
         } else if split_key(line.text).is_some() && !line.text.starts_with(['[', '{']) {
             self.out.push('{');
-            let (merged, keys) = (Vec::new(), Vec::new());
-            self.open.push(Level::Mapping { indentation, depth, is_first: true, merged, keys });
+            let merge = self.has_anchors.then(Box::default);
+            self.open.push(Level::Mapping { indentation, depth, is_first: true, merge });
             Some(())
         } else {
             // The value has no key, so its further lines may be indented like its first.
@@ -391,7 +291,7 @@ impl<'y> Reader<'y> {
     /// Reads what follows a `-` or a key with its anchor or tag: on the same line, or on the next ones, which are
     /// indented by at least `least`.
     fn entry(&mut self, rest: &'y str, indentation: usize, least: usize, depth: usize) -> Option<()> {
-        let text = rest.trim_start();
+        let text = trim_start(rest);
         if text.is_empty() || text.starts_with('#') {
             self.at += 1;
             return self.node(least, depth + 1);
@@ -410,22 +310,24 @@ impl<'y> Reader<'y> {
 
     fn mapping_entry(&mut self) -> Option<()> {
         let line = self.skip_blank();
-        let Some(Level::Mapping { indentation, depth, is_first, merged, keys }) = self.open.last_mut() else {
+        let Some(Level::Mapping { indentation, depth, is_first, merge }) = self.open.last_mut() else {
             return None;
         };
         let (indentation, depth) = (*indentation, *depth);
         let entry = line.filter(|line| line.indentation == indentation).and_then(|line| split_key(line.text));
         let Some((key, value)) = entry else {
-            let (merged, mut keys) = (std::mem::take(merged), std::mem::take(keys));
-            for range in merged {
-                self.merge(range, &mut keys)?;
+            if let Some(Merge { ranges, mut keys }) = merge.take().map(|merge| *merge) {
+                for range in ranges {
+                    self.merge(range, &mut keys)?;
+                }
             }
             self.out.push('}');
             self.open.pop();
             return line.is_none_or(|line| line.indentation < indentation).then_some(());
         };
         if key == "<<" && value.starts_with('*') {
-            merged.push(self.anchors.get(value[1..].trim())?.clone());
+            // Without anchors nothing can be referred to.
+            merge.as_mut()?.ranges.push(self.anchors.get(value[1..].trim())?.clone());
             self.at += 1;
             return Some(());
         }
@@ -434,8 +336,8 @@ impl<'y> Reader<'y> {
             self.out.push(',');
         }
         string::write(&key, &mut self.out);
-        if self.has_anchors {
-            keys.push(key);
+        if let Some(merge) = merge {
+            merge.keys.push(key.into_owned());
         }
         self.out.push(':');
         self.member(value, indentation, depth)
@@ -526,127 +428,6 @@ impl<'y> Reader<'y> {
     fn separate(&mut self) {
         if !self.out.ends_with('{') {
             self.out.push(',');
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::translation::{Translation, tests};
-
-    fn translate(text: &str) -> Option<String> {
-        tests::translate(Translation::Yaml, text).map(|(json, _)| json)
-    }
-
-    #[test]
-    fn mappings_and_sequences() {
-        for (yaml, json) in [
-            (
-                "a: 1\nb:\n  c: x\n  d:\n  - 1\n  - two\ne:\n- f: 1\n  g: 2\n- f: 3\n",
-                r#"{"a":1,"b":{"c":"x","d":[1,"two"]},"e":[{"f":1,"g":2},{"f":3}]}"#,
-            ),
-            (
-                "- a: 1\n  b:\n    c: 2\n-\n  a: 3\n- - x\n  - y\n- z\n",
-                r#"[{"a":1,"b":{"c":2}},{"a":3},["x","y"],"z"]"#,
-            ),
-            ("---\na: 1\n---\na: 2\n...\n", r#"[{"a":1},{"a":2}]"#),
-            ("# c\na: b # not\nc: d#e\nf: \"#g\" # h\n", r##"{"a":"b","c":"d#e","f":"#g"}"##),
-            (
-                "a:\nb: ~\nc: null\nd: true\ne: False\nf: yes\n",
-                r#"{"a":null,"b":null,"c":null,"d":true,"e":false,"f":"yes"}"#,
-            ),
-            (
-                "a: 1.50\nb: 0755\nc: 1e3\nd: 0x1F\ne: 1.2.3\nf: 2024-01-02\ng: -7\nh: '7'\ni: 12:30\n",
-                r#"{"a":1.50,"b":"0755","c":1e3,"d":"0x1F","e":"1.2.3","f":"2024-01-02","g":-7,"h":"7","i":"12:30"}"#,
-            ),
-            (
-                "on:\n  push:\n    branches: [main, 'rel/**']\nenv: {A: 1, \"B\": [x, {y: z}], C: }\n",
-                r#"{"on":{"push":{"branches":["main","rel/**"]}},"env":{"A":1,"B":["x",{"y":"z"}],"C":null}}"#,
-            ),
-            ("a: [1,\n  2, # two\n  3]\nb: 4\n", r#"{"a":[1,2,3],"b":4}"#),
-            (
-                "\"a b\": 1\n'c: d': 2\n/x/{y}: 3\nhttp://a/b: 4\n",
-                r#"{"a b":1,"c: d":2,"/x/{y}":3,"http://a/b":4}"#,
-            ),
-        ] {
-            assert_eq!(translate(yaml).as_deref(), Some(json), "{yaml}");
-        }
-    }
-
-    #[test]
-    fn scalars_of_several_lines() {
-        for (yaml, json) in [
-            ("a: |\n  one\n    two\n\n  three\nb: 1\n", r#"{"a":"one\n  two\n\nthree\n","b":1}"#),
-            (
-                "a: |-\n  one\n  # two\nb: >\n  one\n  two\n\n  three\n",
-                r##"{"a":"one\n# two","b":"one two\nthree\n"}"##,
-            ),
-            ("a: |+\n  one\n\nb: 1\n", r#"{"a":"one\n\n","b":1}"#),
-            (
-                "a: one\n  two\n  three # no\nb: \"x\n  y\\n\\\n  z\"\nc: 'it''s\n\n  so'\n",
-                r#"{"a":"one two three","b":"x y\nz","c":"it's\nso"}"#,
-            ),
-            ("run: |\n  key: value\n  - x\nz: 1\n", r#"{"run":"key: value\n- x\n","z":1}"#),
-            ("- run: |\n    a\n    b\n  if: x\n", r#"[{"run":"a\nb\n","if":"x"}]"#),
-        ] {
-            assert_eq!(translate(yaml).as_deref(), Some(json), "{yaml}");
-        }
-    }
-
-    #[test]
-    fn anchors_and_tags() {
-        assert_eq!(
-            translate("x: &base\n  a: 1\n  b: 2\ny:\n  <<: *base\n  b: 3\nz: *base\nw: &s text\nv: *s\n")
-                .as_deref(),
-            Some(r#"{"x":{"a":1,"b":2},"y":{"b":3,"a":1},"z":{"a":1,"b":2},"w":"text","v":"text"}"#)
-        );
-        assert_eq!(
-            translate("a: !Ref name\nb: !!str 12\nc: !GetAtt\n  - x\n").as_deref(),
-            Some(r#"{"a":{"!Ref":"name"},"b":"12","c":{"!GetAtt":["x"]}}"#)
-        );
-        let bomb: String =
-            (1..40).map(|n| format!("a{n}: &a{n} [{}]\n", format!("*a{}, ", n - 1).repeat(9))).collect();
-        assert_eq!(translate(&format!("a0: &a0 xxxxxxxx\n{bomb}")), None);
-    }
-
-    #[test]
-    fn what_is_not_certain_stays_text() {
-        for yaml in [
-            "a: 1\n  b: 2\n",
-            "a: b: c\n",
-            "a: 1\n b: 2\n",
-            "? a\n: b\n",
-            "a:\n\tb: 1\n",
-            "a: [1, 2\nb: 3\n",
-            "a: \"x\nb: 1\n",
-            "a: *unknown\n",
-            "just a sentence\nand another\n",
-            "a: 1\nnot a key\n",
-            "a: @x\n",
-        ] {
-            assert_eq!(translate(yaml), None, "{yaml}");
-        }
-    }
-
-    #[test]
-    fn recognition() {
-        let is_yaml = |text: &str| recognise(&Sample::of(text));
-        assert!(is_yaml(
-            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: b\n"
-        ));
-        assert!(is_yaml(
-            "name: CI\non: [push]\njobs:\n  a:\n    runs-on: x\n    steps:\n    - run: |\n        some text\n        more of it\n"
-        ));
-        for text in [
-            "Dear all:\nplease note: this\nis prose.\nRegards: me\nP.S.: x\n",
-            "User: hi\nBot: hello\nUser: bye\nBot: bye\n",
-            "class A:\n    def f(self):\n        return 1\n    def g(self):\n        return 2\n",
-            "- one\n- two\n- three\n- four\n",
-            "# Title\n\n- First point: it is so.\n- Second long point: it is not.\n- A third point here: maybe.\n- And some other point: no.\n",
-            "2024-01-01 10:00:00 INFO a: b\n2024-01-01 10:00:00 INFO c: d\n",
-        ] {
-            assert!(!is_yaml(text), "{text}");
         }
     }
 }

@@ -47,6 +47,20 @@ fn overview(result: &Value) -> String {
 }
 
 #[test]
+fn the_fields_of_records_with_a_string_that_is_most_of_the_result_are_named() {
+    let words = "long text ".repeat(150);
+    let records =
+        json!([{"count": 1, "body": words, "state": "open"}, {"count": 2, "body": "b", "name": null}]);
+    let result = make::text_result(&records.to_string());
+    let shaped = shaped(&result.as_slice(), 300);
+    assert!(shaped.text.contains("the string at /0/body"), "{}", shaped.text);
+    assert!(shaped.text.contains("2 objects with "), "{}", shaped.text);
+    for name in ["count", "body", "state", "name"] {
+        assert!(shaped.text.contains(name), "{name}: {}", shaped.text);
+    }
+}
+
+#[test]
 fn a_string_that_is_most_of_the_result_is_shaped_as_its_kind() {
     let wrapped = json!({"base": "v1", "head": "v2", "diff": diff()}).to_string();
     let result = make::text_result(&wrapped);

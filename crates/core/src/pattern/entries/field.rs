@@ -1,6 +1,7 @@
 //! The fields in a line of an entry.
 
 use super::title::bullet;
+use crate::trim::{trim, trim_start};
 
 /// The maximum number of bytes and of words of a key.
 const MAX_KEY_BYTES: usize = 40;
@@ -9,8 +10,11 @@ const MAX_KEY_WORDS: usize = 4;
 /// Returns the fields of a line with their keys: `Status: open`, `- **Status:** open`, `Status: open | Votes: 3`. A line that
 /// is not made of fields has none.
 pub(super) fn fields(line: &str) -> Vec<(&str, &str)> {
-    let line = bullet(line).unwrap_or(line).trim();
+    let line = trim(bullet(line).unwrap_or(line));
     let Some(whole) = field(line) else { return Vec::new() };
+    if line.is_ascii() && memchr::memchr(b'|', line.as_bytes()).is_none() {
+        return vec![whole];
+    }
     [" | ", " · ", " • "]
         .iter()
         .filter(|separator| line.contains(**separator))
@@ -26,12 +30,14 @@ pub(super) fn is_field(line: &str) -> bool {
 /// Returns the key and the value of a text that is one field.
 fn field(text: &str) -> Option<(&str, &str)> {
     // Many tools put a symbol before the key.
-    let text = text.trim().trim_start_matches(|c: char| !c.is_ascii() && !c.is_alphanumeric()).trim_start();
-    let (key, value) =
-        ["**", "__", "*", "`"].iter().find_map(|mark| emphasized(text, mark)).or_else(|| {
-            text.split_once(':').filter(|(_, value)| value.is_empty() || value.starts_with([' ', '\t']))
-        })?;
-    let (key, value) = (key.trim(), value.trim());
+    let text = trim_start(trim(text).trim_start_matches(|c: char| !c.is_ascii() && !c.is_alphanumeric()));
+    let marks = if text.starts_with(['*', '_', '`']) { &["**", "__", "*", "`"][..] } else { &[] };
+    let (key, value) = marks.iter().find_map(|mark| emphasized(text, mark)).or_else(|| {
+        let colon = memchr::memchr(b':', text.as_bytes())?;
+        let value = &text[colon + 1..];
+        (value.is_empty() || value.starts_with([' ', '\t'])).then_some((&text[..colon], value))
+    })?;
+    let (key, value) = (trim(key), trim(value));
     // Lines of code end like that.
     (is_key(key) && !value.ends_with([';', '{', ','])).then_some((key, value))
 }

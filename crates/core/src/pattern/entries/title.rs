@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::{fields, is_field};
 use super::{is_indented, is_separator};
+use crate::trim::trim;
 
 /// What the titles of entries look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,9 +113,12 @@ fn numbered(line: &str) -> Option<&str> {
 /// Returns the text of an item of a list, however deep it is.
 pub(super) fn bullet(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches([' ', '\t']);
+    if !rest.starts_with(|c: char| matches!(c, '-' | '*' | '+') || !c.is_ascii()) {
+        return None;
+    }
     let text = ["-", "*", "+", "•", "·", "▪", "◦", "●", "├─", "└─", "├──", "└──"]
         .iter()
         .filter_map(|mark| rest.strip_prefix(mark)?.strip_prefix([' ', '\t']))
         .next()?;
-    Some(text.trim())
+    Some(trim(text))
 }

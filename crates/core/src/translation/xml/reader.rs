@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use crate::translation::MAX_DEPTH;
+use crate::trim::{trim, trim_end, trim_start};
 
 /// The maximum number of bytes between `&` and `;`.
 const MAX_REFERENCE_BYTES: usize = 12;
@@ -73,7 +74,7 @@ impl Reader {
             let tag = &rest[markup..end];
             *rest = &rest[end..];
             if let Some(name) = tag.strip_prefix("</") {
-                return self.end_tag(name[..name.len() - 1].trim_end()).ok_or(NoEvent::Malformed);
+                return self.end_tag(trim_end(&name[..name.len() - 1])).ok_or(NoEvent::Malformed);
             }
             if !self.skip_other_markup(tag).ok_or(NoEvent::Malformed)? {
                 return self.start_tag(tag).map(Event::Open).ok_or(NoEvent::Malformed);
@@ -83,7 +84,7 @@ impl Reader {
 
     /// Returns the text of the element that has just ended.
     pub(super) fn text(&self) -> &str {
-        self.open.last().map_or("", |element| self.texts[element.text..].trim_end())
+        self.open.last().map_or("", |element| trim_end(&self.texts[element.text..]))
     }
 
     fn drop_ended(&mut self) {
@@ -108,7 +109,7 @@ impl Reader {
     }
 
     fn add_text(&mut self, text: &str) -> Option<()> {
-        let trimmed = text.trim();
+        let trimmed = trim(text);
         if trimmed.is_empty() {
             return Some(());
         }
@@ -122,6 +123,9 @@ impl Reader {
 
     /// Reads markup that is neither a start tag nor an end tag; returns whether it is such.
     fn skip_other_markup(&mut self, tag: &str) -> Option<bool> {
+        if !matches!(tag.as_bytes().get(1), Some(b'!' | b'?')) {
+            return Some(false);
+        }
         if let Some(data) = tag.strip_prefix("<![CDATA[") {
             self.open.last()?;
             self.texts.push_str(data.strip_suffix("]]>")?);
@@ -147,11 +151,8 @@ impl Reader {
             Some(inside) => (inside, true),
             None => (inside, false),
         };
-        let end = inside.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(inside.len());
-        let (name, attributes) = inside.split_at(end);
-        let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
-        if !is_name || self.open.len() >= MAX_DEPTH || (self.open.is_empty() && self.has_root) {
+        let (name, attributes) = split_name(inside)?;
+        if self.open.len() >= MAX_DEPTH || (self.open.is_empty() && self.has_root) {
             return None;
         }
         self.open.push(OpenElement { name: self.names.len(), text: self.texts.len() });
@@ -159,6 +160,26 @@ impl Reader {
         (self.is_empty, self.has_root) = (is_empty, true);
         Some(StartTag { name, attributes })
     }
+}
+
+/// Splits the inside of a start tag into the name and the attributes; `None` if it does not begin with a name.
+fn split_name(inside: &str) -> Option<(&str, &str)> {
+    let simple = simple_name_bytes(inside);
+    let is_simple = matches!(inside.as_bytes().get(simple), None | Some(b' ' | b'\t' | b'\n' | b'\r' | b'/'));
+    let end = match is_simple {
+        true => simple,
+        false => inside.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(inside.len()),
+    };
+    let (name, attributes) = inside.split_at(end);
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && (is_simple || name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')));
+    is_name.then_some((name, attributes))
+}
+
+/// Returns how many bytes at the beginning of a text are ASCII characters of a name.
+fn simple_name_bytes(text: &str) -> usize {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':');
+    text.bytes().position(|byte| !is_of_name(byte)).unwrap_or(text.len())
 }
 
 impl<'w> StartTag<'w> {
@@ -177,14 +198,19 @@ impl<'w> StartTag<'w> {
 
 /// Takes one attribute from the beginning of a text.
 fn attribute<'w>(rest: &mut &'w str) -> Option<(&'w str, Cow<'w, str>)> {
-    let (name, after) = rest.split_once('=')?;
-    let after = after.trim_start();
-    let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    let (value, after) = after[1..].split_once(quote)?;
-    let name = name.trim_end();
-    (!name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "<>\"'/".contains(c))).then_some(())?;
-    *rest = after.trim_start();
-    Some((name, unescaped(value)))
+    let simple = simple_name_bytes(rest);
+    let is_simple = simple > 0 && rest.as_bytes().get(simple) == Some(&b'=');
+    let end = if is_simple { simple } else { memchr::memchr(b'=', rest.as_bytes())? };
+    let name = trim_end(&rest[..end]);
+    let after = trim_start(&rest[end + 1..]);
+    let quote = *after.as_bytes().first().filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let inside = &after[1..];
+    let close = memchr::memchr(quote, inside.as_bytes())?;
+    let is_name =
+        |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "<>\"'/".contains(c));
+    (is_simple || is_name(name)).then_some(())?;
+    *rest = trim_start(&inside[close + 1..]);
+    Some((name, unescaped(&inside[..close])))
 }
 
 /// The kinds of markup, by what ends them.
@@ -202,18 +228,15 @@ impl Markup {
         }
         let after =
             |mark: &str| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).map(|at| at + mark.len());
-        let end = if text.starts_with("<![CDATA[") {
-            after("]]>")
-        } else if text.starts_with("<!--") {
-            after("-->")
-        } else if text.starts_with("<?") {
-            after("?>")
-        } else if text.starts_with("</") {
-            after(">")
-        } else if text.starts_with("<!") {
-            after(">").and_then(|end| if text[..end].contains('[') { after("]>") } else { Some(end) })
-        } else {
-            tag_end(text)
+        let end = match text.as_bytes().get(1) {
+            Some(b'/') => memchr::memchr(b'>', text.as_bytes()).map(|at| at + 1),
+            Some(b'?') => after("?>"),
+            Some(b'!') if text.starts_with("<![CDATA[") => after("]]>"),
+            Some(b'!') if text.starts_with("<!--") => after("-->"),
+            Some(b'!') => {
+                after(">").and_then(|end| if text[..end].contains('[') { after("]>") } else { Some(end) })
+            }
+            _ => tag_end(text),
         };
         end.ok_or(missing)
     }
@@ -245,7 +268,7 @@ fn unescaped(text: &str) -> Cow<'_, str> {
 /// Appends a text without its references to characters.
 fn unescape(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(start) = rest.find('&') {
+    while let Some(start) = memchr::memchr(b'&', rest.as_bytes()) {
         out.push_str(&rest[..start]);
         let reference = &rest[start + 1..];
         // No name is long, and a text of ampersands must not be searched to its end for each.

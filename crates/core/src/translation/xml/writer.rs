@@ -29,9 +29,16 @@ struct OpenElement {
     is_object: bool,
     /// The child that was written last.
     last_child: Option<usize>,
+    /// What is not yet in its place; none in most texts.
+    held: Option<Box<HeldOutput>>,
+}
+
+/// Output that is not yet in its place.
+#[derive(Clone, Default)]
+struct HeldOutput {
     /// The values of each child, if children of one name are apart and have to be brought together.
     scattered: BTreeMap<usize, String>,
-    /// The output before this element, if the parent's children are scattered.
+    /// The output before the element, if the parent's children are scattered.
     before: Option<String>,
 }
 
@@ -85,7 +92,8 @@ impl XmlWriter {
 
     /// Returns whether what was written is not yet in its place.
     fn is_held(&self) -> bool {
-        self.open.iter().any(|element| element.before.is_some() || !element.scattered.is_empty())
+        let mut held = self.open.iter().filter_map(|element| element.held.as_ref());
+        held.any(|held| held.before.is_some() || !held.scattered.is_empty())
     }
 
     fn open(&mut self, tag: &StartTag<'_>) -> Option<()> {
@@ -119,7 +127,7 @@ impl XmlWriter {
         let last = parent.last_child.replace(child);
         let mut element = OpenElement { form: form.children[child].form, ..OpenElement::default() };
         if form.is_scattered {
-            element.before = Some(std::mem::take(&mut self.out));
+            element.held.get_or_insert_default().before = Some(std::mem::take(&mut self.out));
         } else if last == Some(child) {
             self.out.push(',');
         } else {
@@ -140,7 +148,8 @@ impl XmlWriter {
         let element = self.open.last_mut()?;
         let form = forms.get(element.form);
         if form.is_scattered {
-            for (child, values) in std::mem::take(&mut element.scattered) {
+            let held = element.held.as_mut();
+            for (child, values) in held.map(|held| std::mem::take(&mut held.scattered)).unwrap_or_default() {
                 let child = &form.children[child];
                 let (start, end) = if child.is_list { ("[", "]") } else { ("", "") };
                 self.member(&child.name)?;
@@ -161,10 +170,11 @@ impl XmlWriter {
         if is_object {
             self.out.push('}');
         }
-        if let Some(before) = self.open.pop()?.before {
+        if let Some(before) = self.open.pop()?.held.and_then(|held| held.before) {
             let value = std::mem::replace(&mut self.out, before);
             let parent = self.open.last_mut()?;
-            let values = parent.scattered.entry(parent.last_child?).or_default();
+            let child = parent.last_child?;
+            let values = parent.held.get_or_insert_default().scattered.entry(child).or_default();
             if !values.is_empty() {
                 values.push(',');
             }

@@ -3,11 +3,22 @@
 use std::cell::Cell;
 
 use super::is_skipped;
+use crate::trim::trim_end;
 
 /// How long a line is, as a guess.
 const AVERAGE_LINE_BYTES: usize = 16;
 /// How many lines are usually enough to read an entry.
 const LINES_AHEAD: usize = 6;
+
+/// Where a line is.
+#[derive(Debug, Clone, Copy)]
+struct LinePlace {
+    start: u32,
+    indentation: u32,
+    /// The number of bytes without the indentation and the spaces after it, and of all.
+    text_bytes: u32,
+    raw_bytes: u32,
+}
 
 /// One line.
 #[derive(Debug, Clone, Copy)]
@@ -17,14 +28,6 @@ pub(super) struct Line<'y> {
     pub(super) text: &'y str,
     /// The line as it is written.
     pub(super) raw: &'y str,
-}
-
-impl<'y> Line<'y> {
-    fn of(raw: &'y str) -> Self {
-        let line = raw.trim_end();
-        let text = line.trim_start_matches(' ');
-        Self { indentation: line.len() - text.len(), text, raw }
-    }
 }
 
 /// Whether a line is a part of a document or begins one.
@@ -51,8 +54,7 @@ impl<'y> DocumentLine<'y> {
 /// The lines of one document that are at hand.
 pub(super) struct Lines<'y> {
     text: &'y str,
-    /// Where each line begins and how long it is.
-    ranges: Vec<(u32, u32)>,
+    places: Vec<LinePlace>,
     /// The offset after the last line.
     end: usize,
     /// The offset of the next document, if it begins after the last line.
@@ -71,37 +73,42 @@ impl<'y> Lines<'y> {
         u32::try_from(text.len()).ok()?;
         let mut lines = Self {
             text,
-            ranges: Vec::new(),
+            places: Vec::with_capacity((text.len() - start) / AVERAGE_LINE_BYTES),
             end: text.len(),
             next_document: None,
             is_end,
             are_too_few: Cell::new(false),
             replaced: None,
         };
-        lines.ranges.reserve((text.len() - start) / AVERAGE_LINE_BYTES);
         let mut at = start;
-        for whole in text[start..].split_inclusive('\n') {
-            let raw = whole.strip_suffix('\n').unwrap_or(whole);
+        while at < text.len() {
+            let rest = &text[at..];
+            let end = memchr::memchr(b'\n', rest.as_bytes());
+            let raw = &rest[..end.unwrap_or(rest.len())];
+            let next = at + end.map_or(rest.len(), |end| end + 1);
             let raw = raw.strip_suffix('\r').unwrap_or(raw);
-            let line = raw.trim_end();
-            match DocumentLine::of(line) {
-                DocumentLine::Content => lines.ranges.push((at as u32, raw.len() as u32)),
-                DocumentLine::Begins(rest) => {
-                    lines.end = at;
-                    let is_blank = is_skipped(rest);
-                    let first = if is_blank { at + whole.len() } else { at + line.len() - rest.len() };
-                    lines.next_document = Some(first);
-                    break;
-                }
+            let line = trim_end(raw);
+            if let DocumentLine::Begins(rest) = DocumentLine::of(line) {
+                lines.end = at;
+                lines.next_document =
+                    Some(if is_skipped(rest) { next } else { at + line.len() - rest.len() });
+                break;
             }
-            at += whole.len();
+            let text_bytes = line.trim_start_matches(' ').len();
+            lines.places.push(LinePlace {
+                start: at as u32,
+                indentation: (line.len() - text_bytes) as u32,
+                text_bytes: text_bytes as u32,
+                raw_bytes: raw.len() as u32,
+            });
+            at = next;
         }
         Some(lines)
     }
 
     /// Returns how many lines are at hand.
     pub(super) fn count(&self) -> usize {
-        self.ranges.len()
+        self.places.len()
     }
 
     /// Returns whether a line was asked for that is not at hand.
@@ -116,18 +123,18 @@ impl<'y> Lines<'y> {
     /// Returns whether some lines after a line are at hand, or the line is only the rest of one.
     pub(super) fn are_enough(&self, at: usize) -> bool {
         self.are_complete()
-            || at + LINES_AHEAD <= self.ranges.len()
+            || at + LINES_AHEAD <= self.places.len()
             || self.replaced.is_some_and(|(replaced, _)| replaced == at)
     }
 
     /// Returns the offset of a line.
     pub(super) fn offset(&self, at: usize) -> usize {
-        self.ranges.get(at).map_or(self.end, |(start, _)| *start as usize)
+        self.places.get(at).map_or(self.end, |place| place.start as usize)
     }
 
     /// Returns where the next document begins, if all lines of this one have been read.
     pub(super) fn next_document(&self, at: usize) -> Option<usize> {
-        self.next_document.filter(|_| at >= self.ranges.len())
+        self.next_document.filter(|_| at >= self.places.len())
     }
 
     /// Returns the line with a number, from 0.
@@ -135,11 +142,13 @@ impl<'y> Lines<'y> {
         if let Some((_, line)) = self.replaced.filter(|(replaced, _)| *replaced == at) {
             return Some(line);
         }
-        let Some((start, length)) = self.ranges.get(at).copied() else {
+        let Some(place) = self.places.get(at) else {
             self.are_too_few.set(self.are_too_few.get() || !self.are_complete());
             return None;
         };
-        Some(Line::of(&self.text[start as usize..][..length as usize]))
+        let raw = &self.text[place.start as usize..][..place.raw_bytes as usize];
+        let indentation = place.indentation as usize;
+        Some(Line { indentation, text: &raw[indentation..][..place.text_bytes as usize], raw })
     }
 
     /// Returns the lines from a number on.

@@ -1,14 +1,17 @@
 //! Scalars of YAML: plain ones with their types, quoted ones, and blocks of lines.
 
+use std::borrow::Cow;
+
 use super::{Reader, find_mark};
 use crate::json::string;
 use crate::translation::typed::is_number;
+use crate::trim::trim_end;
 
 /// Returns a text without the comment after it.
 pub(super) fn without_comment(text: &str) -> &str {
     match find_mark(text, *b" #") {
-        Some(comment) => text[..comment].trim_end(),
-        None => text.trim_end(),
+        Some(comment) => trim_end(&text[..comment]),
+        None => trim_end(text),
     }
 }
 
@@ -29,13 +32,13 @@ pub(super) fn quoted_end(text: &str, quote: char) -> Option<usize> {
 }
 
 /// Returns a key without its quotes; `None` if it is more than a scalar.
-pub(super) fn key(written: &str) -> Option<String> {
+pub(super) fn key(written: &str) -> Option<Cow<'_, str>> {
     match written.chars().next()? {
-        '"' => unescaped(&written[1..written.len() - 1]),
-        '\'' => Some(written[1..written.len() - 1].replace("''", "'")),
+        '"' => unescaped(&written[1..written.len() - 1]).map(Cow::Owned),
+        '\'' => Some(written[1..written.len() - 1].replace("''", "'").into()),
         '&' | '*' | '!' | '|' | '>' | '%' | '@' | '`' | '[' | '{' | ']' | '}' | ',' => None,
         '?' | '-' if written.len() == 1 || written[1..].starts_with(' ') => None,
-        _ => Some(written.to_owned()),
+        _ => Some(written.into()),
     }
 }
 
@@ -101,7 +104,7 @@ impl<'y> Reader<'y> {
         }
         let mut whole: Option<String> = None;
         let mut breaks = 0;
-        let mut ended = first.len() < text.trim_end().len();
+        let mut ended = first.len() < trim_end(text).len();
         let mut end = self.at;
         while let Some(line) = self.lines.get(end) {
             end += 1;

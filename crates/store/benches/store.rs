@@ -2,24 +2,18 @@
 //!
 //! `cargo bench -p tidegate-store`
 
+mod page;
+
 use std::hint::black_box;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tidegate_core::Tokens;
-use tidegate_core::budget::Budget;
-use tidegate_core::envelope::Handle;
-use tidegate_core::hints::Hints;
-use tidegate_core::measure::Meter;
-use tidegate_core::outline::Outline;
-use tidegate_core::payload::Payload;
 use tidegate_core::source::{Source, Span};
-use tidegate_core::view::{NoEngines, Query, View, ViewRequest, answer};
 use tidegate_store::{
-    ArtifactStore, CHUNK_BYTES, Description, FolderStore, NewArtifact, Owner, Quotas, Session, SqliteStore,
-    open,
+    ArtifactId, ArtifactStore, CHUNK_BYTES, Description, FolderStore, NewArtifact, Owner, Quotas, Session,
+    SqliteStore, open,
 };
 use tidegate_testkit::{make, sample};
 
@@ -104,40 +98,18 @@ fn write_plain(folder: &Path, name: &str, bytes: &[u8]) {
 struct Kept {
     store: SqliteStore,
     _folder: tempfile::TempDir,
-    owner: Owner,
-    id: tidegate_store::ArtifactId,
+    id: ArtifactId,
 }
 
 impl Kept {
     fn new(records: usize) -> Self {
         let (folder, store) = store();
-        let owner = Owner::new("local:1");
-        let result = make::text_result(&sample::issues(records));
-        let outline =
-            Outline::read(&Payload::read(&result.as_slice()).expect("a result")).expect("memory").to_bytes();
-        let session = Session::new("one");
-        let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(600));
-        let describe = || Ok(Description { outline: outline.clone(), ..Description::default() });
-        let id = store.put(&new, &result.as_slice(), &describe).expect("the disk has space").id;
-        Self { store, _folder: folder, owner, id }
+        let id = page::kept(&store, records);
+        Self { store, _folder: folder, id }
     }
 
     fn page(&self, number: u64) -> u64 {
-        let source = open(&self.store, &self.owner, &self.id).expect("the artifact exists");
-        let outline = Outline::from_bytes(source.outline()).expect("a valid outline");
-        let asked = ViewRequest {
-            source: &source,
-            outline: &outline,
-            hints: &Hints::default(),
-            tool: "tool",
-            handle: Handle::kept("tool-3f9c2kq7m0xw", "kept 24 h"),
-            query: &Query::new(View::Page { number, size: Some(10) }),
-            budget: Budget::of_tokens(Tokens(2000)),
-            meter: Meter::default(),
-            engines: &NoEngines,
-            seal: &|_| [0; 12],
-        };
-        answer(&asked).expect("a page").shown
+        page::page(&self.store, &self.id, number)
     }
 }
 
@@ -147,8 +119,8 @@ fn read(criterion: &mut Criterion) {
     let kept = Kept::new(42_000);
     let mut group = criterion.benchmark_group("a page of 20 MB");
     group.bench_function("tidegate: page 2000", |bencher| bencher.iter(|| kept.page(black_box(2000))));
-    let source = open(&kept.store, &kept.owner, &kept.id).expect("the artifact exists");
-    let opened = kept.store.open(&kept.owner, &kept.id).expect("the artifact exists");
+    let source = open(&kept.store, &page::owner(), &kept.id).expect("the artifact exists");
+    let opened = kept.store.open(&page::owner(), &kept.id).expect("the artifact exists");
     let chunk = source.len() / 2 / CHUNK_BYTES;
     group.bench_function("its two chunks alone", |bencher| {
         bencher.iter(|| {
@@ -162,7 +134,7 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("page 1", |bencher| bencher.iter(|| large.page(black_box(1))));
     group.bench_function("page 1000", |bencher| bencher.iter(|| large.page(black_box(1000))));
     group.bench_function("page 40000", |bencher| bencher.iter(|| large.page(black_box(40_000))));
-    let source = open(&large.store, &large.owner, &large.id).expect("the artifact exists");
+    let source = open(&large.store, &page::owner(), &large.id).expect("the artifact exists");
     assert!(Span::whole(&source).len() > 150_000_000);
     group.finish();
 }

@@ -336,6 +336,8 @@ pub struct BodyRef(pub(crate) Body);
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
     Number(i64),
+    #[cfg(feature = "sqlite")]
+    Row(Arc<crate::sqlite::RowBody>),
     File(Arc<BodyFile>),
     Memory(Arc<Vec<Packed>>),
     #[cfg(feature = "postgres")]

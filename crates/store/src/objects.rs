@@ -64,6 +64,9 @@ impl ObjectBodies {
         if let Some(credentials) = &options.credentials {
             builder =
                 builder.with_access_key_id(&credentials.key_id).with_secret_access_key(&credentials.secret);
+            if let Some(token) = &credentials.token {
+                builder = builder.with_token(token);
+            }
         }
         let store = builder.build().map_err(unusable)?;
         let objects = Self { store, prefix, address: options.url.clone(), retry_timeout };
@@ -166,7 +169,7 @@ impl ObjectBodies {
     }
 }
 
-/// Uploads bytes as they are, to compare with.
+/// Uploads and reads bytes as they are, to compare with.
 #[doc(hidden)]
 pub struct PlainUpload {
     objects: Arc<ObjectBodies>,
@@ -183,11 +186,22 @@ impl PlainUpload {
         Ok(Self { objects: Arc::new(objects), worker })
     }
 
-    /// Creates an object.
+    /// Creates an object and returns its key.
     #[doc(hidden)]
-    pub fn upload(&self, bytes: Vec<u8>) -> Result<(), StoreError> {
+    pub fn upload(&self, bytes: Vec<u8>) -> Result<String, StoreError> {
         let objects = Arc::clone(&self.objects);
-        self.worker.run(async move { objects.put(&objects.new_key(), Bytes::from(bytes)).await })
+        self.worker.run(async move {
+            let key = objects.new_key();
+            objects.put(&key, Bytes::from(bytes)).await?;
+            Ok(key)
+        })
+    }
+
+    /// Reads a range of an object.
+    #[doc(hidden)]
+    pub fn read(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let (objects, key) = (Arc::clone(&self.objects), key.to_owned());
+        self.worker.run(async move { objects.read(&key, range).await })
     }
 }
 

@@ -21,6 +21,7 @@ mod put;
 #[cfg(feature = "objects")]
 mod put_object;
 mod read;
+mod rekey;
 mod release;
 mod safety;
 mod schema;
@@ -29,24 +30,24 @@ mod sweep;
 mod walk;
 mod worker;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tidegate_core::source::Source;
 use tokio_postgres::Row;
 
-use self::cache::ChunkCache;
+use self::cache::{CachedChunk, ChunkCache};
 use self::database::{Database, Scope};
 use self::failure::Failure;
 use crate::artifact::{
     Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, Session, StoreStatus, StoredArtifact, Swept, Usage,
+    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
 };
 use crate::clock::{Clock, Millis};
-use crate::codec::Codec;
+use crate::codec::{BodyKey, Codec};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
-use crate::key::KeyId;
+use crate::key::{KeyId, KeyMismatch, StoreKeys};
 #[cfg(feature = "objects")]
 use crate::objects::ObjectBodies;
 pub use ledger::PostgresLedger;
@@ -77,7 +78,9 @@ struct Shared {
     server: String,
     quotas: Quotas,
     clock: Arc<dyn Clock>,
-    codec: Codec,
+    keys: StoreKeys,
+    /// The codec for the key that the store had when it was last looked at.
+    codec: RwLock<Codec>,
     cache: ChunkCache,
     retry_timeout: Duration,
 }
@@ -116,6 +119,43 @@ impl PostgresStore {
     /// The store cannot be reached.
     pub fn status(&self) -> Result<BackendStatus, StoreError> {
         self.run(|shared| async move { shared.status().await })
+    }
+
+    /// Runs a task that reads sealed content; again if another process changes the key of the store meanwhile.
+    fn read<T: Send + 'static, F>(&self, task: impl Fn(Arc<Shared>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        match self.run(&task) {
+            Err(StoreError::Damaged { .. } | StoreError::Key(KeyMismatch::Changed))
+                if self.has_new_key()? =>
+            {
+                self.run(&task)
+            }
+            done => done,
+        }
+    }
+
+    /// Reads a chunk of a body, from the cache if it is there.
+    fn chunk(&self, body: &Arc<SharedBody>, key: &BodyKey, number: u64) -> Result<Vec<u8>, StoreError> {
+        match self.shared.cache.get(body, number) {
+            Some(CachedChunk::Bytes(bytes)) => return Ok(bytes),
+            Some(CachedChunk::Stored(chunk)) => {
+                // One that was damaged on the way is read again.
+                if let Ok(bytes) = chunk.unpack(key) {
+                    self.shared.cache.insert(body, number, CachedChunk::Bytes(bytes.clone()));
+                    return Ok(bytes);
+                }
+            }
+            None => {}
+        }
+        let (body, key) = (Arc::clone(body), key.clone());
+        self.run(|shared| async move { shared.read_chunk(&body, &key, number).await })
+    }
+
+    /// Looks at the key of the store again; returns whether it has changed.
+    fn has_new_key(&self) -> Result<bool, StoreError> {
+        self.run(|shared| async move { shared.has_new_key().await })
     }
 
     /// Runs a task of the store to its end.
@@ -186,10 +226,20 @@ impl Shared {
             server,
             quotas,
             clock,
-            codec,
+            keys: options.keys,
+            codec: RwLock::new(codec),
             cache: ChunkCache::new(options.cache_bytes),
             retry_timeout: options.retry_timeout,
         })
+    }
+
+    /// Returns the codec for the key of the store.
+    fn codec(&self) -> Codec {
+        self.codec.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_codec(&self, codec: Codec) {
+        *self.codec.write().unwrap_or_else(PoisonError::into_inner) = codec;
     }
 
     /// Tries something until it succeeds, fails for good, or the time for it is up. `attempt` learns whether an earlier
@@ -251,26 +301,32 @@ impl ArtifactStore for PostgresStore {
         body: &dyn Source,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
-        put::put(self, new, body, describe)
+        match put::put(self, new, body, describe) {
+            // Nothing was stored yet: with the new key.
+            Err(StoreError::Key(KeyMismatch::Changed)) if self.has_new_key()? => {
+                put::put(self, new, body, describe)
+            }
+            done => done,
+        }
     }
 
     fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
-        let (owner, id) = (owner.clone(), id.clone());
-        self.run(|shared| async move { shared.open(owner, id).await })
+        self.read(|shared| {
+            let (owner, id) = (owner.clone(), id.clone());
+            async move { shared.open(owner, id).await }
+        })
     }
 
     fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
         let Body::Shared(body) = &opened.body.0 else { return Err(StoreError::NotFound) };
-        if let Some(chunk) = self.shared.cache.get(body, number) {
-            return Ok(chunk);
-        }
-        let (body, key) = (Arc::clone(body), opened.key.clone());
-        self.run(|shared| async move { shared.read_chunk(&body, &key, number).await })
+        self.chunk(body, &opened.key, number)
     }
 
     fn origin(&self, owner: &Owner, id: &ArtifactId) -> Result<CallOrigin, StoreError> {
-        let (owner, id) = (owner.clone(), id.clone());
-        self.run(|shared| async move { shared.origin(owner, id).await })
+        self.read(|shared| {
+            let (owner, id) = (owner.clone(), id.clone());
+            async move { shared.origin(owner, id).await }
+        })
     }
 
     fn last_of_call(
@@ -284,29 +340,36 @@ impl ArtifactStore for PostgresStore {
     }
 
     fn matches(&self, owner: &Owner, earlier: &EarlierResult, body: &dyn Source) -> Result<bool, StoreError> {
-        self.shared.codec.has_digest(owner, &earlier.hash, body)
+        self.shared.codec().has_digest(owner, &earlier.hash, body)
     }
 
     fn status(&self) -> Result<StoreStatus, StoreError> {
         let status = self.run(|shared| async move { shared.status().await })?;
+        let codec = self.shared.codec();
         Ok(StoreStatus {
             usage: Usage { artifacts: status.artifacts, stored_bytes: status.stored_bytes },
             expired: status.expired,
             oldest: status.oldest,
             orphans: status.orphans + status.unfinished,
             schema: Some(i64::from(status.schema)),
-            key: self.shared.codec.key(),
-            is_rekeying: false,
+            key: codec.key(),
+            is_rekeying: codec.is_changing(),
         })
     }
 
     fn walk(&self, after: Option<&ArtifactId>, limit: usize) -> Result<Vec<StoredArtifact>, StoreError> {
-        let after = after.cloned();
-        self.run(|shared| async move { shared.walk(after, limit).await })
+        self.read(|shared| {
+            let after = after.cloned();
+            async move { shared.walk(after, limit).await }
+        })
     }
 
     fn key(&self) -> Result<Option<KeyId>, StoreError> {
-        Ok(self.shared.codec.key())
+        Ok(self.shared.codec().key())
+    }
+
+    fn rekey(&self, progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {
+        rekey::rekey(self, progress)
     }
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
@@ -350,4 +413,8 @@ fn body_ref(body: SharedBody) -> BodyRef {
 /// Returns a text as a column can hold it: PostgreSQL has no character 0.
 fn text(value: &str) -> String {
     value.replace('\0', "\u{fffd}")
+}
+
+fn hash_column(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
+    bytes.try_into().map_err(|_| StoreError::Damaged { what: "a hash" })
 }

@@ -34,7 +34,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
+    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
     Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
 };
 use crate::clock::{Clock, Millis, SystemClock};
@@ -101,9 +101,18 @@ pub(crate) fn check_format(connection: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// The row id of a body.
+/// The row id of a body. SQLite gives the id of a deleted body to the next one, so that an id alone does not tell which body
+/// it is; whoever holds one across transactions holds a [`RowBody`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BodyId(i64);
+
+/// A body: its row, and what tells it from a later body in a row with this id.
+#[derive(Debug)]
+pub(crate) struct RowBody {
+    id: BodyId,
+    owner: Owner,
+    hash: [u8; 32],
+}
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
@@ -373,12 +382,13 @@ impl ArtifactStore for SqliteStore {
                 .query_row([id.as_str()], |row| row.get(0))?;
             let outline = codec.open_outline(owner, id, &digest, outline)?;
             let key = codec.body(owner, &digest, artifact.bytes)?;
-            Ok(Opened { artifact, body: BodyRef::number(body.0), outline, key })
+            let body = RowBody { id: body, owner: owner.clone(), hash: digest };
+            Ok(Opened { artifact, body: BodyRef(Body::Row(Arc::new(body))), outline, key })
         })
     }
 
     fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
-        let body = BodyId(opened.body.as_number().ok_or(StoreError::NotFound)?);
+        let Body::Row(body) = &opened.body.0 else { return Err(StoreError::NotFound) };
         self.read(|connection| chunks::read(connection, body, number, &opened.key))
     }
 

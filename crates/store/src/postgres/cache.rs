@@ -1,12 +1,14 @@
 //! The chunks that this process read last. Follow-ups read the same few chunks again and again.
 //!
+//! Chunks that were fetched ahead are held as they are stored, which is smaller, and costs nothing if nobody reads them.
+//!
 //! The key is the owner and the hash of the whole body, so that an entry can only ever stand for the same bytes of the same
 //! owner, whatever becomes of the rows.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::read::SharedBody;
+use super::read::{SharedBody, StoredChunk};
 use crate::artifact::Owner;
 
 type Key = (Owner, [u8; 32], u64);
@@ -17,10 +19,28 @@ pub(super) struct ChunkCache {
     chunks: Mutex<Chunks>,
 }
 
+/// A chunk in the cache.
+#[derive(Clone)]
+pub(super) enum CachedChunk {
+    /// Its bytes, which were read.
+    Bytes(Vec<u8>),
+    /// As it is stored: it was fetched ahead.
+    Stored(StoredChunk),
+}
+
+impl CachedChunk {
+    fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Stored(chunk) => chunk.data.len(),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Chunks {
     /// Each chunk with the time of its last use.
-    by_key: HashMap<Key, (Vec<u8>, u64)>,
+    by_key: HashMap<Key, (CachedChunk, u64)>,
     bytes: usize,
     /// Counts the uses.
     time: u64,
@@ -36,25 +56,26 @@ impl ChunkCache {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn get(&self, body: &SharedBody, number: u64) -> Option<Vec<u8>> {
+    pub(super) fn get(&self, body: &SharedBody, number: u64) -> Option<CachedChunk> {
         let mut chunks = self.lock();
         chunks.time += 1;
         let now = chunks.time;
-        let (bytes, used) = chunks.by_key.get_mut(&key(body, number))?;
+        let (chunk, used) = chunks.by_key.get_mut(&key(body, number))?;
         *used = now;
-        Some(bytes.clone())
+        Some(chunk.clone())
     }
 
-    pub(super) fn contains(&self, body: &SharedBody, number: u64) -> bool {
-        self.lock().by_key.contains_key(&key(body, number))
+    /// Returns whether a chunk was read, not only fetched ahead.
+    pub(super) fn was_read(&self, body: &SharedBody, number: u64) -> bool {
+        matches!(self.lock().by_key.get(&key(body, number)), Some((CachedChunk::Bytes(_), _)))
     }
 
-    pub(super) fn insert(&self, body: &SharedBody, number: u64, bytes: Vec<u8>) {
+    pub(super) fn insert(&self, body: &SharedBody, number: u64, chunk: CachedChunk) {
         let mut chunks = self.lock();
         chunks.time += 1;
         let now = chunks.time;
-        chunks.bytes += bytes.len();
-        if let Some((replaced, _)) = chunks.by_key.insert(key(body, number), (bytes, now)) {
+        chunks.bytes += chunk.len();
+        if let Some((replaced, _)) = chunks.by_key.insert(key(body, number), (chunk, now)) {
             chunks.bytes -= replaced.len();
         }
         while chunks.bytes > self.limit {

@@ -23,8 +23,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much longer than the server this process waits before it gives a statement up.
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
 
-const SET_OWNER: &str = "SELECT set_config('tidegate.owner', $1, true)";
-const SET_ALL_OWNERS: &str = "SELECT set_config('tidegate.all_owners', $1, true)";
+const OWNER: &str = "tidegate.owner";
+const ALL_OWNERS: &str = "tidegate.all_owners";
 
 /// Whose rows a transaction sees.
 #[derive(Debug, Clone)]
@@ -36,17 +36,34 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    /// Returns the statement that sets it, and the value.
+    /// Returns the setting that the policies compare with, and its value.
     fn setting(&self) -> (&'static str, &str) {
         match self {
-            Self::Owner(owner) => (SET_OWNER, owner.as_str()),
-            Self::AllOwners => (SET_ALL_OWNERS, "on"),
+            Self::Owner(owner) => (OWNER, owner.as_str()),
+            Self::AllOwners => (ALL_OWNERS, "on"),
         }
     }
 }
 
 /// A parameter of a statement.
 pub(super) type Parameter<'p> = &'p (dyn ToSql + Sync);
+
+/// A statement and its parameters.
+pub(super) type Statement<'s> = (&'s str, &'s [Parameter<'s>]);
+
+/// Returns a query that first sets whose rows it sees, for the transaction that the server makes of it. The value follows
+/// the parameters of the query.
+///
+/// The order is certain: the query depends on the row with the setting (`LATERAL`), so that none of its tables is read
+/// before that row exists.
+fn scoped_query(setting: &str, sql: &str, parameters: usize) -> String {
+    let value = parameters + 1;
+    format!(
+        "WITH scope AS MATERIALIZED (SELECT set_config('{setting}', ${value}, true) AS value)
+         SELECT found.* FROM scope,
+         LATERAL (SELECT * FROM ({sql}) AS query WHERE scope.value IS NOT NULL OFFSET 0) AS found"
+    )
+}
 
 /// The connections of a store.
 pub(super) struct Database {
@@ -78,23 +95,36 @@ impl Database {
 
     /// Begins a transaction.
     pub(super) async fn begin(&self, scope: &Scope) -> Result<Transaction, Failure> {
-        let transaction = self.connection().await?;
-        let (statement, value) = scope.setting();
-        within(self.timeout, async {
-            let client = transaction.client();
-            let statement = client.prepare_cached(statement).await?;
-            let value: [Parameter<'_>; 1] = [&value];
-            tokio::try_join!(
-                biased;
-                client.batch_execute("BEGIN"),
-                client.execute(&statement, &value),
-            )
-        })
-        .await?;
+        let (transaction, _) = self.begin_with(scope, &[]).await?;
         Ok(transaction)
     }
 
-    /// Runs one query in a transaction of its own, which takes one exchange with the server.
+    /// Begins a transaction and runs its first statements, all in one exchange with the server. Returns the rows of each
+    /// statement.
+    pub(super) async fn begin_with(
+        &self,
+        scope: &Scope,
+        statements: &[Statement<'_>],
+    ) -> Result<(Transaction, Vec<Vec<Row>>), Failure> {
+        let transaction = self.connection().await?;
+        let (setting, value) = scope.setting();
+        let setting = format!("SELECT set_config('{setting}', $1, true)");
+        let value: [Parameter<'_>; 1] = [&value];
+        let scoped: Vec<Statement<'_>> =
+            std::iter::once((&*setting, &value[..])).chain(statements.iter().copied()).collect();
+        let mut rows = within(self.timeout, async {
+            let client = transaction.client();
+            let prepared = prepare(client, &scoped).await?;
+            let (_, rows) =
+                tokio::try_join!(biased; client.batch_execute("BEGIN"), run(client, &prepared, &scoped))?;
+            Ok(rows)
+        })
+        .await?;
+        rows.remove(0);
+        Ok((transaction, rows))
+    }
+
+    /// Runs one query in a transaction of its own: one statement, so that it takes one exchange with the server.
     pub(super) async fn read(
         &self,
         scope: &Scope,
@@ -103,20 +133,10 @@ impl Database {
     ) -> Result<Vec<Row>, Failure> {
         let transaction = self.connection().await?;
         let (setting, value) = scope.setting();
-        let (_, _, rows, ()) = within(self.timeout, async {
-            let client = transaction.client();
-            let setting = client.prepare_cached(setting).await?;
-            let query = client.prepare_cached(sql).await?;
-            let value: [Parameter<'_>; 1] = [&value];
-            tokio::try_join!(
-                biased;
-                client.batch_execute("BEGIN READ ONLY"),
-                client.execute(&setting, &value),
-                client.query(&query, parameters),
-                client.batch_execute("COMMIT"),
-            )
-        })
-        .await?;
+        let sql = scoped_query(setting, sql, parameters.len());
+        let parameters: Vec<Parameter<'_>> =
+            parameters.iter().copied().chain(std::iter::once(&value as Parameter<'_>)).collect();
+        let rows = transaction.query(&sql, &parameters).await?;
         transaction.keep();
         Ok(rows)
     }
@@ -169,20 +189,10 @@ impl Transaction {
     }
 
     /// Runs statements one after another, in one exchange with the server. Returns the rows of each.
-    pub(super) async fn pipeline(
-        &self,
-        statements: &[(&str, &[Parameter<'_>])],
-    ) -> Result<Vec<Vec<Row>>, Failure> {
+    pub(super) async fn pipeline(&self, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, Failure> {
         within(self.timeout, async {
-            let client = self.client();
-            let mut prepared = Vec::with_capacity(statements.len());
-            for (sql, _) in statements {
-                prepared.push(client.prepare_cached(sql).await?);
-            }
-            // Each is sent when it is first polled, which happens in their order.
-            let sent =
-                prepared.iter().zip(statements).map(|(sql, (_, parameters))| client.query(sql, parameters));
-            try_join_all(sent).await
+            let prepared = prepare(self.client(), statements).await?;
+            run(self.client(), &prepared, statements).await
         })
         .await
     }
@@ -218,6 +228,28 @@ impl Drop for Transaction {
             drop(Object::take(client));
         }
     }
+}
+
+async fn prepare(
+    client: &Object,
+    statements: &[Statement<'_>],
+) -> Result<Vec<tokio_postgres::Statement>, tokio_postgres::Error> {
+    let mut prepared = Vec::with_capacity(statements.len());
+    for (sql, _) in statements {
+        prepared.push(client.prepare_cached(sql).await?);
+    }
+    Ok(prepared)
+}
+
+/// Sends statements one after another without waiting for the answers between them.
+async fn run(
+    client: &Object,
+    prepared: &[tokio_postgres::Statement],
+    statements: &[Statement<'_>],
+) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
+    // Each is sent when it is first polled, which happens in their order.
+    try_join_all(prepared.iter().zip(statements).map(|(sql, (_, parameters))| client.query(sql, parameters)))
+        .await
 }
 
 async fn within<T>(

@@ -1,6 +1,7 @@
 //! Which key the content is sealed with: the row of the table `encryption`. A store without it is not encrypted.
 
-use super::database::{Database, Transaction};
+use super::Shared;
+use super::database::{Database, Scope, Transaction};
 use super::failure::Failure;
 use crate::codec::Codec;
 use crate::error::StoreError;
@@ -9,12 +10,19 @@ use crate::key::{KeyMismatch, StoreKeys};
 /// The record of the key. In the transaction that stores a result it is compared with the one of the codec.
 pub(super) const RECORD: &str = "SELECT record FROM encryption";
 
+/// Waits until nobody is storing a result, and keeps everybody from it until the transaction ends: whoever stores one reads
+/// the record, which holds a lock on the table.
+pub(super) const LOCK: &str = "LOCK TABLE encryption IN ACCESS EXCLUSIVE MODE";
+
 /// Returns the codec for the key of a store. One that holds nothing gets the configured key.
 pub(super) async fn take_key(database: &Database, keys: &StoreKeys) -> Result<Codec, Failure> {
     let connection = database.connection().await?;
-    // Nobody can store anything between the look and the record.
-    connection.batch("BEGIN; LOCK TABLE encryption IN SHARE ROW EXCLUSIVE MODE").await?;
-    let record: Option<Vec<u8>> = connection.query_one(RECORD, &[]).await?.map(|row| row.get(0));
+    connection.batch("BEGIN").await?;
+    let mut record = read_record(&connection).await?;
+    if record.is_none() && keys.current.is_some() {
+        connection.batch(LOCK).await?;
+        record = read_record(&connection).await?;
+    }
     let is_empty = is_empty(&connection).await?;
     let codec = match Codec::resolve(keys, record.as_deref(), || Ok(is_empty)) {
         Ok(codec) => codec,
@@ -30,14 +38,32 @@ pub(super) async fn take_key(database: &Database, keys: &StoreKeys) -> Result<Co
     Ok(codec)
 }
 
+/// Returns what is recorded about the key.
+pub(super) async fn read_record(transaction: &Transaction) -> Result<Option<Vec<u8>>, Failure> {
+    Ok(transaction.query_one(RECORD, &[]).await?.map(|row| row.get(0)))
+}
+
+impl Shared {
+    /// Looks at the key of the store again; returns whether it has changed.
+    pub(super) async fn has_new_key(&self) -> Result<bool, StoreError> {
+        let rows = self.query(&Scope::AllOwners, RECORD, &[]).await?;
+        let record: Option<Vec<u8>> = rows.first().map(|row| row.get(0));
+        if self.codec().record() == record.as_deref() {
+            return Ok(false);
+        }
+        self.set_codec(Codec::resolve(&self.keys, record.as_deref(), || Ok(false))?);
+        Ok(true)
+    }
+}
+
 async fn is_empty(connection: &Transaction) -> Result<bool, Failure> {
     let sql = "SELECT artifacts = 0 AND stored = 0 FROM quota_use WHERE scope = 0";
     Ok(connection.query_one(sql, &[]).await?.is_some_and(|row| row.get(0)))
 }
 
-/// Fails if the store no longer has the key of a codec.
-pub(super) fn check(codec: &Codec, record: Option<&[u8]>) -> Result<(), StoreError> {
-    match codec.record() == record {
+/// Fails if the store no longer has the key that something is sealed with.
+pub(super) fn check(sealed_with: Option<&[u8]>, record: Option<&[u8]>) -> Result<(), StoreError> {
+    match sealed_with == record {
         true => Ok(()),
         false => Err(KeyMismatch::Changed.into()),
     }

@@ -89,6 +89,8 @@ pub struct ObjectCredentials {
     pub key_id: String,
     /// The secret.
     pub secret: String,
+    /// The token of temporary credentials.
+    pub token: Option<String>,
 }
 
 /// Leaves out the secret.

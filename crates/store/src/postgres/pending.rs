@@ -9,7 +9,7 @@ use super::charge::charge_bytes;
 use super::database::Scope;
 use super::failure::Failure;
 use super::publish::insert_packed;
-use crate::artifact::Owner;
+use crate::artifact::{Owner, Quotas};
 use crate::chunks::Packed;
 use crate::clock::Millis;
 use crate::error::StoreError;
@@ -26,6 +26,8 @@ pub(super) struct PendingBody {
     /// The number of chunks written so far.
     pub(super) chunks: i32,
     pub(super) created: Millis,
+    /// What is written must fit these.
+    pub(super) quotas: Quotas,
 }
 
 impl Shared {
@@ -74,7 +76,7 @@ impl Shared {
             return Err(StoreError::Unusable("its rows were swept while they were written".into()).into());
         }
         let used = charge_bytes(&transaction, (owner, &body.session), size).await?;
-        if let Err(error) = used.check(self.quotas, size.unsigned_abs()) {
+        if let Err(error) = used.check(body.quotas, size.unsigned_abs()) {
             transaction.rollback().await;
             return Err(error.into());
         }

@@ -14,15 +14,23 @@ use crate::chunks::Packed;
 use crate::codec::{CallDetails, Codec};
 use crate::error::StoreError;
 
-const INSERT_BODY: &str = "INSERT INTO body (owner, session, hash, bytes, stored, visible, created, object)
-    VALUES ($1, $2, $3, $4, $5, true, $6, $7) ON CONFLICT (owner, hash) WHERE visible DO NOTHING RETURNING id";
+/// Inserts a body with its chunks; no row if the owner has one with these bytes.
+pub(super) const INSERT_BODY: &str = "WITH new AS (
+    INSERT INTO body (owner, session, hash, bytes, stored, visible, created, object)
+    VALUES ($1, $2, $3, $4, $5, true, $6, $7) ON CONFLICT (owner, hash) WHERE visible DO NOTHING RETURNING id
+), written AS (
+    INSERT INTO chunk (body, number, owner, hash, data, start, length)
+    SELECT new.id, number, $1, packed.hash, data, start, length
+    FROM new, unnest($8::int[], $9::bytea[], $10::bytea[], $11::bigint[], $12::int[])
+        AS packed (number, hash, data, start, length)
+) SELECT id FROM new";
 const INSERT_ARTIFACT: &str = "INSERT INTO artifact
     (id, owner, session, body, tool, kind, records, tokens, outline, created, expires, server, arguments, call, put)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING RETURNING 1";
 /// A key share lock keeps the body from being deleted until the artifact that refers to it is committed.
 const EQUAL_BODY: &str = "SELECT id, bytes, stored, object FROM body
     WHERE owner = $1 AND hash = $2 AND visible FOR KEY SHARE";
-pub(super) const INSERT_CHUNKS: &str = "INSERT INTO chunk (body, number, owner, hash, data, start, length)
+const INSERT_CHUNKS: &str = "INSERT INTO chunk (body, number, owner, hash, data, start, length)
     SELECT $1, number, $2, hash, data, start, length
     FROM unnest($3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::int[]) AS packed (number, hash, data, start, length)";
 
@@ -36,6 +44,8 @@ pub(super) struct ArtifactRow {
     outline: Vec<u8>,
     origin: CallOrigin,
     call: Option<Vec<u8>>,
+    /// The record of the key that it is sealed with.
+    record: Option<Vec<u8>>,
     /// Chosen once for all attempts.
     put: i64,
 }
@@ -64,6 +74,7 @@ impl ArtifactRow {
             outline,
             origin: CallOrigin { server: super::text(new.server), arguments: super::text(&arguments) },
             call: new.call.map(|call| codec.call(call).0.to_vec()),
+            record: codec.record().map(<[u8]>::to_vec),
             put: i64::from_le_bytes(put),
         }
     }
@@ -137,17 +148,7 @@ impl Shared {
     }
 
     async fn try_publish(&self, row: &ArtifactRow, content: &Content) -> Result<Published, Failure> {
-        let transaction = self.database.begin(&Scope::Owner(row.owner.clone())).await?;
-        let body = match content {
-            Content::Rows(_) | Content::Object { .. } => insert_body(&transaction, row, content).await?,
-            Content::Pending { id } => finish_body(&transaction, row, *id).await?,
-            Content::Existing { id } => match equal_body(&transaction, row).await? {
-                Some((equal, stored)) if equal.id == *id => {
-                    Ok(PublishedBody { id: equal.id, stored, session_bytes: stored, bytes: 0, is_new: false })
-                }
-                _ => Err(Published::Gone),
-            },
-        };
+        let (transaction, body) = self.begin_with_body(row, content).await?;
         let body = match body {
             Ok(body) => body,
             Err(otherwise) => {
@@ -156,7 +157,7 @@ impl Shared {
             }
         };
         let (record, used) = add_artifact(&transaction, row, &body).await?;
-        if let Err(error) = key::check(&self.codec, record.as_deref()) {
+        if let Err(error) = key::check(row.record.as_deref(), record.as_deref()) {
             transaction.rollback().await;
             return Err(error.into());
         }
@@ -172,6 +173,69 @@ impl Shared {
         }
         transaction.commit().await?;
         Ok(Published::Stored(row.with_stored(body.stored)))
+    }
+
+    /// Begins the transaction and makes the body visible in it.
+    async fn begin_with_body(
+        &self,
+        row: &ArtifactRow,
+        content: &Content,
+    ) -> Result<(Transaction, Result<PublishedBody, Published>), Failure> {
+        let scope = Scope::Owner(row.owner.clone());
+        let begin = || self.database.begin(&scope);
+        match content {
+            Content::Rows(_) | Content::Object { .. } => self.insert_body(&scope, row, content).await,
+            Content::Pending { id } => {
+                let transaction = begin().await?;
+                let finished = finish_body(&transaction, row, *id).await?;
+                Ok((transaction, finished))
+            }
+            Content::Existing { id } => {
+                let transaction = begin().await?;
+                let body = match equal_body(&transaction, row).await? {
+                    Some((equal, stored)) if equal.id == *id => Ok(PublishedBody {
+                        id: equal.id,
+                        stored,
+                        session_bytes: stored,
+                        bytes: 0,
+                        is_new: false,
+                    }),
+                    _ => Err(Published::Gone),
+                };
+                Ok((transaction, body))
+            }
+        }
+    }
+
+    async fn insert_body(
+        &self,
+        scope: &Scope,
+        row: &ArtifactRow,
+        content: &Content,
+    ) -> Result<(Transaction, Result<PublishedBody, Published>), Failure> {
+        let (owner, object) = (row.owner.as_str(), object_of(content));
+        let (stored, chunks) = (stored_bytes(content), ChunkColumns::of(content));
+        let (hash, bytes) = (row.hash.as_slice(), row.artifact.bytes.cast_signed());
+        let head: [Parameter<'_>; 7] =
+            [&owner, &row.session, &hash, &bytes, &stored, &row.artifact.created.0, &object];
+        let parameters: Vec<Parameter<'_>> = head.into_iter().chain(chunks.parameters()).collect();
+        let (transaction, rows) = self.database.begin_with(scope, &[(INSERT_BODY, &parameters)]).await?;
+        let Some(inserted) = rows[0].first() else {
+            let equal = match equal_body(&transaction, row).await? {
+                Some((equal, _)) => Published::Equal(equal),
+                // It was there a moment ago.
+                None => return Err(Failure::conflict("an equal result was being deleted")),
+            };
+            return Ok((transaction, Err(equal)));
+        };
+        if let Some(object) = object {
+            claim_object(&transaction, object).await?;
+        }
+        let id = inserted.get(0);
+        Ok((
+            transaction,
+            Ok(PublishedBody { id, stored, session_bytes: stored, bytes: stored, is_new: true }),
+        ))
     }
 
     /// Returns the artifact that an earlier attempt of this `put` stored. Fails if somebody else stored it.
@@ -235,44 +299,13 @@ impl Shared {
             _ => None,
         };
         transaction.execute("UPDATE body SET object = $2 WHERE id = $1", &[&damaged, &object]).await?;
-        insert_chunks(&transaction, damaged, owner, content).await?;
+        ChunkColumns::of(content).insert(&transaction, damaged, owner).await?;
         transaction.commit().await
     }
 }
 
-async fn insert_body(
-    transaction: &Transaction,
-    row: &ArtifactRow,
-    content: &Content,
-) -> Result<Result<PublishedBody, Published>, Failure> {
-    let (owner, object) = (row.owner.as_str(), object_of(content));
-    let stored = stored_bytes(content);
-    let parameters: [Parameter<'_>; 7] = [
-        &owner,
-        &row.session,
-        &row.hash.as_slice(),
-        &row.artifact.bytes.cast_signed(),
-        &stored,
-        &row.artifact.created.0,
-        &object,
-    ];
-    let Some(inserted) = transaction.query_one(INSERT_BODY, &parameters).await? else {
-        return Ok(Err(match equal_body(transaction, row).await? {
-            Some((equal, _)) => Published::Equal(equal),
-            // It was there a moment ago.
-            None => return Err(Failure::conflict("an equal result was being deleted")),
-        }));
-    };
-    let id: i64 = inserted.get(0);
-    if let Some(object) = object {
-        claim_object(transaction, object).await?;
-    }
-    insert_chunks(transaction, id, owner, content).await?;
-    Ok(Ok(PublishedBody { id, stored, session_bytes: stored, bytes: stored, is_new: true }))
-}
-
 /// Makes an object belong to a body: from here on it is no orphan.
-async fn claim_object(transaction: &Transaction, object: &str) -> Result<(), Failure> {
+pub(super) async fn claim_object(transaction: &Transaction, object: &str) -> Result<(), Failure> {
     match transaction.execute("DELETE FROM orphan WHERE object = $1", &[&object]).await? {
         0 => {
             Err(StoreError::Unusable("its object was swept before it was stored; it took too long".into())
@@ -347,25 +380,55 @@ async fn add_artifact(
     insert_and_charge(transaction, (owner, session), new, body.session_bytes, body.bytes).await
 }
 
-/// Writes the rows of the chunks of a body.
-async fn insert_chunks(
-    transaction: &Transaction,
-    body: i64,
-    owner: &str,
-    content: &Content,
-) -> Result<(), Failure> {
-    match content {
-        Content::Rows(packed) => insert_packed(transaction, body, owner, 0, packed).await,
-        Content::Object { chunks, .. } => {
-            let numbers: Vec<i32> = (0..).take(chunks.len()).collect();
-            let hashes: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.hash.as_slice()).collect();
-            let data: Vec<Option<&[u8]>> = vec![None; chunks.len()];
-            let starts: Vec<i64> = chunks.iter().map(|chunk| chunk.start.cast_signed()).collect();
-            let lengths: Vec<i32> = chunks.iter().map(|chunk| chunk.length.cast_signed()).collect();
-            let parameters: [Parameter<'_>; 7] = [&body, &owner, &numbers, &hashes, &data, &starts, &lengths];
-            transaction.execute(INSERT_CHUNKS, &parameters).await.map(drop)
+/// The columns of the rows of chunks.
+#[derive(Default)]
+pub(super) struct ChunkColumns<'c> {
+    numbers: Vec<i32>,
+    hashes: Vec<&'c [u8]>,
+    data: Vec<Option<&'c [u8]>>,
+    starts: Vec<i64>,
+    lengths: Vec<i32>,
+}
+
+impl<'c> ChunkColumns<'c> {
+    pub(super) fn of(content: &'c Content) -> Self {
+        match content {
+            Content::Rows(packed) => Self::of_packed(0, packed),
+            Content::Object { chunks, .. } => Self {
+                numbers: (0..).take(chunks.len()).collect(),
+                hashes: chunks.iter().map(|chunk| chunk.hash.as_slice()).collect(),
+                data: vec![None; chunks.len()],
+                starts: chunks.iter().map(|chunk| chunk.start.cast_signed()).collect(),
+                lengths: chunks.iter().map(|chunk| chunk.length.cast_signed()).collect(),
+            },
+            Content::Pending { .. } | Content::Existing { .. } => Self::default(),
         }
-        Content::Pending { .. } | Content::Existing { .. } => Ok(()),
+    }
+
+    /// Returns the columns of chunks with data, from number `first` on.
+    fn of_packed(first: i32, packed: &'c [Packed]) -> Self {
+        Self {
+            numbers: (first..).take(packed.len()).collect(),
+            hashes: packed.iter().map(|chunk| chunk.hash.as_slice()).collect(),
+            data: packed.iter().map(|chunk| Some(chunk.data.as_slice())).collect(),
+            starts: vec![0; packed.len()],
+            lengths: packed.iter().map(|chunk| chunk.data.len() as i32).collect(),
+        }
+    }
+
+    /// Returns the columns as parameters of a statement.
+    pub(super) fn parameters(&self) -> [Parameter<'_>; 5] {
+        [&self.numbers, &self.hashes, &self.data, &self.starts, &self.lengths]
+    }
+
+    /// Writes the rows.
+    async fn insert(self, transaction: &Transaction, body: i64, owner: &str) -> Result<(), Failure> {
+        if self.numbers.is_empty() {
+            return Ok(());
+        }
+        let head: [Parameter<'_>; 2] = [&body, &owner];
+        let parameters: Vec<Parameter<'_>> = head.into_iter().chain(self.parameters()).collect();
+        transaction.execute(INSERT_CHUNKS, &parameters).await.map(drop)
     }
 }
 
@@ -377,26 +440,17 @@ pub(super) async fn insert_packed(
     first: i32,
     packed: &[Packed],
 ) -> Result<(), Failure> {
-    if packed.is_empty() {
-        return Ok(());
-    }
-    let numbers: Vec<i32> = (first..).take(packed.len()).collect();
-    let hashes: Vec<&[u8]> = packed.iter().map(|chunk| chunk.hash.as_slice()).collect();
-    let data: Vec<Option<&[u8]>> = packed.iter().map(|chunk| Some(chunk.data.as_slice())).collect();
-    let starts = vec![0i64; packed.len()];
-    let lengths: Vec<i32> = packed.iter().map(|chunk| chunk.data.len() as i32).collect();
-    let parameters: [Parameter<'_>; 7] = [&body, &owner, &numbers, &hashes, &data, &starts, &lengths];
-    transaction.execute(INSERT_CHUNKS, &parameters).await.map(drop)
+    ChunkColumns::of_packed(first, packed).insert(transaction, body, owner).await
 }
 
-fn object_of(content: &Content) -> Option<&str> {
+pub(super) fn object_of(content: &Content) -> Option<&str> {
     match content {
         Content::Object { key, .. } => Some(key),
         _ => None,
     }
 }
 
-fn stored_bytes(content: &Content) -> i64 {
+pub(super) fn stored_bytes(content: &Content) -> i64 {
     let bytes: u64 = match content {
         Content::Rows(packed) => packed.iter().map(|chunk| chunk.data.len() as u64).sum(),
         Content::Object { chunks, .. } => chunks.iter().map(|chunk| u64::from(chunk.length)).sum(),

@@ -11,9 +11,9 @@ use super::pending::PendingBody;
 use super::publish::{ArtifactRow, Content, EqualBody, Published};
 use super::read::SharedBody;
 use super::{MAX_ROW_BODY_BYTES, PostgresStore};
-use crate::artifact::{Artifact, CHUNK_BYTES, Description, NewArtifact};
+use crate::artifact::{Artifact, CHUNK_BYTES, Description, NewArtifact, Quotas};
 use crate::chunks::{BATCH_BYTES, Packer};
-use crate::codec::BodyKey;
+use crate::codec::{BodyKey, Codec};
 use crate::error::StoreError;
 
 /// How often storing begins again because others stored and deleted the same bytes at the same time.
@@ -30,8 +30,7 @@ pub(super) fn put(
     if new.owner.as_str().is_empty() || new.owner.as_str().contains('\0') {
         return Err(StoreError::Unusable("a result needs an owner".into()));
     }
-    let hash = store.shared.codec.digest(new.owner, body)?;
-    let put = Put { store, new, body, hash, key: store.shared.codec.body(new.owner, &hash, body.len())? };
+    let put = Put::new(store, store.shared.codec(), new, body, store.shared.quotas)?;
     // A small body is simply inserted, which finds out as well whether it is there.
     if body.len() > MAX_ROW_BODY_BYTES
         && let Some(equal) = put.find_equal()?
@@ -52,21 +51,30 @@ pub(super) struct Put<'p> {
     pub(super) store: &'p PostgresStore,
     pub(super) new: &'p NewArtifact<'p>,
     pub(super) body: &'p dyn Source,
-    hash: [u8; 32],
+    /// What is written must fit these.
+    pub(super) quotas: Quotas,
+    codec: Codec,
+    pub(super) hash: [u8; 32],
     key: BodyKey,
 }
 
-impl Put<'_> {
+impl<'p> Put<'p> {
+    pub(super) fn new(
+        store: &'p PostgresStore,
+        codec: Codec,
+        new: &'p NewArtifact<'p>,
+        body: &'p dyn Source,
+        quotas: Quotas,
+    ) -> Result<Self, StoreError> {
+        let hash = codec.digest(new.owner, body)?;
+        let key = codec.body(new.owner, &hash, body.len())?;
+        Ok(Self { store, new, body, quotas, codec, hash, key })
+    }
+
     fn row(&self, description: &Description) -> Arc<ArtifactRow> {
         let now = self.store.shared.clock.now();
         let artifact = self.new.artifact(description, self.body.len(), 0, now);
-        Arc::new(ArtifactRow::new(
-            &self.store.shared.codec,
-            self.new,
-            artifact,
-            &description.outline,
-            self.hash,
-        ))
+        Arc::new(ArtifactRow::new(&self.codec, self.new, artifact, &description.outline, self.hash))
     }
 
     /// Returns what compresses, and seals if needed, the chunks of the body.
@@ -80,7 +88,7 @@ impl Put<'_> {
     }
 
     /// Writes the body where its size belongs.
-    fn write(&self) -> Result<Content, StoreError> {
+    pub(super) fn write(&self) -> Result<Content, StoreError> {
         #[cfg(feature = "objects")]
         if self.body.len() > MAX_ROW_BODY_BYTES && self.store.shared.objects.is_some() {
             return self.write_object();
@@ -101,6 +109,7 @@ impl Put<'_> {
             id: None,
             chunks: 0,
             created: self.store.shared.clock.now(),
+            quotas: self.quotas,
         };
         let written = loop {
             let packed = match packer.batch() {
@@ -192,18 +201,17 @@ impl Put<'_> {
     /// Returns whether every chunk of a body can be read as it was stored.
     fn is_intact(&self, equal: &EqualBody) -> Result<bool, StoreError> {
         let (chunks, key) = (equal.bytes.div_ceil(CHUNK_BYTES), self.key.clone());
-        let body = SharedBody {
-            owner: self.new.owner.clone(),
-            id: equal.id,
-            hash: self.hash,
-            object: equal.object.clone(),
-        };
+        let body = SharedBody::new(self.new.owner.clone(), equal.id, self.hash, equal.object.clone());
         self.store.run(|shared| async move {
             let mut first = 0;
             while first < chunks {
                 let count = CHECKED_CHUNKS.min(chunks - first);
-                match shared.fetch_chunks(&body, &key, first, count).await {
-                    Ok(found) if found.len() as u64 == count => first += count,
+                let intact = shared.fetch_chunks(&body, first, count, |chunks| {
+                    chunks.iter().try_for_each(|chunk| chunk.unpack(&key).map(drop))?;
+                    Ok(chunks.len() as u64)
+                });
+                match intact.await {
+                    Ok(found) if found == count => first += count,
                     Ok(_) | Err(StoreError::Damaged { .. } | StoreError::NotFound) => return Ok(false),
                     Err(error) => return Err(error),
                 }

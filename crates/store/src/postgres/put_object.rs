@@ -15,7 +15,7 @@ use super::database::Scope;
 use super::failure::Failure;
 use super::publish::{Content, ObjectChunk};
 use super::put::Put;
-use crate::artifact::{Owner, UsedBytes};
+use crate::artifact::{Owner, Quotas, UsedBytes};
 use crate::chunks::Packed;
 use crate::error::StoreError;
 use crate::objects::{PART_BYTES, unusable};
@@ -80,7 +80,8 @@ impl Put<'_> {
 
     fn check_room(&self, size: u64) -> Result<(), StoreError> {
         let (owner, session) = (self.new.owner.clone(), super::text(self.new.session.as_str()));
-        self.store.run(|shared| async move { shared.check_room(owner, session, size).await })
+        let quotas = self.quotas;
+        self.store.run(move |shared| async move { shared.check_room(owner, session, quotas, size).await })
     }
 
     /// Begins to upload what is in the buffer as a part.
@@ -153,7 +154,13 @@ impl Shared {
     }
 
     /// Fails if `size` more bytes would exceed a quota, as far as one can tell without a lock.
-    async fn check_room(&self, owner: Owner, session: String, size: u64) -> Result<(), StoreError> {
+    async fn check_room(
+        &self,
+        owner: Owner,
+        session: String,
+        quotas: Quotas,
+        size: u64,
+    ) -> Result<(), StoreError> {
         let sql = "SELECT scope, stored FROM quota_use WHERE scope = 0 OR (scope = 1 AND owner = $1)
                    OR (scope = 2 AND owner = $1 AND session = $2)";
         let rows = self.query(&Scope::Owner(owner.clone()), sql, &[&owner.as_str(), &session]).await?;
@@ -161,6 +168,6 @@ impl Shared {
             let row = rows.iter().find(|row| row.get::<_, i16>(0) == scope);
             row.map_or(0, |row| row.get::<_, i64>(1).unsigned_abs())
         };
-        self.quotas.check(UsedBytes { session: used(2), owner: used(1), store: used(0) }, size)
+        quotas.check(UsedBytes { session: used(2), owner: used(1), store: used(0) }, size)
     }
 }

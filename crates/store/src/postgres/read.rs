@@ -1,11 +1,14 @@
-//! Reading: artifacts and their chunks, each in one exchange with the database, and one with the object store if the bytes
-//! are there.
+//! Reading: an artifact takes one exchange with the database. Chunks take one more with whatever holds them; those of a large
+//! object are looked up in the database first.
 
 use std::time::Duration;
 
-use super::database::Scope;
+use tokio_postgres::Row;
+
+use super::cache::CachedChunk;
+use super::database::{Parameter, Scope};
 use super::failure::Failure;
-use super::{COLUMNS, JOINED, Shared, artifact_from_row, body_ref, text};
+use super::{COLUMNS, JOINED, Shared, artifact_from_row, body_ref, hash_column, text};
 use crate::artifact::{Artifact, CallDigest, CallOrigin, EarlierResult, Opened, Owner, Session, Usage};
 use crate::codec::BodyKey;
 use crate::error::StoreError;
@@ -19,6 +22,9 @@ const CHUNKS_AT_ONCE: u64 = 2;
 /// How often a range of an object is read again if it came back damaged: a fault on the way, more often than in the store.
 const MAX_DAMAGED_READS: u32 = 3;
 
+/// The largest body of an object whose chunks are looked up when its artifact is opened: 64 of them.
+const MAX_PLACED_BYTES: i64 = 4 << 20;
+
 /// The body of an open artifact.
 #[derive(Debug)]
 pub(crate) struct SharedBody {
@@ -27,29 +33,67 @@ pub(crate) struct SharedBody {
     pub(crate) hash: [u8; 32],
     /// The object with its chunks, if they are not rows.
     pub(crate) object: Option<String>,
+    /// Where all of its chunks are in the object, if that is known.
+    places: Option<Vec<ChunkPlace>>,
 }
 
-/// A chunk as it is stored.
-struct ChunkRow {
+impl SharedBody {
+    /// Returns a body of an owner.
+    pub(super) fn new(owner: Owner, id: i64, hash: [u8; 32], object: Option<String>) -> Self {
+        Self { owner, id, hash, object, places: None }
+    }
+}
+
+/// Where a chunk is, and the hash that it must have.
+#[derive(Debug, Clone)]
+struct ChunkPlace {
     number: u64,
     hash: Vec<u8>,
-    data: Option<Vec<u8>>,
+    /// Where the bytes are in the object.
     start: u64,
     length: u64,
 }
 
+/// A chunk as it is stored.
+#[derive(Debug, Clone)]
+pub(super) struct StoredChunk {
+    number: u64,
+    hash: Vec<u8>,
+    pub(super) data: Vec<u8>,
+}
+
+impl StoredChunk {
+    /// Returns the bytes of the chunk, if they have its hash.
+    pub(super) fn unpack(&self, key: &BodyKey) -> Result<Vec<u8>, StoreError> {
+        key.unpack(self.number, &self.data, &self.hash)
+    }
+}
+
+/// What is selected of a body: where its chunks are only if it is an object that is not large ($3).
+const BODY_COLUMNS: &str = "b.id, b.hash, b.object,
+    CASE WHEN b.object IS NOT NULL AND b.bytes <= $3 THEN
+        (SELECT array_agg(c.length ORDER BY c.number) FROM chunk c WHERE c.body = b.id AND c.owner = b.owner) END,
+    CASE WHEN b.object IS NOT NULL AND b.bytes <= $3 THEN
+        (SELECT array_agg(c.hash ORDER BY c.number) FROM chunk c WHERE c.body = b.id AND c.owner = b.owner) END";
+
 impl Shared {
     pub(super) async fn open(&self, owner: Owner, id: ArtifactId) -> Result<Opened, StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS}, a.outline, b.id, b.hash, b.object FROM {JOINED} WHERE a.id = $1 AND a.owner = $2"
+            "SELECT {COLUMNS}, a.outline, {BODY_COLUMNS} FROM {JOINED} WHERE a.id = $1 AND a.owner = $2"
         );
-        let rows = self.query(&Scope::Owner(owner.clone()), &sql, &[&id.as_str(), &owner.as_str()]).await?;
+        let parameters: [Parameter<'_>; 3] = [&id.as_str(), &owner.as_str(), &MAX_PLACED_BYTES];
+        let rows = self.query(&Scope::Owner(owner.clone()), &sql, &parameters).await?;
         let row = rows.first().ok_or(StoreError::NotFound)?;
         let artifact = artifact_from_row(row)?.unexpired(self.clock.certain_now())?;
         let hash = hash_column(row.get(11))?;
-        let outline = self.codec.open_outline(&owner, &id, &hash, row.get(9))?;
-        let key = self.codec.body(&owner, &hash, artifact.bytes)?;
-        let body = SharedBody { owner, id: row.get(10), hash, object: row.get(12) };
+        let codec = self.codec();
+        let outline = codec.open_outline(&owner, &id, &hash, row.get(9))?;
+        let key = codec.body(&owner, &hash, artifact.bytes)?;
+        let places = row
+            .get::<_, Option<Vec<i32>>>(13)
+            .zip(row.get(14))
+            .map(|(lengths, hashes)| in_a_row(lengths, hashes));
+        let body = SharedBody { places, ..SharedBody::new(owner, row.get(10), hash, row.get(12)) };
         Ok(Opened { artifact, body: body_ref(body), outline, key })
     }
 
@@ -60,31 +104,56 @@ impl Shared {
         key: &BodyKey,
         number: u64,
     ) -> Result<Vec<u8>, StoreError> {
-        let reads_on = number > 0 && self.cache.contains(body, number - 1);
+        let reads_on = number > 0 && self.cache.was_read(body, number - 1);
         let count = if reads_on { CHUNKS_IN_SEQUENCE } else { CHUNKS_AT_ONCE };
-        let mut wanted = None;
-        for (found, bytes) in self.fetch_chunks(body, key, number, count).await? {
-            if found == number {
-                wanted = Some(bytes.clone());
-            }
-            self.cache.insert(body, found, bytes);
+        let (wanted, ahead) = self
+            .fetch_chunks(body, number, count, |mut chunks| {
+                let is_there = chunks.first().is_some_and(|chunk| chunk.number == number);
+                let wanted =
+                    if is_there { chunks.remove(0).unpack(key)? } else { return Err(StoreError::NotFound) };
+                Ok((wanted, chunks))
+            })
+            .await?;
+        for chunk in ahead {
+            self.cache.insert(body, chunk.number, CachedChunk::Stored(chunk));
         }
-        wanted.ok_or(StoreError::NotFound)
+        self.cache.insert(body, number, CachedChunk::Bytes(wanted.clone()));
+        Ok(wanted)
     }
 
-    /// Reads at most `count` chunks from number `first` on, past the cache, and checks their hashes.
-    pub(super) async fn fetch_chunks(
+    /// Reads at most `count` chunks from number `first` on, past the cache, and gives them to `unpack`. If that finds them
+    /// damaged, the bytes of an object are read again: they may have been damaged on the way.
+    pub(super) async fn fetch_chunks<T>(
         &self,
         body: &SharedBody,
-        key: &BodyKey,
         first: u64,
         count: u64,
-    ) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        let rows = self.chunk_rows(body, first, count).await?;
-        match &body.object {
-            Some(object) => self.fetch_from_object(object, key, &rows).await,
-            None => rows.iter().map(|row| unpack_row(row, key)).collect(),
-        }
+        unpack: impl Fn(Vec<StoredChunk>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Some(object) = &body.object else { return unpack(self.chunk_rows(body, first, count).await?) };
+        let places = match &body.places {
+            Some(places) => places.iter().skip(first as usize).take(count as usize).cloned().collect(),
+            None => self.places(body, first, count).await?,
+        };
+        self.fetch_from_object(object, &places, unpack).await
+    }
+
+    /// Selects columns of chunks.
+    async fn select_chunks(
+        &self,
+        columns: &str,
+        body: &SharedBody,
+        first: u64,
+        count: u64,
+    ) -> Result<Vec<Row>, StoreError> {
+        let sql = format!(
+            "SELECT number, hash, {columns} FROM chunk
+             WHERE body = $1 AND owner = $2 AND number >= $3 AND number < $4 ORDER BY number"
+        );
+        let clamp = |number: u64| i32::try_from(number).unwrap_or(i32::MAX);
+        let (from, to) = (clamp(first), clamp(first.saturating_add(count)));
+        let (scope, owner) = (Scope::Owner(body.owner.clone()), body.owner.as_str());
+        self.query(&scope, &sql, &[&body.id, &owner, &from, &to]).await
     }
 
     async fn chunk_rows(
@@ -92,33 +161,34 @@ impl Shared {
         body: &SharedBody,
         first: u64,
         count: u64,
-    ) -> Result<Vec<ChunkRow>, StoreError> {
-        let sql = "SELECT number, hash, data, start, length FROM chunk
-                   WHERE body = $1 AND owner = $2 AND number >= $3 AND number < $4 ORDER BY number";
-        let clamp = |number: u64| i32::try_from(number).unwrap_or(i32::MAX);
-        let (from, to) = (clamp(first), clamp(first.saturating_add(count)));
-        let (scope, owner) = (Scope::Owner(body.owner.clone()), body.owner.as_str());
-        let rows = self.query(&scope, sql, &[&body.id, &owner, &from, &to]).await?;
-        Ok(rows
-            .iter()
-            .map(|row| ChunkRow {
-                number: u64::from(row.get::<_, i32>(0).unsigned_abs()),
-                hash: row.get(1),
-                data: row.get(2),
-                start: row.get::<_, i64>(3).unsigned_abs(),
-                length: u64::from(row.get::<_, i32>(4).unsigned_abs()),
-            })
-            .collect())
+    ) -> Result<Vec<StoredChunk>, StoreError> {
+        let rows = self.select_chunks("data", body, first, count).await?;
+        let chunks = rows.iter().map(|row| {
+            let data = row.get::<_, Option<Vec<u8>>>(2).ok_or(StoreError::Damaged { what: "a chunk" })?;
+            Ok(StoredChunk { number: number_column(row), hash: row.get(1), data })
+        });
+        chunks.collect()
+    }
+
+    async fn places(&self, body: &SharedBody, first: u64, count: u64) -> Result<Vec<ChunkPlace>, StoreError> {
+        let rows = self.select_chunks("start, length", body, first, count).await?;
+        let places = rows.iter().map(|row| ChunkPlace {
+            number: number_column(row),
+            hash: row.get(1),
+            start: row.get::<_, i64>(2).unsigned_abs(),
+            length: u64::from(row.get::<_, i32>(3).unsigned_abs()),
+        });
+        Ok(places.collect())
     }
 
     #[cfg(feature = "objects")]
-    async fn fetch_from_object(
+    async fn fetch_from_object<T>(
         &self,
         object: &str,
-        key: &BodyKey,
-        rows: &[ChunkRow],
-    ) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
+        places: &[ChunkPlace],
+        unpack: impl Fn(Vec<StoredChunk>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let (Some(first), Some(last)) = (places.first(), places.last()) else { return unpack(Vec::new()) };
         let objects = self.objects.as_ref().ok_or_else(|| {
             StoreError::Unusable("the body is in an object store, and none is configured".into())
         })?;
@@ -127,9 +197,9 @@ impl Shared {
         loop {
             tries += 1;
             let bytes = objects.read(object, start..end).await?;
-            let unpacked: Result<Vec<_>, StoreError> =
-                rows.iter().map(|row| unpack_part(row, key, &bytes, start)).collect();
-            match unpacked {
+            let chunks: Result<Vec<_>, StoreError> =
+                places.iter().map(|place| chunk_of_object(place, &bytes, start)).collect();
+            match chunks.and_then(&unpack) {
                 Err(StoreError::Damaged { .. }) if tries < MAX_DAMAGED_READS => {}
                 done => return done,
             }
@@ -137,12 +207,12 @@ impl Shared {
     }
 
     #[cfg(not(feature = "objects"))]
-    async fn fetch_from_object(
+    async fn fetch_from_object<T>(
         &self,
         _: &str,
-        _: &BodyKey,
-        _: &[ChunkRow],
-    ) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        _: &[ChunkPlace],
+        _: impl Fn(Vec<StoredChunk>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         Err(StoreError::Unusable("this program was built without object stores".into()))
     }
 
@@ -150,7 +220,7 @@ impl Shared {
         let sql = "SELECT server, arguments FROM artifact WHERE id = $1 AND owner = $2";
         let rows = self.query(&Scope::Owner(owner.clone()), sql, &[&id.as_str(), &owner.as_str()]).await?;
         let Some(row) = rows.first() else { return Ok(CallOrigin::default()) };
-        let details = self.codec.open_details(&owner, &id, row.get(1), None)?;
+        let details = self.codec().open_details(&owner, &id, row.get(1), None)?;
         Ok(CallOrigin { server: row.get(0), arguments: details.arguments })
     }
 
@@ -165,7 +235,7 @@ impl Shared {
              AND a.expires > $4 ORDER BY a.created DESC, a.number DESC LIMIT 1"
         );
         let (session, now) = (text(session.as_str()), self.clock.certain_now().0);
-        let calls: Vec<Vec<u8>> = self.codec.calls(call).iter().map(|call| call.0.to_vec()).collect();
+        let calls: Vec<Vec<u8>> = self.codec().calls(call).iter().map(|call| call.0.to_vec()).collect();
         let rows = self
             .query(&Scope::Owner(owner.clone()), &sql, &[&calls, &owner.as_str(), &session, &now])
             .await?;
@@ -231,23 +301,25 @@ impl Shared {
     }
 }
 
-fn unpack_row(row: &ChunkRow, key: &BodyKey) -> Result<(u64, Vec<u8>), StoreError> {
-    let data = row.data.as_ref().ok_or(StoreError::Damaged { what: "a chunk" })?;
-    Ok((row.number, key.unpack(row.number, data, &row.hash)?))
+/// Returns the places of chunks that follow one another in an object.
+fn in_a_row(lengths: Vec<i32>, hashes: Vec<Vec<u8>>) -> Vec<ChunkPlace> {
+    let mut start = 0;
+    let places = (0..).zip(lengths).zip(hashes).map(|((number, length), hash)| {
+        let length = u64::from(length.unsigned_abs());
+        start += length;
+        ChunkPlace { number, hash, start: start - length, length }
+    });
+    places.collect()
 }
 
 #[cfg(feature = "objects")]
-fn unpack_part(
-    row: &ChunkRow,
-    key: &BodyKey,
-    bytes: &[u8],
-    offset: u64,
-) -> Result<(u64, Vec<u8>), StoreError> {
-    let from = (row.start - offset) as usize;
-    let part = bytes.get(from..from + row.length as usize).ok_or(StoreError::Damaged { what: "a chunk" })?;
-    Ok((row.number, key.unpack(row.number, part, &row.hash)?))
+fn chunk_of_object(place: &ChunkPlace, bytes: &[u8], offset: u64) -> Result<StoredChunk, StoreError> {
+    let from = (place.start - offset) as usize;
+    let data =
+        bytes.get(from..from + place.length as usize).ok_or(StoreError::Damaged { what: "a chunk" })?;
+    Ok(StoredChunk { number: place.number, hash: place.hash.clone(), data: data.to_owned() })
 }
 
-fn hash_column(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
-    bytes.try_into().map_err(|_| StoreError::Damaged { what: "a hash" })
+fn number_column(row: &Row) -> u64 {
+    u64::from(row.get::<_, i32>(0).unsigned_abs())
 }

@@ -22,7 +22,7 @@ const GIVE_BACK: &str =
     FROM unnest($1::smallint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
         AS d (scope, owner, session, artifacts, stored)
     WHERE q.scope = d.scope AND q.owner = d.owner AND q.session = d.session";
-const ORPHAN_OBJECTS: &str = "INSERT INTO orphan SELECT object, 0 FROM unnest($1::text[]) AS o (object) ON CONFLICT (object) DO NOTHING";
+pub(super) const ORPHAN_OBJECTS: &str = "INSERT INTO orphan SELECT object, 0 FROM unnest($1::text[]) AS o (object) ON CONFLICT (object) DO NOTHING";
 
 /// An artifact that was deleted.
 #[derive(Debug, Clone)]
@@ -42,10 +42,10 @@ pub(super) struct Released {
 
 /// Artifacts and bytes to give back, by scope, owner and session.
 #[derive(Default)]
-struct Refund(BTreeMap<(i16, String, String), (i64, i64)>);
+pub(super) struct Refund(BTreeMap<(i16, String, String), (i64, i64)>);
 
 impl Refund {
-    fn add(&mut self, scope: i16, owner: &str, session: &str, artifacts: i64, stored: i64) {
+    pub(super) fn add(&mut self, scope: i16, owner: &str, session: &str, artifacts: i64, stored: i64) {
         let sums = self.0.entry((scope, owner.to_owned(), session.to_owned())).or_default();
         sums.0 += artifacts;
         sums.1 += stored;
@@ -91,7 +91,7 @@ pub(super) async fn release(
     let locked = transaction.query(LOCK_BODIES, &[&bodies]).await?;
     let owners: Vec<&str> = deleted.iter().map(|artifact| artifact.owner.as_str()).collect();
     let sessions: Vec<&str> = deleted.iter().map(|artifact| artifact.session.as_str()).collect();
-    transaction.query(LOCK_QUOTAS, &[&owners, &sessions]).await?;
+    lock_quotas(transaction, &owners, &sessions).await?;
     // Asked only now: nobody can add an artifact to these bodies until this transaction ends.
     let used = transaction.query(STILL_USED, &[&bodies]).await?;
     let used: BTreeSet<(i64, String)> = used.iter().map(|row| (row.get(0), row.get(1))).collect();
@@ -134,7 +134,16 @@ pub(super) async fn release(
     Ok(released)
 }
 
-async fn give_back(transaction: &Transaction, refund: &Refund) -> Result<(), Failure> {
+/// Locks the rows of sessions, of their owners and of the store.
+pub(super) async fn lock_quotas(
+    transaction: &Transaction,
+    owners: &[&str],
+    sessions: &[&str],
+) -> Result<(), Failure> {
+    transaction.query(LOCK_QUOTAS, &[&owners, &sessions]).await.map(drop)
+}
+
+pub(super) async fn give_back(transaction: &Transaction, refund: &Refund) -> Result<(), Failure> {
     let scopes: Vec<i16> = refund.0.keys().map(|(scope, _, _)| *scope).collect();
     let owners: Vec<&str> = refund.0.keys().map(|(_, owner, _)| owner.as_str()).collect();
     let sessions: Vec<&str> = refund.0.keys().map(|(_, _, session)| session.as_str()).collect();

@@ -19,11 +19,12 @@ impl Shared {
         let after = after.as_ref().map_or("", ArtifactId::as_str);
         let (now, limit) = (self.clock.certain_now().0, i64::try_from(limit).unwrap_or(i64::MAX));
         let rows = self.query(&Scope::AllOwners, &sql, &[&after, &now, &limit]).await?;
+        let codec = self.codec();
         let stored = rows.iter().map(|row| {
             let artifact = artifact_from_row(row)?;
             let owner = Owner::new(row.get::<_, String>(9));
             let call = row.get::<_, Option<&[u8]>>(13).and_then(|call| call.try_into().ok()).map(CallDigest);
-            let details = self.codec.open_details(&owner, &artifact.id, row.get(12), call)?;
+            let details = codec.open_details(&owner, &artifact.id, row.get(12), call)?;
             let call = details.call();
             let origin = CallOrigin { server: row.get(11), arguments: details.arguments };
             Ok(StoredArtifact {

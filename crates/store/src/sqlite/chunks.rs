@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::BodyId;
+use super::{BodyId, RowBody};
 use crate::chunks::Packed;
 use crate::codec::BodyKey;
 use crate::error::StoreError;
@@ -35,16 +35,20 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Reads a chunk and checks its hash.
+/// Reads a chunk and checks its hash. The statement names the owner and the digest of the body as well: its row may be
+/// gone, and another body may have its id.
 pub(super) fn read(
     connection: &Connection,
-    body: BodyId,
+    body: &RowBody,
     number: u64,
     key: &BodyKey,
 ) -> Result<Vec<u8>, StoreError> {
+    let sql = "SELECT chunk.hash, data FROM chunk, body
+               WHERE chunk.id = ?1 AND body.id = ?2 AND body.owner = ?3 AND body.hash = ?4";
+    let parameters = params![row_id(body.id, number), body.id.0, body.owner.as_str(), body.hash];
     let row: Option<(Vec<u8>, Vec<u8>)> = connection
-        .prepare_cached("SELECT hash, data FROM chunk WHERE id = ?1")?
-        .query_row([row_id(body, number)], |row| Ok((row.get(0)?, row.get(1)?)))
+        .prepare_cached(sql)?
+        .query_row(parameters, |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let (expected, data) = row.ok_or(StoreError::NotFound)?;
     key.unpack(number, &data, &expected)

@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tidegate_core::source::Source;
 
-use super::{BodyId, SqliteStore, chunks, sweep};
+use super::{BodyId, RowBody, SqliteStore, chunks, sweep};
 use crate::artifact::{Artifact, Description, NewArtifact, Owner, UsedBytes};
 use crate::chunks::{BATCH_BYTES, Packed, Packer, are_intact};
 use crate::clock::Millis;
@@ -86,7 +86,8 @@ impl RowWriter<'_> {
     ) -> Result<Option<Artifact>, StoreError> {
         let mut connection = self.store.lock();
         let Some((checked, bytes, _)) = self.stored_body(&connection)? else { return Ok(None) };
-        let intact = are_intact(bytes, |number| chunks::read(&connection, checked, number, self.key))?;
+        let body = RowBody { id: checked, owner: self.new.owner.clone(), hash: self.hash };
+        let intact = are_intact(bytes, |number| chunks::read(&connection, &body, number, self.key))?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         self.store.check_codec(&transaction, self.codec)?;
         // Another process may have deleted it meanwhile.
@@ -246,8 +247,17 @@ impl BodyWriter<'_> {
         let now = store.clock.now();
         let size: u64 = batch.iter().map(|packed| packed.data.len() as u64).sum();
         let mut connection = store.lock();
-        self.check_quotas(&mut connection, size, store.clock.certain_now())?;
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Nobody else can write between this look at the quotas and the commit.
+        let mut is_swept = false;
+        let transaction = loop {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            match self.check_quotas(&transaction, size) {
+                Err(StoreError::QuotaFull { .. }) if !is_swept => drop(transaction),
+                checked => break checked.map(|()| transaction)?,
+            }
+            sweep::sweep(&mut connection, store.clock.certain_now())?;
+            is_swept = true;
+        };
         store.check_codec(&transaction, self.row.codec)?;
         let body = match self.body {
             Some(body) => body,
@@ -256,10 +266,7 @@ impl BodyWriter<'_> {
         chunks::write(&transaction, body, self.chunks, batch)?;
         self.stored += size;
         self.chunks += batch.len() as u64;
-        transaction.execute(
-            "UPDATE body SET stored = ?2, chunks = ?3 WHERE id = ?1",
-            params![body.0, self.stored.cast_signed(), self.chunks.cast_signed()],
-        )?;
+        grow_body(&transaction, body, (self.row.new.owner, &self.row.hash), self.stored, self.chunks)?;
         let added = then(self, &transaction, body)?;
         transaction.commit()?;
         self.body = Some(body);
@@ -286,35 +293,28 @@ impl BodyWriter<'_> {
         begin_body(transaction, self.row.new.owner, &self.row.hash, self.bytes, now)
     }
 
-    /// Fails if `size` more bytes would exceed a quota even after a sweep.
-    fn check_quotas(&self, connection: &mut Connection, size: u64, now: Millis) -> Result<(), StoreError> {
-        let check = |connection: &Connection| {
-            let quotas = self.row.store.quotas;
-            let session = stored_bytes_of_session(connection, self.row.new)? + self.stored;
-            let store = stored_bytes(connection)?;
-            // An owner never uses more than the store, whose use is known; its own takes another pass over the bodies.
-            let owner = match store.saturating_add(size) > quotas.owner_bytes {
-                true => stored_bytes_of_owner(connection, self.row.new.owner)?,
-                false => store,
-            };
-            quotas.check(UsedBytes { session, owner, store }, size)
+    /// Fails if `size` more bytes would exceed a quota.
+    fn check_quotas(&self, transaction: &Transaction<'_>, size: u64) -> Result<(), StoreError> {
+        let quotas = self.row.store.quotas;
+        let session = stored_bytes_of_session(transaction, self.row.new)? + self.stored;
+        let store = stored_bytes(transaction)?;
+        // An owner never uses more than the store, whose use is known; its own takes another pass over the bodies.
+        let owner = match store.saturating_add(size) > quotas.owner_bytes {
+            true => stored_bytes_of_owner(transaction, self.row.new.owner)?,
+            false => store,
         };
-        match check(connection) {
-            Err(StoreError::QuotaFull { .. }) => {
-                sweep::sweep(connection, now)?;
-                check(connection)
-            }
-            checked => checked,
-        }
+        quotas.check(UsedBytes { session, owner, store }, size)
     }
 
     /// Deletes what was written before an error. If that fails too, a sweep deletes it later.
     fn undo(&self) {
         if let Some(body) = self.body {
             let mut connection = self.row.store.lock();
-            let undone = connection.transaction().and_then(|transaction| {
+            let undone = connection.transaction().map_err(StoreError::from).and_then(|transaction| {
+                // If a sweep has deleted it, its id may be that of another body.
+                grow_body(&transaction, body, (self.row.new.owner, &self.row.hash), 0, 0)?;
                 sweep::delete_body(&transaction, body)?;
-                transaction.commit()
+                Ok(transaction.commit()?)
             });
             // Fails on a full disk.
             drop(undone);
@@ -335,6 +335,23 @@ pub(super) fn begin_body(
         params![owner.as_str(), hash, bytes.cast_signed(), now.0],
     )?;
     Ok(BodyId(transaction.last_insert_rowid()))
+}
+
+/// Sets the size of a body that is not visible yet; fails if a sweep has deleted it, whatever has its id now.
+pub(super) fn grow_body(
+    transaction: &Transaction<'_>,
+    body: BodyId,
+    (owner, hash): (&Owner, &[u8; 32]),
+    stored: u64,
+    chunks: u64,
+) -> Result<(), StoreError> {
+    let sql =
+        "UPDATE body SET stored = ?2, chunks = ?3 WHERE id = ?1 AND owner = ?4 AND hash = ?5 AND visible = 0";
+    let parameters = params![body.0, stored.cast_signed(), chunks.cast_signed(), owner.as_str(), hash];
+    match transaction.prepare_cached(sql)?.execute(parameters)? {
+        0 => Err(StoreError::Unusable("its rows were swept before it was stored; it took too long".into())),
+        _ => Ok(()),
+    }
 }
 
 fn stored_bytes_of_session(connection: &Connection, new: &NewArtifact<'_>) -> rusqlite::Result<u64> {

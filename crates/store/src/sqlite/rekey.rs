@@ -8,7 +8,7 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tidegate_core::source::Source;
 
-use super::{BodyId, SqliteStore, chunks, key, put, sweep};
+use super::{BodyId, RowBody, SqliteStore, chunks, key, put, sweep};
 use crate::artifact::{CHUNK_BYTES, CallDigest, Owner, RekeyProgress, Rekeyed};
 use crate::chunks::{BATCH_BYTES, Packer};
 use crate::codec::{BodyKey, Codec};
@@ -68,9 +68,7 @@ fn begin(store: &SqliteStore) -> Result<Option<Codec>, StoreError> {
 
 /// A body as it was before.
 struct OldBody {
-    id: BodyId,
-    owner: Owner,
-    hash: [u8; 32],
+    body: RowBody,
     bytes: u64,
     stored: u64,
 }
@@ -108,14 +106,15 @@ impl Work<'_> {
     /// Seals a body and the artifacts that refer to it; returns the bytes that it took before.
     fn body(&self, id: BodyId, progress: &mut dyn FnMut(u64)) -> Result<u64, StoreError> {
         let old = self.old_body(id)?;
-        let key = self.codec.body(&old.owner, &old.hash, old.bytes)?;
+        let key = self.codec.body(&old.body.owner, &old.body.hash, old.bytes)?;
         let source = OldSource { store: self.store, old: &old, key };
-        let hash = self.codec.digest(&old.owner, &source).map_err(StoreError::of_source)?;
-        let new_key = self.codec.body(&old.owner, &hash, old.bytes)?;
+        let hash = self.codec.digest(&old.body.owner, &source).map_err(StoreError::of_source)?;
+        let new_key = self.codec.body(&old.body.owner, &hash, old.bytes)?;
         let mut packer = Packer::new(&source, new_key)?;
         let new = self.begin_body(&old, &hash)?;
-        let written =
-            self.copy(&mut packer, new, &old, progress).and_then(|()| self.change_over(&old, new, &hash));
+        let written = self
+            .copy(&mut packer, (new, &hash), &old, progress)
+            .and_then(|()| self.change_over(&old, new, &hash));
         match written {
             Ok(()) => Ok(old.stored),
             Err(error) => {
@@ -130,9 +129,7 @@ impl Work<'_> {
         let connection = self.store.lock();
         let found = connection.prepare_cached(sql)?.query_row([id.0], |row| {
             Ok(OldBody {
-                id,
-                owner: Owner::new(row.get::<_, String>(0)?),
-                hash: row.get(1)?,
+                body: RowBody { id, owner: Owner::new(row.get::<_, String>(0)?), hash: row.get(1)? },
                 bytes: row.get::<_, i64>(2)?.unsigned_abs(),
                 stored: row.get::<_, i64>(3)?.unsigned_abs(),
             })
@@ -143,7 +140,7 @@ impl Work<'_> {
     fn begin_body(&self, old: &OldBody, hash: &[u8; 32]) -> Result<BodyId, StoreError> {
         self.write(|transaction| {
             let now = self.store.clock.now();
-            Ok(put::begin_body(transaction, &old.owner, hash, old.bytes, now)?)
+            Ok(put::begin_body(transaction, &old.body.owner, hash, old.bytes, now)?)
         })
     }
 
@@ -163,7 +160,7 @@ impl Work<'_> {
     fn copy(
         &self,
         packer: &mut Packer<'_>,
-        new: BodyId,
+        (new, hash): (BodyId, &[u8; 32]),
         old: &OldBody,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), StoreError> {
@@ -173,13 +170,12 @@ impl Work<'_> {
             if batch.is_empty() {
                 return Ok(());
             }
-            self.write(|transaction| Ok(chunks::write(transaction, new, count, &batch)?))?;
+            let first = count;
             count += batch.len() as u64;
             stored += batch.iter().map(|packed| packed.data.len() as u64).sum::<u64>();
             self.write(|transaction| {
-                let sql = "UPDATE body SET stored = ?2, chunks = ?3 WHERE id = ?1";
-                transaction.execute(sql, params![new.0, stored.cast_signed(), count.cast_signed()])?;
-                Ok(())
+                put::grow_body(transaction, new, (&old.body.owner, hash), stored, count)?;
+                Ok(chunks::write(transaction, new, first, &batch)?)
             })?;
             if old.bytes > BATCH_BYTES {
                 progress(stored.min(old.stored));
@@ -190,7 +186,7 @@ impl Work<'_> {
     /// Lets the artifacts of a body refer to the new one, and deletes the old one.
     fn change_over(&self, old: &OldBody, new: BodyId, hash: &[u8; 32]) -> Result<(), StoreError> {
         self.write(|transaction| {
-            let to = match put::stored_body(transaction, &old.owner, hash)? {
+            let to = match put::stored_body(transaction, &old.body.owner, hash)? {
                 // Another process has put the same bytes meanwhile.
                 Some((existing, ..)) => {
                     sweep::delete_body(transaction, new)?;
@@ -201,20 +197,20 @@ impl Work<'_> {
             let sql = "SELECT id, outline FROM artifact WHERE body = ?1";
             let artifacts: Vec<(String, Vec<u8>)> = transaction
                 .prepare_cached(sql)?
-                .query_map([old.id.0], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .query_map([old.body.id.0], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
             if artifacts.is_empty() {
                 return Err(StoreError::NotFound);
             }
             for (id, outline) in artifacts {
                 let id = ArtifactId::parse(&id).ok_or(StoreError::Damaged { what: "its id" })?;
-                let outline = self.codec.open_outline(&old.owner, &id, &old.hash, outline)?;
-                let outline = self.codec.seal_outline(&old.owner, &id, hash, &outline);
+                let outline = self.codec.open_outline(&old.body.owner, &id, &old.body.hash, outline)?;
+                let outline = self.codec.seal_outline(&old.body.owner, &id, hash, &outline);
                 let sql = "UPDATE artifact SET body = ?2, outline = ?3 WHERE id = ?1";
                 transaction.execute(sql, params![id.as_str(), to.0, outline])?;
-                self.seal_call(transaction, &old.owner, &id)?;
+                self.seal_call(transaction, &old.body.owner, &id)?;
             }
-            sweep::delete_body(transaction, old.id)?;
+            sweep::delete_body(transaction, old.body.id)?;
             transaction.execute("UPDATE body SET visible = 1 WHERE id = ?1", [to.0])?;
             Ok(())
         })
@@ -311,7 +307,7 @@ impl Source for OldSource<'_> {
             return Ok(0);
         }
         let number = offset / CHUNK_BYTES;
-        let chunk = chunks::read(&self.store.lock(), self.old.id, number, &self.key);
+        let chunk = chunks::read(&self.store.lock(), &self.old.body, number, &self.key);
         let chunk = chunk.map_err(std::io::Error::other)?;
         let bytes = chunk.get((offset % CHUNK_BYTES) as usize..).unwrap_or_default();
         let count = bytes.len().min(buffer.len());

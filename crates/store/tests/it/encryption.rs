@@ -15,25 +15,88 @@ use tidegate_store::{
     Artifact, ArtifactStore, CHUNK_BYTES, Description, FolderStore, NewArtifact, Owner, Quotas, SealKey,
     Session, SqliteStore, StoreError, StoreKey, StoreKeys, SystemClock, folder_health, open,
 };
+#[cfg(feature = "objects")]
+use tidegate_store::{PostgresOptions, PostgresStore};
 use tidegate_testkit::contract::noise;
+#[cfg(feature = "objects")]
+use tidegate_testkit::servers;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// Stands in results, keys, arguments and outlines; nothing else contains it.
 const CANARY: &str = "canary-7f3a91";
 
-/// A backend that is kept in a folder.
+/// A backend whose stores can be opened again. One is kept in a folder, or is named in a file there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backend {
     Sqlite,
     Folder,
+    #[cfg(feature = "objects")]
+    Postgres,
+    #[cfg(feature = "objects")]
+    PostgresAndObjects,
 }
 
-const BACKENDS: [Backend; 2] = [Backend::Sqlite, Backend::Folder];
+/// The file in a folder that names the schema and the prefix of a shared store.
+#[cfg(feature = "objects")]
+const SHARED: &str = "shared";
 
 impl Backend {
+    /// Returns the backends whose servers are installed.
+    fn all() -> Vec<Self> {
+        let mut all = vec![Self::Sqlite, Self::Folder];
+        #[cfg(feature = "objects")]
+        {
+            all.extend(servers::postgres().map(|_| Self::Postgres));
+            all.extend(servers::postgres().and(servers::objects()).map(|_| Self::PostgresAndObjects));
+        }
+        all
+    }
+
+    #[cfg(feature = "objects")]
+    fn options(self, folder: &Path) -> PostgresOptions {
+        let mut options = servers::postgres().unwrap().new_store();
+        options.objects =
+            (self == Self::PostgresAndObjects).then(|| servers::objects().unwrap().new_prefix());
+        let new = format!("{}\n{}", options.schema, options.objects.clone().unwrap_or_default().url);
+        let path = folder.join(SHARED);
+        let named = fs::read_to_string(&path).unwrap_or_else(|_| {
+            fs::write(&path, &new).unwrap();
+            new
+        });
+        let (schema, url) = named.split_once('\n').unwrap();
+        options.schema = schema.to_owned();
+        if let Some(objects) = &mut options.objects {
+            objects.url = url.to_owned();
+        }
+        options
+    }
+
+    /// Returns where something readable of the canary is left.
+    fn hits(self, folder: &Path) -> Vec<PathBuf> {
+        #[cfg(feature = "objects")]
+        if matches!(self, Self::Postgres | Self::PostgresAndObjects) {
+            let schema = self.options(folder).schema;
+            let hex: String = CANARY.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let tables = ["artifact", "body", "chunk", "call"];
+            let found = |table: &&str| {
+                let sql = format!(
+                    "SELECT count(*) FROM {schema}.{table} t WHERE t::text LIKE '%{hex}%' OR t::text LIKE '%{CANARY}%'"
+                );
+                servers::postgres().unwrap().sql(&sql).trim() != "0"
+            };
+            return tables.iter().filter(|table| found(table)).map(PathBuf::from).collect();
+        }
+        hits(folder)
+    }
+
     fn open(self, folder: &Path, keys: StoreKeys) -> Result<Box<dyn ArtifactStore>, StoreError> {
         let (quotas, clock) = (Quotas::default(), Arc::new(SystemClock));
         Ok(match self {
+            #[cfg(feature = "objects")]
+            Self::Postgres | Self::PostgresAndObjects => {
+                let options = PostgresOptions { keys, ..self.options(folder) };
+                Box::new(PostgresStore::connect(&options, quotas, clock)?)
+            }
             Self::Sqlite => {
                 Box::new(SqliteStore::open_keyed(&folder.join("artifacts.db"), quotas, clock, keys)?)
             }
@@ -136,7 +199,7 @@ mod postgres_and_objects {
 
 #[test]
 fn nothing_readable_is_on_disk() {
-    for backend in BACKENDS {
+    for backend in Backend::all() {
         for is_encrypted in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let keys = if is_encrypted { StoreKeys::of(StoreKey::random()) } else { StoreKeys::default() };
@@ -145,9 +208,9 @@ fn nothing_readable_is_on_disk() {
                 put(&*store, "local:1", &secret_body(seed, length));
             }
             // While it is open, so that the log of the database is there as well.
-            assert_eq!(hits(folder.path()).is_empty(), is_encrypted, "{backend:?}");
+            assert_eq!(backend.hits(folder.path()).is_empty(), is_encrypted, "{backend:?}");
             drop(store);
-            assert_eq!(hits(folder.path()).is_empty(), is_encrypted, "{backend:?}");
+            assert_eq!(backend.hits(folder.path()).is_empty(), is_encrypted, "{backend:?}");
         }
     }
 }
@@ -177,7 +240,7 @@ fn blake3_of(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn only_the_right_key_opens_a_store() {
-    for backend in BACKENDS {
+    for backend in Backend::all() {
         let (key, other) = (StoreKey::random(), StoreKey::random());
         let message = |folder: &Path, keys| match backend.open(folder, keys) {
             Ok(_) => "opened".to_owned(),
@@ -347,7 +410,7 @@ fn an_artifact_that_is_made_to_refer_to_another_body_does_not_open() {
 
 #[test]
 fn the_key_can_be_changed() {
-    for backend in BACKENDS {
+    for backend in Backend::all() {
         let folder = tempfile::tempdir().unwrap();
         let keys = [StoreKey::random(), StoreKey::random()];
         let plain = backend.open(folder.path(), StoreKeys::default()).unwrap();
@@ -362,7 +425,7 @@ fn the_key_can_be_changed() {
         let usage = plain.usage().unwrap();
         let walked = plain.walk(None, 100).unwrap();
         drop(plain);
-        assert!(!hits(folder.path()).is_empty());
+        assert!(!backend.hits(folder.path()).is_empty());
         for (from, to) in [(None, &keys[0]), (Some(&keys[0]), &keys[1])] {
             let store = backend.open(folder.path(), changing(from, to)).unwrap();
             let mut steps = Vec::new();
@@ -387,7 +450,7 @@ fn the_key_can_be_changed() {
                 store.usage().unwrap().stored_bytes < usage.stored_bytes + 64 * 300,
                 "shared bodies stay shared"
             );
-            assert!(hits(folder.path()).is_empty(), "{backend:?} {:?}", hits(folder.path()));
+            assert!(backend.hits(folder.path()).is_empty(), "{backend:?} {:?}", backend.hits(folder.path()));
             if let Some(from) = from {
                 assert!(backend.open(folder.path(), keyed(from)).is_err());
             }
@@ -405,7 +468,7 @@ fn the_key_can_be_changed() {
 
 #[test]
 fn a_change_of_the_key_can_be_interrupted_anywhere() {
-    for backend in BACKENDS {
+    for backend in Backend::all() {
         for from_plain in [true, false] {
             for stop_at in 0..8 {
                 let folder = tempfile::tempdir().unwrap();
@@ -445,7 +508,7 @@ fn a_change_of_the_key_can_be_interrupted_anywhere() {
 
 #[test]
 fn a_store_can_be_used_while_its_key_is_changed() {
-    for backend in BACKENDS {
+    for backend in Backend::all() {
         let folder = tempfile::tempdir().unwrap();
         let (old, new) = (StoreKey::random(), StoreKey::random());
         let kept = filled(&*backend.open(folder.path(), keyed(&old)).unwrap());
@@ -501,7 +564,7 @@ fn a_damaged_result_keeps_the_previous_key_in_use() {
 
 #[test]
 fn repeated_calls_are_found_whatever_the_key() {
-    for backend in BACKENDS {
+    for backend in Backend::all() {
         let folder = tempfile::tempdir().unwrap();
         let (old, new) = (StoreKey::random(), StoreKey::random());
         let call = SealKey::ephemeral().call_digest(&[b"list"]);

@@ -18,6 +18,7 @@ mod postgres_faults;
 #[cfg(feature = "objects")]
 mod postgres_processes;
 mod privacy;
+mod sqlite;
 
 use std::path::Path;
 use std::time::Duration;

@@ -30,18 +30,34 @@ struct Rig {
     store: PostgresStore,
 }
 
+/// Returns the options of a new store; `None` if there are no servers.
+fn new_options() -> Option<PostgresOptions> {
+    let server = servers::postgres()?;
+    Some(PostgresOptions { objects: Some(servers::objects()?.new_prefix()), ..server.new_store() })
+}
+
 impl Rig {
     /// Connects to a new store through new proxies; `None` if there are no servers.
     fn new() -> Option<Self> {
+        Self::before(&new_options()?)
+    }
+
+    /// Connects to a store through new proxies.
+    fn before(store: &PostgresOptions) -> Option<Self> {
         let (server, object_server) = (servers::postgres()?, servers::objects()?);
         let (postgres, objects) =
             (PostgresProxy::start(server.port()), ObjectProxy::start(object_server.port()));
-        let mut options = behind(&server.new_store(), server.port(), postgres.port());
-        let mut prefix = object_server.new_prefix();
-        prefix.endpoint = Some(format!("http://127.0.0.1:{}", objects.port()));
-        options.objects = Some(prefix);
+        let mut options = behind(store, server.port(), postgres.port());
+        if let Some(prefix) = &mut options.objects {
+            prefix.endpoint = Some(format!("http://127.0.0.1:{}", objects.port()));
+        }
         let store = connect(&options);
         Some(Self { server, postgres, objects, options, store })
+    }
+
+    /// Returns the faults that happened so far.
+    fn faults(&self) -> u64 {
+        self.postgres.cuts() + self.objects.faults()
     }
 
     fn heal(&self) {
@@ -234,22 +250,37 @@ struct Attempt {
     acknowledged: bool,
 }
 
-/// Stores results in a thread, one in twenty with a fault.
+/// One put in so many has a fault.
+const PUTS_PER_FAULT: u64 = 20;
+/// Every put sends more statements than this.
+const LEAST_STATEMENTS: u64 = 9;
+
+/// Stores results in a thread that has proxies of its own: exactly one in [`PUTS_PER_FAULT`] meets a fault, of the database
+/// and of the object store in turn.
 fn write_under_faults(rig: &Rig, thread: u64, count: u64) -> Vec<Attempt> {
     let mut random = noise(thread + 77, 16 * count as usize).into_iter();
     let mut next = |below: u64| u64::from(random.next().unwrap_or(0)) % below;
     let mut attempts = Vec::new();
     for number in 0..count {
         let owner = Owner::new(format!("local:{}", next(3)));
-        let length =
-            if next(10) == 0 { 260_000 + 1000 * next(200) as usize } else { 50 + 200 * next(250) as usize };
-        let number = thread * 1_000_000 + number;
-        match next(40) {
-            0 => rig.postgres.cut_after(next(8), if next(2) == 0 { Cut::Before } else { Cut::After }),
-            1 => rig.objects.injure([ObjectFault::ALL[next(7) as usize]]),
-            _ => {}
+        // The last of each twenty: then connections exist and statements are prepared, and a cut hits a statement of the put.
+        let fault = (number % PUTS_PER_FAULT == PUTS_PER_FAULT - 1).then_some(number / PUTS_PER_FAULT);
+        let is_of_objects = fault.is_some_and(|fault| fault % 2 == 1);
+        let length = match is_of_objects || next(10) == 0 {
+            true => 270_000 + 1000 * next(200) as usize,
+            false => 50 + 200 * next(250) as usize,
+        };
+        match fault {
+            Some(_) if is_of_objects => rig.objects.injure([ObjectFault::ALL[next(7) as usize]]),
+            Some(_) => rig
+                .postgres
+                .cut_after(next(LEAST_STATEMENTS), if next(2) == 0 { Cut::Before } else { Cut::After }),
+            None => {}
         }
+        let number = thread * 1_000_000 + number;
+        let before = rig.faults();
         let (id, stored) = put(&rig.store, &owner, &body(&owner, number, length));
+        assert_eq!(rig.faults() - before, u64::from(fault.is_some()), "the fault of put {number}");
         attempts.push(Attempt { owner, id, number, length, acknowledged: stored.is_ok() });
     }
     attempts
@@ -277,19 +308,29 @@ fn check_attempts(store: &PostgresStore, attempts: &[Attempt]) {
 
 #[test]
 fn nothing_acknowledged_is_lost_under_faults() {
-    let Some(rig) = Rig::new() else { return };
+    let Some(options) = new_options() else { return };
     let puts: u64 = std::env::var(PUTS_VARIABLE).ok().and_then(|puts| puts.parse().ok()).unwrap_or(1000);
+    let rigs = [(); 4].map(|()| Rig::before(&options).unwrap());
+    let began = std::time::Instant::now();
     let attempts: Vec<Attempt> = std::thread::scope(|scope| {
-        let rig = &rig;
-        let threads =
-            [0, 1, 2, 3].map(|thread| scope.spawn(move || write_under_faults(rig, thread, puts / 4)));
+        let threads = [0, 1, 2, 3].map(|thread| {
+            let rig = &rigs[thread];
+            scope.spawn(move || write_under_faults(rig, thread as u64, puts / 4))
+        });
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    rig.heal();
-    let faults = rig.postgres.cuts() + rig.objects.faults();
-    assert!(faults >= puts / 60, "{faults} faults in {puts} results");
-    check_attempts(&rig.store, &attempts);
-    rig.check_tables();
+    let faults: u64 = rigs.iter().map(Rig::faults).sum();
+    assert_eq!(faults, 4 * (puts / 4 / PUTS_PER_FAULT), "every fault happened");
+    let refused = attempts.iter().filter(|attempt| !attempt.acknowledged).count();
+    let (results, took) = (attempts.len(), began.elapsed());
+    report(&format!("{results} results with {faults} faults in {took:.0?}, {refused} refused"));
+    check_attempts(&rigs[0].store, &attempts);
+    rigs[0].check_tables();
+}
+
+#[expect(clippy::print_stderr, reason = "the figures of a long run")]
+fn report(figures: &str) {
+    eprintln!("{figures}");
 }
 
 #[test]

@@ -97,3 +97,20 @@ pub fn a_foreign_chunk_cannot_be_read(make: Make<'_>) {
     let chunk = fixture.store.read_chunk(&forged, 0).unwrap();
     assert!(chunk == mine[..chunk.len()]);
 }
+
+pub fn an_open_body_is_never_another_one(make: Make<'_>) {
+    let Some(fixture) = Fixture::new(make) else { return };
+    for length in [50_000, 300_000] {
+        let (mine, theirs) = (noise(7, length), noise(8, length));
+        let kept = fixture.put(&mine).unwrap();
+        let opened = fixture.store.open(&fixture.owner, &kept.id).unwrap();
+        fixture.store.delete(&fixture.owner, &kept.id).unwrap();
+        // A backend may give the number of a deleted body to the next one.
+        let foreign = fixture.put_for(&other(), &fixture.session, &theirs).unwrap();
+        match fixture.store.read_chunk(&opened, 0) {
+            Ok(chunk) => assert!(chunk == mine[..chunk.len()], "the bytes of another owner"),
+            Err(error) => assert!(matches!(error, StoreError::NotFound), "{error:?}"),
+        }
+        fixture.store.delete(&other(), &foreign.id).unwrap();
+    }
+}

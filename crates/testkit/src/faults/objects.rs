@@ -3,10 +3,11 @@
 //! Each connection carries one request, so that the end of an answer is the end of the connection.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
+
+use super::listener::listen;
 
 /// What goes wrong with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,16 +61,8 @@ impl ObjectProxy {
     ///
     /// No port is free.
     pub fn start(server: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("it is bound").port();
         let state = Arc::new(State::default());
-        let shared = Arc::clone(&state);
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let state = Arc::clone(&shared);
-                thread::spawn(move || drop(serve(client, server, &state)));
-            }
-        });
+        let port = listen(server, &state, serve);
         Self { port, state }
     }
 

@@ -4,11 +4,13 @@
 //! (sync). TLS is off in the tests, so that it can be read.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+
+use super::listener::listen;
 
 /// How long the server may work on a statement whose answer is lost.
 const LAST_WORK: Duration = Duration::from_millis(50);
@@ -64,16 +66,8 @@ impl PostgresProxy {
     ///
     /// No port is free.
     pub fn start(server: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("it is bound").port();
         let state = Arc::new(State::default());
-        let shared = Arc::clone(&state);
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let state = Arc::clone(&shared);
-                thread::spawn(move || drop(serve(client, server, &state)));
-            }
-        });
+        let port = listen(server, &state, serve);
         Self { port, state }
     }
 

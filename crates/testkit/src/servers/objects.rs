@@ -62,7 +62,7 @@ impl ObjectServer {
             endpoint: Some(self.address.clone()),
             region: Some("us-east-1".into()),
             allow_http: true,
-            credentials: Some(ObjectCredentials { key_id: KEY.into(), secret: SECRET.into() }),
+            credentials: Some(ObjectCredentials { key_id: KEY.into(), secret: SECRET.into(), token: None }),
             ..ObjectOptions::new(format!("s3://{BUCKET}/{}", ArtifactId::random()))
         }
     }

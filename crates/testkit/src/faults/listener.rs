@@ -1,0 +1,28 @@
+//! What both proxies do: listen on a free port of 127.0.0.1, and serve each connection in a thread of its own.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+/// Starts to listen in front of the port of a server, and returns the port. `serve` gets each connection.
+///
+/// # Panics
+///
+/// No port is free.
+pub(super) fn listen<S: Send + Sync + 'static>(
+    server: u16,
+    state: &Arc<S>,
+    serve: fn(TcpStream, u16, &S) -> io::Result<()>,
+) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    let shared = Arc::clone(state);
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let state = Arc::clone(&shared);
+            thread::spawn(move || drop(serve(client, server, &state)));
+        }
+    });
+    port
+}

@@ -1,8 +1,11 @@
 //! The names and lists of many MCP servers as those of one.
 //!
 //! [`names`] gives tools and prompts their listed names, [`catalog`] holds what one server offers, and [`lists`] makes one
-//! list of many, in pages with a cursor that [`seal`] protects.
+//! list of many, in pages with a cursor that [`seal`] protects. [`caller`] is where callers are authenticated, and [`calls`]
+//! where their requests are limited and counted.
 
+pub mod caller;
+pub mod calls;
 pub mod catalog;
 pub mod lists;
 pub mod names;

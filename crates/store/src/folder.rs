@@ -27,8 +27,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
+    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Clearance, Description, EarlierResult,
+    NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept,
+    Usage,
 };
 use crate::clock::{Clock, Millis, SystemClock};
 use crate::codec::Codec;
@@ -187,9 +188,10 @@ impl FolderStore {
         }
     }
 
-    fn open_now(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
+    fn open_now(&self, clearance: Clearance<'_>, id: &ArtifactId) -> Result<Opened, StoreError> {
+        let owner = clearance.owner;
         let (file, label, entry) = self.find(owner, id)?;
-        let artifact = entry.readable(owner, self.clock.certain_now())?;
+        let artifact = entry.readable(clearance, self.clock.certain_now())?;
         let codec = self.codec()?;
         let outline = codec.open_outline(owner, id, entry.hash.as_bytes(), label.outline(&file)?)?;
         let body = match entry.place {
@@ -200,10 +202,14 @@ impl FolderStore {
         Ok(Opened { artifact, body: BodyRef(Body::File(Arc::new(body))), outline, key })
     }
 
-    fn list_where(&self, owner: Option<&Owner>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+    fn list_where(
+        &self,
+        clearance: Option<Clearance<'_>>,
+        limit: usize,
+    ) -> Result<Vec<Artifact>, StoreError> {
         let mut state = self.state();
         self.rescan(&mut state)?;
-        Ok(state.index.list(owner, self.clock.certain_now(), limit))
+        Ok(state.index.list(clearance, self.clock.certain_now(), limit))
     }
 
     /// Returns the path of the file with the chunks of an artifact.
@@ -301,12 +307,12 @@ impl ArtifactStore for FolderStore {
         put::put(self, new, body, describe)
     }
 
-    fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
-        match self.open_now(owner, id) {
+    fn open_with(&self, clearance: Clearance<'_>, id: &ArtifactId) -> Result<Opened, StoreError> {
+        match self.open_now(clearance, id) {
             // `rekey` may be replacing the files of this artifact, which it does under the lock.
             Err(StoreError::Damaged { .. }) if self.codec()?.key().is_some() => {
                 let _locked = self.lock()?;
-                self.open_now(owner, id)
+                self.open_now(clearance, id)
             }
             opened => opened,
         }
@@ -349,7 +355,7 @@ impl ArtifactStore for FolderStore {
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
         let _locked = self.lock()?;
         let (_, _, entry) = self.find(owner, id)?;
-        let artifact = entry.readable(owner, self.clock.certain_now())?;
+        let artifact = entry.readable(Clearance::all_of(owner), self.clock.certain_now())?;
         let expires = artifact.expires.max(self.clock.now().after(ttl));
         if expires > artifact.expires {
             let since = Duration::from_millis(u64::try_from(expires.0).unwrap_or(0));
@@ -369,8 +375,8 @@ impl ArtifactStore for FolderStore {
         Ok(sync_folder(&self.folder)?)
     }
 
-    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
-        self.list_where(Some(owner), limit)
+    fn list_with(&self, clearance: Clearance<'_>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.list_where(Some(clearance), limit)
     }
 
     fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Opened, Owner,
-    Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
+    Artifact, ArtifactStore, CallDigest, CallOrigin, Clearance, Description, EarlierResult, NewArtifact,
+    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
 };
 use crate::clock::Clock;
 use crate::error::StoreError;
@@ -104,8 +104,8 @@ impl ArtifactStore for HomeStore {
         self.database.put(new, body, describe)
     }
 
-    fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
-        self.find(|store| store.open(owner, id))
+    fn open_with(&self, clearance: Clearance<'_>, id: &ArtifactId) -> Result<Opened, StoreError> {
+        self.find(|store| store.open_with(clearance, id))
     }
 
     fn read_chunk(&self, opened: &Opened, number: u64) -> Result<Vec<u8>, StoreError> {
@@ -142,8 +142,8 @@ impl ArtifactStore for HomeStore {
         self.find(|store| store.delete(owner, id))
     }
 
-    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
-        self.merge(limit, |store| store.list(owner, limit))
+    fn list_with(&self, clearance: Clearance<'_>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.merge(limit, |store| store.list_with(clearance, limit))
     }
 
     fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use crate::artifact::{
-    Artifact, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact, Owner, Quotas, Session,
-    StoredArtifact, Swept, Usage, UsedBytes,
+    Artifact, CallDigest, CallOrigin, Clearance, Description, EarlierResult, NewArtifact, Owner, Quotas,
+    Session, StoredArtifact, Swept, TierLevel, Usage, UsedBytes,
 };
 use crate::clock::Millis;
 use crate::codec::{CallDetails, Codec};
@@ -26,6 +26,8 @@ pub(crate) struct Entry<T> {
     pub(crate) origin: CallOrigin,
     /// The digest of the call, as it is stored.
     pub(crate) call: Option<CallDigest>,
+    /// The tier that a caller needs to read it.
+    pub(crate) tier: TierLevel,
     pub(crate) artifact: Artifact,
     /// Where its bytes are.
     pub(crate) place: T,
@@ -54,6 +56,7 @@ impl<T> Entry<T> {
             hash: body.hash,
             origin: new.origin(),
             call: new.call,
+            tier: new.tier,
             artifact: new.artifact(description, body.bytes, body.stored_bytes, now),
             place,
         }
@@ -75,6 +78,7 @@ impl<T> Entry<T> {
             session: self.session.clone(),
             origin: CallOrigin { server: self.origin.server.clone(), arguments: details.arguments },
             call,
+            tier: self.tier,
             artifact: self.artifact.clone(),
         }
     }
@@ -84,9 +88,9 @@ impl<T> Entry<T> {
         (&self.owner, &self.hash)
     }
 
-    /// Returns the artifact if this owner may read it and it has not expired.
-    pub(crate) fn readable(&self, owner: &Owner, now: Millis) -> Result<Artifact, StoreError> {
-        if self.owner != *owner {
+    /// Returns the artifact if a clearance covers it and it has not expired.
+    pub(crate) fn readable(&self, clearance: Clearance<'_>, now: Millis) -> Result<Artifact, StoreError> {
+        if self.owner != *clearance.owner || self.tier > clearance.tier {
             return Err(StoreError::NotFound);
         }
         self.artifact.clone().unexpired(now)
@@ -157,15 +161,16 @@ impl<T> Index<T> {
     ) -> Option<EarlierResult> {
         let is_of_call = |entry: &&Entry<T>| entry.call.is_some_and(|call| calls.contains(&call));
         let entries = self.0.values().filter(is_of_call).filter(|entry| entry.session == *session);
-        let readable = entries.filter(|entry| entry.readable(owner, now).is_ok());
+        let readable = entries.filter(|entry| entry.readable(Clearance::all_of(owner), now).is_ok());
         let last = readable.max_by_key(|entry| entry.artifact.created)?;
         Some(EarlierResult { artifact: last.artifact.clone(), hash: *last.hash.as_bytes() })
     }
 
-    /// Lists at most `limit` artifacts of an owner, or of all, that have not expired, newest first.
-    pub(crate) fn list(&self, owner: Option<&Owner>, now: Millis, limit: usize) -> Vec<Artifact> {
-        let readable =
-            self.0.values().filter_map(|entry| entry.readable(owner.unwrap_or(&entry.owner), now).ok());
+    /// Lists at most `limit` artifacts that a clearance covers, or all, that have not expired, newest first.
+    pub(crate) fn list(&self, clearance: Option<Clearance<'_>>, now: Millis, limit: usize) -> Vec<Artifact> {
+        let readable = self.0.values().filter_map(|entry| {
+            entry.readable(clearance.unwrap_or(Clearance::all_of(&entry.owner)), now).ok()
+        });
         let mut artifacts: Vec<Artifact> = readable.collect();
         // The map is sorted by id, and the sort keeps the order of those created at the same time.
         artifacts.sort_by_key(|artifact| std::cmp::Reverse(artifact.created));

@@ -56,9 +56,9 @@ mod source;
 mod sqlite;
 
 pub use artifact::{
-    Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallDigest, CallOrigin, Description, EarlierResult,
-    Lifetime, NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreKind, StoreStatus,
-    StoredArtifact, Swept, Usage,
+    Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallDigest, CallOrigin, Clearance, Description,
+    EarlierResult, Lifetime, NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreKind,
+    StoreStatus, StoredArtifact, Swept, TierLevel, Usage,
 };
 pub use chunks::body_hash;
 pub use clock::{Clock, Millis, SystemClock};
@@ -89,6 +89,6 @@ pub use postgres::{
 #[cfg(unix)]
 pub use saved::{SaveError, SavedFile, SavedFolder, SavedFrom};
 pub use seal::SealKey;
-pub use source::{StoredSource, open};
+pub use source::{StoredSource, open, open_with};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, Session, StoredArtifact, Swept, Usage,
+    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Clearance, Description, EarlierResult,
+    NewArtifact, Opened, Owner, Quotas, Session, StoredArtifact, Swept, Usage,
 };
 use crate::chunks::{Packed, Packer, body_hash};
 use crate::clock::{Clock, SystemClock};
@@ -120,12 +120,12 @@ impl ArtifactStore for MemoryStore {
         Ok(artifact)
     }
 
-    fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
+    fn open_with(&self, clearance: Clearance<'_>, id: &ArtifactId) -> Result<Opened, StoreError> {
         let index = self.index();
         let entry = index.get(id).ok_or(StoreError::NotFound)?;
-        let artifact = entry.readable(owner, self.clock.certain_now())?;
+        let artifact = entry.readable(clearance, self.clock.certain_now())?;
         let Held { body, outline } = entry.place.clone();
-        let key = Codec::plain().body(owner, entry.hash.as_bytes(), artifact.bytes)?;
+        let key = Codec::plain().body(clearance.owner, entry.hash.as_bytes(), artifact.bytes)?;
         Ok(Opened { artifact, body: BodyRef(Body::Memory(body)), outline, key })
     }
 
@@ -154,7 +154,7 @@ impl ArtifactStore for MemoryStore {
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
         let mut index = self.index();
         let entry = index.get_mut(id).ok_or(StoreError::NotFound)?;
-        let artifact = entry.readable(owner, self.clock.certain_now())?;
+        let artifact = entry.readable(Clearance::all_of(owner), self.clock.certain_now())?;
         entry.artifact.expires = artifact.expires.max(self.clock.now().after(ttl));
         Ok(entry.artifact.clone())
     }
@@ -163,8 +163,8 @@ impl ArtifactStore for MemoryStore {
         self.index().remove(owner, id).map(drop)
     }
 
-    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
-        Ok(self.index().list(Some(owner), self.clock.certain_now(), limit))
+    fn list_with(&self, clearance: Clearance<'_>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        Ok(self.index().list(Some(clearance), self.clock.certain_now(), limit))
     }
 
     fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {

@@ -40,8 +40,9 @@ use self::cache::{CachedChunk, ChunkCache};
 use self::database::{Database, Scope};
 use self::failure::Failure;
 use crate::artifact::{
-    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
+    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Clearance, Description, EarlierResult,
+    NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept,
+    Usage,
 };
 use crate::clock::{Clock, Millis};
 use crate::codec::{BodyKey, Codec};
@@ -310,10 +311,10 @@ impl ArtifactStore for PostgresStore {
         }
     }
 
-    fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
+    fn open_with(&self, clearance: Clearance<'_>, id: &ArtifactId) -> Result<Opened, StoreError> {
         self.read(|shared| {
-            let (owner, id) = (owner.clone(), id.clone());
-            async move { shared.open(owner, id).await }
+            let (owner, tier, id) = (clearance.owner.clone(), clearance.tier, id.clone());
+            async move { shared.open(owner, tier, id).await }
         })
     }
 
@@ -382,9 +383,9 @@ impl ArtifactStore for PostgresStore {
         self.run(|shared| async move { shared.delete(owner, id).await })
     }
 
-    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
-        let owner = owner.clone();
-        self.run(|shared| async move { shared.list(Some(owner), limit).await })
+    fn list_with(&self, clearance: Clearance<'_>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        let clearance = (clearance.owner.clone(), clearance.tier);
+        self.run(|shared| async move { shared.list(Some(clearance), limit).await })
     }
 
     fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {

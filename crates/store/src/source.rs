@@ -8,7 +8,7 @@ use std::io;
 
 use tidegate_core::source::Source;
 
-use crate::artifact::{Artifact, ArtifactStore, CHUNK_BYTES, Opened, Owner};
+use crate::artifact::{Artifact, ArtifactStore, CHUNK_BYTES, Clearance, Opened, Owner, TierLevel};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
@@ -19,6 +19,7 @@ const CACHED_CHUNKS: usize = 8;
 pub struct StoredSource<'s> {
     store: &'s dyn ArtifactStore,
     owner: Owner,
+    tier: TierLevel,
     opened: Opened,
     /// The chunks read most recently, with their numbers; the newest is last.
     cache: RefCell<Vec<(u64, Vec<u8>)>>,
@@ -34,8 +35,22 @@ pub fn open<'s>(
     owner: &Owner,
     id: &ArtifactId,
 ) -> Result<StoredSource<'s>, StoreError> {
-    let opened = store.open(owner, id)?;
-    Ok(StoredSource { store, owner: owner.clone(), opened, cache: RefCell::default() })
+    open_with(store, Clearance::all_of(owner), id)
+}
+
+/// Opens an artifact for reading, if a clearance covers it.
+///
+/// # Errors
+///
+/// [`StoreError::NotFound`] or [`StoreError::Expired`].
+pub fn open_with<'s>(
+    store: &'s dyn ArtifactStore,
+    clearance: Clearance<'_>,
+    id: &ArtifactId,
+) -> Result<StoredSource<'s>, StoreError> {
+    let opened = store.open_with(clearance, id)?;
+    let Clearance { owner, tier } = clearance;
+    Ok(StoredSource { store, owner: owner.clone(), tier, opened, cache: RefCell::default() })
 }
 
 impl StoredSource<'_> {
@@ -53,7 +68,8 @@ impl StoredSource<'_> {
     fn read_chunk(&self, number: u64) -> Result<Vec<u8>, StoreError> {
         match self.store.read_chunk(&self.opened, number) {
             Err(StoreError::NotFound) => {
-                let opened = self.store.open(&self.owner, &self.opened.artifact.id)?;
+                let clearance = Clearance { owner: &self.owner, tier: self.tier };
+                let opened = self.store.open_with(clearance, &self.opened.artifact.id)?;
                 self.store.read_chunk(&opened, number)
             }
             read => read,

@@ -34,8 +34,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tidegate_core::source::Source;
 
 use crate::artifact::{
-    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
+    Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Clearance, Description, EarlierResult,
+    NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept,
+    TierLevel, Usage,
 };
 use crate::clock::{Clock, Millis, SystemClock};
 use crate::codec::Codec;
@@ -80,7 +81,8 @@ const SCHEMA: &str = "
         expires INTEGER NOT NULL,
         server TEXT NOT NULL DEFAULT '',
         arguments TEXT NOT NULL DEFAULT '',
-        call BLOB
+        call BLOB,
+        tier INTEGER NOT NULL DEFAULT 0
     );
     CREATE INDEX IF NOT EXISTS artifact_by_body ON artifact (body);
     CREATE INDEX IF NOT EXISTS artifact_by_session ON artifact (session);
@@ -272,18 +274,24 @@ impl SqliteStore {
         Ok(())
     }
 
-    fn list_where(&self, owner: Option<&Owner>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+    fn list_where(
+        &self,
+        clearance: Option<Clearance<'_>>,
+        limit: usize,
+    ) -> Result<Vec<Artifact>, StoreError> {
         // Two statements, so that each uses its index.
-        let of_owner = if owner.is_some() { "artifact.owner = ?1" } else { "?1 IS NULL" };
-        let sql = format!(
-            "SELECT {COLUMNS} FROM {JOINED} WHERE {of_owner} AND expires > ?2 ORDER BY artifact.created DESC, artifact.id LIMIT ?3"
-        );
+        let of_owner = if clearance.is_some() { "artifact.owner = ?1" } else { "?1 IS NULL" };
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let owner = owner.map(Owner::as_str);
+        let (owner, tier) = clearance.map(|clearance| (clearance.owner.as_str(), clearance.tier)).unzip();
+        let (tier, now) = (tier.unwrap_or(TierLevel::HIGHEST).number(), self.clock.certain_now().0);
         self.read(|connection| {
+            let tier_column = tier_column(connection);
+            let sql = format!(
+                "SELECT {COLUMNS} FROM {JOINED} WHERE {of_owner} AND {tier_column} <= ?4 AND expires > ?2
+                 ORDER BY artifact.created DESC, artifact.id LIMIT ?3"
+            );
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows =
-                statement.query_map(params![owner, self.clock.certain_now().0, limit], artifact_from_row)?;
+            let rows = statement.query_map(params![owner, now, limit, tier], artifact_from_row)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
@@ -317,21 +325,22 @@ impl SqliteStore {
         }
     }
 
-    /// Returns an artifact that exists and has not expired, with its body and the digest of that.
+    /// Returns an artifact that a clearance covers and that has not expired, with its body and the digest of that.
     fn find(
         &self,
         connection: &Connection,
-        owner: &Owner,
+        clearance: Clearance<'_>,
         id: &ArtifactId,
     ) -> Result<(Artifact, BodyId, [u8; 32]), StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS}, artifact.body, body.hash FROM {JOINED} WHERE artifact.id = ?1 AND artifact.owner = ?2"
+            "SELECT {COLUMNS}, artifact.body, body.hash FROM {JOINED}
+             WHERE artifact.id = ?1 AND artifact.owner = ?2 AND {} <= ?3",
+            tier_column(connection)
         );
+        let parameters = params![id.as_str(), clearance.owner.as_str(), clearance.tier.number()];
         let found = connection
             .prepare_cached(&sql)?
-            .query_row(params![id.as_str(), owner.as_str()], |row| {
-                Ok((artifact_from_row(row)?, BodyId(row.get(9)?), row.get(10)?))
-            })
+            .query_row(parameters, |row| Ok((artifact_from_row(row)?, BodyId(row.get(9)?), row.get(10)?)))
             .optional()?;
         let (artifact, body, digest) = found.ok_or(StoreError::NotFound)?;
         Ok((artifact.unexpired(self.clock.certain_now())?, body, digest))
@@ -341,6 +350,15 @@ impl SqliteStore {
 const COLUMNS: &str =
     "artifact.id, tool, kind, records, tokens, body.bytes, body.stored, artifact.created, artifact.expires";
 const JOINED: &str = "artifact JOIN body ON body.id = artifact.body";
+
+/// Returns the column with the tier that a caller needs. A store of an earlier version has none before something that needs
+/// a tier is put into it: then everything in it needs the lowest.
+fn tier_column(connection: &Connection) -> &'static str {
+    match connection.prepare_cached("SELECT tier FROM artifact") {
+        Ok(_) => "artifact.tier",
+        Err(_) => "0",
+    }
+}
 
 fn artifact_from_row(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     let id: String = row.get(0)?;
@@ -371,15 +389,16 @@ impl ArtifactStore for SqliteStore {
         }
     }
 
-    fn open(&self, owner: &Owner, id: &ArtifactId) -> Result<Opened, StoreError> {
+    fn open_with(&self, clearance: Clearance<'_>, id: &ArtifactId) -> Result<Opened, StoreError> {
+        let owner = clearance.owner;
         self.read(|connection| {
             // One view of the store, so that a change of the key comes before all of it or after.
             let view = connection.unchecked_transaction()?;
             let codec = self.codec(&view)?;
-            let (artifact, body, digest) = self.find(&view, owner, id)?;
+            let (artifact, body, digest) = self.find(&view, clearance, id)?;
             let outline = view
-                .prepare_cached("SELECT outline FROM artifact WHERE id = ?1")?
-                .query_row([id.as_str()], |row| row.get(0))?;
+                .prepare_cached("SELECT outline FROM artifact WHERE id = ?1 AND owner = ?2")?
+                .query_row([id.as_str(), owner.as_str()], |row| row.get(0))?;
             let outline = codec.open_outline(owner, id, &digest, outline)?;
             let key = codec.body(owner, &digest, artifact.bytes)?;
             let body = RowBody { id: body, owner: owner.clone(), hash: digest };
@@ -495,10 +514,10 @@ impl ArtifactStore for SqliteStore {
 
     fn touch(&self, owner: &Owner, id: &ArtifactId, ttl: Duration) -> Result<Artifact, StoreError> {
         let connection = self.lock();
-        let (artifact, ..) = self.find(&connection, owner, id)?;
+        let (artifact, ..) = self.find(&connection, Clearance::all_of(owner), id)?;
         let expires = artifact.expires.max(self.clock.now().after(ttl));
-        connection
-            .execute("UPDATE artifact SET expires = ?2 WHERE id = ?1", params![id.as_str(), expires.0])?;
+        let sql = "UPDATE artifact SET expires = ?2 WHERE id = ?1 AND owner = ?3";
+        connection.execute(sql, params![id.as_str(), expires.0, owner.as_str()])?;
         Ok(Artifact { expires, ..artifact })
     }
 
@@ -515,8 +534,8 @@ impl ArtifactStore for SqliteStore {
         Ok(())
     }
 
-    fn list(&self, owner: &Owner, limit: usize) -> Result<Vec<Artifact>, StoreError> {
-        self.list_where(Some(owner), limit)
+    fn list_with(&self, clearance: Clearance<'_>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+        self.list_where(Some(clearance), limit)
     }
 
     fn sweep(&self) -> Result<Swept, StoreError> {

@@ -65,7 +65,8 @@ macro_rules! contract_tests {
                 control_characters;
             owners: foreign_and_unknown_are_the_same, foreign_results_are_not_listed, equal_bytes_of_two_owners,
                 the_owner_of_an_artifact, all_owners_are_listed, deleting_leaves_the_other_owner, similar_owner_names,
-                a_foreign_chunk_cannot_be_read, an_open_body_is_never_another_one;
+                a_foreign_chunk_cannot_be_read, an_open_body_is_never_another_one, a_result_above_the_tier_does_not_exist,
+                a_tier_is_copied;
             expiry: readable_until_it_expires, an_expired_result_says_when, touch_extends, touch_never_shortens,
                 an_expired_result_cannot_be_touched, a_clock_set_ahead_expires_nothing, an_expired_result_can_be_deleted;
             lists: newest_first, then_by_id, at_most_the_limit, expired_results_are_not_listed, an_empty_list,

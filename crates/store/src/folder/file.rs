@@ -16,7 +16,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Artifact, CHUNK_BYTES, CallDigest, CallOrigin, Owner, Session};
+use crate::artifact::{Artifact, CHUNK_BYTES, CallDigest, CallOrigin, Owner, Session, TierLevel};
 use crate::chunks::{HASH_BYTES, Packed, hash};
 use crate::clock::Millis;
 use crate::codec::{BodyKey, is_intact_chunk};
@@ -59,6 +59,9 @@ pub(super) struct Label {
     /// The digest of the call in hexadecimal digits; files of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<String>,
+    /// The tier that a caller needs; files of earlier versions, and those that everybody of the owner may read, have none.
+    #[serde(default, skip_serializing_if = "is_lowest")]
+    tier: u8,
     kind: String,
     records: Option<u64>,
     tokens: u64,
@@ -90,6 +93,7 @@ pub(super) fn tail(entry: &Entry<Chunks>, chunk_bytes: u64, table: &[u8], outlin
         tool,
         arguments: entry.origin.arguments.clone(),
         call: entry.call.map(|call| call.to_hex()),
+        tier: entry.tier.number(),
         kind,
         records,
         tokens,
@@ -107,6 +111,10 @@ pub(super) fn tail(entry: &Entry<Chunks>, chunk_bytes: u64, table: &[u8], outlin
     let label = serde_json::to_vec(&label).expect("a label has only texts and numbers");
     let length = u32::try_from(label.len()).expect("texts of a label are short");
     [table, outline, &label, &length.to_le_bytes(), &hash(&label)].concat()
+}
+
+fn is_lowest(tier: &u8) -> bool {
+    *tier == 0
 }
 
 /// Returns the row of the table for a chunk that ends at `end`.
@@ -161,6 +169,7 @@ impl Label {
             hash: blake3::Hash::from_hex(&self.body).map_err(|_| damaged())?,
             origin: CallOrigin { server: self.server.clone(), arguments: self.arguments.clone() },
             call: self.call.as_deref().and_then(CallDigest::from_hex),
+            tier: TierLevel::new(self.tier),
             artifact,
             place: self.chunks,
         })

@@ -25,8 +25,8 @@ pub(super) const INSERT_BODY: &str = "WITH new AS (
         AS packed (number, hash, data, start, length)
 ) SELECT id FROM new";
 const INSERT_ARTIFACT: &str = "INSERT INTO artifact
-    (id, owner, session, body, tool, kind, records, tokens, outline, created, expires, server, arguments, call, put)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING RETURNING 1";
+    (id, owner, session, body, tool, kind, records, tokens, outline, created, expires, server, arguments, call, put, tier)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT (id) DO NOTHING RETURNING 1";
 /// A key share lock keeps the body from being deleted until the artifact that refers to it is committed.
 const EQUAL_BODY: &str = "SELECT id, bytes, stored, object FROM body
     WHERE owner = $1 AND hash = $2 AND visible FOR KEY SHARE";
@@ -46,6 +46,7 @@ pub(super) struct ArtifactRow {
     call: Option<Vec<u8>>,
     /// The record of the key that it is sealed with.
     record: Option<Vec<u8>>,
+    tier: i16,
     /// Chosen once for all attempts.
     put: i64,
 }
@@ -75,6 +76,7 @@ impl ArtifactRow {
             origin: CallOrigin { server: super::text(new.server), arguments: super::text(&arguments) },
             call: new.call.map(|call| codec.call(call).0.to_vec()),
             record: codec.record().map(<[u8]>::to_vec),
+            tier: new.tier.number().into(),
             put: i64::from_le_bytes(put),
         }
     }
@@ -359,7 +361,7 @@ async fn add_artifact(
     let artifact = &row.artifact;
     let (owner, session) = (row.owner.as_str(), row.session.as_str());
     let records = artifact.records.map(u64::cast_signed);
-    let parameters: [Parameter<'_>; 15] = [
+    let parameters: [Parameter<'_>; 16] = [
         &artifact.id.as_str(),
         &owner,
         &session,
@@ -375,6 +377,7 @@ async fn add_artifact(
         &row.origin.arguments,
         &row.call,
         &row.put,
+        &row.tier,
     ];
     let new = NewArtifactRow { insert: INSERT_ARTIFACT, parameters: &parameters, body: body.id };
     insert_and_charge(transaction, (owner, session), new, body.session_bytes, body.bytes).await

@@ -9,7 +9,9 @@ use super::cache::CachedChunk;
 use super::database::{Parameter, Scope};
 use super::failure::Failure;
 use super::{COLUMNS, JOINED, Shared, artifact_from_row, body_ref, hash_column, text};
-use crate::artifact::{Artifact, CallDigest, CallOrigin, EarlierResult, Opened, Owner, Session, Usage};
+use crate::artifact::{
+    Artifact, CallDigest, CallOrigin, EarlierResult, Opened, Owner, Session, TierLevel, Usage,
+};
 use crate::codec::BodyKey;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
@@ -77,11 +79,18 @@ const BODY_COLUMNS: &str = "b.id, b.hash, b.object,
         (SELECT array_agg(c.hash ORDER BY c.number) FROM chunk c WHERE c.body = b.id AND c.owner = b.owner) END";
 
 impl Shared {
-    pub(super) async fn open(&self, owner: Owner, id: ArtifactId) -> Result<Opened, StoreError> {
+    pub(super) async fn open(
+        &self,
+        owner: Owner,
+        tier: TierLevel,
+        id: ArtifactId,
+    ) -> Result<Opened, StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS}, a.outline, {BODY_COLUMNS} FROM {JOINED} WHERE a.id = $1 AND a.owner = $2"
+            "SELECT {COLUMNS}, a.outline, {BODY_COLUMNS} FROM {JOINED}
+             WHERE a.id = $1 AND a.owner = $2 AND a.tier <= $4"
         );
-        let parameters: [Parameter<'_>; 3] = [&id.as_str(), &owner.as_str(), &MAX_PLACED_BYTES];
+        let parameters: [Parameter<'_>; 4] =
+            [&id.as_str(), &owner.as_str(), &MAX_PLACED_BYTES, &i16::from(tier.number())];
         let rows = self.query(&Scope::Owner(owner.clone()), &sql, &parameters).await?;
         let row = rows.first().ok_or(StoreError::NotFound)?;
         let artifact = artifact_from_row(row)?.unexpired(self.clock.certain_now())?;
@@ -243,16 +252,22 @@ impl Shared {
         Ok(Some(EarlierResult { artifact: artifact_from_row(row)?, hash: hash_column(row.get(9))? }))
     }
 
-    pub(super) async fn list(&self, owner: Option<Owner>, limit: usize) -> Result<Vec<Artifact>, StoreError> {
+    pub(super) async fn list(
+        &self,
+        clearance: Option<(Owner, TierLevel)>,
+        limit: usize,
+    ) -> Result<Vec<Artifact>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let now = self.clock.certain_now().0;
-        let rows = match owner {
-            Some(owner) => {
+        let rows = match clearance {
+            Some((owner, tier)) => {
                 let sql = format!(
-                    "SELECT {COLUMNS} FROM {JOINED} WHERE a.owner = $3 AND a.expires > $1
+                    "SELECT {COLUMNS} FROM {JOINED} WHERE a.owner = $3 AND a.tier <= $4 AND a.expires > $1
                      ORDER BY a.created DESC, a.id LIMIT $2"
                 );
-                self.query(&Scope::Owner(owner.clone()), &sql, &[&now, &limit, &owner.as_str()]).await?
+                let parameters: [Parameter<'_>; 4] =
+                    [&now, &limit, &owner.as_str(), &i16::from(tier.number())];
+                self.query(&Scope::Owner(owner.clone()), &sql, &parameters).await?
             }
             None => {
                 let sql = format!(
@@ -289,7 +304,7 @@ impl Shared {
         // Repeating it changes nothing: the time to which it extends is computed once.
         let until = self.clock.now().after(ttl);
         self.retry(|_| self.try_touch(&owner, &id, until.0)).await?;
-        Ok(self.open(owner, id).await?.artifact)
+        Ok(self.open(owner, TierLevel::HIGHEST, id).await?.artifact)
     }
 
     async fn try_touch(&self, owner: &Owner, id: &ArtifactId, until: i64) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use super::database::Scope;
 use super::{COLUMNS, JOINED, Shared, artifact_from_row};
-use crate::artifact::{CallDigest, CallOrigin, Owner, Session, StoredArtifact};
+use crate::artifact::{CallDigest, CallOrigin, Owner, Session, StoredArtifact, TierLevel};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
@@ -13,7 +13,7 @@ impl Shared {
         limit: usize,
     ) -> Result<Vec<StoredArtifact>, StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS}, a.owner, a.session, a.server, a.arguments, a.call FROM {JOINED}
+            "SELECT {COLUMNS}, a.owner, a.session, a.server, a.arguments, a.call, a.tier FROM {JOINED}
              WHERE a.id > $1 AND a.expires > $2 ORDER BY a.id LIMIT $3"
         );
         let after = after.as_ref().map_or("", ArtifactId::as_str);
@@ -32,6 +32,7 @@ impl Shared {
                 owner,
                 origin,
                 call,
+                tier: TierLevel::new(u8::try_from(row.get::<_, i16>(14)).unwrap_or(u8::MAX)),
                 artifact,
             })
         });

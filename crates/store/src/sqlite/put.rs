@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use tidegate_core::source::Source;
 
 use super::{BodyId, RowBody, SqliteStore, chunks, sweep};
-use crate::artifact::{Artifact, Description, NewArtifact, Owner, UsedBytes};
+use crate::artifact::{Artifact, Description, NewArtifact, Owner, TierLevel, UsedBytes};
 use crate::chunks::{BATCH_BYTES, Packed, Packer, are_intact};
 use crate::clock::Millis;
 use crate::codec::{BodyKey, CallDetails, Codec};
@@ -27,6 +27,9 @@ const ADD_ORIGIN: &str = "
 const ADD_CALL: &str = "
     ALTER TABLE artifact ADD COLUMN call BLOB;
     CREATE INDEX IF NOT EXISTS artifact_by_call ON artifact (call) WHERE call IS NOT NULL;";
+
+/// The column with the tier that a caller needs; the results of earlier versions need the lowest.
+const ADD_TIER: &str = "ALTER TABLE artifact ADD COLUMN tier INTEGER NOT NULL DEFAULT 0;";
 
 pub(super) fn put(
     store: &SqliteStore,
@@ -151,6 +154,7 @@ impl RowWriter<'_> {
         )?;
         note_origin(transaction, new, &codec.seal_details(new.owner, &new.id, &CallDetails::of(new)))?;
         note_call(transaction, new, codec)?;
+        note_tier(transaction, new)?;
         Ok(artifact)
     }
 }
@@ -194,6 +198,9 @@ pub(super) fn add_missing_columns(transaction: &Transaction<'_>) -> rusqlite::Re
     if transaction.prepare_cached("SELECT call FROM artifact").is_err() {
         transaction.execute_batch(ADD_CALL)?;
     }
+    if transaction.prepare_cached("SELECT tier FROM artifact").is_err() {
+        transaction.execute_batch(ADD_TIER)?;
+    }
     Ok(())
 }
 
@@ -205,6 +212,19 @@ fn note_call(transaction: &Transaction<'_>, new: &NewArtifact<'_>, codec: &Codec
         add_missing_columns(transaction)?;
     }
     transaction.prepare_cached(sql)?.execute(params![new.id.as_str(), call.0]).map(drop)
+}
+
+/// Stores the tier that a caller needs, unless it is the lowest; adds the column if it is missing.
+fn note_tier(transaction: &Transaction<'_>, new: &NewArtifact<'_>) -> rusqlite::Result<()> {
+    if new.tier == TierLevel::default() {
+        return Ok(());
+    }
+    let sql = "UPDATE artifact SET tier = ?2 WHERE id = ?1 AND owner = ?3";
+    if transaction.prepare_cached(sql).is_err() {
+        add_missing_columns(transaction)?;
+    }
+    let parameters = params![new.id.as_str(), new.tier.number(), new.owner.as_str()];
+    transaction.prepare_cached(sql)?.execute(parameters).map(drop)
 }
 
 /// Writes a new body.

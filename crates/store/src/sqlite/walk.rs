@@ -2,8 +2,8 @@
 
 use rusqlite::{Row, params};
 
-use super::{COLUMNS, JOINED, SqliteStore, artifact_from_row};
-use crate::artifact::{Artifact, CallDigest, CallOrigin, Owner, Session, StoredArtifact};
+use super::{COLUMNS, JOINED, SqliteStore, artifact_from_row, tier_column};
+use crate::artifact::{Artifact, CallDigest, CallOrigin, Owner, Session, StoredArtifact, TierLevel};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
@@ -14,6 +14,7 @@ pub(super) struct CallRow {
     pub(super) session: Session,
     pub(super) origin: CallOrigin,
     pub(super) call: Option<CallDigest>,
+    pub(super) tier: TierLevel,
 }
 
 /// The columns of a [`CallRow`]; stores of earlier versions do not have the last ones.
@@ -24,9 +25,9 @@ pub(super) fn walk(
     after: Option<&ArtifactId>,
     limit: usize,
 ) -> Result<Vec<StoredArtifact>, StoreError> {
-    let sql = |call: &str| {
+    let sql = |call: &str, tier: &str| {
         format!(
-            "SELECT {COLUMNS}, {CALL_COLUMNS}, {call} FROM {JOINED} WHERE artifact.id > ?1 AND expires > ?2 \
+            "SELECT {COLUMNS}, {CALL_COLUMNS}, {call}, {tier} FROM {JOINED} WHERE artifact.id > ?1 AND expires > ?2 \
              ORDER BY artifact.id LIMIT ?3"
         )
     };
@@ -34,21 +35,22 @@ pub(super) fn walk(
     let parameters = (after.map_or("", ArtifactId::as_str), store.clock.certain_now().0, limit);
     store.read(|connection| {
         let codec = store.codec(connection)?;
-        let mut statement = match connection.prepare_cached(&sql("server, arguments, call")) {
+        let tier = tier_column(connection);
+        let mut statement = match connection.prepare_cached(&sql("server, arguments, call", tier)) {
             Ok(statement) => statement,
             Err(_) => connection
-                .prepare_cached(&sql("server, arguments, NULL"))
-                .or_else(|_| connection.prepare_cached(&sql("'', '', NULL")))?,
+                .prepare_cached(&sql("server, arguments, NULL", tier))
+                .or_else(|_| connection.prepare_cached(&sql("'', '', NULL", tier)))?,
         };
         let rows: Vec<CallRow> = statement
             .query_map(params![parameters.0, parameters.1, parameters.2], call_row)?
             .collect::<rusqlite::Result<_>>()?;
         let stored = rows.into_iter().map(|row| {
-            let CallRow { artifact, owner, session, origin, call } = row;
+            let CallRow { artifact, owner, session, origin, call, tier } = row;
             let details = codec.open_details(&owner, &artifact.id, &origin.arguments, call)?;
             let call = details.call();
             let origin = CallOrigin { arguments: details.arguments, ..origin };
-            Ok(StoredArtifact { owner, session, origin, call, artifact })
+            Ok(StoredArtifact { owner, session, origin, call, tier, artifact })
         });
         stored.collect()
     })
@@ -61,5 +63,6 @@ fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         session: Session::new(row.get::<_, String>(10)?),
         origin: CallOrigin { server: row.get(11)?, arguments: row.get(12)? },
         call: row.get::<_, Option<[u8; 16]>>(13)?.map(CallDigest),
+        tier: TierLevel::new(row.get(14)?),
     })
 }

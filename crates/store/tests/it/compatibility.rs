@@ -16,8 +16,9 @@ use tidegate_core::payload::Payload;
 use tidegate_core::source::Span;
 use tidegate_core::view::{Query, View, cursor};
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Call, CallOrigin, CountMethod, Description, Home, Ledger, Millis,
-    NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, open, read_calls,
+    Artifact, ArtifactId, ArtifactStore, Call, CallOrigin, Clearance, CountMethod, Description, Home, Ledger,
+    Millis, NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, TierLevel,
+    open, read_calls,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::{make, sample};
@@ -358,4 +359,29 @@ fn write_fixture() {
     drop(ledger);
     // Two megabytes set aside for deleting on a full disk; every store makes its own.
     fs::remove_file(home.path().join("artifacts.reserve")).unwrap();
+}
+
+/// What an earlier version stored needs no tier, before and after something that needs one is put beside it.
+#[test]
+fn an_older_store_has_no_tiers_until_one_is_needed() {
+    let (_folder, home) = copied("0.1.0");
+    let store = SqliteStore::open(&home.artifacts(), Quotas::default()).unwrap();
+    let expected = expected_artifacts("0.1.0");
+    let lowest = |owner| Clearance { owner, tier: TierLevel::new(0) };
+    let check = || {
+        for Expected { owner, artifact, .. } in &expected {
+            assert!(store.open_with(lowest(owner), &artifact.id).is_ok());
+            assert!(store.list_with(lowest(owner), 100).unwrap().contains(artifact));
+        }
+    };
+    check();
+    let (owner, session) = (Owner::new("o"), Session::new("s"));
+    let new = NewArtifact {
+        tier: TierLevel::new(100),
+        ..NewArtifact::new(&owner, &session, "tool", Duration::from_secs(3600))
+    };
+    store.put(&new, &b"secret".as_slice(), &|| Ok(Description::default())).unwrap();
+    assert!(matches!(store.open_with(lowest(&owner), &new.id), Err(StoreError::NotFound)));
+    assert!(store.open(&owner, &new.id).is_ok());
+    check();
 }

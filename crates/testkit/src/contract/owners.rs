@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test reports an error by panicking")]
 #![expect(missing_docs, reason = "the name of a case says what it checks")]
 
-use tidegate_store::{ArtifactId, Owner, StoreError};
+use tidegate_store::{ArtifactId, Clearance, NewArtifact, Owner, StoreError, TierLevel};
 
 use super::{Fixture, HOUR, Make, noise};
 
@@ -113,4 +113,55 @@ pub fn an_open_body_is_never_another_one(make: Make<'_>) {
         }
         fixture.store.delete(&other(), &foreign.id).unwrap();
     }
+}
+
+pub fn a_result_above_the_tier_does_not_exist(make: Make<'_>) {
+    let Some(fixture) = Fixture::new(make) else { return };
+    let owner = &fixture.owner;
+    let put = |tier, bytes: &[u8]| {
+        fixture.put_new(&NewArtifact { tier: TierLevel::new(tier), ..fixture.new_artifact() }, bytes).unwrap()
+    };
+    // The first of an empty store needs no tier, as those of earlier versions.
+    let [low, middle, high] = [put(0, b"low"), put(100, b"middle"), put(200, b"high")];
+    let ids_up_to = |tier| {
+        let clearance = Clearance { owner, tier };
+        let mut ids: Vec<ArtifactId> =
+            fixture.store.list_with(clearance, 10).unwrap().into_iter().map(|found| found.id).collect();
+        ids.sort();
+        ids
+    };
+    let sorted = |artifacts: &[&tidegate_store::Artifact]| {
+        let mut ids: Vec<ArtifactId> = artifacts.iter().map(|artifact| artifact.id.clone()).collect();
+        ids.sort();
+        ids
+    };
+    for (tier, readable, hidden) in [
+        (TierLevel::new(0), vec![&low], vec![&middle, &high]),
+        (TierLevel::new(99), vec![&low], vec![&middle, &high]),
+        (TierLevel::new(100), vec![&low, &middle], vec![&high]),
+        (TierLevel::HIGHEST, vec![&low, &middle, &high], vec![]),
+    ] {
+        assert_eq!(ids_up_to(tier), sorted(&readable), "{tier:?}");
+        for artifact in readable {
+            assert!(fixture.store.open_with(Clearance { owner, tier }, &artifact.id).is_ok(), "{tier:?}");
+        }
+        for artifact in hidden {
+            let opened = fixture.store.open_with(Clearance { owner, tier }, &artifact.id);
+            assert!(matches!(opened, Err(StoreError::NotFound)), "{tier:?}");
+        }
+        let foreign = fixture.store.open_with(Clearance { owner: &other(), tier }, &low.id);
+        assert!(matches!(foreign, Err(StoreError::NotFound)));
+    }
+}
+
+pub fn a_tier_is_copied(make: Make<'_>) {
+    let (Some(from), Some(to)) = (Fixture::new(make), Fixture::new(make)) else { return };
+    let new = NewArtifact { tier: TierLevel::new(100), ..from.new_artifact() };
+    from.put_new(&new, b"secret").unwrap();
+    let walked = from.store.walk(None, 10).unwrap();
+    assert_eq!(walked[0].tier, TierLevel::new(100));
+    to.put_new(&walked[0].as_new(), b"secret").unwrap();
+    let below = Clearance { owner: &to.owner, tier: TierLevel::new(99) };
+    assert!(matches!(to.store.open_with(below, &new.id), Err(StoreError::NotFound)));
+    assert!(to.store.open_with(Clearance::all_of(&to.owner), &new.id).is_ok());
 }

@@ -1,0 +1,7 @@
+//! Who may call the gateway, how much, and what is recorded of it.
+//!
+//! [`auth`] implements [`Authenticate`](tidegate_gateway::caller::Authenticate): it finds out who sends a request and what
+//! that caller may use. This is a crate of its own because it brings cryptography, which `tidegate run` does not
+//! need.
+
+pub mod auth;

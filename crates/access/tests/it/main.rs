@@ -1,0 +1,7 @@
+//! Tests of the gateway from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test reports an error by panicking")]
+
+mod identity;
+mod issuer;
+mod tokens;

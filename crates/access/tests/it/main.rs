@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test reports an error by panicking")]
 
+mod govern;
 mod identity;
 mod issuer;
 mod tokens;

@@ -159,7 +159,8 @@ async fn valid_tokens_and_keys() {
     assert_eq!(setup.server.requests(), 2, "metadata and keys");
 }
 
-/// What is refused, with status and error of the challenge.
+/// Returns what is refused, with status and error of the challenge.
+#[expect(clippy::too_many_lines, reason = "a flat list is easier to read")]
 async fn bad_tokens(setup: &Setup) -> Vec<(&'static str, HeaderMap, u16, &'static str)> {
     let claims = setup.claims(&json!({}));
     let of = |changes: Value| setup.token(&changes);

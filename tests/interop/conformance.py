@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Checks that the official conformance suites give a server behind tidegate the same results as directly.
 
-    python3 tests/interop/conformance.py --tidegate PATH [--cache DIR] [--only SUITE] [--pairing reverse|bridge]
+    python3 tests/interop/conformance.py --tidegate PATH [--cache DIR] [--only SUITE]
+                               [--pairing reverse|bridge|gateway|gateway-bridge]
                                [--mode observe|shape] [--keep DIR]
 
 Three suites run against conf_server.py over HTTP, and then against tidegate in front of it:
 
     reverse   `tidegate run --http ADDRESS --url URL`: in front of the server that speaks HTTP
     bridge    `tidegate run --http ADDRESS -- COMMAND`: in front of the same server on stdio
+    gateway, gateway-bridge
+              `tidegate gateway` in front of the same servers, which keep their names (prefix = ""); only where it is
+              asked for with --pairing, because it needs a build with the feature gateway
 
 Every check must have the same result, or one that ALLOWED lists with a reason. The direct run is made twice: a check
 with two results is reported as flaky, and both are accepted. --keep keeps the output of the suites, one folder per
@@ -25,10 +29,12 @@ from pathlib import Path
 
 from install import DEFAULT_CACHE, SetupError, Toolchain, install
 from listeners import Listener, ListenerError
-from pairings import BRIDGE, REVERSE, Pairing, Servers
+from pairings import BRIDGE, GATEWAY, GATEWAY_BRIDGE, REVERSE, Pairing, Servers
 from suites import SUITES, Results, Suite, SuiteFailed, run
 
 PAIRINGS = [REVERSE, BRIDGE]
+# Only in builds with the feature gateway.
+GATEWAY_PAIRINGS = [GATEWAY, GATEWAY_BRIDGE]
 MODES = ["observe", "shape"]
 
 
@@ -127,7 +133,7 @@ def main() -> int:
     parser.add_argument("--tidegate", type=Path, required=True, help="the program under test")
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the installed packages")
     parser.add_argument("--only", default="", help="only the suites whose name contains this")
-    parser.add_argument("--pairing", choices=[pairing.name for pairing in PAIRINGS], help="only this pairing")
+    parser.add_argument("--pairing", choices=[pairing.name for pairing in [*PAIRINGS, *GATEWAY_PAIRINGS]], help="only this pairing")
     parser.add_argument("--mode", choices=MODES, help="only this mode")
     parser.add_argument("--keep", type=Path, help="new folder for the output of the suites")
     options = parser.parse_args()
@@ -144,7 +150,11 @@ def main() -> int:
         print(f"{options.keep} already exists: give a new folder", file=sys.stderr)
         return 1
     pairings = [pairing for pairing in PAIRINGS if options.pairing in (None, pairing.name)]
+    pairings += [pairing for pairing in GATEWAY_PAIRINGS if options.pairing == pairing.name]
     modes = [options.mode] if options.mode else MODES
+    if pairings[0] in GATEWAY_PAIRINGS:
+        # A gateway always shapes.
+        modes = ["shape"]
     try:
         toolchain = install(options.cache)
         with tempfile.TemporaryDirectory(prefix="tidegate-interop-") as temporary, Servers(toolchain) as servers:

@@ -1,4 +1,6 @@
 """The servers under test, and the pairings of transports in which tidegate connects a client to one."""
+import json
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +28,26 @@ class Pairing:
         return [str(tidegate), "run", *observe, *listen, *upstream]
 
 
+@dataclass(frozen=True)
+class GatewayPairing(Pairing):
+    """A gateway in front of one server that keeps its names, or of that one and others."""
+
+    def command(self, tidegate: Path, mode: str, server: list[str], url: str | None) -> list[str]:
+        if self.http_server:
+            section = f"url = {json.dumps(url)}\n"
+        else:
+            section = f"command = {json.dumps(server[0])}\nargs = {json.dumps(server[1:])}\n"
+        config = Path(tempfile.mkdtemp(prefix="tidegate-gateway-")) / "gateway.toml"
+        config.write_text(f'[upstream.conf]\nprefix = ""\n{section}')
+        return [str(tidegate), "gateway", "--http", ANY_PORT, "--config", str(config)]
+
+
 STDIO = Pairing("stdio", http_client=False, http_server=False)
 REVERSE = Pairing("reverse", http_client=True, http_server=True)
 BRIDGE = Pairing("bridge", http_client=True, http_server=False)
 REMOTE = Pairing("remote", http_client=False, http_server=True)
+GATEWAY = GatewayPairing("gateway", http_client=True, http_server=True)
+GATEWAY_BRIDGE = GatewayPairing("gateway-bridge", http_client=True, http_server=False)
 
 
 class Servers:

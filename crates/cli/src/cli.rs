@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
-    artifacts, completions, config, demo, diff, doctor, install, man, query, run, scan, shape, stats, store,
-    uninstall,
+    artifacts, completions, config, demo, diff, doctor, gateway, install, man, query, run, scan, shape,
+    stats, store, uninstall,
 };
 
 /// Keep MCP tool results within a token budget and lose nothing
@@ -35,6 +35,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<run::Arguments>),
+    Gateway(gateway::Arguments),
     Install(install::Arguments),
     Uninstall(uninstall::Arguments),
     Doctor(doctor::Arguments),

@@ -10,6 +10,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod error;
+mod gateway;
 mod install;
 mod installed_copy;
 mod keep;
@@ -57,6 +58,7 @@ pub fn main() -> ExitCode {
             Ok(code) => return ExitCode::from(code),
             Err(error) => Err(error),
         },
+        Command::Gateway(arguments) => gateway::run(&arguments),
         Command::Install(arguments) => install::run(&arguments),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -125,19 +125,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
 }
 
 /// Reports on stderr that nothing can be stored: at startup if it is known by then, and when storing a result fails.
-struct StoreWarning {
+pub(crate) struct StoreWarning {
     place: StoreLocation,
     /// What was reported at startup, until a result fails for the same reason.
     at_start: Mutex<Option<String>>,
 }
 
 impl StoreWarning {
-    fn new(place: &StoreLocation) -> Self {
+    pub(crate) fn new(place: &StoreLocation) -> Self {
         Self { place: place.clone(), at_start: Mutex::default() }
     }
 
     /// Checks the folder. It takes a moment on a slow disk, so the server does not wait for it.
-    fn check(self: &Arc<Self>) {
+    pub(crate) fn check(self: &Arc<Self>) {
         let warning = Arc::clone(self);
         std::thread::spawn(move || {
             let folder = warning.place.folder().filter(|_| warning.place.remote().is_none());
@@ -151,7 +151,7 @@ impl StoreWarning {
     }
 
     /// Reports why a result could not be stored.
-    fn report(&self, why: &str) {
+    pub(crate) fn report(&self, why: &str) {
         let known = self.at_start.lock().unwrap_or_else(PoisonError::into_inner).take();
         if known.as_deref() != Some(why) {
             self.print(why);
@@ -166,7 +166,7 @@ impl StoreWarning {
 }
 
 /// Fails if this process cannot share a store with others.
-fn check_shared(place: &StoreLocation, settings: &StoreSettings) -> Result<(), CommandError> {
+pub(crate) fn check_shared(place: &StoreLocation, settings: &StoreSettings) -> Result<(), CommandError> {
     match place.remote() {
         Some(_) if !cfg!(feature = "gateway") => Err(CommandError::bad_input(
             "[store] url names a PostgreSQL store, but this build of tidegate has no PostgreSQL",

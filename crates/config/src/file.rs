@@ -62,6 +62,8 @@ pub enum Heading {
     Store,
     /// The object store beside it.
     Objects,
+    /// A server behind a gateway.
+    Upstream(String),
 }
 
 /// One key and its value.
@@ -109,6 +111,7 @@ impl Heading {
             Self::Client(_) => KeyGroup::Client,
             Self::Store => KeyGroup::Store,
             Self::Objects => KeyGroup::Objects,
+            Self::Upstream(_) => KeyGroup::Upstream,
         }
     }
 }
@@ -125,6 +128,7 @@ impl fmt::Display for Heading {
             Self::Client(pattern) => write!(formatter, "client.{}", quoted_key(pattern)),
             Self::Store => formatter.write_str("store"),
             Self::Objects => formatter.write_str("store.objects"),
+            Self::Upstream(name) => write!(formatter, "upstream.{}", quoted_key(name)),
         }
     }
 }
@@ -191,6 +195,11 @@ impl FileReader<'_> {
                 "client" => {
                     self.named_tables(written, KeyGroup::Client, value, |reader, name, place, value| {
                         reader.named_section(Heading::Client(name.to_owned()), place, value);
+                    });
+                }
+                "upstream" => {
+                    self.named_tables(written, KeyGroup::Upstream, value, |reader, name, place, value| {
+                        reader.named_section(Heading::Upstream(name.to_owned()), place, value);
                     });
                 }
                 _ => self.unknown_section(&name.span(), written),
@@ -350,9 +359,13 @@ fn texts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
 }
 
 fn one_of(value: &DeValue<'_>, choices: &[&str]) -> Result<String, String> {
-    let text = text(value)?;
+    // An empty string is a choice where it is named.
+    let text = value.as_str().filter(|text| choices.contains(text)).map_or_else(|| text(value), Ok)?;
     if choices.contains(&text) {
         return Ok(text.to_owned());
+    }
+    if choices == [""] {
+        return Err(format!("is {text:?}, but must be \"\""));
     }
     Err(format!("is {text:?}, but must be one of {}{}", choices.join(", "), suggestion(text, choices)))
 }

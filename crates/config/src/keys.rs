@@ -16,7 +16,7 @@ use tidegate_gate::tier::Tier;
 use tidegate_store::Quotas;
 
 /// The top-level tables of the file.
-pub(crate) const TOP_LEVEL_TABLES: [&str; 4] = ["defaults", "server", "client", "store"];
+pub(crate) const TOP_LEVEL_TABLES: [&str; 5] = ["defaults", "server", "client", "store", "upstream"];
 
 /// The tables a key can appear in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum KeyGroup {
     Store,
     /// `[store.objects]`.
     Objects,
+    /// `[upstream.NAME]`.
+    Upstream,
 }
 
 /// The values a key takes.
@@ -104,7 +106,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 59] = [
+pub const KEYS: [Key; 75] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -318,7 +320,64 @@ pub const KEYS: [Key; 59] = [
         .example("\"eu-central-1\"")
         .doc("Region of the bucket.")
         .also("", "TIDEGATE_OBJECTS_REGION"),
+    upstream("command", ValueKind::Text, DefaultValue::Described("none; either command or url is needed"))
+        .example("\"npx\"")
+        .doc("Program that starts the server, which speaks on stdio."),
+    upstream("args", ValueKind::Texts, DefaultValue::Described("none"))
+        .example("[\"-y\", \"@modelcontextprotocol/server-memory\"]")
+        .doc("Arguments of the program."),
+    upstream("env", ValueKind::Texts, DefaultValue::Described("only PATH, HOME and the like"))
+        .example("[\"LOG_LEVEL=info\"]")
+        .doc("Environment variables of the program, as NAME=VALUE; put secrets in env_from or env_file."),
+    upstream("env_from", ValueKind::Texts, DefaultValue::Described("none"))
+        .example("[\"GITHUB_TOKEN\", \"API_KEY=TEAM_API_KEY\"]")
+        .doc("Variables of the gateway's environment that the program gets, as NAME or NAME=VARIABLE."),
+    upstream("env_file", ValueKind::Texts, DefaultValue::Described("none"))
+        .example("[\"API_KEY=/run/secrets/api_key\"]")
+        .doc("Environment variables of the program whose values are in files, as NAME=FILE."),
+    upstream("url", ValueKind::Text, DefaultValue::Described("none; either command or url is needed"))
+        .example("\"https://example.com/mcp\"")
+        .doc("URL of a server that is reached over HTTP."),
+    upstream("header_env", ValueKind::Texts, DefaultValue::Described("none"))
+        .example("[\"X-Api-Key=TEAM_API_KEY\"]")
+        .doc("Headers to send to the server, with values in environment variables, as NAME=VARIABLE."),
+    upstream("bearer_env", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"TEAM_TOKEN\"")
+        .doc("Environment variable with the bearer token to send to the server."),
+    upstream("bearer_file", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"/run/secrets/token\"")
+        .doc("File with the bearer token to send to the server."),
+    upstream("sharing", ValueKind::Choice(&SHARING), DefaultValue::Choice(SHARING[0]))
+        .example("\"shared\"")
+        .doc("auto: a server without sessions is shared; sticky: clients reach the same replica."),
+    upstream("prefix", ValueKind::Choice(&[""]), DefaultValue::Described("NAME and two underscores"))
+        .example("\"\"")
+        .doc("What the names of tools and prompts begin with; a single server may have none."),
+    upstream("timeout_seconds", up_to(MAX_NUMBER), DefaultValue::Number(UPSTREAM_TIMEOUT))
+        .example("60")
+        .doc("How long the server may be silent before a request is answered with an error."),
+    upstream("start_seconds", up_to(MAX_NUMBER), DefaultValue::Number(UPSTREAM_START))
+        .example("120")
+        .doc("How long the server may take to start and to answer initialize."),
+    upstream("idle_seconds", up_to(MAX_NUMBER), DefaultValue::Number(UPSTREAM_IDLE))
+        .example("300")
+        .doc("How long a process or session of a single caller may be idle before it is ended."),
+    upstream("max_processes", up_to(10_000), DefaultValue::Number(UPSTREAM_PROCESSES))
+        .example("16")
+        .doc("Maximum processes of the server at once."),
+    upstream("queue_seconds", up_to(MAX_NUMBER), DefaultValue::Number(UPSTREAM_QUEUE))
+        .example("30")
+        .doc("How long a caller waits while max_processes are in use."),
 ];
+
+/// Whose requests share a connection to a server.
+pub(crate) const SHARING: [&str; 4] = ["auto", "shared", "caller", "sticky"];
+/// The defaults of the times and limits of a server behind a gateway.
+pub(crate) const UPSTREAM_TIMEOUT: u64 = 600;
+pub(crate) const UPSTREAM_START: u64 = 30;
+pub(crate) const UPSTREAM_IDLE: u64 = 900;
+pub(crate) const UPSTREAM_PROCESSES: u64 = 64;
+pub(crate) const UPSTREAM_QUEUE: u64 = 10;
 
 const fn rule(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
     Key {
@@ -340,6 +399,10 @@ const fn client(name: &'static str, kind: ValueKind, default: DefaultValue) -> K
 
 const fn store(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
     Key { group: KeyGroup::Store, ..rule(name, kind, default) }.user_only()
+}
+
+const fn upstream(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
+    Key { group: KeyGroup::Upstream, ..rule(name, kind, default) }.user_only()
 }
 
 const fn objects(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
@@ -399,6 +462,7 @@ impl fmt::Display for ValueKind {
             Self::Flag => formatter.write_str("true or false"),
             Self::Text => formatter.write_str("a string"),
             Self::Texts => formatter.write_str("a list of strings"),
+            Self::Choice([""]) => formatter.write_str("an empty string"),
             Self::Choice(choices) => write!(formatter, "one of {}", choices.join(", ")),
         }
     }
@@ -435,6 +499,9 @@ mod tests {
                 KeyGroup::Store => assert!(read("store", key.name, key.example).get(key.name).is_some()),
                 KeyGroup::Objects => {
                     assert!(read("store.objects", key.name, key.example).get(key.name).is_some());
+                }
+                KeyGroup::Upstream => {
+                    assert!(read("upstream.x", key.name, key.example).get(key.name).is_some());
                 }
             }
         }
@@ -473,7 +540,23 @@ mod tests {
                 "max_result_bytes",
                 "url",
                 "endpoint",
-                "region"
+                "region",
+                "command",
+                "args",
+                "env",
+                "env_from",
+                "env_file",
+                "url",
+                "header_env",
+                "bearer_env",
+                "bearer_file",
+                "sharing",
+                "prefix",
+                "timeout_seconds",
+                "start_seconds",
+                "idle_seconds",
+                "max_processes",
+                "queue_seconds"
             ]
         );
         let of_projects = |group| {
@@ -492,8 +575,8 @@ mod tests {
              program profile"
         );
         assert_eq!(
-            (of_projects(KeyGroup::Store), of_projects(KeyGroup::Objects)),
-            (String::new(), String::new())
+            [KeyGroup::Store, KeyGroup::Objects, KeyGroup::Upstream].map(of_projects),
+            [String::new(), String::new(), String::new()]
         );
     }
 
@@ -549,6 +632,8 @@ mod tests {
                     assert_eq!(rules.over(profile.clone()), profile, "{}", key.name);
                     assert_eq!(client_value(&profile, key.name), Some(default));
                 }
+                // `upstream.rs` takes them from here.
+                KeyGroup::Upstream => {}
                 KeyGroup::Store | KeyGroup::Objects => {
                     let Quotas { store_bytes, session_bytes, .. } = Quotas::default();
                     let expected = match key.name {

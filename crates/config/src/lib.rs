@@ -32,6 +32,7 @@ mod resolve;
 mod schema;
 mod store;
 mod template;
+mod upstream;
 mod value;
 
 pub use effective::{Effective, EffectiveValue, Origin, Override, Subject};
@@ -46,4 +47,5 @@ pub use resolve::Config;
 pub use schema::schema;
 pub use store::StoreSettingError;
 pub use template::template;
+pub use upstream::{Upstream, UpstreamSharing, UpstreamTarget};
 pub use value::{Value, quoted_key, set_rule};

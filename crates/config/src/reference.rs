@@ -45,6 +45,12 @@ An object store for large results, beside a PostgreSQL store. Its credentials co
 `AWS_SECRET_ACCESS_KEY`, or from the role of the machine.
 ";
 
+const UPSTREAM: &str = "
+## [upstream.NAME]
+
+A server behind `tidegate gateway`, which lists its tools as `NAME__tool`. The rules for its tools are in `[server.NAME]`.
+";
+
 /// Returns the page, in Markdown.
 pub fn reference_page() -> String {
     let mut out = HEAD.to_owned();
@@ -53,6 +59,7 @@ pub fn reference_page() -> String {
         (CLIENT, KeyGroup::Client),
         ("\n## [store]\n", KeyGroup::Store),
         (OBJECTS, KeyGroup::Objects),
+        (UPSTREAM, KeyGroup::Upstream),
     ];
     for (head, group) in tables {
         out.push_str(head);

@@ -14,6 +14,7 @@ use crate::file::{ConfigFile, Heading, Section};
 use crate::line;
 use crate::locate::{ConfigPath, FileOwner, config_paths};
 use crate::mistake::{Mistake, Mistakes};
+use crate::upstream;
 
 /// The configuration of one run.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +46,7 @@ impl Config {
         }
         let config = Self { files };
         mistakes.extend(line::below_budget(&config));
+        mistakes.extend(upstream::mistakes(&config));
         let position = |mistake: &Mistake| paths.iter().position(|read| mistake.path() == read.path);
         mistakes.sort_by_key(|mistake| (position(mistake), mistake.place()));
         mistakes.dedup_by_key(|mistake| mistake.to_string());
@@ -61,6 +63,7 @@ impl Config {
         let file = ConfigFile::read(path, FileOwner::User, text, &mut mistakes);
         let config = Self { files: vec![file] };
         mistakes.extend(line::below_budget(&config));
+        mistakes.extend(upstream::mistakes(&config));
         config.unless(mistakes)
     }
 
@@ -312,6 +315,7 @@ mod tests {
                 crate::KeyGroup::Client => &["client.a"],
                 crate::KeyGroup::Store => &["store"],
                 crate::KeyGroup::Objects => &["store.objects"],
+                crate::KeyGroup::Upstream => &["upstream.a"],
             };
             for heading in headings {
                 let text = format!("[{heading}]\n{} = {}\n", key.name, key.example);
@@ -340,6 +344,7 @@ mod tests {
                     crate::KeyGroup::Client => format!("client.c{variant}"),
                     crate::KeyGroup::Store => "store".to_owned(),
                     crate::KeyGroup::Objects => "store.objects".to_owned(),
+                    crate::KeyGroup::Upstream => format!("upstream.u{variant}"),
                 };
                 sections.entry(heading).or_default().insert(key.name, key);
             }

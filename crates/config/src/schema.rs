@@ -20,6 +20,7 @@ pub fn schema() -> Value {
             "server": by_name("Rules for servers, by name.", reference("server")),
             "client": by_name("Settings for clients by name; * matches any characters.", reference("client")),
             "store": reference("store"),
+            "upstream": by_name("Servers behind a gateway, by name.", reference("upstream")),
         },
         "$defs": {
             "rules": section("Rules for tools.", KeyGroup::Rules, None),
@@ -27,6 +28,7 @@ pub fn schema() -> Value {
             "client": section("Settings for a client.", KeyGroup::Client, None),
             "store": section("Where and how results are kept.", KeyGroup::Store, Some(("objects", reference("objects")))),
             "objects": section("The object store for large results.", KeyGroup::Objects, None),
+            "upstream": section("A server behind a gateway.", KeyGroup::Upstream, None),
         },
     })
 }
@@ -94,6 +96,7 @@ mod tests {
             KeyGroup::Client => &["client.\"c*\""],
             KeyGroup::Store => &["store"],
             KeyGroup::Objects => &["store.objects"],
+            KeyGroup::Upstream => &["upstream.a"],
         }
     }
 
@@ -117,7 +120,8 @@ mod tests {
             ValueKind::Flag | ValueKind::Text => {}
         }
         let any = matches!(key.kind, ValueKind::Text);
-        values.extend([("\"\"".into(), false), ("\"any words\"".into(), any), ("{}".into(), false)]);
+        let empty = key.kind == ValueKind::Choice(&[""]);
+        values.extend([("\"\"".into(), empty), ("\"any words\"".into(), any), ("{}".into(), false)]);
         values.extend([("1.5".into(), false), ("[[]]".into(), false)]);
         values.push(("true".into(), matches!(key.kind, ValueKind::Flag)));
         values

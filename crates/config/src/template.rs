@@ -45,6 +45,9 @@ pub fn template() -> String {
     out.push_str("\n# An object store for large results, beside a PostgreSQL store. Its credentials come from the environment.\n");
     out.push_str("#[store.objects]\n");
     list(&mut out, KeyGroup::Objects);
+    out.push_str("\n# A server behind tidegate gateway, which lists its tools as NAME__tool: either a command or a url.\n");
+    out.push_str("#[upstream.memory]\n");
+    list(&mut out, KeyGroup::Upstream);
     out
 }
 

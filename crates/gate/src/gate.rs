@@ -50,6 +50,7 @@ use crate::overflow::{Overflow, Shaped};
 use crate::policy::{MAX_WHOLE_BYTES, Policies, Policy};
 use crate::raw::skim;
 use crate::references::InputSchemas;
+use crate::servers::Servers;
 use crate::session::{Ceiling, SessionMeter};
 use crate::style::Style;
 use crate::user_store::{StoreLocation, UserStore};
@@ -84,9 +85,9 @@ pub struct Gate {
     policies: Mutex<HashMap<String, Arc<Policy>>>,
     offered: Offered,
     /// Whether any tool may have arguments of ours; where none has, no call is searched for them.
-    offers_arguments: AtomicBool,
+    pub(crate) offers_arguments: AtomicBool,
     /// Whether any tool may take references in its arguments; where none does, no call is searched for them.
-    uses_references: AtomicBool,
+    pub(crate) uses_references: AtomicBool,
     /// Whether whoever uses this gate resolves references before it forwards a call.
     resolves_references: bool,
     input_schemas: InputSchemas,
@@ -95,6 +96,8 @@ pub struct Gate {
     /// Whether the upstream was seen to have a tool of our second tool's usual name.
     has_save_name_taken: AtomicBool,
     observer: Option<Observer>,
+    /// The servers, if there are several.
+    pub(crate) servers: Option<Arc<dyn Servers>>,
     /// Whether `tidegate query`, run in a shell, finds the results of this gate.
     is_in_shell: bool,
     /// The data folder for saved files; `None` if results cannot be saved.
@@ -147,6 +150,7 @@ impl Gate {
             has_name_taken: AtomicBool::new(false),
             has_save_name_taken: AtomicBool::new(false),
             observer: None,
+            servers: None,
             is_in_shell: false,
             save_place: None,
             file_engines,
@@ -198,8 +202,12 @@ impl Gate {
         if let Some(policy) = policies.get(tool) {
             return Arc::clone(policy);
         }
-        let policy = Arc::new(self.setup.policies.of_tool(tool));
-        if policies.len() < MAX_CACHED_POLICIES {
+        let origin = self.origin(tool);
+        let is_known = self.servers.is_none() || origin.is_some();
+        let policy = origin.map_or_else(|| self.setup.policies.of_tool(tool), |origin| origin.policy());
+        let policy = Arc::new(policy);
+        // A server whose tools are not known yet may turn out to have it.
+        if is_known && policies.len() < MAX_CACHED_POLICIES {
             policies.insert(tool.to_owned(), Arc::clone(&policy));
         }
         policy
@@ -338,10 +346,10 @@ impl Gate {
         result: &(dyn Source + Sync),
         outcome: Outcome,
     ) -> Result<Shaped, Option<Cost>> {
-        let keep = self.keep_of(caller);
+        let (keep, server) = (self.keep_of(caller), self.server_of(&called.tool));
         let overflow = |style, budget| Overflow {
             keep: &keep,
-            server: &self.setup.server,
+            server: &server,
             caller,
             called,
             policy: terms.policy,

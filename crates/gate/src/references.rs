@@ -162,7 +162,7 @@ impl Gate {
                 return Err(refusal(reason.to_owned()));
             }
             let (artifact, value) =
-                self.value_of(caller, &policy, &reference, bytes_left).map_err(refusal)?;
+                self.value_of(caller, (tool, &policy), &reference, bytes_left).map_err(refusal)?;
             let fitted = match &schema {
                 Some(schema) => schema.fit(&reference.path, value).map_err(|why| {
                     refusal(format!(
@@ -186,7 +186,7 @@ impl Gate {
     fn value_of(
         &self,
         caller: &Caller,
-        policy: &Policy,
+        (tool, policy): (&str, &Policy),
         reference: &Reference,
         max_bytes: u64,
     ) -> Result<(Artifact, Vec<u8>), String> {
@@ -196,7 +196,7 @@ impl Gate {
         let kept = self.open_kept(caller, &reference.name, &id, &opened).map_err(words)?;
         let others = other_names(&query, &kept).map_err(|error| error.to_string())?;
         for name in std::iter::once(&reference.name).chain(&others) {
-            self.check_server(caller, policy, name)?;
+            self.check_server(caller, (tool, policy), name)?;
         }
         let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         let mut is_too_large = false;
@@ -217,17 +217,23 @@ impl Gate {
         }
     }
 
-    /// Checks that the result of a name came from this server, or from one whose results may be passed to it.
-    fn check_server(&self, caller: &Caller, policy: &Policy, name: &str) -> Result<(), String> {
+    /// Checks that the result of a name came from the server of a tool, or from one whose results may be passed to it.
+    fn check_server(
+        &self,
+        caller: &Caller,
+        (tool, policy): (&str, &Policy),
+        name: &str,
+    ) -> Result<(), String> {
         let words = |error: FollowUpError| error.to_string();
         let (id, opened) = self.locate(caller, name).map_err(words)?;
         let origin = opened.store.origin(&self.keep_of(caller).owner, &id);
         let from = origin.map_err(|error| words(FollowUpError::of_store(name, &error)))?.server;
         let is_allowed = || policy.references_from.iter().any(|pattern| matches(pattern, &from));
-        if from == self.server() || is_allowed() {
+        let server = self.server_of(tool);
+        if from == server || is_allowed() {
             return Ok(());
         }
-        let (from, to) = (bounded(&from, 64), bounded(self.server(), 64));
+        let (from, to) = (bounded(&from, 64), bounded(&server, 64));
         Err(format!(
             "{name:?} is a result of the server {from:?}, and its results are not passed to {to:?}; the user can allow it \
              with references_from = [{from:?}] under [server.{to}] in their tidegate.toml"

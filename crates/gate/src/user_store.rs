@@ -77,6 +77,8 @@ struct Shared {
     /// Whether the last result could not be stored.
     has_failed: AtomicBool,
     report: Option<FailureReport>,
+    /// To whom the callers belong: the user who runs this process, or all replicas of a gateway.
+    realm: String,
     ledger: Mutex<LedgerState>,
     /// What was sent to callers whose requests belong to no session.
     callers: SessionMeters,
@@ -99,6 +101,7 @@ impl UserStore {
             memory: StandIn::of_process(),
             has_failed: AtomicBool::new(false),
             report: None,
+            realm: user(),
             ledger: Mutex::new(LedgerState::Closed),
             callers: SessionMeters::default(),
         };
@@ -108,12 +111,12 @@ impl UserStore {
     /// Returns the results of a caller of a server, in the same place. Nobody else can read them: neither the user, nor a
     /// caller of the same name of another server.
     pub fn of_principal(&self, principal: &Principal, server: &str) -> Self {
-        let user = user();
+        let user = self.shared.realm.as_str();
         let owner = match principal {
             Principal::User => return self.clone(),
-            Principal::Named(id) => Owner::of_parts("caller", &[&user, server, id.as_str()]),
-            Principal::Session(id) => Owner::of_parts("session", &[&user, server, id]),
-            Principal::Stateless => Owner::of_parts("unnamed", &[&user, server]),
+            Principal::Named(id) => Owner::of_parts("caller", &[user, server, id.as_str()]),
+            Principal::Session(id) => Owner::of_parts("session", &[user, server, id]),
+            Principal::Stateless => Owner::of_parts("unnamed", &[user, server]),
         };
         self.of_owner(owner, *principal == Principal::Stateless)
     }
@@ -161,6 +164,13 @@ impl UserStore {
     #[must_use]
     pub fn with_report(self, report: FailureReport) -> Self {
         self.set_up(|shared| shared.report = Some(report))
+    }
+
+    /// Returns the results of a gateway, whose callers have the same results on every replica, whichever user runs it. Call it
+    /// before the first use.
+    #[must_use]
+    pub fn of_gateway(self) -> Self {
+        self.set_up(|shared| "gateway".clone_into(&mut shared.realm))
     }
 
     /// Returns the same results with another limit of what is kept in memory.

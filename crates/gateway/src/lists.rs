@@ -4,6 +4,7 @@
 //! listed names; addresses of resources stay as they are, and the first server that has one wins. A cursor names the last
 //! entry of its page, so that a page continues where it ended even if entries before it come or go.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -47,6 +48,8 @@ pub struct ListedEntry {
     pub name: String,
     /// The server it belongs to.
     pub server: Arc<str>,
+    /// The name or address that its server gave it.
+    pub key: String,
     /// The entry, with its listed name.
     pub json: Vec<u8>,
 }
@@ -60,7 +63,8 @@ pub fn merge(kind: ListKind, offers: &[Offer]) -> Vec<ListedEntry> {
             let name = offer.listed(kind, &entry.key);
             if known.insert(name.clone()) {
                 let json = renamed(kind, entry, &name);
-                merged.push(ListedEntry { name, server: Arc::clone(&offer.server), json });
+                let (server, key) = (Arc::clone(&offer.server), entry.key.clone());
+                merged.push(ListedEntry { name, server, key, json });
             }
         }
     }
@@ -94,9 +98,9 @@ pub struct InvalidCursor;
 
 /// A page of a merged list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListPage<'l> {
+pub struct ListPage<'l, E = ListedEntry> {
     /// Its entries.
-    pub entries: &'l [ListedEntry],
+    pub entries: &'l [E],
     /// The cursor of the next page.
     pub next: Option<String>,
 }
@@ -106,26 +110,26 @@ pub struct ListPage<'l> {
 /// # Errors
 ///
 /// A cursor that is not valid.
-pub fn page<'l>(
+pub fn page<'l, E: Borrow<ListedEntry>>(
     kind: ListKind,
-    entries: &'l [ListedEntry],
+    entries: &'l [E],
     cursor: Option<&str>,
     sealer: &Sealer,
     caller: &str,
-) -> Result<ListPage<'l>, InvalidCursor> {
+) -> Result<ListPage<'l, E>, InvalidCursor> {
     let start = match cursor {
         None => 0,
         Some(cursor) => start_after(kind, entries, cursor, sealer, caller).ok_or(InvalidCursor)?,
     };
     let mut bytes = 0;
-    let fits = |(at, entry): &(usize, &ListedEntry)| {
-        bytes += entry.json.len();
+    let fits = |(at, entry): &(usize, &E)| {
+        bytes += (*entry).borrow().json.len();
         *at == 0 || (*at < MAX_PAGE_ENTRIES && bytes <= MAX_PAGE_BYTES)
     };
     let count = entries[start..].iter().enumerate().take_while(fits).count();
     let end = start + count;
     let next = (end < entries.len()).then(|| {
-        let after = entries[end - 1].name.clone();
+        let after = entries[end - 1].borrow().name.clone();
         let position = Position { list: kind.method().to_owned(), after, count: end };
         let text = serde_json::to_vec(&position).unwrap_or_default();
         sealer.seal(Purpose::Cursor, caller, &text).ok()
@@ -133,9 +137,9 @@ pub fn page<'l>(
     Ok(ListPage { entries: &entries[start..end], next: next.flatten() })
 }
 
-fn start_after(
+fn start_after<E: Borrow<ListedEntry>>(
     kind: ListKind,
-    entries: &[ListedEntry],
+    entries: &[E],
     cursor: &str,
     sealer: &Sealer,
     caller: &str,
@@ -145,7 +149,7 @@ fn start_after(
     if position.list != kind.method() {
         return None;
     }
-    let last = entries.iter().position(|entry| entry.name == position.after);
+    let last = entries.iter().position(|entry| entry.borrow().name == position.after);
     Some(last.map_or(position.count, |last| last + 1).min(entries.len()))
 }
 

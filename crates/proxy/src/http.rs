@@ -10,6 +10,8 @@ mod document;
 mod exchange;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+#[cfg(feature = "gateway")]
+pub mod gateway;
 mod headers;
 mod http_to_http;
 mod http_to_stdio;
@@ -20,11 +22,13 @@ mod safety;
 mod saved;
 mod serve;
 mod session;
+mod shared_server;
 mod sse;
-mod stdio_server;
 mod stdio_to_http;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "gateway")]
+mod tls;
 
 pub use clients::Clients;
 pub use document::DocumentError;
@@ -34,3 +38,5 @@ pub use remote::{Remote, RemoteError, header_of};
 pub use safety::Safety;
 pub use serve::{Backend, Options, ServeError, serve};
 pub use stdio_to_http::stdio_to_http;
+#[cfg(feature = "gateway")]
+pub use tls::{Tls, TlsError};

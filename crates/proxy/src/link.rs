@@ -51,6 +51,8 @@ pub enum Mode {
     Observe,
     /// Shapes them to the budget.
     Shape,
+    /// Neither: another conversation decides on the same messages.
+    Relay,
 }
 
 /// The address at which a client over HTTP reaches tidegate, such as `http://127.0.0.1:8080`.
@@ -61,6 +63,17 @@ impl LinkBase {
     /// Returns the address of a host, which is one that clients may use.
     pub(crate) fn of_host(host: &str) -> Self {
         Self(format!("http://{host}").into())
+    }
+
+    /// Returns the address of a host that is reached with TLS.
+    pub(crate) fn of_https_host(host: &str) -> Self {
+        Self(format!("https://{host}").into())
+    }
+
+    /// Returns the address.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -161,7 +174,7 @@ impl Link {
     pub(crate) fn download(&self, link: &SavedLink, out: &mut dyn Write) -> Result<(), DownloadError> {
         let caller = Arc::clone(&self.conversation().caller);
         match self.mode {
-            Mode::Observe => Err(DownloadError::Gone),
+            Mode::Observe | Mode::Relay => Err(DownloadError::Gone),
             Mode::Shape => self.gate.download(&caller, link, out),
         }
     }
@@ -184,6 +197,26 @@ impl Link {
         (caller.query_tool, caller.save_tool) = (self.gate.query_tool(), self.gate.save_tool());
         let new = Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout);
         Self { limits: self.limits(), ledger: Arc::clone(&self.ledger), ..new }
+    }
+
+    /// Returns a conversation with a caller about whom nothing else is known yet, and the same gate.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn of_caller(&self, mut caller: Caller) -> Self {
+        (caller.query_tool, caller.save_tool) = (self.gate.query_tool(), self.gate.save_tool());
+        let new = Self::new(Arc::clone(&self.gate), caller, self.mode, self.timeout);
+        Self { limits: self.limits(), ledger: Arc::clone(&self.ledger), ..new }
+    }
+
+    /// Returns the exchange with another timeout of its requests.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+
+    /// Returns the tool whose call became a task.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn tool_of_task(&self, task: &str) -> Option<String> {
+        self.conversation().tasks.tool_of(task)
     }
 
     /// Returns the conversation of a client that is somebody else than the user of this process.
@@ -213,6 +246,12 @@ impl Link {
     /// Returns the conversation in a mode that changes nothing.
     pub(crate) fn observing(self) -> Self {
         Self { mode: Mode::Observe, ..self }
+    }
+
+    /// Returns a conversation that changes and records nothing, and whose requests have no deadline.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn relaying(&self) -> Self {
+        Self { mode: Mode::Relay, timeout: None, ..self.fresh() }
     }
 
     /// Takes over the open requests of an exchange whose channel has ended; their responses arrive on another one.

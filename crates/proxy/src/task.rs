@@ -60,6 +60,12 @@ impl Tasks {
         self.tasks.push_front((id, called.clone()));
     }
 
+    /// Returns the tool whose call became a task.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn tool_of(&self, id: &str) -> Option<String> {
+        self.tasks.iter().find(|(task, _)| task == id).map(|(_, called)| called.tool.clone())
+    }
+
     /// Returns the call that became the task which the params of a message name.
     pub(crate) fn call_of(&self, content: Content<'_>, params: Option<&ByteRange>) -> ToolCall {
         let id = params.and_then(|params| content.member(params, "taskId")).and_then(|id| id.text());

@@ -135,6 +135,7 @@ impl Show {
         let name = |key: &Key| match key.group {
             KeyGroup::Store => format!("store.{}", key.name),
             KeyGroup::Objects => format!("store.objects.{}", key.name),
+            KeyGroup::Upstream => format!("upstream.NAME.{}", key.name),
             _ => key.name.to_owned(),
         };
         let user_only: Vec<String> = KEYS.iter().filter(|key| key.user_only).map(name).collect();

@@ -117,7 +117,12 @@ impl Arguments {
             Some(name) => Some(required_variable(name)?),
             None => None,
         };
-        let safety = Safety { hosts: self.allow_host.clone(), origins: self.allow_origin.clone(), token };
+        let safety = Safety {
+            hosts: self.allow_host.clone(),
+            origins: self.allow_origin.clone(),
+            token,
+            ..Safety::default()
+        };
         let ready =
             Box::new(|bound: SocketAddr| ui::note(&format!("tidegate: listening on http://{bound}/mcp")));
         serve(backend, Options { address, safety, ready }).await.map_err(|error| match error {

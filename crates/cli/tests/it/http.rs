@@ -139,6 +139,18 @@ impl Connection {
         line.split(' ').nth(1).unwrap_or_else(|| panic!("{line:?}")).parse().unwrap()
     }
 
+    /// Returns the next message of an event stream.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn next_event(&mut self) -> Value {
+        loop {
+            let mut line = String::new();
+            assert!(self.stream.read_line(&mut line).unwrap() > 0, "the stream goes on");
+            if let Some(data) = line.trim_end().strip_prefix("data: {") {
+                return serde_json::from_str(&format!("{{{data}")).unwrap();
+            }
+        }
+    }
+
     pub(crate) fn reply(&mut self) -> Reply {
         let status = self.reply_head();
         let mut headers = Vec::new();

@@ -13,6 +13,8 @@ mod examples;
 #[cfg(target_os = "linux")]
 mod faults;
 mod files;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;

@@ -32,7 +32,7 @@ impl Gate {
         let outline = prepared.outline().ok()?;
         let tokens = prepared.cost(&caller.profile.meter).ok()?.tokens.0;
         let new = NewArtifact {
-            server: &self.setup.server,
+            server: &self.server_of(&called.tool),
             arguments: called.arguments.as_deref(),
             ..keep.new_artifact(&called.tool, policy.ttl)
         };

@@ -107,7 +107,7 @@ impl Gate {
         Call {
             at: self.setup.keep.clock().now(),
             client: caller.client.clone(),
-            server: self.setup.server.clone(),
+            server: self.server_of(tool).into_owned(),
             tool: tool.chars().take(MAX_TOOL_NAME).collect(),
             step: step.to_owned(),
             raw_bytes: raw.bytes.0,

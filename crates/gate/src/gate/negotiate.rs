@@ -73,10 +73,10 @@ impl Gate {
         let policy = self.policy(tool);
         let names = self.offered.names(tool, arguments).unwrap_or(&NAMES);
         let ceiling = self.ceiling(caller, &policy);
-        let (keep, server) = (self.keep_of(caller), &self.setup.server);
+        let (keep, server) = (self.keep_of(caller), self.server_of(tool));
         let budget = policy.follow_up(&caller.profile);
         let budget = ceiling.map_or(budget, |ceiling| ceiling.limit(budget));
-        let fetch = ProbeFetch { keep: &keep, server, caller, tool, policy, allowed, ceiling };
+        let fetch = ProbeFetch { keep: &keep, server: &server, caller, tool, policy, allowed, ceiling };
         let mut fetched = fetch.answer(arguments, names);
         if !self.admit(caller, &fetch.policy, fetched.result.len() as u64) {
             // Other calls took what was left meanwhile, or a message in words is too long.

@@ -20,8 +20,8 @@ impl Gate {
         (!self.allows(caller, tool)).then(|| reply::text_result(caller, &message(), true))
     }
 
-    /// Returns whether a caller may read a kept result: one of a tool of this server that it may call. The rules for other
-    /// servers are not known here, so that only who may do everything reads their results.
+    /// Returns whether a caller may read a kept result: one of a tool that it may call, of a server behind this gate. The
+    /// rules for other servers are not known here, so that only who may do everything reads their results.
     pub(super) fn may_read(&self, caller: &Caller, artifact: &Artifact) -> bool {
         if caller.profile.tier == Tier::Admin {
             return true;
@@ -29,7 +29,8 @@ impl Gate {
         let keep = self.keep_of(caller);
         let Ok(opened) = keep.open_for(&artifact.id) else { return false };
         let origin = opened.store.origin(&keep.owner, &artifact.id);
-        origin.is_ok_and(|origin| origin.server == self.setup.server)
+        !self.is_of_no_server(&artifact.tool)
+            && origin.is_ok_and(|origin| origin.server == self.server_of(&artifact.tool))
             && self.allows(caller, &artifact.tool)
             && keep.maker(&opened, &artifact.id).is_none_or(|maker| self.allows(caller, &maker))
     }

@@ -70,7 +70,12 @@ impl Gate {
 
     /// Returns whether results can be written to files.
     pub fn offers_saving(&self) -> bool {
-        self.save_place.is_some() && self.setup.policies.offer_saving()
+        let any = || {
+            self.servers
+                .as_ref()
+                .is_some_and(|servers| servers.policies().iter().any(|rules| rules.offer_saving()))
+        };
+        self.save_place.is_some() && (self.setup.policies.offer_saving() || any())
     }
 
     /// Removes expired results, and saved files whose result is gone.

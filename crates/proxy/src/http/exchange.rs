@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::body::{Body, full};
 use super::modern;
-use super::stdio_server::Log;
+use super::shared_server::Log;
 use crate::link::{Link, LinkBase, LocalRequest, Resolution, ResolveJob, ServerMessage, ServerOutcome};
 use crate::message::{MessageHead, MessageKind};
 use crate::spool::{Limits, Message, MessageBuffer, Received};

@@ -20,7 +20,9 @@ use super::headers::HeaderArguments;
 use super::modern::{self, SESSION_HEADER, VERSION_HEADER, is_modern};
 use super::respond;
 use super::session::{LISTENING, NotConnected, Session, parse_event_id};
-use super::stdio_server::{DeliverySender, Log, ServerCommand, StdioServer, deliver, deliveries, response};
+use super::shared_server::{
+    DeliverySender, Environment, Log, ServerCommand, SharedServer, deliver, deliveries, response,
+};
 use crate::link::{Link, LocalRequest, OwnWork, Resolution, ResolveJob, ServerMessage};
 use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
 
@@ -29,13 +31,13 @@ const MAX_SESSIONS: usize = 256;
 /// How long a server may take to list its tools when tidegate asks.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The first revision whose clients accept an event without data at the start of a stream.
-const FIRST_VERSION_WITH_EMPTY_EVENTS: &[u8] = b"2025-11-25";
+pub(super) const FIRST_VERSION_WITH_EMPTY_EVENTS: &[u8] = b"2025-11-25";
 /// How many pages of a list of tools tidegate asks for.
 const MAX_LIST_PAGES: usize = 16;
 /// How long a session may be idle.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
 /// The revisions with sessions.
-const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+pub(super) const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// A front for a server on stdio.
 pub struct HttpToStdio {
@@ -46,13 +48,13 @@ pub struct HttpToStdio {
     log: Log,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     /// The server of all modern requests.
-    shared: tokio::sync::Mutex<Option<Arc<StdioServer>>>,
+    shared: tokio::sync::Mutex<Option<Arc<SharedServer>>>,
     /// The arguments that tools want repeated in headers, once the server was asked.
     header_arguments: tokio::sync::OnceCell<HeaderArguments>,
     ticks: OnceLock<watch::Receiver<()>>,
 }
 
-type Answer = Result<Response<Body>, Refusal>;
+pub(super) type Answer = Result<Response<Body>, Refusal>;
 
 impl HttpToStdio {
     /// Returns a front for a command; `program` is tidegate itself, which starts the guard of a server.
@@ -63,7 +65,7 @@ impl HttpToStdio {
         log: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         Self {
-            command: ServerCommand { program, command, hidden_variables: Vec::new() },
+            command: ServerCommand { program, command, environment: Environment::default() },
             link: Box::new(link),
             clients: Clients::Unknown,
             log: Arc::new(log),
@@ -77,7 +79,7 @@ impl HttpToStdio {
     /// Returns the front with an environment variable of tidegate's own, such as a token, that the server must not see.
     #[must_use]
     pub fn hiding_variable(mut self, name: impl Into<String>) -> Self {
-        self.command.hidden_variables.push(name.into());
+        self.command.environment.hidden.push(name.into());
         self
     }
 
@@ -180,13 +182,13 @@ impl HttpToStdio {
         let (sender, receiver) = deliveries();
         let numbers = server.send(&link, forward, &sender);
         drop(sender);
-        Ok(respond::modern(server, numbers, receiver, self.ticks()).await)
+        Ok(respond::modern(move || server.abandon(&numbers), receiver, self.ticks()).await)
     }
 
     /// Checks the arguments that the called tool wants repeated in headers.
     async fn check_header_arguments(
         &self,
-        server: &Arc<StdioServer>,
+        server: &Arc<SharedServer>,
         headers: &HeaderMap,
         message: &ParsedLine,
     ) -> Result<(), Refusal> {
@@ -202,7 +204,7 @@ impl HttpToStdio {
     }
 
     /// Asks the server which arguments its tools want repeated in headers.
-    async fn ask_header_arguments(&self, server: &Arc<StdioServer>) -> HeaderArguments {
+    async fn ask_header_arguments(&self, server: &Arc<SharedServer>) -> HeaderArguments {
         let mut known = HeaderArguments::default();
         let mut cursor = String::new();
         for _ in 0..MAX_LIST_PAGES {
@@ -229,20 +231,10 @@ impl HttpToStdio {
 
     /// Returns a clock that ticks every few seconds, shared by all requests.
     fn ticks(&self) -> watch::Receiver<()> {
-        let ticks = self.ticks.get_or_init(|| {
-            let (sender, ticks) = watch::channel(());
-            tokio::spawn(async move {
-                while !sender.is_closed() {
-                    tokio::time::sleep(respond::TICK).await;
-                    let _ = sender.send(());
-                }
-            });
-            ticks
-        });
-        ticks.clone()
+        self.ticks.get_or_init(respond::ticks).clone()
     }
 
-    async fn shared_server(&self) -> Result<Arc<StdioServer>, Refusal> {
+    async fn shared_server(&self) -> Result<Arc<SharedServer>, Refusal> {
         let mut shared = self.shared.lock().await;
         if let Some(server) = shared.as_ref().filter(|server| !server.has_ended()) {
             return Ok(Arc::clone(server));
@@ -262,9 +254,9 @@ impl HttpToStdio {
         Ok(server)
     }
 
-    fn start(&self, unrouted: mpsc::UnboundedSender<ServerMessage>) -> Result<Arc<StdioServer>, Refusal> {
+    fn start(&self, unrouted: mpsc::UnboundedSender<ServerMessage>) -> Result<Arc<SharedServer>, Refusal> {
         let (link, log) = ((self.link)(), Arc::clone(&self.log));
-        StdioServer::start(&self.command, link.limits(), link.timeout(), unrouted, log).map_err(|error| {
+        SharedServer::start(&self.command, link.limits(), link.timeout(), unrouted, log).map_err(|error| {
             let message = format!("the server cannot be started: {error}");
             Box::new(failure(StatusCode::BAD_GATEWAY, -32000, &message))
         })
@@ -375,7 +367,11 @@ impl HttpToStdio {
 }
 
 /// Answers the local requests of a batch, whose other requests go to the server.
-fn deliver_local_answers(exchange: &Arc<Link>, requests: Vec<LocalRequest>, deliveries: DeliverySender) {
+pub(super) fn deliver_local_answers(
+    exchange: &Arc<Link>,
+    requests: Vec<LocalRequest>,
+    deliveries: DeliverySender,
+) {
     if !requests.is_empty() {
         let exchange = Arc::clone(exchange);
         tokio::task::spawn_blocking(move || {
@@ -411,7 +407,7 @@ fn deliver_calls(
 }
 
 /// Checks that the client accepts every type it may be answered with.
-fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
+pub(super) fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
     let accept =
         headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",");
     let accepts = |kind: &str| {
@@ -430,7 +426,7 @@ fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
 }
 
 /// Parses the body of a request; a batch counts as a request. Refuses a body that is not a JSON-RPC message.
-fn parse_message(body: Vec<u8>) -> Result<(ParsedLine, MessageKind), Refusal> {
+pub(super) fn parse_message(body: Vec<u8>) -> Result<(ParsedLine, MessageKind), Refusal> {
     let message = ParsedLine::parse(body);
     let kind = match message.first().map(MessageHead::kind) {
         _ if message.bytes.starts_with(BYTE_ORDER_MARK) => None,
@@ -444,11 +440,11 @@ fn parse_message(body: Vec<u8>) -> Result<(ParsedLine, MessageKind), Refusal> {
     }
 }
 
-fn is_initialize(message: &ParsedLine) -> bool {
+pub(super) fn is_initialize(message: &ParsedLine) -> bool {
     message.heads().iter().any(|head| head.method() == "initialize")
 }
 
-fn random_id() -> String {
+pub(super) fn random_id() -> String {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

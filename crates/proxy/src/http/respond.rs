@@ -12,8 +12,8 @@ use super::body::{Body, full, stream, whole};
 use super::exchange::{self, failure};
 use super::modern::{SESSION_HEADER, status_of};
 use super::session::Session;
+use super::shared_server::Delivery;
 use super::sse;
-use super::stdio_server::{Delivery, StdioServer};
 use crate::spool::Message;
 
 /// How long a response may take before a stream is begun for it, which a client can resume.
@@ -21,7 +21,19 @@ const MAX_PLAIN_WAIT: Duration = Duration::from_millis(100);
 /// How many ticks a response may take before a stream is begun for it.
 const MAX_QUIET_TICKS: u32 = 3;
 /// How often waiting requests look at the time.
-pub(super) const TICK: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_secs(5);
+/// Returns a clock that ticks every few seconds, as long as somebody looks at it.
+pub(super) fn ticks() -> watch::Receiver<()> {
+    let (sender, ticks) = watch::channel(());
+    tokio::spawn(async move {
+        while !sender.is_closed() {
+            tokio::time::sleep(TICK).await;
+            let _ = sender.send(());
+        }
+    });
+    ticks
+}
+
 /// How often a comment is sent on a stream that is waiting for its response.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 
@@ -63,8 +75,8 @@ fn set_session(headers: &mut HeaderMap, session: &str) {
 
 /// Returns the response alone as JSON or, if something comes before it or it takes long, a stream. `open` requests wait
 /// for a response.
-pub(super) async fn legacy(
-    session: Arc<Session>,
+pub(super) async fn legacy<S: Send + Sync + 'static>(
+    session: Arc<Session<S>>,
     number: u64,
     mut open: usize,
     mut deliveries: mpsc::Receiver<Delivery>,
@@ -118,14 +130,13 @@ pub(super) async fn legacy(
 }
 
 /// Returns the response alone as JSON or, if something comes before it or it takes long, a stream. A client that
-/// disconnects cancels its request.
+/// disconnects cancels its request: then `cancel` is called.
 pub(super) async fn modern(
-    server: Arc<StdioServer>,
-    numbers: Vec<u64>,
+    cancel: impl FnOnce() + Send + 'static,
     mut deliveries: mpsc::Receiver<Delivery>,
     mut ticks: watch::Receiver<()>,
 ) -> Response<Body> {
-    let waiting = CancelOnDrop { server: Some(server), numbers };
+    let waiting = CancelOnDrop(Some(cancel));
     // All requests share one clock: a timer for each would wake the runtime once more per request.
     let mut quiet = 0;
     let first = loop {
@@ -180,23 +191,19 @@ pub(super) async fn modern(
     events("", body)
 }
 
-/// Cancels requests when it is dropped, unless they are done.
-struct CancelOnDrop {
-    server: Option<Arc<StdioServer>>,
-    numbers: Vec<u64>,
-}
+/// Cancels a request when it is dropped, unless the request is done.
+struct CancelOnDrop<C: FnOnce()>(Option<C>);
 
-impl CancelOnDrop {
+impl<C: FnOnce()> CancelOnDrop<C> {
     fn done(mut self) {
-        self.server = None;
+        self.0 = None;
     }
 }
 
-impl Drop for CancelOnDrop {
+impl<C: FnOnce()> Drop for CancelOnDrop<C> {
     fn drop(&mut self) {
-        if let Some(server) = self.server.take() {
-            let numbers = std::mem::take(&mut self.numbers);
-            server.abandon(&numbers);
+        if let Some(cancel) = self.0.take() {
+            cancel();
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Safety {
     pub origins: Vec<String>,
     /// The bearer token that clients must send.
     pub token: Option<String>,
+    /// Whether clients use TLS, so that their origin begins with `https`.
+    pub https: bool,
 }
 
 /// The response to a request that is refused.
@@ -45,6 +47,7 @@ pub(super) struct Checks {
     hosts: Vec<String>,
     origins: Vec<String>,
     token: Option<String>,
+    scheme: Scheme,
 }
 
 impl Checks {
@@ -56,15 +59,16 @@ impl Checks {
         if !bound.ip().is_unspecified() && !names.contains(&own) {
             names.push(own);
         }
+        let scheme = if safety.https { Scheme::HTTPS } else { Scheme::HTTP };
         let with_port = |name: &String| format!("{name}:{port}");
         let mut hosts: Vec<String> = names.iter().map(with_port).collect();
-        if port == 80 {
+        if port == if safety.https { 443 } else { 80 } {
             hosts.extend(names);
         }
-        let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
+        let mut origins: Vec<String> = hosts.iter().map(|host| format!("{scheme}://{host}")).collect();
         hosts.extend(safety.hosts.iter().map(|host| host.to_ascii_lowercase()));
         origins.extend(safety.origins.iter().map(|origin| origin.to_ascii_lowercase()));
-        Self { hosts, origins, token: safety.token.clone() }
+        Self { hosts, origins, token: safety.token.clone(), scheme }
     }
 
     /// Checks a request by its target and headers alone, so a refusal tells nothing about what it asks for.
@@ -75,7 +79,7 @@ impl Checks {
         }
         // A target that is a whole URL names the host too, and counts more than the header.
         let is_ours = |host: &Authority| self.hosts.contains(&host.as_str().to_ascii_lowercase());
-        let other_scheme = target.scheme().is_some_and(|scheme| *scheme != Scheme::HTTP);
+        let other_scheme = target.scheme().is_some_and(|scheme| *scheme != self.scheme);
         if other_scheme || target.authority().is_some_and(|host| !is_ours(host)) {
             return Err(HOST_REFUSED);
         }
@@ -171,6 +175,7 @@ mod tests {
             hosts: vec!["ours.example:8080".into()],
             origins: vec!["https://app.example".into()],
             token: None,
+            https: false,
         };
         let checks = checks(&safety);
         for (host, host_is_ours) in hosts {

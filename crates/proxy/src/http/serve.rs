@@ -33,6 +33,58 @@ pub enum Backend {
     Http(Arc<HttpToHttp>),
     /// A server on stdio.
     Stdio(Arc<HttpToStdio>),
+    /// Many servers, and TLS in front of them.
+    #[cfg(feature = "gateway")]
+    Gateway(Arc<super::gateway::RunningGateway>, Option<super::tls::Tls>),
+}
+
+impl Backend {
+    /// Returns whether the backend itself refuses requests without credentials.
+    fn is_protected(&self) -> bool {
+        match self {
+            Self::Http(_) | Self::Stdio(_) => false,
+            #[cfg(feature = "gateway")]
+            Self::Gateway(gateway, _) => gateway.current().is_protected(),
+        }
+    }
+
+    /// Does what has to be done once requests are accepted.
+    fn start(&self) {
+        match self {
+            Self::Http(_) | Self::Stdio(_) => {}
+            #[cfg(feature = "gateway")]
+            Self::Gateway(gateway, _) => gateway.current().start(),
+        }
+    }
+
+    /// Ends what has been idle for too long.
+    fn expire(&self) {
+        match self {
+            Self::Http(_) => {}
+            Self::Stdio(front) => front.expire(),
+            #[cfg(feature = "gateway")]
+            Self::Gateway(gateway, _) => gateway.current().expire(),
+        }
+    }
+
+    /// Ends the streams that clients would never end.
+    fn hang_up(&self) {
+        match self {
+            Self::Http(_) | Self::Stdio(_) => {}
+            #[cfg(feature = "gateway")]
+            Self::Gateway(gateway, _) => gateway.current().hang_up(),
+        }
+    }
+
+    /// Ends all servers.
+    async fn end(&self) {
+        match self {
+            Self::Http(_) => {}
+            Self::Stdio(front) => front.end().await,
+            #[cfg(feature = "gateway")]
+            Self::Gateway(gateway, _) => gateway.current().end(),
+        }
+    }
 }
 
 /// Options of the listener.
@@ -82,7 +134,7 @@ const MAX_HEADER_BYTES: usize = 64 * 1024;
 /// An address that cannot be bound, or that other machines could reach without a token.
 pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError> {
     let Options { address, safety, ready } = options;
-    if !address.ip().is_loopback() && safety.token.is_none() {
+    if !address.ip().is_loopback() && safety.token.is_none() && !backend.is_protected() {
         return Err(ServeError::Open(address));
     }
     let refused = |error| ServeError::Address(address, error);
@@ -96,20 +148,20 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
         in_flight: Semaphore::new(MAX_IN_FLIGHT),
         arriving: BodyRoom::new(MAX_ARRIVING_BYTES),
         bound,
+        is_https: safety.https,
     });
     let connections = Arc::new(Semaphore::new(max_connections()));
     let graceful = GracefulShutdown::new();
     let mut end = pin!(system::end_signal());
     let mut expire = tokio::time::interval(EXPIRE_INTERVAL);
+    behind.start();
     ready(bound);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut end => break,
             _ = expire.tick() => {
-                if let Backend::Stdio(front) = &behind {
-                    front.expire();
-                }
+                behind.expire();
                 continue;
             }
         };
@@ -130,12 +182,21 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
             let service = Arc::clone(&service);
             async move { Ok::<_, Infallible>(service.answer(request).await) }
         });
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
-            .max_buf_size(MAX_HEADER_BYTES)
-            .serve_connection(TokioIo::new(connection), answer);
-        let served = graceful.watch(served);
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(MAX_HEADER_BYTES);
+        #[cfg(feature = "gateway")]
+        if let Backend::Gateway(_, Some(tls)) = &behind {
+            let tls = tls.clone();
+            let watcher = graceful.watcher();
+            tokio::spawn(async move {
+                if let Ok(connection) = tls.accept(connection).await {
+                    let _ = watcher.watch(http.serve_connection(TokioIo::new(connection), answer)).await;
+                }
+                drop(place);
+            });
+            continue;
+        }
+        let served = graceful.watch(http.serve_connection(TokioIo::new(connection), answer));
         tokio::spawn(async move {
             // A client that is gone needs no response.
             let _ = served.await;
@@ -143,10 +204,9 @@ pub async fn serve(backend: Backend, options: Options) -> Result<(), ServeError>
         });
     }
     drop(listener);
+    behind.hang_up();
     let _ = tokio::time::timeout(MAX_DRAIN_TIME, graceful.shutdown()).await;
-    if let Backend::Stdio(front) = &behind {
-        front.end().await;
-    }
+    behind.end().await;
     Ok(())
 }
 
@@ -171,13 +231,16 @@ struct Service {
     in_flight: Semaphore,
     arriving: BodyRoom,
     bound: SocketAddr,
+    /// Whether clients use TLS.
+    is_https: bool,
 }
 
 impl Service {
     /// Returns the address that a client uses: the `Host` of its request, which was checked, or the one that is bound.
     fn link_base(&self, headers: &HeaderMap) -> LinkBase {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        host.map_or_else(|| LinkBase::of_host(&self.bound.to_string()), LinkBase::of_host)
+        let host = host.map_or_else(|| self.bound.to_string(), str::to_owned);
+        if self.is_https { LinkBase::of_https_host(&host) } else { LinkBase::of_host(&host) }
     }
 
     /// Answers a request for a saved view.
@@ -185,6 +248,13 @@ impl Service {
         let link = match &self.backend {
             Backend::Http(front) => Some(front.follower(request.headers())),
             Backend::Stdio(front) => front.follower(request.headers()),
+            #[cfg(feature = "gateway")]
+            Backend::Gateway(gateway, _) => {
+                gateway
+                    .current()
+                    .follower(request.headers(), self.link_base(request.headers()).as_str())
+                    .await
+            }
         };
         saved::answer(request.method(), request.uri().path(), link).await
     }
@@ -204,6 +274,14 @@ impl Service {
         }
         if request.uri().path().starts_with(saved::PATH) {
             return self.download(&request).await;
+        }
+        #[cfg(feature = "gateway")]
+        if let Backend::Gateway(gateway, _) = &self.backend
+            && *request.method() == Method::GET
+            && let Some(document) =
+                gateway.current().document(request.uri().path(), self.link_base(request.headers()).as_str())
+        {
+            return document;
         }
         if request.uri().path() != "/mcp" {
             return failure(StatusCode::NOT_FOUND, -32600, "not found; the server is at /mcp");
@@ -231,6 +309,8 @@ impl Service {
         match &self.backend {
             Backend::Http(front) => Arc::clone(front).answer(parts, body).await,
             Backend::Stdio(front) => Arc::clone(front).answer(parts, body).await,
+            #[cfg(feature = "gateway")]
+            Backend::Gateway(gateway, _) => gateway.current().answer_request(parts, body).await,
         }
     }
 }

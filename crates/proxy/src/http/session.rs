@@ -12,8 +12,8 @@ use tokio::sync::{Notify, mpsc};
 
 use super::body::Piece;
 use super::exchange;
+use super::shared_server::{Log, SharedServer};
 use super::sse;
-use super::stdio_server::{Log, StdioServer};
 use crate::link::{Link, ServerMessage};
 use crate::message::MessageKind;
 use crate::spool::Message;
@@ -63,18 +63,18 @@ pub(super) enum NotConnected {
     Forgotten,
 }
 
-/// One legacy session.
-pub(super) struct Session {
+/// One legacy session; `S` is what its requests go to.
+pub(super) struct Session<S = Arc<SharedServer>> {
     pub(super) id: String,
     pub(super) link: Arc<Link>,
-    pub(super) server: Arc<StdioServer>,
+    pub(super) server: S,
     streams: Mutex<HashMap<u64, Stream>>,
     next_stream: AtomicU64,
     last_used: Mutex<Instant>,
 }
 
-impl Session {
-    pub(super) fn new(id: String, link: Arc<Link>, server: Arc<StdioServer>) -> Self {
+impl<S> Session<S> {
+    pub(super) fn new(id: String, link: Arc<Link>, server: S) -> Self {
         Self {
             id,
             link,
@@ -175,7 +175,7 @@ impl Session {
 
     /// Puts a message that belongs to no request on the stream of the newest open request or, without one, on the stream
     /// where the client listens. Returns whether a client reads it now.
-    fn put_unrouted(&self, message: Message) -> bool {
+    pub(super) fn put_unrouted(&self, message: Message) -> bool {
         let number = {
             let streams = self.streams();
             let open = streams
@@ -204,6 +204,14 @@ impl Session {
                 // Many clients never listen, so calls must not wait for the answer.
                 self.link.note_undelivered(&id);
             }
+        }
+    }
+
+    /// Ends the stream on which the client listens; it may connect again.
+    #[cfg(feature = "gateway")]
+    pub(super) fn hang_up(&self) {
+        if let Some(listening) = self.streams().get_mut(&LISTENING) {
+            listening.connection = None;
         }
     }
 

@@ -27,7 +27,7 @@ use super::exchange::{self, from_server};
 use super::headers::HeaderArguments;
 use super::modern::{self, SESSION_HEADER, VERSION_HEADER};
 use super::remote::Remote;
-use super::stdio_server::Log;
+use super::shared_server::Log;
 use crate::link::{Failure, Link, Overdue, Resolution, ResolveJob, ServerMessage, ServerOutcome};
 use crate::message::{MessageKind, ParsedLine, same_id};
 use crate::spool::{Message, Received};
@@ -67,6 +67,8 @@ pub(super) struct StdioToHttp {
     /// How many messages are on their way to the client.
     deliveries: AtomicUsize,
     log: Log,
+    /// Whether the messages are those of several clients: then a cancellation holds up no other message.
+    is_for_many: bool,
 }
 
 /// Counts a message that is on its way to the client, until it is dropped.
@@ -122,7 +124,21 @@ impl Outgoing {
 impl StdioToHttp {
     pub(super) fn new(link: Link, remote: Remote, out: mpsc::Sender<Message>, log: Log) -> Self {
         let deliveries = AtomicUsize::new(0);
-        Self { remote: Arc::new(remote), link, out, session: Mutex::default(), deliveries, log }
+        let remote = Arc::new(remote);
+        Self { remote, link, out, session: Mutex::default(), deliveries, log, is_for_many: false }
+    }
+
+    /// Returns the bridge between the messages of several clients and one session with a server.
+    #[cfg(feature = "gateway")]
+    pub(super) fn for_many(link: Link, remote: Arc<Remote>, out: mpsc::Sender<Message>, log: Log) -> Self {
+        let (session, deliveries) = (Mutex::default(), AtomicUsize::new(0));
+        Self { remote, link, out, session, deliveries, log, is_for_many: true }
+    }
+
+    /// Returns whether the server has begun a session.
+    #[cfg(feature = "gateway")]
+    pub(super) fn has_session(&self) -> bool {
+        self.session().id.is_some()
     }
 
     fn session(&self) -> MutexGuard<'_, RemoteSession> {
@@ -153,7 +169,9 @@ impl StdioToHttp {
             return self.cancel(outgoing.cancels.as_deref());
         }
         let begins_listening = outgoing.method == "notifications/initialized";
-        let keeps_order = outgoing.requests.is_empty() || outgoing.method == "initialize";
+        let is_cancellation = self.is_for_many && outgoing.method == "notifications/cancelled";
+        let keeps_order =
+            (outgoing.requests.is_empty() && !is_cancellation) || outgoing.method == "initialize";
         let (ids, exchange) = (outgoing.requests.clone(), Arc::clone(&outgoing.exchange));
         self.session().open.extend(ids.iter().map(|id| (id.clone(), (Arc::clone(&exchange), None))));
         let (done, is_done) = oneshot::channel::<()>();
@@ -422,7 +440,7 @@ impl StdioToHttp {
         sent.map(drop).map_err(|error| causes(&error))
     }
 
-    async fn end_session(&self) {
+    pub(super) async fn end_session(&self) {
         let headers = self.listening_headers();
         if headers.contains_key(SESSION_HEADER) {
             let ended = self.remote.send(Method::DELETE, headers, Bytes::new());

@@ -210,7 +210,7 @@ impl Link {
         params: &Params<'_>,
         tool: Option<&str>,
     ) -> Option<LocalKind> {
-        if self.mode == Mode::Observe {
+        if self.mode != Mode::Shape {
             return None;
         }
         match method {

@@ -89,7 +89,7 @@ impl Link {
                 Decision::Shape(target) => decisions.shape = Some(target),
             }
         }
-        decisions.forward = dropped.len() < heads.len() || self.mode == Mode::Observe;
+        decisions.forward = dropped.len() < heads.len() || self.mode != Mode::Shape;
         if decisions.forward && !dropped.is_empty() {
             remove_messages(heads, |index| dropped.contains(&index), &mut decisions.edits);
         }
@@ -127,7 +127,7 @@ impl Link {
                 self.note_notification(head.method(), content, head.params.as_ref());
                 Decision::Forward
             }
-            _ if self.mode == Mode::Observe => Decision::Forward,
+            _ if self.mode != Mode::Shape => Decision::Forward,
             _ => Decision::DropNoMessage,
         }
     }
@@ -146,7 +146,7 @@ impl Link {
             Arc::clone(&conversation.caller)
         };
         let Some(request) = self.pending().take(id) else {
-            let is_wanted = self.mode == Mode::Observe
+            let is_wanted = self.mode != Mode::Shape
                 || (head.kind() == MessageKind::Response
                     && (id == b"null" || self.conversation().unreadable.take(id)));
             return if is_wanted { Decision::Forward } else { Decision::Drop(dropped_response(id)) };
@@ -217,8 +217,10 @@ impl Link {
             return Decision::Forward;
         };
         let started = Instant::now();
-        if self.mode == Mode::Observe {
-            self.ledger.push(&caller, &called.tool, "observe", content.forwarded(range), started, None);
+        if self.mode != Mode::Shape {
+            if self.mode == Mode::Observe {
+                self.ledger.push(&caller, &called.tool, "observe", content.forwarded(range), started, None);
+            }
             return Decision::Forward;
         }
         if content.slice(range).is_some_and(|bytes| self.gate.fits(&caller, called, bytes)) {
@@ -273,7 +275,7 @@ impl Link {
         task: &ByteRange,
         edits: &mut Edits,
     ) {
-        if self.mode == Mode::Observe {
+        if self.mode != Mode::Shape {
             return;
         }
         let Some(result) = result_of_task(content, task) else { return };
@@ -291,6 +293,9 @@ impl Link {
         range: &ByteRange,
         edits: &mut Edits,
     ) {
+        if self.mode == Mode::Relay {
+            return;
+        }
         if let RequestKind::Tools { first_page } = kind {
             let step = if *first_page { LIST } else { MORE_OF_LIST };
             self.ledger.push(&caller, "tools/list", step, content.forwarded(range), Instant::now(), None);
@@ -298,7 +303,7 @@ impl Link {
         if let RequestKind::TaskState(called) = kind {
             return self.shape_task(&caller, called, content, range, edits);
         }
-        if self.mode == Mode::Observe {
+        if self.mode != Mode::Shape {
             return;
         }
         let Some(result) = content.whole(range, MAX_EDITED_LIST_BYTES) else { return };
@@ -335,7 +340,7 @@ impl Link {
         head: &MessageHead,
         decisions: &mut Decisions,
     ) -> bool {
-        if self.mode == Mode::Observe || decisions.error_code != Some(METHOD_NOT_FOUND) {
+        if self.mode != Mode::Shape || decisions.error_code != Some(METHOD_NOT_FOUND) {
             return false;
         }
         let list = match kind {

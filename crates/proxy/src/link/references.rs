@@ -136,7 +136,7 @@ impl Link {
         params: &Params<'_>,
         request: &dyn Fn(&Conversation) -> PendingRequest,
     ) -> Option<ClientDecision> {
-        if self.mode == Mode::Observe || !self.gate.uses_references() {
+        if self.mode != Mode::Shape || !self.gate.uses_references() {
             return None;
         }
         let tool = params.text("name").filter(|tool| self.gate.takes_references(tool))?;

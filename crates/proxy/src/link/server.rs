@@ -108,7 +108,7 @@ impl Link {
 
     /// Takes a line that is not JSON. A message that follows other text on its line is still forwarded.
     fn take_text<'l>(&self, line: Cow<'l, [u8]>) -> (Option<Cow<'l, [u8]>>, ServerOutcome) {
-        if self.mode == Mode::Observe {
+        if self.mode != Mode::Shape {
             return (Some(line), ServerOutcome::default());
         }
         let start = message_after_text(&line);

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::StdioToHttp;
 use crate::http::remote::Remote;
-use crate::http::stdio_server::Log;
+use crate::http::shared_server::Log;
 use crate::link::{Failure, Link};
 use crate::spool::Message;
 use crate::system;

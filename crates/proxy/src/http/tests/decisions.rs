@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::link;
 use crate::http::exchange;
-use crate::http::stdio_server::{StdioServer, deliveries};
+use crate::http::shared_server::{SharedServer, deliveries};
 use crate::link::{Link, ServerOutcome};
 use crate::message::ParsedLine;
 use crate::spool::{Limits, Line, Message, Received};
@@ -297,7 +297,7 @@ fn through_link(case: &Case, spooled: bool) {
 async fn through_http(case: &Case, spooled: bool) {
     let (link, path) = (Arc::new(link()), if spooled { "HTTP, spooled" } else { "HTTP" });
     let (unrouted, mut messages) = mpsc::unbounded_channel();
-    let server = StdioServer::new(tokio::io::sink(), None, unrouted, Arc::new(|_: &str| {}));
+    let server = SharedServer::new(tokio::io::sink(), None, unrouted, Arc::new(|_: &str| {}));
     let (sender, mut receiver) = deliveries();
     for step in &case.steps {
         match step {

@@ -11,16 +11,16 @@ use tokio::sync::mpsc;
 use super::{CALL, GUARD, MODERN_CALL, MODERN_HEADERS, link, post, run};
 use crate::http::HttpToStdio;
 use crate::http::session::Session;
-use crate::http::stdio_server::{StdioServer, deliveries};
+use crate::http::shared_server::{SharedServer, deliveries};
 use crate::link::Link;
 use crate::message::ParsedLine;
 
-fn start(input: impl AsyncWrite + Send + Unpin + 'static) -> Arc<StdioServer> {
-    StdioServer::new(input, None, mpsc::unbounded_channel().0, Arc::new(|_: &str| {}))
+fn start(input: impl AsyncWrite + Send + Unpin + 'static) -> Arc<SharedServer> {
+    SharedServer::new(input, None, mpsc::unbounded_channel().0, Arc::new(|_: &str| {}))
 }
 
 /// Sends a message; returns the first answer to it within a second.
-async fn answer(server: &StdioServer, message: &str) -> Option<String> {
+async fn answer(server: &SharedServer, message: &str) -> Option<String> {
     let link = Arc::new(link());
     let (forward, _) = link.parsed_from_client(ParsedLine::parse(message.as_bytes().to_vec()));
     let (sender, mut receiver) = deliveries();

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use tidegate_gate::raw::ByteRange;
 
-use super::{Delivery, DeliverySender, StdioServer, deliver, response};
+use super::{Delivery, DeliverySender, SharedServer, deliver, response};
 use crate::content::Content;
 use crate::http::exchange::pass_on;
 use crate::link::{Link, ServerMessage, dropped_line, dropped_response, dropped_text};
@@ -18,7 +18,7 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// A range of a message and what it becomes.
 type Change = (ByteRange, Vec<u8>);
 
-impl StdioServer {
+impl SharedServer {
     /// Sends a line of the server to whom it is for.
     pub(in crate::http) fn route(&self, line: Line<'_>) {
         match line {

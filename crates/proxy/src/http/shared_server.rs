@@ -1,10 +1,12 @@
-//! A server on stdio that several HTTP requests share: each request gets an id of tidegate's on the way to the server, and
-//! its own id back.
+//! A server that several HTTP requests share: each request gets an id of tidegate's on the way to the server, and
+//! its own id back. Most are processes on stdio; behind a gateway, also servers over HTTP (`over_http.rs`).
 //!
 //! Clients choose their ids and progress tokens themselves, and many choose 1. So every request is given a number that no
 //! other request has, which is also its progress token, and what comes back with that number goes to whoever asked
 //! (`route.rs`). The link of the request decides on the message.
 
+#[cfg(feature = "gateway")]
+mod over_http;
 mod route;
 
 use std::collections::HashMap;
@@ -44,8 +46,31 @@ pub(super) struct ServerCommand {
     /// tidegate itself, which starts the guard of the server.
     pub(super) program: PathBuf,
     pub(super) command: Vec<OsString>,
-    /// Environment variables of tidegate's own that the server must not see.
-    pub(super) hidden_variables: Vec<String>,
+    pub(super) environment: Environment,
+}
+
+/// The environment variables of a server.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Environment {
+    /// Variables of tidegate's own that the server must not see.
+    pub(super) hidden: Vec<String>,
+    /// The only variables of tidegate's own that the server sees; `None` for all that are not hidden.
+    pub(super) only: Option<Vec<String>>,
+    /// Variables for the server alone.
+    pub(super) set: Vec<(String, String)>,
+}
+
+impl Environment {
+    fn apply(&self, command: &mut tokio::process::Command) {
+        if let Some(only) = &self.only {
+            let kept: Vec<_> = only.iter().filter_map(|name| Some((name, std::env::var_os(name)?))).collect();
+            command.env_clear().envs(kept);
+        }
+        for name in &self.hidden {
+            command.env_remove(name);
+        }
+        command.envs(self.set.iter().map(|(name, value)| (name, value)));
+    }
 }
 
 /// A message for the client that sent a request.
@@ -88,7 +113,7 @@ struct InputLine {
 }
 
 /// A server on stdio.
-pub(super) struct StdioServer {
+pub(super) struct SharedServer {
     /// A task writes what is sent here, so a server that does not read holds up no request.
     input: mpsc::UnboundedSender<InputLine>,
     waiting_bytes: AtomicUsize,
@@ -101,10 +126,12 @@ pub(super) struct StdioServer {
     gone: AtomicBool,
     /// How the server ended, once it has.
     exit: watch::Sender<Option<String>>,
+    /// Whether the server was told to end.
+    told_to_end: watch::Sender<bool>,
     tree: Option<ProcessTree>,
 }
 
-impl StdioServer {
+impl SharedServer {
     /// Starts a server. Messages that belong to no request go to `unrouted`.
     pub(super) fn start(
         command: &ServerCommand,
@@ -114,9 +141,7 @@ impl StdioServer {
         log: Log,
     ) -> io::Result<Arc<Self>> {
         let mut start = async_command(&command.program, &command.command);
-        for name in &command.hidden_variables {
-            start.env_remove(name);
-        }
+        command.environment.apply(&mut start);
         let mut child =
             start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
         let tree = ProcessTree::of_async(&child);
@@ -138,6 +163,17 @@ impl StdioServer {
         unrouted: mpsc::UnboundedSender<ServerMessage>,
         log: Log,
     ) -> Arc<Self> {
+        let (server, waiting) = Self::unconnected(tree, unrouted, log);
+        tokio::spawn(Self::write_input(Arc::downgrade(&server), input, waiting));
+        server
+    }
+
+    /// Returns a server, and the lines that are for it.
+    fn unconnected(
+        tree: Option<ProcessTree>,
+        unrouted: mpsc::UnboundedSender<ServerMessage>,
+        log: Log,
+    ) -> (Arc<Self>, mpsc::UnboundedReceiver<InputLine>) {
         let (lines, waiting) = mpsc::unbounded_channel();
         let server = Arc::new(Self {
             input: lines,
@@ -148,10 +184,10 @@ impl StdioServer {
             log,
             gone: AtomicBool::new(false),
             exit: watch::Sender::new(None),
+            told_to_end: watch::Sender::new(false),
             tree,
         });
-        tokio::spawn(Self::write_input(Arc::downgrade(&server), input, waiting));
-        server
+        (server, waiting)
     }
 
     fn sent(&self) -> MutexGuard<'_, HashMap<u64, SentRequest>> {
@@ -354,8 +390,15 @@ impl StdioServer {
         self.gone.load(Ordering::SeqCst)
     }
 
+    /// Returns whether requests wait for their response.
+    #[cfg(feature = "gateway")]
+    pub(super) fn is_busy(&self) -> bool {
+        !self.sent().is_empty()
+    }
+
     /// Ends the server.
     pub(super) fn end(&self) {
+        self.told_to_end.send_replace(true);
         // Another process may have the number of a guard that is gone.
         if let Some(tree) = self.tree.as_ref().filter(|_| self.exit.borrow().is_none()) {
             tree.end();

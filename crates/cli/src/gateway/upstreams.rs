@@ -1,0 +1,110 @@
+//! The servers behind the gateway, with their credentials from the environment and from files.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use tidegate_config::{Config, Upstream, UpstreamSharing, UpstreamTarget as Target};
+use tidegate_gate::policy::Rules;
+use tidegate_proxy::http::gateway::{Sharing, UpstreamSettings, UpstreamTarget};
+use tidegate_proxy::http::{Remote, header_of};
+
+use crate::error::CommandError;
+use crate::run::required_variable;
+
+/// Reads the servers of a configuration. `has_replicas` says that other processes may serve the same callers.
+pub(super) fn read(config: &Config, has_replicas: bool) -> Result<Vec<UpstreamSettings>, CommandError> {
+    config.upstreams().into_iter().map(|upstream| settings(config, upstream, has_replicas)).collect()
+}
+
+fn settings(
+    config: &Config,
+    upstream: Upstream,
+    has_replicas: bool,
+) -> Result<UpstreamSettings, CommandError> {
+    check_affinity(&upstream, has_replicas)?;
+    let policies = Arc::new(config.policies(&upstream.name, Rules::default()));
+    Ok(UpstreamSettings {
+        target: target(&upstream)?,
+        sharing: match upstream.sharing {
+            UpstreamSharing::Auto => Sharing::Auto,
+            UpstreamSharing::Shared => Sharing::Shared,
+            UpstreamSharing::Caller | UpstreamSharing::Sticky => Sharing::Caller,
+        },
+        keeps_names: upstream.keeps_names,
+        timeout: upstream.timeout,
+        start_timeout: upstream.start_timeout,
+        idle_time: upstream.idle_time,
+        max_processes: usize::try_from(upstream.max_processes).unwrap_or(usize::MAX),
+        queue_time: upstream.queue_time,
+        policies,
+        name: upstream.name,
+    })
+}
+
+/// Refuses a process of a single caller where the next request of this caller may reach another replica, whose process
+/// knows nothing of what came before.
+fn check_affinity(upstream: &Upstream, has_replicas: bool) -> Result<(), CommandError> {
+    let is_process = matches!(upstream.target, Target::Command { .. });
+    let is_of_caller = matches!(upstream.sharing, UpstreamSharing::Auto | UpstreamSharing::Caller);
+    if !(has_replicas && is_process && is_of_caller) {
+        return Ok(());
+    }
+    let name = &upstream.name;
+    Err(CommandError::bad_input(format!(
+        "[upstream.{name}] has a process for each caller, but [store] url lets several replicas serve the same caller"
+    ))
+    .hint(format!(
+        "in [upstream.{name}], set sharing = \"shared\" if callers may share one process, or \"sticky\" if the requests \
+         of a caller always reach the same replica"
+    )))
+}
+
+fn target(upstream: &Upstream) -> Result<UpstreamTarget, CommandError> {
+    let of_upstream = |error: CommandError| error.hint(format!("see [upstream.{}]", upstream.name));
+    match &upstream.target {
+        Target::Command { command, env, env_from, env_file } => {
+            let mut environment = env.clone();
+            for (name, from) in env_from {
+                environment.push((name.clone(), required_variable(from).map_err(of_upstream)?));
+            }
+            for (name, file) in env_file {
+                environment.push((name.clone(), secret(file).map_err(of_upstream)?));
+            }
+            let command = command.iter().map(OsString::from).collect();
+            Ok(UpstreamTarget::Command { command, environment })
+        }
+        Target::Url { url, header_env, bearer_env, bearer_file } => {
+            let mut headers = hyper::HeaderMap::new();
+            let mut put = |name: &str, value: &str| {
+                let (name, value) = header_of(name, value).map_err(CommandError::bad_input)?;
+                headers.insert(name, value);
+                Ok(())
+            };
+            for (name, from) in header_env {
+                put(name, &required_variable(from).map_err(of_upstream)?).map_err(of_upstream)?;
+            }
+            let token = match (bearer_env, bearer_file) {
+                (Some(from), _) => Some(required_variable(from).map_err(of_upstream)?),
+                (None, Some(file)) => Some(secret(file).map_err(of_upstream)?),
+                (None, None) => None,
+            };
+            if let Some(token) = token {
+                put("Authorization", &format!("Bearer {token}")).map_err(of_upstream)?;
+            }
+            let remote = Remote::new(url, headers).map_err(CommandError::bad_input).map_err(of_upstream)?;
+            Ok(UpstreamTarget::Url(Arc::new(remote)))
+        }
+    }
+}
+
+/// Reads a secret from a file, without the line end that editors add.
+fn secret(file: &Path) -> Result<String, CommandError> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        CommandError::bad_input(format!("the file {} cannot be read: {error}", file.display()))
+    })?;
+    match text.trim_end_matches(['\n', '\r']) {
+        "" => Err(CommandError::bad_input(format!("the file {} is empty", file.display()))),
+        secret => Ok(secret.to_owned()),
+    }
+}

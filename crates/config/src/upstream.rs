@@ -1,0 +1,272 @@
+//! `[upstream.NAME]`: the servers behind `tidegate gateway`, in the order of the file. Only the user sets them.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::file::{ConfigFile, Heading, Section};
+use crate::keys::{
+    SHARING, UPSTREAM_IDLE, UPSTREAM_PROCESSES, UPSTREAM_QUEUE, UPSTREAM_START, UPSTREAM_TIMEOUT,
+};
+use crate::locate::expand;
+use crate::mistake::Mistake;
+use crate::resolve::Config;
+use crate::value::Value;
+
+/// A server behind a gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    pub target: UpstreamTarget,
+    /// Whose requests share a connection.
+    pub sharing: UpstreamSharing,
+    /// Whether its tools and prompts keep their names.
+    pub keeps_names: bool,
+    /// How long it may be silent.
+    pub timeout: Duration,
+    /// How long it may take to start.
+    pub start_timeout: Duration,
+    /// How long a connection of one caller may be idle.
+    pub idle_time: Duration,
+    /// The most processes at once.
+    pub max_processes: u64,
+    /// How long a caller waits for one of them.
+    pub queue_time: Duration,
+}
+
+/// How a server is reached. A variable is named with the name or file that its value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpstreamTarget {
+    /// By a command.
+    Command {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// Variables and their values.
+        env: Vec<(String, String)>,
+        /// Variables, and the variable of the gateway that holds the value of each.
+        env_from: Vec<(String, String)>,
+        /// Variables, and the file that holds the value of each.
+        env_file: Vec<(String, PathBuf)>,
+    },
+    /// By an address.
+    Url {
+        /// The address.
+        url: String,
+        /// Headers, and the variable that holds the value of each.
+        header_env: Vec<(String, String)>,
+        /// The variable that holds the bearer token.
+        bearer_env: Option<String>,
+        /// The file that holds the bearer token.
+        bearer_file: Option<PathBuf>,
+    },
+}
+
+/// Whose requests share a connection to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpstreamSharing {
+    /// Those of all callers where the server has no sessions.
+    Auto,
+    /// Those of all callers.
+    Shared,
+    /// Those of one caller.
+    Caller,
+    /// Those of one caller, whose requests always reach the same replica.
+    Sticky,
+}
+
+/// The keys of which one is needed.
+const TARGETS: [&str; 2] = ["command", "url"];
+/// The keys that go with a command only, and those that go with an address only.
+const WITH_COMMAND: [&str; 6] = ["args", "env", "env_from", "env_file", "max_processes", "queue_seconds"];
+const WITH_URL: [&str; 3] = ["header_env", "bearer_env", "bearer_file"];
+/// The keys whose items are pairs.
+const PAIRS: [&str; 3] = ["env", "env_file", "header_env"];
+
+impl Config {
+    /// Returns the servers behind a gateway, in the order of the file.
+    pub fn upstreams(&self) -> Vec<Upstream> {
+        let mut found: Vec<_> = self.upstream_sections().collect();
+        found.sort_by_key(|(_, section, _)| section.line);
+        found.into_iter().filter_map(|(file, section, name)| upstream(file, section, name)).collect()
+    }
+
+    fn upstream_sections(&self) -> impl Iterator<Item = (&ConfigFile, &Section, &str)> {
+        self.sections().filter_map(|(file, section)| match &section.heading {
+            Heading::Upstream(name) => Some((file, section, name.as_str())),
+            _ => None,
+        })
+    }
+}
+
+fn upstream(file: &ConfigFile, section: &Section, name: &str) -> Option<Upstream> {
+    let text = |key| section.get(key).and_then(|setting| setting.value.text()).map(str::to_owned);
+    let number =
+        |key, default| section.get(key).and_then(|setting| setting.value.number()).unwrap_or(default);
+    let seconds = |key, default| Duration::from_secs(number(key, default));
+    let pairs = |key| -> Vec<(String, String)> {
+        let pair = |item: &String| match item.split_once('=') {
+            Some((name, value)) => (name.to_owned(), value.to_owned()),
+            None => (item.clone(), item.clone()),
+        };
+        texts(section, key).iter().map(pair).collect()
+    };
+    let path = |path: &str| expand(&file.path, path);
+    let target = match (text("command"), text("url")) {
+        (Some(program), _) => UpstreamTarget::Command {
+            command: std::iter::once(program).chain(texts(section, "args").iter().cloned()).collect(),
+            env: pairs("env"),
+            env_from: pairs("env_from"),
+            env_file: pairs("env_file").into_iter().map(|(name, file)| (name, path(&file))).collect(),
+        },
+        (None, Some(url)) => UpstreamTarget::Url {
+            url,
+            header_env: pairs("header_env"),
+            bearer_env: text("bearer_env"),
+            bearer_file: text("bearer_file").map(|file| path(&file)),
+        },
+        (None, None) => return None,
+    };
+    let sharing = match text("sharing").as_deref() {
+        Some("shared") => UpstreamSharing::Shared,
+        Some("caller") => UpstreamSharing::Caller,
+        Some("sticky") => UpstreamSharing::Sticky,
+        _ => UpstreamSharing::Auto,
+    };
+    debug_assert!(SHARING.len() == 4, "every choice has its variant");
+    Some(Upstream {
+        name: name.to_owned(),
+        target,
+        sharing,
+        keeps_names: text("prefix").is_some(),
+        timeout: seconds("timeout_seconds", UPSTREAM_TIMEOUT),
+        start_timeout: seconds("start_seconds", UPSTREAM_START),
+        idle_time: seconds("idle_seconds", UPSTREAM_IDLE),
+        max_processes: number("max_processes", UPSTREAM_PROCESSES),
+        queue_time: seconds("queue_seconds", UPSTREAM_QUEUE),
+    })
+}
+
+fn texts<'s>(section: &'s Section, key: &str) -> &'s [String] {
+    match section.get(key).map(|setting| &setting.value) {
+        Some(Value::Texts(texts)) => texts,
+        _ => &[],
+    }
+}
+
+/// Returns what is wrong with sections whose keys are valid, each alone.
+pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
+    let count = config.upstream_sections().count();
+    let mut mistakes = Vec::new();
+    for (file, section, name) in config.upstream_sections() {
+        let mut report = |place: &Range<usize>, message: &str| {
+            mistakes.push(Mistake::at(&file.path, &file.text, place, message));
+        };
+        let heading = line_place(&file.text, section.line);
+        if name.trim().is_empty() {
+            report(&heading, "the name of a server must not be empty");
+        }
+        match TARGETS.map(|key| section.get(key)) {
+            [None, None] => report(&heading, &format!("[{}] needs a command or a url", section.heading)),
+            [Some(_), Some(url)] => {
+                report(&url.place, &format!("[{}] has a command and a url; remove one", section.heading));
+            }
+            [Some(_), None] => misplaced(section, &WITH_URL, "url", &mut report),
+            [None, Some(_)] => misplaced(section, &WITH_COMMAND, "command", &mut report),
+        }
+        if let Some(prefix) = section.get("prefix").filter(|_| count > 1) {
+            report(
+                &prefix.place,
+                &format!("prefix = \"\" is possible for a single server, but there are {count}"),
+            );
+        }
+        for key in PAIRS {
+            if let Some(wrong) = texts(section, key).iter().find(|item| !is_pair(item)) {
+                let place = section.get(key).map_or(heading.clone(), |setting| setting.place.clone());
+                let written = wrong.split('=').next().unwrap_or_default();
+                report(&place, &format!("{key} takes items like NAME=VALUE, and {written:?} is none"));
+            }
+        }
+    }
+    mistakes
+}
+
+fn misplaced(section: &Section, keys: &[&str], needs: &str, report: &mut impl FnMut(&Range<usize>, &str)) {
+    for setting in keys.iter().filter_map(|key| section.get(key)) {
+        report(
+            &setting.place,
+            &format!("{} goes with a {needs}, which [{}] has not", setting.key.name, section.heading),
+        );
+    }
+}
+
+fn is_pair(item: &str) -> bool {
+    item.split_once('=').is_some_and(|(name, value)| !name.trim().is_empty() && !value.is_empty())
+}
+
+/// Returns the place of a line, counted from 1.
+fn line_place(text: &str, line: usize) -> Range<usize> {
+    let mut start = 0;
+    for (number, written) in text.split_inclusive('\n').enumerate() {
+        if number + 1 == line {
+            return start..start + written.trim_end().len();
+        }
+        start += written.len();
+    }
+    start..start
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Upstream>, String> {
+        let config = Config::parse(Path::new("/etc/tidegate/tidegate.toml"), text);
+        config.map(|config| config.upstreams()).map_err(|mistakes| mistakes.to_string())
+    }
+
+    #[test]
+    fn servers_come_in_the_order_of_the_file() {
+        let text = "[upstream.zeta]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\nenv_from = [\"TOKEN\", \"A=B\"]\n\
+                    env_file = [\"K=keys/k\"]\nsharing = \"sticky\"\n\
+                    [upstream.alpha]\nurl = \"https://a.example/mcp\"\nbearer_env = \"T\"\ntimeout_seconds = 5\n";
+        let upstreams = read(text).unwrap();
+        let names: Vec<&str> = upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
+        assert_eq!(names, ["zeta", "alpha"]);
+        let UpstreamTarget::Command { command, env_from, env_file, .. } = &upstreams[0].target else {
+            panic!()
+        };
+        assert_eq!(command, &["npx", "-y", "x"]);
+        assert_eq!(env_from[0], ("TOKEN".into(), "TOKEN".into()));
+        assert_eq!(env_from[1], ("A".into(), "B".into()));
+        assert_eq!(env_file[0], ("K".into(), PathBuf::from("/etc/tidegate/keys/k")));
+        assert_eq!(upstreams[0].sharing, UpstreamSharing::Sticky);
+        assert_eq!((upstreams[1].timeout, upstreams[1].idle_time).0, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_reported() {
+        for (text, said) in [
+            ("[upstream.a]\n", "1:1: [upstream.a] needs a command or a url"),
+            (
+                "[upstream.a]\ncommand = \"x\"\nurl = \"http://y\"\n",
+                "3:7: [upstream.a] has a command and a url",
+            ),
+            ("[upstream.a]\nurl = \"http://y\"\nargs = []\n", "args goes with a command"),
+            ("[upstream.a]\ncommand = \"x\"\nbearer_env = \"T\"\n", "bearer_env goes with a url"),
+            ("[upstream.a]\ncommand = \"x\"\nenv = [\"A\"]\n", "env takes items like NAME=VALUE"),
+            (
+                "[upstream.a]\ncommand = \"x\"\nprefix = \"\"\n[upstream.b]\ncommand = \"y\"\n",
+                "prefix = \"\" is possible for a single server, but there are 2",
+            ),
+            ("[upstream.a]\ncommand = \"x\"\nprefix = \"b\"\n", "prefix is \"b\", but must be \"\""),
+        ] {
+            let mistakes = read(text).unwrap_err();
+            assert!(mistakes.contains(said), "{mistakes}");
+        }
+        assert!(read("[upstream.a]\ncommand = \"x\"\nprefix = \"\"\n").unwrap()[0].keeps_names);
+    }
+}

@@ -1,0 +1,240 @@
+//! One HTTP endpoint in front of many servers, for many callers.
+//!
+//! ```text
+//!  client ─▶ front (who is it? which session?) ─▶ link ─▶ dispatch ─▶ upstream ─▶ connection ─▶ server
+//!                                                  │          │
+//!                                                 gate        └─▶ own answers: merged lists, capabilities
+//! ```
+//!
+//! Together the servers look like one to the link of a client: tools have their listed names there, so one gate bounds
+//! the results of all, and one `result_query` reads them. `registry.rs` holds what the servers offer, `lister.rs` keeps it
+//! up to date, `dispatch.rs` sends a request to its server under the name that this server knows, and `own.rs` answers
+//! what no single server can.
+
+mod client;
+mod connection;
+mod dispatch;
+mod front;
+mod lister;
+mod own;
+mod registry;
+mod route;
+mod running;
+mod sessions;
+mod settings;
+mod unrouted;
+mod upstream;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tidegate_gate::profile::ProfileRules;
+use tidegate_gate::{Caller, Gate, Principal as StorePrincipal, Servers};
+use tidegate_gateway::caller::{Authenticate, Principal};
+use tidegate_gateway::calls::Govern;
+use tidegate_gateway::catalog::ListKind;
+use tidegate_gateway::seal::Sealer;
+use tokio::sync::{broadcast, watch};
+
+pub use running::RunningGateway;
+pub use settings::{GatewaySettings, Sharing, UpstreamSettings, UpstreamTarget};
+
+use super::shared_server::Log;
+use crate::background::Background;
+use crate::link::Link;
+use crate::spool::Limits;
+use client::ClientSession;
+use registry::{ListedServer, Registry};
+use upstream::Upstream;
+
+/// How many sessions are remembered. One that is forgotten is known again by its token.
+const MAX_SESSIONS: usize = 20_000;
+/// How long a session that is not used is remembered.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
+/// How many ended sessions are remembered, whose tokens are not valid any more.
+const MAX_ENDED_SESSIONS: usize = 10_000;
+/// How many changes of lists may wait for a client that does not read.
+const MAX_WAITING_CHANGES: usize = 64;
+
+/// A gateway.
+pub struct Gateway {
+    upstreams: Vec<Arc<Upstream>>,
+    registry: Arc<Registry>,
+    /// The conversation that those of all clients are made from.
+    link: Link,
+    clients: Vec<(String, ProfileRules)>,
+    sealer: Arc<Sealer>,
+    authenticate: Arc<dyn Authenticate>,
+    govern: Arc<dyn Govern>,
+    log: Log,
+    sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
+    ended: Mutex<HashMap<String, Instant>>,
+    /// The lists that have changed.
+    changes: broadcast::Sender<ListKind>,
+    /// Whether the lists of every server were read, or could not be.
+    is_listed: watch::Sender<bool>,
+    ticks: OnceLock<watch::Receiver<()>>,
+    /// Whether clients that listen shall connect again.
+    is_ending: watch::Sender<bool>,
+    /// The thread that counts results and removes expired ones.
+    background: Mutex<Option<Background>>,
+}
+
+/// What a gate needs to know of the servers, before the gateway serves.
+pub struct GatewayServers(Arc<Registry>);
+
+impl GatewayServers {
+    /// Returns the servers of a gateway.
+    pub fn new(upstreams: &[UpstreamSettings]) -> Self {
+        let server = |upstream: &UpstreamSettings| ListedServer {
+            name: Arc::from(upstream.name.as_str()),
+            keeps_names: upstream.keeps_names,
+            policies: Arc::clone(&upstream.policies),
+        };
+        Self(Arc::new(Registry::new(upstreams.iter().map(server).collect())))
+    }
+
+    /// Returns the servers, for [`Gate::in_front_of`].
+    pub fn for_gate(&self) -> Arc<dyn Servers> {
+        Arc::clone(&self.0) as Arc<dyn Servers>
+    }
+}
+
+impl Gateway {
+    /// Returns a gateway, which connects to its servers once it is served; `gate` stands in front of `servers`.
+    pub fn new(
+        gate: Arc<Gate>,
+        servers: GatewayServers,
+        limits: Limits,
+        sealer: Sealer,
+        settings: GatewaySettings,
+    ) -> Self {
+        let GatewaySettings { upstreams, clients, authenticate, govern, program, log } = settings;
+        let caller = Caller::unknown(clients.clone());
+        let longest = upstreams.iter().map(|upstream| upstream.timeout).max();
+        let link = Link::new(gate, caller, crate::Mode::Shape, longest).with_limits(limits);
+        let upstreams = upstreams.into_iter().enumerate().map(|(index, settings)| {
+            Arc::new(Upstream::new(index, settings, program.clone(), link.relaying(), Arc::clone(&log)))
+        });
+        let upstreams = upstreams.collect();
+        Self {
+            upstreams,
+            registry: servers.0,
+            link,
+            clients,
+            sealer: Arc::new(sealer),
+            authenticate,
+            govern,
+            log,
+            sessions: Mutex::default(),
+            ended: Mutex::default(),
+            changes: broadcast::Sender::new(MAX_WAITING_CHANGES),
+            is_listed: watch::Sender::new(false),
+            ticks: OnceLock::new(),
+            is_ending: watch::Sender::new(false),
+            background: Mutex::default(),
+        }
+    }
+
+    /// Ends the background thread, once it has written what is left for the ledger.
+    fn finish_background(&self) {
+        let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
+        background.into_iter().for_each(Background::finish);
+    }
+
+    /// Returns whether requests without credentials are refused.
+    pub(super) fn is_protected(&self) -> bool {
+        self.authenticate.is_required()
+    }
+
+    /// Begins to read the lists of all servers, and to count results.
+    pub(super) fn start(self: &Arc<Self>) {
+        let background = self.link.start_background();
+        *self.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
+        for upstream in &self.upstreams {
+            tokio::spawn(lister::keep_listed(Arc::downgrade(self), Arc::clone(upstream)));
+        }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<ClientSession>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the conversation with a caller; `session` is the id of its session.
+    fn link_of(&self, principal: &Principal, session: Option<&str>) -> Link {
+        let everybody = ProfileRules { tier: Some(principal.tier), ..ProfileRules::default() };
+        let mut rules = vec![("*".to_owned(), everybody)];
+        rules.extend(self.clients.iter().cloned());
+        let principal = match (&principal.owner, session) {
+            (Some(owner), _) => StorePrincipal::Named(owner.clone()),
+            (None, Some(session)) => StorePrincipal::Session(session.to_owned()),
+            (None, None) => StorePrincipal::Stateless,
+        };
+        self.link.of_caller(Caller::unknown(rules)).of_principal(principal)
+    }
+
+    /// Sends every client the notification that lists have changed.
+    fn announce_changes(&self, kinds: &[ListKind]) {
+        let mut announced: Vec<&str> = Vec::new();
+        for kind in kinds {
+            let method = own::change_method(*kind);
+            if announced.contains(&method) {
+                continue;
+            }
+            announced.push(method);
+            let _ = self.changes.send(*kind);
+            let sessions: Vec<Arc<ClientSession>> = self.sessions().values().cloned().collect();
+            for session in sessions {
+                let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}");
+                session.put_unrouted(message.into_bytes().into());
+            }
+        }
+    }
+
+    /// Ends what has been idle for too long.
+    pub(super) fn expire(&self) {
+        let now = Instant::now();
+        let is_idle = |session: &ClientSession| {
+            session.idle_since().is_some_and(|since| now.duration_since(since) > MAX_IDLE_TIME)
+        };
+        let idle: Vec<String> = {
+            let sessions = self.sessions();
+            sessions.iter().filter(|(_, session)| is_idle(session)).map(|(id, _)| id.clone()).collect()
+        };
+        idle.iter().for_each(|id| self.drop_session(id));
+        self.upstreams.iter().for_each(|upstream| upstream.reap());
+    }
+
+    /// Forgets a session, with its connections.
+    fn drop_session(&self, id: &str) {
+        let session = self.sessions().remove(id);
+        if let Some(session) = session {
+            session.server.end();
+        }
+        for upstream in &self.upstreams {
+            upstream.forget(&upstream::Whose::Session(id.to_owned()));
+        }
+    }
+
+    /// Ends the streams on which clients listen; what is on its way goes on.
+    pub(super) fn hang_up(&self) {
+        self.sessions().values().for_each(|session| session.hang_up());
+        self.is_ending.send_replace(true);
+    }
+
+    /// Ends all connections to servers.
+    pub(super) fn end(&self) {
+        self.upstreams.iter().for_each(|upstream| upstream.end());
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.end();
+        if let Some(background) = self.background.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            // It may take a second, and whoever drops the gateway may be answering other clients.
+            std::thread::spawn(move || background.finish());
+        }
+    }
+}

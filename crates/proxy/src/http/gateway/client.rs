@@ -1,0 +1,231 @@
+//! A client with a session: who it is, what it waits for, and the token that any replica with the key can open.
+//!
+//! The token holds what a replica needs to serve the session: the name and the capabilities of the client, and the
+//! revision it speaks. So a session belongs to no process, and outlives the one that began it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde_json::{Value, json};
+use tidegate_gateway::caller::Principal;
+use tokio::task::AbortHandle;
+
+use super::connection::{Connection, Introduction};
+use crate::http::http_to_stdio::LEGACY_VERSIONS;
+use crate::http::session::Session;
+
+/// The most bytes of the capabilities that a client may have; those of a client with more count as none.
+const MAX_CAPABILITIES_BYTES: usize = 2048;
+/// The most characters of the name of a client.
+const MAX_NAME_CHARS: usize = 64;
+/// How many requests of servers may wait for one client.
+const MAX_QUESTIONS: usize = 256;
+
+/// The session of a client.
+pub(super) type ClientSession = Session<Client>;
+
+/// A request of a server that waits for its answer.
+struct Question {
+    connection: Weak<Connection>,
+    /// Its id, as the server wrote it.
+    id: Vec<u8>,
+    /// Its progress token, as the server wrote it.
+    token: Option<Vec<u8>>,
+}
+
+/// A client with a session.
+pub(super) struct Client {
+    /// The id of the session, which its token holds.
+    pub(super) id: String,
+    pub(super) principal: Arc<Principal>,
+    pub(super) introduction: Introduction,
+    /// The revision of the session.
+    pub(super) version: String,
+    /// The requests that are on their way, by their id.
+    open: Mutex<HashMap<Vec<u8>, AbortHandle>>,
+    questions: Mutex<HashMap<u64, Question>>,
+    next_question: AtomicU64,
+    /// The addresses of resources that it subscribed to, with the index of their server.
+    subscriptions: Mutex<HashSet<(usize, String)>>,
+    /// The level of log messages that it asked for, as the params of `logging/setLevel`.
+    level: Mutex<Option<Value>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Client {
+    /// Returns the client that sends `initialize` with these params.
+    pub(super) fn introduced(id: String, principal: Arc<Principal>, params: &Value) -> Self {
+        let asked = params["protocolVersion"].as_str().unwrap_or_default();
+        let known = LEGACY_VERSIONS.iter().find(|version| **version == asked);
+        let version = known.unwrap_or(&LEGACY_VERSIONS[LEGACY_VERSIONS.len() - 1]);
+        let capabilities = Some(&params["capabilities"]).filter(|capabilities| {
+            capabilities.is_object() && capabilities.to_string().len() <= MAX_CAPABILITIES_BYTES
+        });
+        let text = |value: &Value| -> String {
+            value.as_str().unwrap_or_default().chars().take(MAX_NAME_CHARS).collect()
+        };
+        let info = &params["clientInfo"];
+        let info = json!({"name": text(&info["name"]), "version": text(&info["version"])});
+        let capabilities = capabilities.cloned().unwrap_or_else(|| json!({}));
+        Self::new(id, principal, Introduction { info, capabilities }, (*version).to_owned())
+    }
+
+    fn new(id: String, principal: Arc<Principal>, introduction: Introduction, version: String) -> Self {
+        Self {
+            id,
+            principal,
+            introduction,
+            version,
+            open: Mutex::default(),
+            questions: Mutex::default(),
+            next_question: AtomicU64::new(1),
+            subscriptions: Mutex::default(),
+            level: Mutex::default(),
+        }
+    }
+
+    /// Returns what the token of the session holds.
+    pub(super) fn written(&self) -> Vec<u8> {
+        let Introduction { info, capabilities } = &self.introduction;
+        json!({"id": self.id, "version": self.version, "info": info, "capabilities": capabilities})
+            .to_string()
+            .into_bytes()
+    }
+
+    /// Returns the client whose token holds this.
+    pub(super) fn read(written: &[u8], principal: Arc<Principal>) -> Option<Self> {
+        let read: Value = serde_json::from_slice(written).ok()?;
+        let text = |key: &str| read[key].as_str().map(str::to_owned);
+        let introduction =
+            Introduction { info: read["info"].clone(), capabilities: read["capabilities"].clone() };
+        Some(Self::new(text("id")?, principal, introduction, text("version")?))
+    }
+
+    /// Returns the `initialize` with which the client began the session, as far as it matters.
+    pub(super) fn initialize(&self) -> Vec<u8> {
+        let Introduction { info, capabilities } = &self.introduction;
+        let params =
+            json!({"protocolVersion": self.version, "capabilities": capabilities, "clientInfo": info});
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string().into_bytes()
+    }
+
+    /// Notes a request that is on its way.
+    pub(super) fn begin(&self, id: &[u8], task: AbortHandle) {
+        let mut open = locked(&self.open);
+        open.retain(|_, task| !task.is_finished());
+        open.insert(id.to_vec(), task);
+    }
+
+    /// Cancels a request.
+    pub(super) fn cancel(&self, id: &[u8]) {
+        if let Some(task) = locked(&self.open).remove(id) {
+            task.abort();
+        }
+    }
+
+    /// Notes a request of a server, with its progress token; returns the id by which the client knows both.
+    pub(super) fn ask(
+        &self,
+        connection: &Arc<Connection>,
+        id: &[u8],
+        token: Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
+        let mut questions = locked(&self.questions);
+        questions.retain(|_, question| question.connection.strong_count() > 0);
+        if questions.len() >= MAX_QUESTIONS {
+            return None;
+        }
+        let number = self.next_question.fetch_add(1, Ordering::Relaxed);
+        let (connection, id) = (Arc::downgrade(connection), id.to_vec());
+        questions.insert(number, Question { connection, id, token });
+        Some(question_id(number))
+    }
+
+    /// Takes the request of a server that an answer of the client is for: the connection, and the id for the server.
+    pub(super) fn answered(&self, id: &[u8]) -> Option<(Arc<Connection>, Vec<u8>)> {
+        let question = locked(&self.questions).remove(&question_number(id)?)?;
+        Some((question.connection.upgrade()?, question.id))
+    }
+
+    /// Returns for which request of a server the client reports progress: the connection, and the token for the server.
+    pub(super) fn progressing(&self, token: &[u8]) -> Option<(Arc<Connection>, Vec<u8>)> {
+        let questions = locked(&self.questions);
+        let question = questions.get(&question_number(token)?)?;
+        Some((question.connection.upgrade()?, question.token.clone()?))
+    }
+
+    /// Sets the level of log messages that the client asks for.
+    pub(super) fn set_level(&self, params: &Value) {
+        *locked(&self.level) = Some(params.clone());
+    }
+
+    /// Returns the level of log messages that the client asked for.
+    pub(super) fn level(&self) -> Option<Value> {
+        locked(&self.level).clone()
+    }
+
+    /// Takes the request of a server that the server has cancelled; returns the id by which the client knows it.
+    pub(super) fn withdrawn(&self, connection: &Arc<Connection>, id: &[u8]) -> Option<Vec<u8>> {
+        let mut questions = locked(&self.questions);
+        let is_it = |question: &Question| {
+            question.id == id && std::ptr::eq(question.connection.as_ptr(), Arc::as_ptr(connection))
+        };
+        let number = questions.iter().find(|(_, question)| is_it(question)).map(|(number, _)| *number)?;
+        questions.remove(&number);
+        Some(question_id(number))
+    }
+
+    /// Notes or removes a subscription to a resource.
+    pub(super) fn subscribe(&self, upstream: usize, uri: &str, on: bool) {
+        let mut subscriptions = locked(&self.subscriptions);
+        match on {
+            true => subscriptions.insert((upstream, uri.to_owned())),
+            false => subscriptions.remove(&(upstream, uri.to_owned())),
+        };
+    }
+
+    /// Returns whether the client subscribed to a resource.
+    pub(super) fn is_subscribed(&self, upstream: usize, uri: &str) -> bool {
+        locked(&self.subscriptions).contains(&(upstream, uri.to_owned()))
+    }
+
+    /// Cancels what is on its way, because the session is over.
+    pub(super) fn end(&self) {
+        locked(&self.open).drain().for_each(|(_, task)| task.abort());
+    }
+}
+
+/// What the ids of requests of servers begin with, as clients see them: ids of different servers may be the same.
+const QUESTION_PREFIX: &str = "gateway-";
+
+fn question_number(id: &[u8]) -> Option<u64> {
+    std::str::from_utf8(id).ok()?.trim_matches('"').strip_prefix(QUESTION_PREFIX)?.parse().ok()
+}
+
+fn question_id(number: u64) -> Vec<u8> {
+    format!("\"{QUESTION_PREFIX}{number}\"").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_holds_what_a_replica_needs() {
+        let principal = Arc::new(Principal::unauthenticated());
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {"sampling": {}}, "clientInfo": {"name": "c", "version": "1"}});
+        let client = Client::introduced("s".into(), Arc::clone(&principal), &params);
+        let read = Client::read(&client.written(), principal).unwrap();
+        assert_eq!((read.id.as_str(), read.version.as_str()), ("s", "2025-06-18"));
+        assert_eq!(read.introduction, client.introduction);
+        let unknown = Client::introduced("s".into(), Arc::clone(&read.principal), &json!({}));
+        assert_eq!(
+            (unknown.version.as_str(), &unknown.introduction.capabilities),
+            ("2025-11-25", &json!({}))
+        );
+    }
+}

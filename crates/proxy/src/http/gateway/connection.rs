@@ -1,0 +1,298 @@
+//! A connection to a server: a process or a session over HTTP, begun by the handshake of one of the two eras.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tidegate_gate::raw;
+use tidegate_gateway::catalog::{Announcement, Catalog, ListKind, Page};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::settings::{INHERITED_VARIABLES, UpstreamTarget};
+use super::upstream::{Problem, Upstream};
+use crate::http::shared_server::{Environment, ServerCommand, SharedServer, deliveries};
+use crate::link::{Link, ServerMessage};
+use crate::message::ParsedLine;
+
+/// The revision that the gateway offers to servers with sessions.
+const LEGACY_VERSION: &str = "2025-11-25";
+/// The revision without sessions.
+pub(super) const MODERN_VERSION: &str = "2026-07-28";
+/// The keys of `_meta` with which a request of that revision introduces itself.
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+/// The most pages of one list that are read; a server that never ends its list must not hold up the others.
+const MAX_LIST_PAGES: usize = 1000;
+
+/// How long a server may take to answer `server/discover` if it may not know it: some that do not stay silent.
+const PROBE_TIME: Duration = Duration::from_secs(10);
+
+/// The era of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Era {
+    /// With sessions that `initialize` begins.
+    Legacy,
+    /// Without sessions.
+    Modern,
+}
+
+/// How the client behind a connection introduces itself to the server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Introduction {
+    pub(super) info: Value,
+    pub(super) capabilities: Value,
+}
+
+impl Introduction {
+    /// Returns the introduction of the gateway itself, for connections that several clients share: it can answer no request
+    /// of a server.
+    pub(super) fn of_gateway() -> Self {
+        let info = json!({"name": "tidegate-gateway", "version": env!("CARGO_PKG_VERSION")});
+        Self { info, capabilities: json!({}) }
+    }
+
+    /// Returns the members of `_meta` that introduce the client in a request of the era without sessions.
+    pub(super) fn meta(&self) -> Value {
+        json!({VERSION_KEY: MODERN_VERSION, CAPABILITIES_KEY: self.capabilities, CLIENT_KEY: self.info})
+    }
+}
+
+/// A connection to a server.
+pub(super) struct Connection {
+    pub(super) server: Arc<SharedServer>,
+    pub(super) era: Era,
+    pub(super) announcement: Announcement,
+    /// Whether the server has begun a session, so that it may know one client from another.
+    pub(super) has_session: bool,
+    used: Mutex<Instant>,
+    calls: AtomicUsize,
+    /// The place among the processes of the server.
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.server.end();
+    }
+}
+
+impl Connection {
+    /// Begins a connection; messages of the server that belong to no request go to `unrouted`.
+    pub(super) async fn open(
+        upstream: &Upstream,
+        era: Era,
+        client: &Introduction,
+        place: Option<OwnedSemaphorePermit>,
+        unrouted: mpsc::UnboundedSender<ServerMessage>,
+    ) -> Result<Self, Problem> {
+        let is_probe = era == Era::Modern && upstream.supported().modern.is_none();
+        let patience = upstream.settings.start_timeout.min(if is_probe { PROBE_TIME } else { Duration::MAX });
+        let (server, http) = start(upstream, unrouted)?;
+        let ending = EndUnlessKept(Some(&server));
+        let ask = |method, params| ask(&server, &upstream.link, method, params, patience);
+        let announced = match era {
+            Era::Legacy => {
+                let params = json!({"protocolVersion": LEGACY_VERSION, "capabilities": client.capabilities, "clientInfo": client.info});
+                let announced = ask("initialize", params).await?;
+                notify(&server, &upstream.link, "notifications/initialized");
+                announced
+            }
+            Era::Modern => ask("server/discover", json!({"_meta": client.meta()})).await?,
+        };
+        ending.keep();
+        let has_session = match http {
+            Some(http) => http.upgrade().is_some_and(|http| http.has_session()),
+            None => true,
+        };
+        Ok(Self {
+            announcement: Announcement::read(&announced),
+            server,
+            era,
+            has_session,
+            used: Mutex::new(Instant::now()),
+            calls: AtomicUsize::new(0),
+            _place: place,
+        })
+    }
+
+    /// Returns whether the connection takes no more requests.
+    pub(super) fn has_ended(&self) -> bool {
+        self.server.has_ended()
+    }
+
+    /// Notes that the connection is used.
+    pub(super) fn touch(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Returns whether the connection has been idle for a time.
+    pub(super) fn is_idle(&self, time: Duration) -> bool {
+        !self.server.is_busy() && self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > time
+    }
+
+    /// Reads all pages of all lists of the server.
+    pub(super) async fn catalog(&self, upstream: &Upstream) -> Result<Catalog, Problem> {
+        let mut catalog = Catalog::default();
+        for kind in ListKind::ALL.into_iter().filter(|kind| self.announcement.has(*kind)) {
+            match self.list(upstream, kind).await {
+                Ok(entries) => catalog.set(kind, entries),
+                // Servers that have resources may have no templates.
+                Err(Problem::Refused { code: -32601, .. }) => {}
+                Err(problem) => return Err(problem),
+            }
+        }
+        Ok(catalog)
+    }
+
+    async fn list(
+        &self,
+        upstream: &Upstream,
+        kind: ListKind,
+    ) -> Result<Vec<tidegate_gateway::catalog::Entry>, Problem> {
+        let (mut entries, mut cursor) = (Vec::new(), None::<Value>);
+        for _ in 0..MAX_LIST_PAGES {
+            let mut params = json!({});
+            if let Some(cursor) = cursor.take() {
+                params["cursor"] = cursor;
+            }
+            if self.era == Era::Modern {
+                params["_meta"] = Introduction::of_gateway().meta();
+            }
+            let patience = upstream.settings.start_timeout;
+            let result = ask(&self.server, &upstream.link, kind.method(), params, patience).await?;
+            let page = Page::read(kind, &result)
+                .ok_or_else(|| Problem::Invalid(format!("its answer to {} is not a list", kind.method())))?;
+            entries.extend(page.entries);
+            match page.next.and_then(|next| serde_json::from_str(&next).ok()) {
+                Some(next) => cursor = Some(next),
+                None => break,
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// Ends a server when it is dropped, unless it is kept.
+struct EndUnlessKept<'s>(Option<&'s Arc<SharedServer>>);
+
+impl EndUnlessKept<'_> {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for EndUnlessKept<'_> {
+    fn drop(&mut self) {
+        if let Some(server) = self.0 {
+            server.end();
+        }
+    }
+}
+
+type Http = Option<std::sync::Weak<crate::http::stdio_to_http::StdioToHttp>>;
+
+/// Starts the process of a server, or the way to one over HTTP.
+fn start(
+    upstream: &Upstream,
+    unrouted: mpsc::UnboundedSender<ServerMessage>,
+) -> Result<(Arc<SharedServer>, Http), Problem> {
+    let timeout = Some(upstream.settings.timeout);
+    let log = Arc::clone(&upstream.log);
+    match &upstream.settings.target {
+        UpstreamTarget::Command { command, environment } => {
+            let only = INHERITED_VARIABLES.map(str::to_owned).to_vec();
+            let environment =
+                Environment { only: Some(only), set: environment.clone(), ..Environment::default() };
+            let (program, command) = (upstream.program.clone(), command.clone());
+            let command = ServerCommand { program, command, environment };
+            let started = SharedServer::start(&command, upstream.link.limits(), timeout, unrouted, log);
+            started.map(|server| (server, None)).map_err(|error| Problem::NotStarted(error.to_string()))
+        }
+        UpstreamTarget::Url(remote) => {
+            let link = upstream.link.relaying();
+            let (server, http) = SharedServer::over_http(Arc::clone(remote), link, timeout, unrouted, log);
+            Ok((server, Some(http)))
+        }
+    }
+}
+
+/// Sends a request of the gateway's own; returns its result.
+pub(super) async fn ask(
+    server: &Arc<SharedServer>,
+    link: &Link,
+    method: &str,
+    params: Value,
+    patience: Duration,
+) -> Result<Vec<u8>, Problem> {
+    let request = json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}).to_string();
+    let link = Arc::new(link.relaying());
+    let (forward, _) = link.parsed_from_client(ParsedLine::parse(request.into_bytes()));
+    let (sender, mut receiver) = deliveries();
+    let numbers = server.send(&link, forward, &sender);
+    drop(sender);
+    let answer = async {
+        loop {
+            match receiver.recv().await {
+                Some(delivery) if !delivery.is_response => {}
+                other => return other,
+            }
+        }
+    };
+    let Ok(answer) = tokio::time::timeout(patience, answer).await else {
+        server.abandon(&numbers);
+        return Err(Problem::Silent { method: method.to_owned(), seconds: patience.as_secs() });
+    };
+    let message = answer.and_then(|delivery| delivery.message.into_bytes().ok());
+    let message = message.ok_or_else(|| Problem::Invalid(format!("it ended before it answered {method}")))?;
+    result_of(method, ParsedLine::parse(message))
+}
+
+fn result_of(method: &str, message: ParsedLine) -> Result<Vec<u8>, Problem> {
+    let head = message.first();
+    if let Some(result) = head.and_then(|head| head.result.clone()) {
+        return Ok(message.bytes[result].to_vec());
+    }
+    let error = head.and_then(|head| head.error.clone());
+    let Some(error) = error else {
+        return Err(Problem::Invalid(format!("its answer to {method} is invalid")));
+    };
+    let error: Value = serde_json::from_slice(&message.bytes[error]).unwrap_or_default();
+    let message = error["message"].as_str().unwrap_or("no reason given").to_owned();
+    Err(Problem::Refused { code: error["code"].as_i64().unwrap_or_default(), message })
+}
+
+/// Sends a notification of the gateway's own.
+pub(super) fn notify(server: &Arc<SharedServer>, link: &Link, method: &str) {
+    let line = json!({"jsonrpc": "2.0", "method": method}).to_string();
+    server.send(&Arc::new(link.relaying()), Some(ParsedLine::parse(line.into_bytes())), &deliveries().0);
+}
+
+/// Returns a request with the members in its `_meta` that introduce a client, as the era without sessions asks.
+pub(super) fn introduced(message: ParsedLine, client: &Introduction) -> ParsedLine {
+    let Some(head) = message.first() else { return message };
+    let Some(params) = head.params.clone() else {
+        let end = head.whole.end - 1;
+        let mut edits = raw::Edits::new();
+        edits.replace(end..end, format!(",\"params\":{{\"_meta\":{}}}", client.meta()));
+        return ParsedLine::parse(message.edit(edits).bytes);
+    };
+    let mut edits = raw::Edits::new();
+    let meta = client.meta().to_string();
+    let inside = &meta[1..meta.len() - 1];
+    match raw::member(&message.bytes, &params, "_meta") {
+        Some(own) => {
+            let is_empty = message.bytes[own.start + 1..own.end - 1].trim_ascii().is_empty();
+            let comma = if is_empty { "" } else { "," };
+            edits.replace(own.start + 1..own.start + 1, format!("{inside}{comma}"));
+        }
+        None => {
+            let is_empty = message.bytes[params.start + 1..params.end - 1].trim_ascii().is_empty();
+            let comma = if is_empty { "" } else { "," };
+            edits.replace(params.start + 1..params.start + 1, format!("\"_meta\":{meta}{comma}"));
+        }
+    }
+    message.edit(edits)
+}

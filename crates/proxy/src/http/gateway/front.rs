@@ -1,0 +1,308 @@
+//! The HTTP side of the gateway: who sends a request, to which session it belongs, and what is answered at once.
+
+use std::sync::Arc;
+
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use tidegate_gate::{RpcError, error_response};
+use tidegate_gateway::caller::{Challenge, Principal, Use};
+use tokio::sync::watch;
+
+use super::Gateway;
+use super::dispatch::Asker;
+use super::route::{Route, ServerRoute};
+use crate::http::body::{Body, full, stream};
+use crate::http::exchange::{self, Refusal, answer, failure, refuse};
+use crate::http::http_to_stdio::{
+    Answer, FIRST_VERSION_WITH_EMPTY_EVENTS, accepts, deliver_local_answers, is_initialize, parse_message,
+};
+use crate::http::modern::{self, SESSION_HEADER, VERSION_HEADER, is_modern};
+use crate::http::respond;
+use crate::http::session::{LISTENING, NotConnected, parse_event_id};
+use crate::http::shared_server::{deliver, deliveries, response as delivery_of};
+use crate::link::{Link, OwnWork, Resolution, ResolveJob};
+use crate::message::{MessageHead, MessageKind, ParsedLine};
+
+impl Gateway {
+    /// Answers a request.
+    pub(in crate::http) async fn answer_request(
+        self: Arc<Self>,
+        parts: Parts,
+        body: Vec<u8>,
+    ) -> Response<Body> {
+        let resource = resource(&parts);
+        let principal = match self.authenticate.authenticate(&parts.headers, &resource).await {
+            Ok(principal) => principal,
+            Err(challenge) => return refused(&challenge),
+        };
+        let answered = match (&parts.method, is_modern(&parts.headers)) {
+            (&Method::POST, true) => self.answer_modern(principal, parts, body).await,
+            (&Method::POST, false) => self.answer_legacy(principal, parts, body).await,
+            (_, true) => Ok(respond::not_allowed()),
+            (&Method::GET, false) => self.listen_to(&principal, &parts.headers).await,
+            _ => self.delete(&principal, &parts.headers).await,
+        };
+        answered.unwrap_or_else(|refusal| *refusal)
+    }
+
+    /// Returns the document at a path that needs no credentials.
+    pub(in crate::http) fn document(&self, path: &str, parts_host: &str) -> Option<Response<Body>> {
+        if let Some(document) = self.authenticate.document(path, &format!("{parts_host}/mcp")) {
+            return Some(exchange::json(StatusCode::OK, document));
+        }
+        match path {
+            "/health/live" => Some(exchange::json(StatusCode::OK, r#"{"status":"live"}"#)),
+            "/health/ready" => {
+                let is_ready = *self.is_listed.borrow();
+                let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                Some(exchange::json(status, format!("{{\"ready\":{is_ready}}}")))
+            }
+            "/metrics" => {
+                let (kind, text) = self.govern.metrics()?;
+                let mut response = Response::new(full(text));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+                Some(response)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the conversation of a client that follows a link.
+    pub(in crate::http) async fn follower(&self, headers: &HeaderMap, base: &str) -> Option<Arc<Link>> {
+        let resource = format!("{base}/mcp");
+        let principal = self.authenticate.authenticate(headers, &resource).await.ok()?;
+        if headers.contains_key(SESSION_HEADER) && !is_modern(headers) {
+            let session = self.session(&principal, headers).await.ok()?;
+            return Some(Arc::clone(&session.link));
+        }
+        Some(Arc::new(self.link_of(&principal, None)))
+    }
+
+    async fn answer_modern(
+        self: &Arc<Self>,
+        principal: Arc<Principal>,
+        parts: Parts,
+        body: Vec<u8>,
+    ) -> Answer {
+        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
+        let (message, kind) = parse_message(body)?;
+        if message.is_batch() {
+            return refuse(StatusCode::BAD_REQUEST, "there are no batches in this revision");
+        }
+        match kind {
+            MessageKind::Notification => return Ok(respond::accepted()),
+            MessageKind::Request => {}
+            _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
+        }
+        exchange::check_modern(&parts.headers, &message.bytes, message.first())?;
+        if is_initialize(&message) {
+            let message_text = "there are no sessions in this revision; send server/discover".to_owned();
+            let error = RpcError { code: -32601, message: message_text };
+            let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
+            return Ok(exchange::json(StatusCode::NOT_FOUND, error_response(id, &error)));
+        }
+        let link = self.link_of(&principal, None).reached_at(exchange::link_base(&parts));
+        let route = self.route_of(&link, &message);
+        self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
+        let link = Arc::new(self.timed(link, route.as_ref()));
+        link.count_by_principal();
+        let (mut forward, mut own) = link.parsed_from_client(message);
+        if !own.requests.is_empty() {
+            return Ok(answer(&link, own.requests, false, true).await);
+        }
+        if let Some(call) = own.calls.pop() {
+            match exchange::resolve(&link, call).await {
+                Some(Resolution::Forward(message)) => forward = Some(*message),
+                Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
+                    let status = modern::status_of(refused.error_code);
+                    return Ok(exchange::json_answers(status, &[refused.line], false));
+                }
+                None => return Ok(failure(StatusCode::INTERNAL_SERVER_ERROR, -32603, "tidegate failed")),
+            }
+        }
+        let Some(message) = forward else { return Ok(respond::accepted()) };
+        let (sender, receiver) = deliveries();
+        let asker = Asker { principal, session: None, exchange: Arc::clone(&link), deliveries: sender };
+        let task = self.send(asker, message);
+        Ok(respond::modern(move || task.abort(), receiver, self.ticks()).await)
+    }
+
+    /// Sends a message to where it goes, as a task of its own.
+    fn send(self: &Arc<Self>, asker: Asker, message: ParsedLine) -> tokio::task::AbortHandle {
+        // Arguments may have changed since, so the places of its parts as well.
+        let route = self.route_of(&asker.exchange, &message);
+        let gateway = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Some(route) = route {
+                gateway.dispatch(asker, message, route).await;
+            }
+        })
+        .abort_handle()
+    }
+
+    /// Returns the exchange with the deadline of the server that the request goes to.
+    fn timed(&self, link: Link, route: Option<&Route>) -> Link {
+        match route {
+            Some(Route::Server(way)) => link.with_timeout(self.upstreams[way.upstream].settings.timeout),
+            _ => link,
+        }
+    }
+
+    /// Refuses a request for a server or tool that the caller may not use.
+    fn check_permission(
+        &self,
+        principal: &Principal,
+        route: Option<&Route>,
+        resource: &str,
+    ) -> Result<(), Refusal> {
+        let Some(Route::Server(ServerRoute { upstream, name, .. })) = route else { return Ok(()) };
+        let server = self.upstreams[*upstream].settings.name.as_str();
+        let use_of = Use { server, tool: name.as_deref() };
+        if principal.may(use_of) {
+            return Ok(());
+        }
+        let challenge = self.authenticate.step_up(principal, use_of, resource);
+        Err(Box::new(match challenge {
+            Some(challenge) => refused(&challenge),
+            None => failure(
+                StatusCode::FORBIDDEN,
+                -32000,
+                "this caller may not use that; the lists show what it may",
+            ),
+        }))
+    }
+
+    async fn answer_legacy(
+        self: &Arc<Self>,
+        principal: Arc<Principal>,
+        parts: Parts,
+        body: Vec<u8>,
+    ) -> Answer {
+        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
+        let content = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if content.split(';').next().map(str::trim) != Some("application/json") {
+            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json");
+        }
+        let (message, kind) = parse_message(body)?;
+        let begins = kind == MessageKind::Request && is_initialize(&message);
+        let session = match begins {
+            true => self.begin(&principal, &message).await?,
+            false => self.session(&principal, &parts.headers).await?,
+        };
+        let is_batch = message.is_batch();
+        let route = self.route_of(&session.link, &message);
+        self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
+        let exchange = session.link.exchange().reached_at(exchange::link_base(&parts));
+        let exchange = Arc::new(self.timed(exchange, route.as_ref()));
+        let (forward, OwnWork { requests, calls }) = exchange.parsed_from_client(message);
+        if forward.is_none() && calls.is_empty() && !requests.is_empty() {
+            return Ok(answer(&exchange, requests, is_batch, false).await);
+        }
+        let (sender, receiver) = deliveries();
+        let stream = session.begin();
+        let asker = Asker {
+            principal,
+            session: Some(Arc::clone(&session)),
+            exchange: Arc::clone(&exchange),
+            deliveries: sender.clone(),
+        };
+        let sent = forward.map_or(0, |forward| self.send_all(&asker, forward));
+        let open = requests.len() + calls.len() + sent;
+        self.resolve_calls(&asker, calls);
+        deliver_local_answers(&exchange, requests, sender);
+        drop(asker);
+        if open == 0 {
+            session.forget(stream);
+            return Ok(respond::accepted());
+        }
+        let version = parts.headers.get(VERSION_HEADER);
+        let takes_empty_events =
+            version.is_some_and(|version| version.as_bytes() >= FIRST_VERSION_WITH_EMPTY_EVENTS);
+        Ok(respond::legacy(session, stream, open, receiver, is_batch, takes_empty_events).await)
+    }
+
+    /// Sends the messages of a body to where they go; returns how many of them are requests.
+    fn send_all(self: &Arc<Self>, asker: &Asker, line: ParsedLine) -> usize {
+        let Some(session) = &asker.session else { return 0 };
+        let mut requests = 0;
+        for head in line.heads() {
+            let message = || ParsedLine::extract(&line.bytes, head, None);
+            match head.kind() {
+                MessageKind::Request => {
+                    requests += 1;
+                    let task = self.send(asker.clone(), message());
+                    session.server.begin(head.id_bytes(), task);
+                }
+                MessageKind::Response => self.take_client_answer(session, message()),
+                MessageKind::Notification => self.take_client_notification(session, message()),
+                _ => {}
+            }
+        }
+        requests
+    }
+
+    /// Resolves the references of calls, and sends the calls on or their refusals back.
+    fn resolve_calls(self: &Arc<Self>, asker: &Asker, calls: Vec<ResolveJob>) {
+        for call in calls {
+            let (gateway, asker) = (Arc::clone(self), asker.clone());
+            tokio::spawn(async move {
+                match exchange::resolve(&asker.exchange, call).await {
+                    Some(Resolution::Forward(message)) => {
+                        gateway.send(asker, *message);
+                    }
+                    Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
+                        deliver(&asker.deliveries, delivery_of(refused.line.into(), refused.error_code));
+                    }
+                    None => {}
+                }
+            });
+        }
+    }
+
+    async fn listen_to(&self, principal: &Arc<Principal>, headers: &HeaderMap) -> Answer {
+        accepts(headers, &["text/event-stream"])?;
+        let session = self.session(principal, headers).await?;
+        let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(parse_event_id);
+        let (number, after) = match after {
+            None => (LISTENING, None),
+            Some(Some((number, event))) => (number, Some(event)),
+            Some(None) => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid"),
+        };
+        let (sender, body) = stream();
+        match session.connect(number, after, &sender) {
+            Ok(()) => Ok(respond::events(&session.id, body)),
+            Err(NotConnected::Taken) => {
+                refuse(StatusCode::CONFLICT, "another client listens on this stream already")
+            }
+            Err(NotConnected::Forgotten) => refuse(
+                StatusCode::NOT_FOUND,
+                "the events of this stream are no longer kept; send the request again if it is safe",
+            ),
+        }
+    }
+
+    /// Returns a clock that ticks every few seconds, shared by all requests.
+    fn ticks(&self) -> watch::Receiver<()> {
+        self.ticks.get_or_init(respond::ticks).clone()
+    }
+}
+
+/// Returns the URL of the gateway as the client called it.
+fn resource(parts: &Parts) -> String {
+    format!("{}/mcp", exchange::link_base(parts).as_str())
+}
+
+/// Returns the response to a request that is refused.
+fn refused(challenge: &Challenge) -> Response<Body> {
+    let mut response = failure(challenge.status, -32000, &challenge.message);
+    let headers = response.headers_mut();
+    let value = challenge.www_authenticate.as_deref().and_then(|value| HeaderValue::from_str(value).ok());
+    if let Some(value) = value {
+        headers.insert(WWW_AUTHENTICATE, value);
+    }
+    if let Some(seconds) = challenge.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}

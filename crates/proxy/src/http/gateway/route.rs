@@ -1,0 +1,192 @@
+//! Where a request goes: to the gateway itself, or to one server, with the name that this server knows.
+
+use tidegate_gate::RpcError;
+use tidegate_gate::raw::{self, ByteRange, Edits};
+use tidegate_gateway::catalog::ListKind;
+
+use super::registry::{Place, Snapshot};
+use crate::message::{MessageHead, ParsedLine};
+
+/// Where a request goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    /// The gateway answers it.
+    Own(OwnMethod),
+    /// A server answers it.
+    Server(ServerRoute),
+    /// Nobody can.
+    Nowhere(RpcError),
+}
+
+/// A request that the gateway answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OwnMethod {
+    Initialize,
+    Discover,
+    Ping,
+    List(ListKind),
+    SetLevel,
+    Listen,
+}
+
+/// The way to a server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ServerRoute {
+    /// The index of the server.
+    pub(super) upstream: usize,
+    /// The name that the server gave the tool or prompt, if the request names one.
+    pub(super) name: Option<String>,
+    /// Where the listed name stands in the request.
+    range: Option<ByteRange>,
+}
+
+impl ServerRoute {
+    /// Returns the request with the name that the server knows.
+    pub(super) fn renamed(&self, message: ParsedLine) -> ParsedLine {
+        let (Some(name), Some(range)) = (&self.name, &self.range) else { return message };
+        let mut edits = Edits::new();
+        edits.replace(range.clone(), serde_json::Value::from(name.as_str()).to_string());
+        message.edit(edits)
+    }
+}
+
+fn invalid(message: String) -> Route {
+    Route::Nowhere(RpcError { code: -32602, message })
+}
+
+/// Returns where a request goes; `task_tool` returns the tool whose call became a task.
+pub(super) fn route(
+    snapshot: &Snapshot,
+    servers: usize,
+    message: &ParsedLine,
+    head: &MessageHead,
+    task_tool: impl Fn(&str) -> Option<String>,
+) -> Route {
+    let bytes = &message.bytes;
+    let method = head.method();
+    let at = |path: &[&str]| raw::at(bytes, head.params.as_ref()?, path);
+    let text = |range: &ByteRange| raw::text(bytes, range).map(std::borrow::Cow::into_owned);
+    if let Some(kind) = ListKind::of_method(method) {
+        return Route::Own(OwnMethod::List(kind));
+    }
+    let named = |kind: ListKind, path: &[&str]| {
+        let range = at(path);
+        let name = range.as_ref().and_then(&text).unwrap_or_default();
+        match snapshot.place(kind, &name) {
+            Some(Place { upstream, key }) => Route::Server(ServerRoute { upstream, name: Some(key), range }),
+            None => invalid(format!("unknown {}: {name:?}; {} lists all", noun(kind), kind.method())),
+        }
+    };
+    let addressed = |path: &[&str]| {
+        let uri = at(path).as_ref().and_then(&text).unwrap_or_default();
+        match snapshot.resource(&uri) {
+            Some(upstream) => Route::Server(ServerRoute { upstream, name: None, range: None }),
+            None => invalid(format!("no server has the resource {uri:?}; resources/list lists all")),
+        }
+    };
+    match method {
+        "initialize" => Route::Own(OwnMethod::Initialize),
+        "server/discover" => Route::Own(OwnMethod::Discover),
+        "ping" => Route::Own(OwnMethod::Ping),
+        "logging/setLevel" => Route::Own(OwnMethod::SetLevel),
+        "subscriptions/listen" => Route::Own(OwnMethod::Listen),
+        "tools/call" => named(ListKind::Tools, &["name"]),
+        "prompts/get" => named(ListKind::Prompts, &["name"]),
+        "completion/complete" if at(&["ref", "name"]).is_some() => named(ListKind::Prompts, &["ref", "name"]),
+        "completion/complete" => addressed(&["ref", "uri"]),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => addressed(&["uri"]),
+        _ if servers == 1 => Route::Server(ServerRoute { upstream: 0, name: None, range: None }),
+        "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => {
+            let id = at(&["taskId"]).as_ref().and_then(&text).unwrap_or_default();
+            let place = task_tool(&id).and_then(|tool| snapshot.place(ListKind::Tools, &tool));
+            match place {
+                Some(Place { upstream, .. }) => {
+                    Route::Server(ServerRoute { upstream, name: None, range: None })
+                }
+                None => invalid(format!("unknown task: {id:?}")),
+            }
+        }
+        _ => Route::Nowhere(RpcError { code: -32601, message: format!("method not found: {method}") }),
+    }
+}
+
+fn noun(kind: ListKind) -> &'static str {
+    match kind {
+        ListKind::Tools => "tool",
+        ListKind::Prompts => "prompt",
+        ListKind::Resources => "resource",
+        ListKind::Templates => "template",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tidegate_gateway::catalog::{Announcement, Catalog, Entry};
+
+    use super::super::registry::{ListedServer, Registry};
+    use super::*;
+
+    fn snapshot() -> std::sync::Arc<Snapshot> {
+        let server = |name: &str| ListedServer {
+            name: name.into(),
+            keeps_names: false,
+            policies: std::sync::Arc::default(),
+        };
+        let registry = Registry::new(vec![server("a"), server("b")]);
+        for (at, tool) in [(0, "x.y"), (1, "x")] {
+            let mut catalog = Catalog::default();
+            let entry = |key: &str| Entry {
+                key: key.into(),
+                json: json!({"name": key, "uri": key}).to_string().into_bytes(),
+            };
+            catalog.set(ListKind::Tools, vec![entry(tool)]);
+            catalog.set(ListKind::Prompts, vec![entry("p")]);
+            catalog.set(ListKind::Resources, vec![entry(&format!("r://{at}"))]);
+            let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}});
+            registry.set(at, Announcement { capabilities, instructions: None }, catalog);
+        }
+        registry.snapshot()
+    }
+
+    fn routed(method: &str, params: serde_json::Value) -> Result<(usize, String), i64> {
+        let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let message = ParsedLine::parse(line.into_bytes());
+        let head = message.first().unwrap().clone();
+        let task_tool = |task: &str| (task == "t").then(|| "b__x".to_owned());
+        match route(&snapshot(), 2, &message, &head, task_tool) {
+            Route::Server(way) => {
+                let sent = way.renamed(message);
+                let params = sent.first().unwrap().params.clone().unwrap();
+                Ok((way.upstream, String::from_utf8(sent.bytes[params].to_vec()).unwrap()))
+            }
+            Route::Nowhere(error) => Err(error.code),
+            Route::Own(own) => panic!("{own:?}"),
+        }
+    }
+
+    #[test]
+    fn requests_go_to_the_server_of_what_they_name() {
+        let hashed = tidegate_gateway::names::listed_name("a", "x.y");
+        for (method, params, expected) in [
+            ("tools/call", json!({"name": hashed}), Ok((0, json!({"name": "x.y"})))),
+            ("tools/call", json!({"name": "b__x"}), Ok((1, json!({"name": "x"})))),
+            ("tools/call", json!({"name": "x"}), Err(-32602)),
+            ("prompts/get", json!({"name": "b__p"}), Ok((1, json!({"name": "p"})))),
+            ("completion/complete", json!({"ref": {"name": "a__p"}}), Ok((0, json!({"ref": {"name": "p"}})))),
+            (
+                "completion/complete",
+                json!({"ref": {"uri": "r://1"}}),
+                Ok((1, json!({"ref": {"uri": "r://1"}}))),
+            ),
+            ("resources/read", json!({"uri": "r://1"}), Ok((1, json!({"uri": "r://1"})))),
+            ("resources/read", json!({"uri": "r://2"}), Err(-32602)),
+            ("tasks/get", json!({"taskId": "t"}), Ok((1, json!({"taskId": "t"})))),
+            ("tasks/get", json!({"taskId": "u"}), Err(-32602)),
+            ("new/method", json!({}), Err(-32601)),
+        ] {
+            let expected = expected.map(|(upstream, params)| (upstream, params.to_string()));
+            assert_eq!(routed(method, params), expected, "{method}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The sessions of clients: begun, known again by their token, and ended.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde_json::Value;
+use tidegate_gate::response;
+use tidegate_gateway::caller::Principal;
+use tidegate_gateway::seal::Purpose;
+
+use super::client::{Client, ClientSession};
+use super::registry::announcement;
+use super::{Gateway, MAX_ENDED_SESSIONS, MAX_SESSIONS};
+use crate::http::body::full;
+use crate::http::exchange::{Refusal, refuse};
+use crate::http::http_to_stdio::{Answer, LEGACY_VERSIONS, random_id};
+use crate::http::modern::{SESSION_HEADER, VERSION_HEADER};
+use crate::http::session::Session;
+use crate::message::ParsedLine;
+
+impl Gateway {
+    /// Begins the session of a client that sends `initialize`.
+    pub(super) async fn begin(
+        self: &Arc<Self>,
+        principal: &Arc<Principal>,
+        message: &ParsedLine,
+    ) -> Result<Arc<ClientSession>, Refusal> {
+        let params = message.first().and_then(|head| head.params.clone()).unwrap_or(0..0);
+        let params: Value = serde_json::from_slice(&message.bytes[params]).unwrap_or_default();
+        let client = Client::introduced(random_id(), Arc::clone(principal), &params);
+        let (sealer, owner, written) =
+            (Arc::clone(&self.sealer), principal.name().to_owned(), client.written());
+        // The key may have to be read from the store first.
+        let sealed =
+            tokio::task::spawn_blocking(move || sealer.seal(Purpose::Session, &owner, &written)).await;
+        let Ok(Ok(token)) = sealed else {
+            return refuse(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the key that seals sessions cannot be read; try again",
+            );
+        };
+        Ok(self.remember(token, client))
+    }
+
+    fn remember(&self, token: String, client: Client) -> Arc<ClientSession> {
+        let link = Arc::new(self.link_of(&client.principal, Some(&client.id)));
+        let id = client.id.clone();
+        let session = Arc::new(Session::new(token, link, client));
+        let mut sessions = self.sessions();
+        if let Some(known) = sessions.get(&id) {
+            return Arc::clone(known);
+        }
+        if sessions.len() >= MAX_SESSIONS
+            && let Some(idle) =
+                sessions.iter().filter_map(|(id, session)| Some((session.idle_since()?, id.clone()))).min()
+        {
+            sessions.remove(&idle.1);
+        }
+        sessions.insert(id, Arc::clone(&session));
+        session
+    }
+
+    /// Returns the session that a request names.
+    pub(super) async fn session(
+        &self,
+        principal: &Arc<Principal>,
+        headers: &HeaderMap,
+    ) -> Result<Arc<ClientSession>, Refusal> {
+        let Some(token) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) else {
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "Mcp-Session-Id is missing: send initialize, then the id it returns",
+            );
+        };
+        let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
+        if version.is_some_and(|version| !LEGACY_VERSIONS.iter().any(|known| known.as_bytes() == version)) {
+            return refuse(StatusCode::BAD_REQUEST, "this MCP-Protocol-Version is not supported");
+        }
+        let opened = self.sealer.open(Purpose::Session, principal.name(), token);
+        let client = opened.and_then(|written| Client::read(&written, Arc::clone(principal)));
+        let client = client.filter(|client| !self.has_ended(&client.id));
+        let Some(client) = client else {
+            return refuse(
+                StatusCode::NOT_FOUND,
+                "this session does not exist or has ended; send initialize",
+            );
+        };
+        let known = self.sessions().get(&client.id).cloned();
+        let session = known.unwrap_or_else(|| self.resume(token, client));
+        session.touch();
+        Ok(session)
+    }
+
+    /// Returns a session that another replica began, or this one long ago.
+    fn resume(&self, token: &str, client: Client) -> Arc<ClientSession> {
+        let initialize = client.initialize();
+        let session = self.remember(token.to_owned(), client);
+        // The link learns what the client is, and what it was told.
+        session.link.parsed_from_client(ParsedLine::parse(initialize));
+        let result = Value::Object(announcement(&self.registry.snapshot(), &self.registry.servers));
+        let told = response(b"0", result.to_string().as_bytes());
+        session.link.parsed_from_server(ParsedLine::parse(told).into());
+        session
+    }
+
+    fn has_ended(&self, id: &str) -> bool {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).contains_key(id)
+    }
+
+    pub(super) async fn delete(&self, principal: &Arc<Principal>, headers: &HeaderMap) -> Answer {
+        let session = self.session(principal, headers).await?;
+        let id = session.server.id.clone();
+        {
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            if ended.len() >= MAX_ENDED_SESSIONS
+                && let Some(oldest) = ended.iter().min_by_key(|(_, at)| **at).map(|(id, _)| id.clone())
+            {
+                ended.remove(&oldest);
+            }
+            ended.insert(id.clone(), Instant::now());
+        }
+        self.drop_session(&id);
+        let mut response = Response::new(full(""));
+        *response.status_mut() = StatusCode::OK;
+        Ok(response)
+    }
+}

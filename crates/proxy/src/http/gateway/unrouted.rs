@@ -1,0 +1,222 @@
+//! Messages of a server that belong to no request: its own requests, changes of its lists, and notices.
+//!
+//! On a connection of one session they go to its client, with ids that no other server uses. On one that several clients
+//! share nobody can be asked anything: the server is told so.
+
+use std::sync::{Arc, Weak};
+
+use serde_json::Value;
+use tidegate_gate::raw::{self, Edits};
+use tidegate_gate::{RpcError, error_response, response};
+use tidegate_gateway::catalog::ListKind;
+use tokio::sync::mpsc;
+
+use super::Gateway;
+use super::client::ClientSession;
+use super::connection::{Connection, ask};
+use super::upstream::{Upstream, Whose};
+use crate::http::exchange;
+use crate::http::shared_server::deliveries;
+use crate::link::ServerMessage;
+use crate::message::{MessageKind, ParsedLine};
+
+impl Gateway {
+    /// Returns what takes such messages of a new connection, which is that of a session or of several clients.
+    pub(super) fn taking_unrouted(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        session: Option<&Arc<ClientSession>>,
+    ) -> impl FnOnce(mpsc::UnboundedReceiver<ServerMessage>, &Arc<Connection>) + Send + 'static {
+        let (gateway, upstream) = (Arc::downgrade(self), Arc::downgrade(upstream));
+        let session = session.map(Arc::downgrade);
+        move |mut messages, connection| {
+            let level = session.as_ref().and_then(Weak::upgrade).and_then(|session| session.server.level());
+            if let (Some(level), Some(upstream)) = (level, upstream.upgrade()) {
+                tell_level(&upstream, connection, level);
+            }
+            let connection = Arc::downgrade(connection);
+            tokio::spawn(async move {
+                while let Some(message) = messages.recv().await {
+                    let (Some(gateway), Some(upstream)) = (gateway.upgrade(), upstream.upgrade()) else {
+                        return;
+                    };
+                    let Some(connection) = connection.upgrade() else { return };
+                    let session = session.as_ref().map(Weak::upgrade);
+                    gateway.take_unrouted(&upstream, &connection, session, message).await;
+                }
+            });
+        }
+    }
+
+    async fn take_unrouted(
+        &self,
+        upstream: &Arc<Upstream>,
+        connection: &Arc<Connection>,
+        session: Option<Option<Arc<ClientSession>>>,
+        message: ServerMessage,
+    ) {
+        let Ok(bytes) = message.message.into_bytes() else { return };
+        let message = ParsedLine::parse(bytes);
+        let Some(head) = message.first() else { return };
+        let (kind, method) = (head.kind(), head.method().to_owned());
+        if ListKind::of_change(&method).is_some() {
+            return upstream.lists_changed.notify_one();
+        }
+        match kind {
+            MessageKind::Request if method == "ping" => {
+                return self.reply(connection, response(head.id_bytes(), b"{}"));
+            }
+            MessageKind::Notification if method == "notifications/resources/updated" => {
+                return self.pass_update(upstream, &message);
+            }
+            _ => {}
+        }
+        let Some(session) = session else {
+            if kind == MessageKind::Request {
+                let error = RpcError {
+                    code: -32601,
+                    message: format!(
+                        "several clients share this connection, so none can be asked {method}; set sharing = \"caller\" for this server"
+                    ),
+                };
+                self.reply(connection, error_response(head.id_bytes(), &error));
+            }
+            return (self.log)(&format!(
+                "dropped {method} of the server {:?}, which belongs to no request: its clients share the connection",
+                upstream.settings.name
+            ));
+        };
+        let Some(session) = session else { return };
+        self.pass_to_client(connection, &session, message).await;
+    }
+
+    /// Sends a message to the client of a session.
+    async fn pass_to_client(
+        &self,
+        connection: &Arc<Connection>,
+        session: &Arc<ClientSession>,
+        message: ParsedLine,
+    ) {
+        let Some(head) = message.first() else { return };
+        let is_request = head.kind() == MessageKind::Request;
+        let mut edits = Edits::new();
+        if is_request {
+            let token = head.params.as_ref();
+            let token = token.and_then(|params| raw::at(&message.bytes, params, &["_meta", "progressToken"]));
+            let written = token.clone().map(|token| message.bytes[token].to_vec());
+            let Some(id) = session.server.ask(connection, head.id_bytes(), written) else {
+                let message = "too many requests wait for this client; try again later".to_owned();
+                let error = RpcError { code: -32000, message };
+                return self.reply(connection, error_response(head.id_bytes(), &error));
+            };
+            if let Some(token) = token {
+                edits.replace(token, id.clone());
+            }
+            edits.replace(head.id.clone().unwrap_or_default(), id);
+        } else if head.method() == "notifications/cancelled" {
+            let id = head.params.as_ref().and_then(|params| raw::member(&message.bytes, params, "requestId"));
+            let Some(id) = id else { return };
+            let Some(known) = session.server.withdrawn(connection, &message.bytes[id.clone()]) else {
+                return;
+            };
+            edits.replace(id, known);
+        }
+        let written = message.edit(edits).bytes;
+        let message = ParsedLine::parse(written);
+        let id = message.first().map(|head| head.id_bytes().to_vec()).unwrap_or_default();
+        let outcome = exchange::from_server(&session.link, message.into()).await;
+        outcome.dropped.iter().for_each(|reason| (self.log)(reason));
+        if let Some(message) = outcome.forward
+            && !session.put_unrouted(message)
+            && is_request
+        {
+            // Many clients never listen, so calls must not wait for the answer.
+            session.link.note_undelivered(&id);
+        }
+    }
+
+    /// Sends the notice that a resource has changed to the sessions that subscribed to it.
+    fn pass_update(&self, upstream: &Arc<Upstream>, message: &ParsedLine) {
+        let params = message.first().and_then(|head| head.params.as_ref());
+        let uri = params.and_then(|params| raw::member(&message.bytes, params, "uri"));
+        let Some(uri) = uri.and_then(|uri| raw::text(&message.bytes, &uri)) else { return };
+        let sessions: Vec<Arc<ClientSession>> = self.sessions().values().cloned().collect();
+        for session in sessions {
+            if session.server.is_subscribed(upstream.index, &uri) {
+                session.put_unrouted(message.bytes.clone().into());
+            }
+        }
+    }
+
+    /// Answers a request of a server.
+    fn reply(&self, connection: &Arc<Connection>, answer: Vec<u8>) {
+        let link = Arc::new(self.link.relaying());
+        connection.server.send(&link, Some(ParsedLine::parse(answer)), &deliveries().0);
+    }
+
+    /// Takes the answer of a client to the request of a server.
+    pub(super) fn take_client_answer(&self, session: &Arc<ClientSession>, message: ParsedLine) {
+        let Some(head) = message.first() else { return };
+        let Some((connection, id)) = session.server.answered(head.id_bytes()) else { return };
+        let mut edits = Edits::new();
+        edits.replace(head.id.clone().unwrap_or_default(), id);
+        connection.server.send(&session.link, Some(message.edit(edits)), &deliveries().0);
+    }
+
+    /// Takes a notification of a client: a cancellation, progress for the request of a server, or news for every server
+    /// that has a connection of this session's own.
+    pub(super) fn take_client_notification(&self, session: &Arc<ClientSession>, message: ParsedLine) {
+        let Some(head) = message.first() else { return };
+        let member = |key| {
+            let range = raw::member(&message.bytes, head.params.as_ref()?, key)?;
+            Some((message.bytes[range.clone()].to_vec(), range))
+        };
+        match head.method() {
+            "notifications/cancelled" => {
+                if let Some((id, _)) = member("requestId") {
+                    session.server.cancel(&id);
+                }
+            }
+            "notifications/progress" => {
+                let Some((token, range)) = member("progressToken") else { return };
+                let Some((connection, known)) = session.server.progressing(&token) else { return };
+                let mut edits = Edits::new();
+                edits.replace(range, known);
+                connection.server.send(&session.link, Some(message.edit(edits)), &deliveries().0);
+            }
+            // Each server was told already that its client is ready.
+            "notifications/initialized" => {}
+            _ => {
+                let whose = Whose::Session(session.server.id.clone());
+                for connection in self.upstreams.iter().filter_map(|upstream| upstream.begun(&whose)) {
+                    let message = ParsedLine::parse(message.bytes.clone());
+                    connection.server.send(&session.link, Some(message), &deliveries().0);
+                }
+            }
+        }
+    }
+
+    /// Tells the servers with a connection of a session's own which log messages its client wants.
+    pub(super) fn set_level(&self, session: &Arc<ClientSession>, params: &Value) {
+        session.server.set_level(params);
+        let whose = Whose::Session(session.server.id.clone());
+        for upstream in &self.upstreams {
+            if let Some(connection) = upstream.begun(&whose) {
+                tell_level(upstream, &connection, params.clone());
+            }
+        }
+    }
+}
+
+/// Tells a server which log messages its client wants, if it has any.
+pub(super) fn tell_level(upstream: &Arc<Upstream>, connection: &Arc<Connection>, params: Value) {
+    if connection.announcement.capabilities.get("logging").is_none() {
+        return;
+    }
+    let (upstream, connection) = (Arc::clone(upstream), Arc::clone(connection));
+    tokio::spawn(async move {
+        let patience = upstream.settings.start_timeout;
+        // A server that refuses it logs what it logs.
+        let _ = ask(&connection.server, &upstream.link, "logging/setLevel", params, patience).await;
+    });
+}

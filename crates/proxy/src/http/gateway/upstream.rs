@@ -1,0 +1,257 @@
+//! One server behind the gateway: its connections, by whose they are, and what is wrong with it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::connection::{Connection, Era, Introduction};
+use super::settings::{Sharing, UpstreamSettings, UpstreamTarget};
+use crate::http::remote::Remote;
+use crate::http::shared_server::Log;
+use crate::link::{Link, ServerMessage};
+
+/// How long a failed connection is not tried again.
+const FAILURE_MEMORY: Duration = Duration::from_secs(1);
+
+/// Why a server cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Problem {
+    #[error("it cannot be started: {0}")]
+    NotStarted(String),
+    #[error("it did not answer {method} within {seconds} s")]
+    Silent { method: String, seconds: u64 },
+    #[error("{message}")]
+    Refused { code: i64, message: String },
+    #[error("{0}")]
+    Invalid(String),
+    #[error(
+        "all {places} of its processes are in use, and none became free within {seconds} s (max_processes and \
+         queue_seconds of [upstream.{name}])"
+    )]
+    Full { name: String, places: usize, seconds: u64 },
+}
+
+impl Problem {
+    /// Says what is wrong with a server, and what to do.
+    pub(super) fn explain(&self, server: &str) -> String {
+        let advice = match self {
+            Self::Full { .. } => "try again in a moment",
+            Self::Refused { message, .. } if says_unauthorized(message) => {
+                "the gateway's own credential for it is missing or no longer valid; whoever runs the gateway must renew it"
+            }
+            _ => "try again later, or tell whoever runs the gateway",
+        };
+        format!("the server {server:?} cannot be used now: {self}; nothing was run; {advice}")
+    }
+}
+
+fn says_unauthorized(message: &str) -> bool {
+    ["status 401", "status 403"].iter().any(|status| message.contains(status))
+}
+
+/// Whose a connection is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Whose {
+    /// That of all callers.
+    Everybody(Era),
+    /// The gateway's own, to read lists.
+    Gateway,
+    /// That of a session of the era with sessions.
+    Session(String),
+    /// That of a caller without a session.
+    Caller(String),
+}
+
+/// The place of a connection, also while there is none.
+#[derive(Default)]
+struct Slot {
+    connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
+    /// Why the last attempt failed, in which era, and when.
+    failure: Mutex<Option<(Problem, Era, Instant)>>,
+}
+
+/// What a server was found to support.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Supported {
+    pub(super) legacy: Option<bool>,
+    pub(super) modern: Option<bool>,
+    /// Whether the server keeps sessions over HTTP.
+    pub(super) sessions: Option<bool>,
+}
+
+/// One server behind the gateway.
+pub(super) struct Upstream {
+    pub(super) index: usize,
+    pub(super) settings: UpstreamSettings,
+    pub(super) remote: Option<Arc<Remote>>,
+    pub(super) program: PathBuf,
+    /// Makes conversations that change nothing.
+    pub(super) link: Link,
+    pub(super) log: Log,
+    /// Notified when its lists may have changed.
+    pub(super) lists_changed: Notify,
+    /// Why its lists could not be read lately.
+    pub(super) problem: Mutex<Option<Problem>>,
+    /// Whether its lists were read at least once, or could not be.
+    pub(super) was_tried: AtomicBool,
+    supported: Mutex<Supported>,
+    slots: Mutex<HashMap<Whose, Arc<Slot>>>,
+    places: Arc<Semaphore>,
+}
+
+impl Upstream {
+    pub(super) fn new(
+        index: usize,
+        settings: UpstreamSettings,
+        program: PathBuf,
+        link: Link,
+        log: Log,
+    ) -> Self {
+        let places = Arc::new(Semaphore::new(settings.max_processes.max(1)));
+        let remote = match &settings.target {
+            UpstreamTarget::Url(remote) => Some(Arc::clone(remote)),
+            UpstreamTarget::Command { .. } => None,
+        };
+        Self {
+            index,
+            settings,
+            remote,
+            program,
+            link,
+            log,
+            lists_changed: Notify::new(),
+            problem: Mutex::default(),
+            was_tried: AtomicBool::new(false),
+            supported: Mutex::default(),
+            slots: Mutex::default(),
+            places,
+        }
+    }
+
+    /// Returns what the server was found to support.
+    pub(super) fn supported(&self) -> Supported {
+        *self.supported.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learn(&self, learn: impl FnOnce(&mut Supported)) {
+        learn(&mut self.supported.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Returns whether all callers share connections of an era; `None` if the server has to be asked first.
+    pub(super) fn is_shared(&self, era: Era) -> bool {
+        match self.settings.sharing {
+            Sharing::Shared => true,
+            Sharing::Caller => false,
+            Sharing::Auto => match (era, &self.remote) {
+                // Every request stands alone.
+                (Era::Modern, _) => true,
+                (Era::Legacy, Some(_)) => self.supported().sessions == Some(false),
+                (Era::Legacy, None) => false,
+            },
+        }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<Whose, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a connection of an era, and begins it if necessary. `routed` takes the messages that belong to no request.
+    pub(super) async fn connection(
+        &self,
+        whose: Whose,
+        era: Era,
+        client: &Introduction,
+        routed: impl FnOnce(mpsc::UnboundedReceiver<ServerMessage>, &Arc<Connection>),
+    ) -> Result<Arc<Connection>, Problem> {
+        let slot = Arc::clone(self.slots().entry(whose).or_default());
+        let mut place = slot.connection.lock().await;
+        if let Some(open) = place.as_ref().filter(|open| !open.has_ended()) {
+            open.touch();
+            return Ok(Arc::clone(open));
+        }
+        *place = None;
+        if let Some((problem, in_era, at)) = &*slot.failure.lock().unwrap_or_else(PoisonError::into_inner)
+            && *in_era == era
+            && at.elapsed() < FAILURE_MEMORY
+        {
+            return Err(problem.clone());
+        }
+        let (unrouted, messages) = mpsc::unbounded_channel();
+        let permit = self.place().await?;
+        let opened = Connection::open(self, era, client, permit, unrouted).await;
+        let failure = opened.as_ref().err().map(|problem| (problem.clone(), era, Instant::now()));
+        *slot.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        let opened = Arc::new(opened?);
+        self.learn(|supported| match era {
+            Era::Legacy => {
+                supported.legacy = Some(true);
+                supported.sessions = Some(opened.has_session);
+            }
+            Era::Modern => supported.modern = Some(true),
+        });
+        routed(messages, &opened);
+        *place = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Returns a connection that was begun already.
+    pub(super) fn begun(&self, whose: &Whose) -> Option<Arc<Connection>> {
+        let slot = self.slots().get(whose).cloned()?;
+        let place = slot.connection.try_lock().ok()?;
+        place.as_ref().filter(|open| !open.has_ended()).cloned()
+    }
+
+    /// Notes that the server does not have an era.
+    pub(super) fn lacks(&self, era: Era) {
+        self.learn(|supported| match era {
+            Era::Legacy => supported.legacy = Some(false),
+            Era::Modern => supported.modern = Some(false),
+        });
+    }
+
+    /// Returns a place for a process, once there is one.
+    async fn place(&self) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+        if self.remote.is_some() {
+            return Ok(None);
+        }
+        let waiting = Arc::clone(&self.places).acquire_owned();
+        match tokio::time::timeout(self.settings.queue_time, waiting).await {
+            Ok(permit) => Ok(permit.ok()),
+            Err(_) => Err(Problem::Full {
+                name: self.settings.name.clone(),
+                places: self.settings.max_processes,
+                seconds: self.settings.queue_time.as_secs(),
+            }),
+        }
+    }
+
+    /// Ends the connections of single callers that have been idle for too long.
+    pub(super) fn reap(&self) {
+        let idle_time = self.settings.idle_time;
+        self.slots().retain(|whose, slot| {
+            let Ok(mut place) = slot.connection.try_lock() else { return true };
+            let is_over = place.as_ref().is_none_or(|open| {
+                open.has_ended() || (!matches!(whose, Whose::Everybody(_)) && open.is_idle(idle_time))
+            });
+            if is_over {
+                *place = None;
+            }
+            // A slot that somebody is about to use must stay.
+            !is_over || Arc::strong_count(slot) > 1
+        });
+    }
+
+    /// Ends the connection of a session that is over.
+    pub(super) fn forget(&self, whose: &Whose) {
+        self.slots().remove(whose);
+    }
+
+    /// Ends all connections.
+    pub(super) fn end(&self) {
+        self.slots().clear();
+    }
+}

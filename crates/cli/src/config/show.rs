@@ -135,10 +135,12 @@ impl Show {
         let name = |key: &Key| match key.group {
             KeyGroup::Store => format!("store.{}", key.name),
             KeyGroup::Objects => format!("store.objects.{}", key.name),
-            KeyGroup::Upstream => format!("upstream.NAME.{}", key.name),
+            KeyGroup::Upstream => "anything of upstream.NAME".to_owned(),
             _ => key.name.to_owned(),
         };
-        let user_only: Vec<String> = KEYS.iter().filter(|key| key.user_only).map(name).collect();
+        let mut user_only: Vec<String> = KEYS.iter().filter(|key| key.user_only).map(name).collect();
+        // Of a server behind a gateway, that is every key.
+        user_only.dedup();
         out.push_str(&format!("\nA project's file may not set {}.\n", user_only.join(", ")));
         out
     }

@@ -25,6 +25,9 @@ CAPS = [
     Cap("tidegate", 160, False,
         "it reads every tool result of its user, so each crate is code that has to be trusted. HTTP with TLS, SQLite, jq "
         "and the command line need about 140; the rest is room for one more subsystem"),
+    Cap("tidegate", 255, False,
+        "a gateway serves a team, and brings what a store shared by several machines needs (see tidegate-store), TLS for those who "
+        "call it, limits and metrics. They are behind a feature, so that nobody who runs tidegate alone has to trust them", "gateway"),
     Cap("tidegate-sdk", 145, False,
         "server authors add it to a build that has rmcp already, which brings 73. The SDK may at most double that"),
     Cap("tidegate-core", 8, True,

@@ -1,6 +1,10 @@
 //! `tidegate gateway`: one HTTP endpoint in front of the servers that the configuration names.
 
 #[cfg(feature = "gateway")]
+mod callers;
+#[cfg(feature = "gateway")]
+mod key;
+#[cfg(feature = "gateway")]
 mod serve;
 #[cfg(feature = "gateway")]
 mod upstreams;
@@ -9,6 +13,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+#[cfg(feature = "gateway")]
+use clap::Subcommand;
 
 use crate::error::CommandError;
 
@@ -19,9 +25,14 @@ use crate::error::CommandError;
 /// results of all servers.
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  tidegate gateway --config gateway.toml\n  tidegate gateway --config gateway.toml --http 127.0.0.1:9000"
 )]
 pub(crate) struct Arguments {
+    #[cfg(feature = "gateway")]
+    #[command(subcommand)]
+    command: Option<Command>,
+
     /// Configuration file [default: tidegate.toml of the project and of the user]
     #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG")]
     config: Option<PathBuf>,
@@ -47,10 +58,20 @@ pub(crate) struct Arguments {
     tls_key: Option<PathBuf>,
 }
 
+/// Looking after the callers of the gateway.
+#[cfg(feature = "gateway")]
+#[derive(Debug, Subcommand)]
+enum Command {
+    Key(key::Arguments),
+}
+
 /// Runs the command until a signal ends the process.
 #[cfg(feature = "gateway")]
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    serve::run(arguments)
+    match &arguments.command {
+        Some(Command::Key(arguments)) => key::run(arguments),
+        None => serve::run(arguments),
+    }
 }
 
 /// Says that this build has no gateway.

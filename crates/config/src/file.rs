@@ -64,6 +64,14 @@ pub enum Heading {
     Objects,
     /// A server behind a gateway.
     Upstream(String),
+    /// The gateway itself.
+    Gateway,
+    /// A caller of the gateway with a key.
+    GatewayKey(String),
+    /// An issuer of tokens for the gateway.
+    Issuer(String),
+    /// What callers of the gateway may use.
+    Role(String),
 }
 
 /// One key and its value.
@@ -112,6 +120,10 @@ impl Heading {
             Self::Store => KeyGroup::Store,
             Self::Objects => KeyGroup::Objects,
             Self::Upstream(_) => KeyGroup::Upstream,
+            Self::Gateway => KeyGroup::Gateway,
+            Self::GatewayKey(_) => KeyGroup::GatewayKey,
+            Self::Issuer(_) => KeyGroup::Issuer,
+            Self::Role(_) => KeyGroup::Role,
         }
     }
 }
@@ -129,9 +141,20 @@ impl fmt::Display for Heading {
             Self::Store => formatter.write_str("store"),
             Self::Objects => formatter.write_str("store.objects"),
             Self::Upstream(name) => write!(formatter, "upstream.{}", quoted_key(name)),
+            Self::Gateway => formatter.write_str("gateway"),
+            Self::GatewayKey(name) => write!(formatter, "gateway.key.{}", quoted_key(name)),
+            Self::Issuer(name) => write!(formatter, "gateway.issuer.{}", quoted_key(name)),
+            Self::Role(name) => write!(formatter, "gateway.role.{}", quoted_key(name)),
         }
     }
 }
+
+/// The tables below `[gateway]`: name, group of keys, and heading.
+const GATEWAY_TABLES: [(&str, KeyGroup, fn(String) -> Heading); 3] = [
+    ("key", KeyGroup::GatewayKey, Heading::GatewayKey),
+    ("issuer", KeyGroup::Issuer, Heading::Issuer),
+    ("role", KeyGroup::Role, Heading::Role),
+];
 
 type WrittenValue<'t> = Spanned<DeValue<'t>>;
 
@@ -202,6 +225,7 @@ impl FileReader<'_> {
                         reader.named_section(Heading::Upstream(name.to_owned()), place, value);
                     });
                 }
+                "gateway" => self.gateway(name.span().start, value),
                 _ => self.unknown_section(&name.span(), written),
             }
         }
@@ -250,6 +274,19 @@ impl FileReader<'_> {
         let objects = table.iter().find(|(key, _)| key.get_ref().as_ref() == "objects");
         if let Some((name, objects)) = objects {
             self.named_section(Heading::Objects, name.span().start, objects);
+        }
+    }
+
+    fn gateway(&mut self, place: usize, value: &WrittenValue<'_>) {
+        let Some(table) = self.table("gateway", value) else { return };
+        self.section(Heading::Gateway, place, table, &GATEWAY_TABLES.map(|(name, _, _)| name));
+        for (name, group, heading) in GATEWAY_TABLES {
+            let Some((_, below)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == name) else {
+                continue;
+            };
+            self.named_tables(&format!("gateway.{name}"), group, below, |reader, name, place, value| {
+                reader.named_section(heading(name.to_owned()), place, value);
+            });
         }
     }
 

@@ -16,7 +16,8 @@ use tidegate_gate::tier::Tier;
 use tidegate_store::Quotas;
 
 /// The top-level tables of the file.
-pub(crate) const TOP_LEVEL_TABLES: [&str; 5] = ["defaults", "server", "client", "store", "upstream"];
+pub(crate) const TOP_LEVEL_TABLES: [&str; 6] =
+    ["defaults", "server", "client", "store", "upstream", "gateway"];
 
 /// The tables a key can appear in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,14 @@ pub enum KeyGroup {
     Objects,
     /// `[upstream.NAME]`.
     Upstream,
+    /// `[gateway]`.
+    Gateway,
+    /// `[gateway.key.NAME]`.
+    GatewayKey,
+    /// `[gateway.issuer.NAME]`.
+    Issuer,
+    /// `[gateway.role.NAME]`.
+    Role,
 }
 
 /// The values a key takes.
@@ -106,7 +115,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 75] = [
+pub const KEYS: [Key; 98] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -368,7 +377,92 @@ pub const KEYS: [Key; 75] = [
     upstream("queue_seconds", up_to(MAX_NUMBER), DefaultValue::Number(UPSTREAM_QUEUE))
         .example("30")
         .doc("How long a caller waits while max_processes are in use."),
+    gateway("resource", ValueKind::Text, DefaultValue::Described("the address that each client calls"))
+        .example("\"https://gateway.example/mcp\"")
+        .doc("Address of the gateway as clients call it; tokens must be issued for it."),
+    gateway("max_in_flight", up_to(100_000), DefaultValue::Number(GATEWAY_IN_FLIGHT))
+        .example("64")
+        .doc("Maximum requests that servers work on at once; further ones wait, fairly between callers."),
+    gateway("max_waiting", up_to(100_000), DefaultValue::Number(GATEWAY_WAITING))
+        .example("32")
+        .doc("Maximum requests of one caller that wait."),
+    gateway("queue_seconds", up_to(3600), DefaultValue::Number(GATEWAY_QUEUE))
+        .example("10")
+        .doc("How long a request waits for its turn."),
+    gateway("audit_file", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"/var/log/tidegate/audit.jsonl\"")
+        .doc("File that gets a line of JSON for each request and each result, without payloads."),
+    in_group(KeyGroup::GatewayKey, "hash", ValueKind::Text, DefaultValue::Described("none; it is needed"))
+        .example("\"blake3:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0\"")
+        .doc("Hash of the caller's key; tidegate gateway key makes a key and this line."),
+    in_group(KeyGroup::GatewayKey, "groups", ValueKind::Texts, DefaultValue::Described("none"))
+        .example("[\"staff\"]")
+        .doc("Groups of the caller, which give it roles."),
+    in_group(KeyGroup::Issuer, "issuer", ValueKind::Text, DefaultValue::Described("none; it is needed"))
+        .example("\"https://login.example\"")
+        .doc("The iss of its tokens, exactly; its metadata is found there."),
+    in_group(KeyGroup::Issuer, "jwks_url", ValueKind::Text, DefaultValue::Described("from the metadata"))
+        .example("\"https://login.example/keys\"")
+        .doc("Address of its public keys."),
+    in_group(
+        KeyGroup::Issuer,
+        "algorithms",
+        ValueKind::Texts,
+        DefaultValue::Described("RS256, PS256, ES256, ES384 and EdDSA"),
+    )
+    .example("[\"RS256\"]")
+    .doc("Signature algorithms that are accepted."),
+    in_group(KeyGroup::Issuer, "audience", ValueKind::Text, DefaultValue::Described("resource of [gateway]"))
+        .example("\"api://tidegate\"")
+        .doc("The aud that its tokens must have, where it is not the address of the gateway."),
+    in_group(KeyGroup::Issuer, "groups_claim", ValueKind::Text, DefaultValue::Described("groups"))
+        .example("\"realm_access.roles\"")
+        .doc("Claim with the groups of a caller; dots lead into objects."),
+    in_group(
+        KeyGroup::Issuer,
+        "leeway_seconds",
+        ValueKind::Number { min: 0, max: 300 },
+        DefaultValue::Number(ISSUER_LEEWAY),
+    )
+    .example("5")
+    .doc("How far the clock of the issuer may be off."),
+    in_group(KeyGroup::Role, "groups", ValueKind::Texts, DefaultValue::Described("none"))
+        .example("[\"staff\"]")
+        .doc("Groups whose members have the role. Without groups, scopes and callers everybody has it."),
+    in_group(KeyGroup::Role, "scopes", ValueKind::Texts, DefaultValue::Described("none"))
+        .example("[\"mcp:write\"]")
+        .doc("Scopes that a token needs, all of them, to have the role."),
+    in_group(KeyGroup::Role, "callers", ValueKind::Texts, DefaultValue::Described("none"))
+        .example("[\"key:ada\", \"https://login.example *\"]")
+        .doc("Callers that have it: key:NAME, or issuer and subject; * matches any characters."),
+    in_group(KeyGroup::Role, "tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[2]))
+        .example("\"read\"")
+        .doc("What it allows to call and read."),
+    in_group(KeyGroup::Role, "servers", ValueKind::Texts, DefaultValue::Described("all"))
+        .example("[\"github\", \"jira-*\"]")
+        .doc("Servers that it allows; * matches any characters."),
+    in_group(KeyGroup::Role, "tools", ValueKind::Texts, DefaultValue::Described("all, and resources"))
+        .example("[\"list_*\", \"search\"]")
+        .doc("Tools and prompts that it allows, by the names that their servers give them."),
+    in_group(KeyGroup::Role, "requests_per_minute", up_to(1 << 30), DefaultValue::Described("no limit"))
+        .example("120")
+        .doc("Maximum requests of each of its callers in a minute, on each replica."),
+    in_group(KeyGroup::Role, "requests_per_day", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
+        .example("5000")
+        .doc("Maximum requests of each of its callers in a day (UTC)."),
+    in_group(KeyGroup::Role, "tokens_per_day", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
+        .example("2000000")
+        .doc("Maximum tokens of answers to each of its callers in a day (UTC)."),
+    in_group(KeyGroup::Role, "stored_bytes_per_day", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
+        .example("1073741824")
+        .doc("Maximum bytes that each of its callers stores in a day (UTC), after compression."),
 ];
+
+/// The defaults of the gateway.
+pub(crate) const GATEWAY_IN_FLIGHT: u64 = 512;
+pub(crate) const GATEWAY_WAITING: u64 = 256;
+pub(crate) const GATEWAY_QUEUE: u64 = 30;
+pub(crate) const ISSUER_LEEWAY: u64 = 30;
 
 /// Whose requests share a connection to a server.
 pub(crate) const SHARING: [&str; 4] = ["auto", "shared", "caller", "sticky"];
@@ -403,6 +497,14 @@ const fn store(name: &'static str, kind: ValueKind, default: DefaultValue) -> Ke
 
 const fn upstream(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
     Key { group: KeyGroup::Upstream, ..rule(name, kind, default) }.user_only()
+}
+
+const fn in_group(group: KeyGroup, name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
+    Key { group, ..rule(name, kind, default) }.user_only()
+}
+
+const fn gateway(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
+    in_group(KeyGroup::Gateway, name, kind, default)
 }
 
 const fn objects(name: &'static str, kind: ValueKind, default: DefaultValue) -> Key {
@@ -503,6 +605,18 @@ mod tests {
                 KeyGroup::Upstream => {
                     assert!(read("upstream.x", key.name, key.example).get(key.name).is_some());
                 }
+                KeyGroup::Gateway => {
+                    assert!(read("gateway", key.name, key.example).get(key.name).is_some());
+                }
+                KeyGroup::GatewayKey => {
+                    assert!(read("gateway.key.x", key.name, key.example).get(key.name).is_some());
+                }
+                KeyGroup::Issuer => {
+                    assert!(read("gateway.issuer.x", key.name, key.example).get(key.name).is_some());
+                }
+                KeyGroup::Role => {
+                    assert!(read("gateway.role.x", key.name, key.example).get(key.name).is_some());
+                }
             }
         }
         for (at, one) in rules.iter().enumerate() {
@@ -556,7 +670,30 @@ mod tests {
                 "start_seconds",
                 "idle_seconds",
                 "max_processes",
-                "queue_seconds"
+                "queue_seconds",
+                "resource",
+                "max_in_flight",
+                "max_waiting",
+                "queue_seconds",
+                "audit_file",
+                "hash",
+                "groups",
+                "issuer",
+                "jwks_url",
+                "algorithms",
+                "audience",
+                "groups_claim",
+                "leeway_seconds",
+                "groups",
+                "scopes",
+                "callers",
+                "tier",
+                "servers",
+                "tools",
+                "requests_per_minute",
+                "requests_per_day",
+                "tokens_per_day",
+                "stored_bytes_per_day"
             ]
         );
         let of_projects = |group| {
@@ -575,8 +712,8 @@ mod tests {
              program profile"
         );
         assert_eq!(
-            [KeyGroup::Store, KeyGroup::Objects, KeyGroup::Upstream].map(of_projects),
-            [String::new(), String::new(), String::new()]
+            [KeyGroup::Store, KeyGroup::Objects, KeyGroup::Upstream, KeyGroup::Gateway].map(of_projects),
+            [String::new(), String::new(), String::new(), String::new()]
         );
     }
 
@@ -632,8 +769,12 @@ mod tests {
                     assert_eq!(rules.over(profile.clone()), profile, "{}", key.name);
                     assert_eq!(client_value(&profile, key.name), Some(default));
                 }
-                // `upstream.rs` takes them from here.
-                KeyGroup::Upstream => {}
+                // `upstream.rs` and `access.rs` take them from here.
+                KeyGroup::Upstream
+                | KeyGroup::Gateway
+                | KeyGroup::GatewayKey
+                | KeyGroup::Issuer
+                | KeyGroup::Role => {}
                 KeyGroup::Store | KeyGroup::Objects => {
                     let Quotas { store_bytes, session_bytes, .. } = Quotas::default();
                     let expected = match key.name {

@@ -18,6 +18,7 @@
 //! assert_eq!(policies.of_tool("list_issues").page_size, Some(25));
 //! ```
 
+mod access;
 mod effective;
 mod file;
 #[cfg(feature = "fuzzing")]
@@ -35,6 +36,7 @@ mod template;
 mod upstream;
 mod value;
 
+pub use access::{Access, AccessIssuer, AccessKey, AccessRole, QueueLimits};
 pub use effective::{Effective, EffectiveValue, Origin, Override, Subject};
 pub use file::{ConfigFile, Heading, Section, Setting};
 pub use keys::{

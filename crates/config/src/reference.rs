@@ -51,6 +51,27 @@ const UPSTREAM: &str = "
 A server behind `tidegate gateway`, which lists its tools as `NAME__tool`. The rules for its tools are in `[server.NAME]`.
 ";
 
+const GATEWAY: &str = "
+## [gateway]
+
+`tidegate gateway` itself. Who may call it is in the sections below; without keys and issuers everybody on this machine may.
+";
+const GATEWAY_KEY: &str = "
+## [gateway.key.NAME]
+
+A caller with a key, which `tidegate gateway key` makes. Its name is `key:NAME`.
+";
+const ISSUER: &str = "
+## [gateway.issuer.NAME]
+
+An issuer of tokens. The name of a caller is the issuer and the subject of its token, with a space between them.
+";
+const ROLE: &str = "
+## [gateway.role.NAME]
+
+What callers may use. A caller may use what any of its roles allows. Without roles every verified caller may use everything.
+";
+
 /// Returns the page, in Markdown.
 pub fn reference_page() -> String {
     let mut out = HEAD.to_owned();
@@ -60,6 +81,10 @@ pub fn reference_page() -> String {
         ("\n## [store]\n", KeyGroup::Store),
         (OBJECTS, KeyGroup::Objects),
         (UPSTREAM, KeyGroup::Upstream),
+        (GATEWAY, KeyGroup::Gateway),
+        (GATEWAY_KEY, KeyGroup::GatewayKey),
+        (ISSUER, KeyGroup::Issuer),
+        (ROLE, KeyGroup::Role),
     ];
     for (head, group) in tables {
         out.push_str(head);

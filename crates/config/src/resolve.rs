@@ -14,7 +14,7 @@ use crate::file::{ConfigFile, Heading, Section};
 use crate::line;
 use crate::locate::{ConfigPath, FileOwner, config_paths};
 use crate::mistake::{Mistake, Mistakes};
-use crate::upstream;
+use crate::{access, upstream};
 
 /// The configuration of one run.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +47,7 @@ impl Config {
         let config = Self { files };
         mistakes.extend(line::below_budget(&config));
         mistakes.extend(upstream::mistakes(&config));
+        mistakes.extend(access::mistakes(&config));
         let position = |mistake: &Mistake| paths.iter().position(|read| mistake.path() == read.path);
         mistakes.sort_by_key(|mistake| (position(mistake), mistake.place()));
         mistakes.dedup_by_key(|mistake| mistake.to_string());
@@ -64,6 +65,7 @@ impl Config {
         let config = Self { files: vec![file] };
         mistakes.extend(line::below_budget(&config));
         mistakes.extend(upstream::mistakes(&config));
+        mistakes.extend(access::mistakes(&config));
         config.unless(mistakes)
     }
 
@@ -316,6 +318,10 @@ mod tests {
                 crate::KeyGroup::Store => &["store"],
                 crate::KeyGroup::Objects => &["store.objects"],
                 crate::KeyGroup::Upstream => &["upstream.a"],
+                crate::KeyGroup::Gateway => &["gateway"],
+                crate::KeyGroup::GatewayKey => &["gateway.key.a"],
+                crate::KeyGroup::Issuer => &["gateway.issuer.a"],
+                crate::KeyGroup::Role => &["gateway.role.a"],
             };
             for heading in headings {
                 let text = format!("[{heading}]\n{} = {}\n", key.name, key.example);
@@ -345,6 +351,10 @@ mod tests {
                     crate::KeyGroup::Store => "store".to_owned(),
                     crate::KeyGroup::Objects => "store.objects".to_owned(),
                     crate::KeyGroup::Upstream => format!("upstream.u{variant}"),
+                    crate::KeyGroup::Gateway => "gateway".to_owned(),
+                    crate::KeyGroup::GatewayKey => format!("gateway.key.k{variant}"),
+                    crate::KeyGroup::Issuer => format!("gateway.issuer.i{variant}"),
+                    crate::KeyGroup::Role => format!("gateway.role.r{variant}"),
                 };
                 sections.entry(heading).or_default().insert(key.name, key);
             }

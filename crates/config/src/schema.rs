@@ -21,6 +21,7 @@ pub fn schema() -> Value {
             "client": by_name("Settings for clients by name; * matches any characters.", reference("client")),
             "store": reference("store"),
             "upstream": by_name("Servers behind a gateway, by name.", reference("upstream")),
+            "gateway": reference("gateway"),
         },
         "$defs": {
             "rules": section("Rules for tools.", KeyGroup::Rules, None),
@@ -29,8 +30,21 @@ pub fn schema() -> Value {
             "store": section("Where and how results are kept.", KeyGroup::Store, Some(("objects", reference("objects")))),
             "objects": section("The object store for large results.", KeyGroup::Objects, None),
             "upstream": section("A server behind a gateway.", KeyGroup::Upstream, None),
+            "gateway": gateway(),
+            "gateway_key": section("A caller with a key.", KeyGroup::GatewayKey, None),
+            "issuer": section("An issuer of tokens.", KeyGroup::Issuer, None),
+            "role": section("What callers may use.", KeyGroup::Role, None),
         },
     })
+}
+
+/// Returns the schema of the gateway, with the tables below it.
+fn gateway() -> Value {
+    let mut gateway = section("The gateway, and who may call it.", KeyGroup::Gateway, None);
+    for (name, of) in [("key", "gateway_key"), ("issuer", "issuer"), ("role", "role")] {
+        gateway["properties"][name] = json!({"type": "object", "additionalProperties": reference(of)});
+    }
+    gateway
 }
 
 fn reference(name: &str) -> Value {
@@ -97,6 +111,10 @@ mod tests {
             KeyGroup::Store => &["store"],
             KeyGroup::Objects => &["store.objects"],
             KeyGroup::Upstream => &["upstream.a"],
+            KeyGroup::Gateway => &["gateway"],
+            KeyGroup::GatewayKey => &["gateway.key.a"],
+            KeyGroup::Issuer => &["gateway.issuer.a"],
+            KeyGroup::Role => &["gateway.role.a"],
         }
     }
 

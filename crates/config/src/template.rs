@@ -48,6 +48,14 @@ pub fn template() -> String {
     out.push_str("\n# A server behind tidegate gateway, which lists its tools as NAME__tool: either a command or a url.\n");
     out.push_str("#[upstream.memory]\n");
     list(&mut out, KeyGroup::Upstream);
+    out.push_str("\n# tidegate gateway itself.\n#[gateway]\n");
+    list(&mut out, KeyGroup::Gateway);
+    out.push_str("\n# A caller of the gateway with a key.\n#[gateway.key.ada]\n");
+    list(&mut out, KeyGroup::GatewayKey);
+    out.push_str("\n# An issuer of tokens for the gateway.\n#[gateway.issuer.login]\n");
+    list(&mut out, KeyGroup::Issuer);
+    out.push_str("\n# What callers of the gateway may use.\n#[gateway.role.staff]\n");
+    list(&mut out, KeyGroup::Role);
     out
 }
 

@@ -148,7 +148,7 @@ fn upstream(file: &ConfigFile, section: &Section, name: &str) -> Option<Upstream
     })
 }
 
-fn texts<'s>(section: &'s Section, key: &str) -> &'s [String] {
+pub(crate) fn texts<'s>(section: &'s Section, key: &str) -> &'s [String] {
     match section.get(key).map(|setting| &setting.value) {
         Some(Value::Texts(texts)) => texts,
         _ => &[],
@@ -206,7 +206,7 @@ fn is_pair(item: &str) -> bool {
 }
 
 /// Returns the place of a line, counted from 1.
-fn line_place(text: &str, line: usize) -> Range<usize> {
+pub(crate) fn line_place(text: &str, line: usize) -> Range<usize> {
     let mut start = 0;
     for (number, written) in text.split_inclusive('\n').enumerate() {
         if number + 1 == line {

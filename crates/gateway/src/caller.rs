@@ -16,6 +16,8 @@ use hyper::header::HeaderMap;
 use tidegate_gate::CallerId;
 use tidegate_gate::tier::Tier;
 
+use crate::limits::Limits;
+
 /// A future that an authenticator returns.
 pub type Authenticating<'a> = Pin<Box<dyn Future<Output = Result<Arc<Principal>, Challenge>> + Send + 'a>>;
 
@@ -24,6 +26,12 @@ pub trait Authenticate: Send + Sync {
     /// Returns who sends a request with these headers to this resource, the URL that the client called, such as
     /// `https://gateway.example/mcp`.
     fn authenticate<'a>(&'a self, headers: &'a HeaderMap, resource: &'a str) -> Authenticating<'a>;
+
+    /// Returns the refusal of a request whose address carries a credential, which would end up in logs.
+    fn refuse_address(&self, query: Option<&str>, resource: &str) -> Option<Challenge> {
+        let _ = (query, resource);
+        None
+    }
 
     /// Returns whether a request without credentials is refused. Only then does the gateway listen on an address that
     /// other machines can reach.
@@ -62,9 +70,16 @@ pub struct Principal {
     pub tier: Tier,
     /// Its groups or scopes, for the audit log.
     pub groups: BTreeSet<String>,
+    /// What it may consume.
+    pub limits: Limits,
     /// Which servers and tools it may use.
     permission: Permission,
+    /// What it may call and read on a server, where that differs between servers.
+    server_tiers: Option<ServerTiers>,
 }
+
+/// Returns the tier of a caller on a server.
+type ServerTiers = Box<dyn Fn(&str) -> Tier + Send + Sync>;
 
 /// Decides which servers and tools a caller may use.
 type Permission = Box<dyn Fn(Use<'_>) -> bool + Send + Sync>;
@@ -77,17 +92,42 @@ impl Principal {
         groups: BTreeSet<String>,
         may: impl Fn(Use<'_>) -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self { owner: Some(owner), tier, groups, permission: Box::new(may) }
+        let (limits, permission) = (Limits::default(), Box::new(may));
+        Self { owner: Some(owner), tier, groups, limits, permission, server_tiers: None }
+    }
+
+    /// Returns the caller with limits.
+    #[must_use]
+    pub fn limited(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Returns the caller with a tier for each server.
+    #[must_use]
+    pub fn with_server_tiers(self, tiers: impl Fn(&str) -> Tier + Send + Sync + 'static) -> Self {
+        Self { server_tiers: Some(Box::new(tiers)), ..self }
     }
 
     /// Returns a caller about whom nothing is known; it may use everything.
     pub fn unauthenticated() -> Self {
-        Self { owner: None, tier: Tier::Admin, groups: BTreeSet::new(), permission: Box::new(|_| true) }
+        Self {
+            owner: None,
+            tier: Tier::Admin,
+            groups: BTreeSet::new(),
+            limits: Limits::default(),
+            permission: Box::new(|_| true),
+            server_tiers: None,
+        }
     }
 
     /// Returns whether the caller may use a server or one of its tools.
     pub fn may(&self, use_of: Use<'_>) -> bool {
         (self.permission)(use_of)
+    }
+
+    /// Returns what the caller may call and read on a server.
+    pub fn tier_on(&self, server: &str) -> Tier {
+        self.server_tiers.as_ref().map_or(self.tier, |tiers| tiers(server))
     }
 
     /// Returns the name of the owner of its results; empty for an unauthenticated caller.

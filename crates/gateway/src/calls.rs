@@ -33,6 +33,8 @@ pub enum End {
     Answered,
     /// The server answered with a JSON-RPC error of this code, or the gateway did in its place.
     Failed(i64),
+    /// The server could not be reached, broke off, or did not answer in time.
+    Unreachable,
     /// The client is gone.
     Abandoned,
 }

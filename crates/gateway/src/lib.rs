@@ -7,6 +7,7 @@
 pub mod caller;
 pub mod calls;
 pub mod catalog;
+pub mod limits;
 pub mod lists;
 pub mod names;
 pub mod seal;

@@ -6,6 +6,7 @@
 mod body;
 mod body_kind;
 mod clients;
+mod document;
 mod exchange;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -30,6 +31,7 @@ mod tests;
 mod tls;
 
 pub use clients::Clients;
+pub use document::DocumentError;
 pub use http_to_http::HttpToHttp;
 pub use http_to_stdio::HttpToStdio;
 pub use remote::{Remote, RemoteError, header_of};

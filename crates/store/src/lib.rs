@@ -28,6 +28,7 @@ mod chunks;
 mod cipher;
 mod clock;
 mod codec;
+mod credential;
 mod error;
 mod file_name;
 mod files;
@@ -54,6 +55,7 @@ mod seal;
 mod source;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod usage;
 
 pub use artifact::{
     Artifact, ArtifactStore, BodyRef, CHUNK_BYTES, CallDigest, CallOrigin, Clearance, Description,
@@ -62,6 +64,9 @@ pub use artifact::{
 };
 pub use chunks::body_hash;
 pub use clock::{Clock, Millis, SystemClock};
+pub use credential::{
+    Credential, CredentialRows, Credentials, FileCredentials, MAX_CREDENTIAL_BYTES, StoredCredential,
+};
 pub use error::StoreError;
 pub use file_name::{FileName, FileNameError};
 pub use folder::{FolderHealth, FolderStore, folder_health};
@@ -92,3 +97,4 @@ pub use seal::SealKey;
 pub use source::{StoredSource, open, open_with};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+pub use usage::{Consumed, DailyTotals, MemoryTotals};

@@ -10,6 +10,7 @@
 
 mod cache;
 mod charge;
+mod credential;
 mod database;
 mod failure;
 mod key;
@@ -27,6 +28,7 @@ mod safety;
 mod schema;
 mod status;
 mod sweep;
+mod totals;
 mod walk;
 mod worker;
 

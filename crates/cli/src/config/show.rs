@@ -136,10 +136,13 @@ impl Show {
             KeyGroup::Store => format!("store.{}", key.name),
             KeyGroup::Objects => format!("store.objects.{}", key.name),
             KeyGroup::Upstream => "anything of upstream.NAME".to_owned(),
+            KeyGroup::Gateway | KeyGroup::GatewayKey | KeyGroup::Issuer | KeyGroup::Role => {
+                "anything of gateway".to_owned()
+            }
             _ => key.name.to_owned(),
         };
         let mut user_only: Vec<String> = KEYS.iter().filter(|key| key.user_only).map(name).collect();
-        // Of a server behind a gateway, that is every key.
+        // Of a gateway and the servers behind it, that is every key.
         user_only.dedup();
         out.push_str(&format!("\nA project's file may not set {}.\n", user_only.join(", ")));
         out

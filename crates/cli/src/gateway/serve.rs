@@ -7,15 +7,13 @@ use std::sync::Arc;
 use tidegate_config::{Config, FILE_NAME};
 use tidegate_gate::policy::Rules;
 use tidegate_gate::{Gate, Setup, UserStore};
-use tidegate_gateway::caller::{Authenticate, Unauthenticated};
-use tidegate_gateway::calls::{Govern, Unlimited};
 use tidegate_gateway::seal::Sealer;
 use tidegate_proxy::Limits;
 use tidegate_proxy::http::gateway::{Gateway, GatewayServers, GatewaySettings, RunningGateway};
 use tidegate_proxy::http::{Backend, Options, Safety, ServeError, Tls, serve};
 use tidegate_query::{Queries, Worker};
 
-use super::{Arguments, upstreams};
+use super::{Arguments, callers, upstreams};
 use crate::error::CommandError;
 use crate::keep::{causes, store_settings};
 use crate::run::{StoreWarning, check_shared};
@@ -102,7 +100,6 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         return Err(CommandError::bad_input("the configuration names no server")
             .hint(format!("add a section [upstream.NAME] with a command or a url to {FILE_NAME}")));
     }
-    let (authenticate, govern) = callers();
     let servers = GatewayServers::new(&upstreams);
     let warning = Arc::new(StoreWarning::new(&place));
     warning.check();
@@ -112,8 +109,10 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         ..Limits::default()
     };
     let report = Box::new(move |why: &str| warning.report(why));
-    let keep = UserStore::of_user(place.clone()).with_settings(settings).of_gateway().with_report(report);
+    let keep =
+        UserStore::of_user(place.clone()).with_settings(settings.clone()).of_gateway().with_report(report);
     let keep = Arc::new(keep);
+    let (authenticate, govern) = callers::read(config, &keep, &place, &settings, NAME)?;
     let worker = Worker::current().map_err(CommandError::failed)?;
     let engines = Queries::new(tidegate_query::Limits::default(), worker);
     let policies = config.policies(NAME, Rules::default());
@@ -132,9 +131,4 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         log: Arc::new(|line: &str| ui::note(&format!("tidegate: {line}"))),
     };
     Ok(Gateway::new(Arc::new(gate), servers, limits, Sealer::new(keep), settings))
-}
-
-/// Returns who may call the gateway, and how much.
-fn callers() -> (Arc<dyn Authenticate>, Arc<dyn Govern>) {
-    (Arc::new(Unauthenticated::default()), Arc::new(Unlimited))
 }

@@ -75,15 +75,22 @@ mod shared {
 
     use super::{RemoteObjects, RemoteStore, StoreSettings};
 
-    fn connect(
-        remote: &RemoteStore,
-        settings: &StoreSettings,
-        clock: Arc<dyn Clock>,
-    ) -> Result<PostgresStore, StoreError> {
-        let mut options = PostgresOptions::new(&remote.url);
-        options.keys = settings.keys.clone();
-        options.objects = remote.objects.as_ref().map(objects);
-        PostgresStore::connect(&options, settings.quotas.over(Quotas::default()), clock)
+    impl RemoteStore {
+        /// Connects to the store.
+        ///
+        /// # Errors
+        ///
+        /// The store cannot be reached or used.
+        pub fn connect(
+            &self,
+            settings: &StoreSettings,
+            clock: Arc<dyn Clock>,
+        ) -> Result<PostgresStore, StoreError> {
+            let mut options = PostgresOptions::new(&self.url);
+            options.keys = settings.keys.clone();
+            options.objects = self.objects.as_ref().map(objects);
+            PostgresStore::connect(&options, settings.quotas.over(Quotas::default()), clock)
+        }
     }
 
     fn objects(remote: &RemoteObjects) -> ObjectOptions {
@@ -98,14 +105,14 @@ mod shared {
         settings: &StoreSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Box<dyn ArtifactStore>, StoreError> {
-        Ok(Box::new(connect(remote, settings, clock)?))
+        Ok(Box::new(remote.connect(settings, clock)?))
     }
 
     pub(in super::super) fn open_ledger(
         remote: &RemoteStore,
         settings: &StoreSettings,
     ) -> Result<Arc<dyn Ledger>, StoreError> {
-        Ok(Arc::new(connect(remote, settings, Arc::new(SystemClock))?.ledger()?))
+        Ok(Arc::new(remote.connect(settings, Arc::new(SystemClock))?.ledger()?))
     }
 }
 

@@ -8,6 +8,8 @@ mod crash;
 mod encryption;
 mod faults;
 mod folder;
+#[cfg(feature = "objects")]
+mod gateway;
 mod home_store;
 mod ledger;
 mod lines;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tidegate_gate::tier::Tier;
 use tidegate_gate::{RpcError, error_response, raw, response};
-use tidegate_gateway::caller::Principal;
+use tidegate_gateway::caller::{Principal, Use};
 use tidegate_gateway::calls::{End, Request};
 
 use super::Gateway;
@@ -17,6 +18,9 @@ use crate::http::shared_server::{self, DeliverySender, SharedServer, deliver, de
 use crate::link::Link;
 use crate::message::ParsedLine;
 
+/// The code of an error that says that a server did not answer in time.
+const TIMEOUT: i64 = -32001;
+
 /// Who sent a request, and where what comes back goes.
 #[derive(Clone)]
 pub(super) struct Asker {
@@ -25,6 +29,14 @@ pub(super) struct Asker {
     pub(super) session: Option<Arc<ClientSession>>,
     pub(super) exchange: Arc<Link>,
     pub(super) deliveries: DeliverySender,
+}
+
+/// Returns whether a caller may use a tool or a prompt of a server, or without a name anything else of it.
+pub(super) fn may_use(principal: &Principal, upstream: &Upstream, name: Option<&str>) -> bool {
+    let server = upstream.settings.name.as_str();
+    let has = principal.tier_on(server);
+    let is_in_tier = || name.is_none_or(|tool| has.allows(upstream.settings.policies.of_tool(tool).tier));
+    principal.may(Use { server, tool: name }) && (has == Tier::Admin || is_in_tier())
 }
 
 impl Asker {
@@ -91,6 +103,11 @@ impl Gateway {
         let Some(head) = message.first() else { return };
         let (id, method) = (head.id_bytes().to_vec(), head.method().to_owned());
         let upstream = Arc::clone(&self.upstreams[way.upstream]);
+        // The front checks one message; here every message of a batch comes by.
+        if !may_use(&asker.principal, &upstream, way.name.as_deref()) {
+            let message = "this caller may not use that; the lists show what it may".to_owned();
+            return self.answer(&asker, &id, Err(RpcError { code: -32000, message }));
+        }
         let request = Request {
             principal: &asker.principal,
             session: asker.session.as_ref().map_or("", |session| session.server.id.as_str()),
@@ -108,7 +125,7 @@ impl Gateway {
         let connection = match self.connect(&upstream, &asker).await {
             Ok(connection) => connection,
             Err(problem) => {
-                admitted.end(End::Failed(-32000));
+                admitted.end(End::Unreachable);
                 return self.explain(&asker, &upstream, &id, &method, &problem);
             }
         };
@@ -129,7 +146,11 @@ impl Gateway {
             if is_response {
                 waiting.server = None;
                 connection.touch();
-                return admitted.end(code.map_or(End::Answered, End::Failed));
+                return admitted.end(match code {
+                    None => End::Answered,
+                    Some(TIMEOUT) => End::Unreachable,
+                    Some(code) => End::Failed(code),
+                });
             }
         }
         waiting.server = None;

@@ -10,7 +10,7 @@ use tidegate_gateway::caller::{Challenge, Principal, Use};
 use tokio::sync::watch;
 
 use super::Gateway;
-use super::dispatch::Asker;
+use super::dispatch::{Asker, may_use};
 use super::route::{Route, ServerRoute};
 use crate::http::body::{Body, full, stream};
 use crate::http::exchange::{self, Refusal, answer, failure, refuse};
@@ -32,6 +32,9 @@ impl Gateway {
         body: Vec<u8>,
     ) -> Response<Body> {
         let resource = resource(&parts);
+        if let Some(challenge) = self.authenticate.refuse_address(parts.uri.query(), &resource) {
+            return refused(&challenge);
+        }
         let principal = match self.authenticate.authenticate(&parts.headers, &resource).await {
             Ok(principal) => principal,
             Err(challenge) => return refused(&challenge),
@@ -159,7 +162,7 @@ impl Gateway {
         let Some(Route::Server(ServerRoute { upstream, name, .. })) = route else { return Ok(()) };
         let server = self.upstreams[*upstream].settings.name.as_str();
         let use_of = Use { server, tool: name.as_deref() };
-        if principal.may(use_of) {
+        if may_use(principal, &self.upstreams[*upstream], name.as_deref()) {
             return Ok(());
         }
         let challenge = self.authenticate.step_up(principal, use_of, resource);

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tidegate_gate::{RpcError, raw};
-use tidegate_gateway::caller::Use;
 use tidegate_gateway::catalog::ListKind;
 use tidegate_gateway::lists::{ListPage, ListedEntry, page};
 
 use super::Gateway;
 use super::connection::MODERN_VERSION;
-use super::dispatch::Asker;
+use super::dispatch::{Asker, may_use};
 use super::registry::announcement;
 use super::route::OwnMethod;
 use crate::http::http_to_stdio::LEGACY_VERSIONS;
@@ -96,7 +95,8 @@ impl Gateway {
         let snapshot = self.registry.snapshot();
         let may = |entry: &&ListedEntry| {
             let tool = matches!(kind, ListKind::Tools | ListKind::Prompts).then_some(entry.key.as_str());
-            asker.principal.may(Use { server: &entry.server, tool })
+            let upstream = self.upstreams.iter().find(|upstream| *upstream.settings.name == *entry.server);
+            upstream.is_some_and(|upstream| may_use(&asker.principal, upstream, tool))
         };
         let entries: Vec<&ListedEntry> = snapshot.list(kind).iter().filter(may).collect();
         let cursor = params["cursor"].as_str();

@@ -1,0 +1,238 @@
+//! Roles: what callers may use, by their groups, scopes or names.
+//!
+//! A role says who has it and what it allows: servers, tools, a tier, and limits. A caller may use what any of its roles allows;
+//! of several limits the most generous one applies. Who has no role may use nothing. Without any role in the configuration,
+//! every verified caller may use everything.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tidegate_gate::policy::matches;
+use tidegate_gate::tier::Tier;
+
+use tidegate_gateway::caller::Use;
+use tidegate_gateway::limits::Limits;
+
+/// A verified caller, before it is known what it may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Its name: `key:NAME`, or issuer and subject.
+    pub owner: String,
+    /// Its groups.
+    pub groups: BTreeSet<String>,
+    /// The scopes of its token.
+    pub scopes: BTreeSet<String>,
+}
+
+/// What a role allows, and who has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Role {
+    /// Its name.
+    pub name: String,
+    /// Groups whose members have it.
+    pub groups: Vec<String>,
+    /// Scopes with which a token gives it.
+    pub scopes: Vec<String>,
+    /// Callers that have it, as patterns of their names.
+    pub callers: Vec<String>,
+    /// What its callers may call and read.
+    pub tier: Tier,
+    /// Patterns of the servers it allows.
+    pub servers: Vec<String>,
+    /// Patterns of the tools it allows, by the names that their servers gave them.
+    pub tools: Vec<String>,
+    /// What its callers may consume.
+    pub limits: Limits,
+}
+
+impl Role {
+    /// Returns a role that every verified caller has and that allows everything.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            groups: Vec::new(),
+            scopes: Vec::new(),
+            callers: Vec::new(),
+            tier: Tier::Admin,
+            servers: vec!["*".into()],
+            tools: vec!["*".into()],
+            limits: Limits::default(),
+        }
+    }
+
+    /// Returns whether a caller has the role: by one of its groups, all of its scopes, or its name.
+    fn is_of(&self, identity: &Identity) -> bool {
+        let is_open = self.groups.is_empty() && self.scopes.is_empty() && self.callers.is_empty();
+        let has_scopes =
+            !self.scopes.is_empty() && self.scopes.iter().all(|scope| identity.scopes.contains(scope));
+        is_open
+            || has_scopes
+            || self.groups.iter().any(|group| identity.groups.contains(group))
+            || self.callers.iter().any(|pattern| matches(pattern, &identity.owner))
+    }
+
+    /// Returns whether it allows to use something. Resources of a server have no name that could match a pattern, so that a
+    /// role for some tools of a server does not allow its resources.
+    fn allows(&self, use_of: Use<'_>) -> bool {
+        let tool = use_of.tool.unwrap_or_default();
+        self.servers.iter().any(|pattern| matches(pattern, use_of.server))
+            && self.tools.iter().any(|pattern| matches(pattern, tool))
+    }
+}
+
+/// The roles of the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Roles(Vec<Arc<Role>>);
+
+impl Roles {
+    /// Returns the roles of a configuration; without any, every verified caller may use everything.
+    pub fn new(roles: Vec<Role>) -> Self {
+        Self(roles.into_iter().map(Arc::new).collect())
+    }
+
+    /// Returns what a caller may use.
+    pub fn granted(&self, identity: &Identity) -> Granted {
+        if self.0.is_empty() {
+            return Granted(vec![Arc::new(Role::new(""))]);
+        }
+        Granted(self.0.iter().filter(|role| role.is_of(identity)).map(Arc::clone).collect())
+    }
+
+    /// Returns the scopes a client should ask for at first: those of roles that nothing else gives.
+    pub fn scopes(&self) -> Vec<String> {
+        let scopes: BTreeSet<&String> = self.0.iter().flat_map(|role| &role.scopes).collect();
+        scopes.into_iter().cloned().collect()
+    }
+
+    /// Returns all the scopes with which a token would allow to use something: those it has that matter here, and those of the
+    /// role with the fewest missing ones. `None` if no scopes would.
+    pub fn scopes_for(&self, use_of: Use<'_>, has: &BTreeSet<String>) -> Option<Vec<&str>> {
+        let missing = |role: &&Arc<Role>| role.scopes.iter().filter(|scope| !has.contains(*scope)).count();
+        let fitting = self.0.iter().filter(|role| !role.scopes.is_empty() && role.allows(use_of));
+        let role = fitting.min_by_key(missing)?;
+        let known = self.0.iter().flat_map(|role| &role.scopes).filter(|scope| has.contains(*scope));
+        let all: BTreeSet<&str> = known.chain(&role.scopes).map(String::as_str).collect();
+        Some(all.into_iter().collect())
+    }
+}
+
+/// The roles of one caller.
+#[derive(Debug, Clone)]
+pub struct Granted(Vec<Arc<Role>>);
+
+impl Granted {
+    /// Returns the names of the roles.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|role| role.name.as_str())
+    }
+
+    /// Returns whether one of the roles allows to use something.
+    pub fn allows(&self, use_of: Use<'_>) -> bool {
+        self.0.iter().any(|role| role.allows(use_of))
+    }
+
+    /// Returns the highest tier of the roles that allow something of a server.
+    pub fn tier_on(&self, server: &str) -> Tier {
+        let of_server =
+            self.0.iter().filter(|role| role.servers.iter().any(|pattern| matches(pattern, server)));
+        of_server.map(|role| role.tier).max().unwrap_or(Tier::Read)
+    }
+
+    /// Returns the highest tier that the caller has anywhere.
+    pub fn tier(&self) -> Tier {
+        self.0.iter().map(|role| role.tier).max().unwrap_or(Tier::Read)
+    }
+
+    /// Returns what the caller may consume.
+    pub fn limits(&self) -> Limits {
+        self.0.iter().map(|role| role.limits).reduce(Limits::or).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn list(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn roles() -> Roles {
+        let reader = Role {
+            groups: list(&["staff"]),
+            tier: Tier::Read,
+            servers: list(&["github", "jira-*"]),
+            tools: list(&["list_*", "search"]),
+            limits: Limits { requests_per_day: Some(100), tokens_per_day: Some(5), ..Limits::default() },
+            ..Role::new("reader")
+        };
+        let writer = Role {
+            scopes: list(&["mcp:read", "mcp:write"]),
+            tier: Tier::ReadWrite,
+            servers: list(&["github"]),
+            limits: Limits { requests_per_day: Some(1000), ..Limits::default() },
+            ..Role::new("writer")
+        };
+        let admin = Role { callers: list(&["key:ops", "https://login.example *"]), ..Role::new("admin") };
+        Roles::new(vec![reader, writer, admin])
+    }
+
+    fn identity(owner: &str, groups: &[&str], scopes: &[&str]) -> Identity {
+        Identity { owner: owner.into(), groups: set(groups), scopes: set(scopes) }
+    }
+
+    #[test]
+    fn callers_by_groups_scopes_and_names() {
+        for (owner, groups, scopes, expected) in [
+            ("key:ada", &[][..], &[][..], &[][..]),
+            ("key:ada", &["staff"], &[], &["reader"]),
+            ("key:ada", &["mcp:write", "mcp:read"], &["staff"], &[]),
+            ("key:ada", &[], &["mcp:write"], &[]),
+            ("key:ada", &["staff"], &["mcp:write", "mcp:read"], &["reader", "writer"]),
+            ("key:ops", &[], &[], &["admin"]),
+            ("key:ops2", &[], &[], &[]),
+            ("https://login.example ada", &[], &[], &["admin"]),
+            ("https://login.example.evil ada", &[], &[], &[]),
+        ] {
+            let granted = roles().granted(&identity(owner, groups, scopes));
+            assert_eq!(granted.names().collect::<Vec<_>>(), expected, "{owner} {groups:?} {scopes:?}");
+        }
+    }
+
+    #[test]
+    fn what_roles_allow() {
+        let may = |groups: &[&str], scopes: &[&str], server, tool| {
+            roles().granted(&identity("x", groups, scopes)).allows(Use { server, tool })
+        };
+        assert!(may(&["staff"], &[], "github", Some("list_issues")));
+        assert!(may(&["staff"], &[], "jira-cloud", Some("search")));
+        assert!(!may(&["staff"], &[], "github", Some("delete_repo")));
+        assert!(!may(&["staff"], &[], "payroll", Some("search")));
+        assert!(!may(&["staff"], &[], "github", None), "a role for some tools does not allow resources");
+        assert!(!may(&[], &[], "github", Some("search")), "without a role nothing is allowed");
+        assert!(may(&[], &["mcp:read", "mcp:write"], "github", None));
+        assert!(!may(&[], &["mcp:read", "mcp:write"], "jira-cloud", Some("search")));
+        let granted = roles().granted(&identity("x", &["staff"], &["mcp:read", "mcp:write"]));
+        assert_eq!((granted.tier_on("github"), granted.tier_on("jira-x")), (Tier::ReadWrite, Tier::Read));
+        assert_eq!(granted.limits(), Limits { requests_per_day: Some(1000), ..Limits::default() });
+        let open = Roles::default().granted(&identity("x", &[], &[]));
+        assert!(open.allows(Use { server: "any", tool: None }) && open.tier_on("any") == Tier::Admin);
+    }
+
+    #[test]
+    fn a_challenge_has_all_scopes() {
+        let write = Use { server: "github", tool: Some("create_issue") };
+        let roles = roles();
+        assert_eq!(roles.scopes_for(write, &set(&[])), Some(vec!["mcp:read", "mcp:write"]));
+        assert_eq!(
+            roles.scopes_for(write, &set(&["mcp:read", "other"])),
+            Some(vec!["mcp:read", "mcp:write"])
+        );
+        assert_eq!(roles.scopes_for(Use { server: "jira-x", tool: None }, &set(&[])), None);
+        assert_eq!(roles.scopes(), ["mcp:read", "mcp:write"]);
+    }
+}

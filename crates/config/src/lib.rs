@@ -30,6 +30,7 @@ mod mistake;
 mod reference;
 mod resolve;
 mod schema;
+mod secrets;
 mod store;
 mod template;
 mod value;

@@ -80,7 +80,7 @@ impl NamedStore {
             true => {
                 let folder = config.place().folder();
                 StoreLocation::Remote(Box::new(RemoteStore {
-                    url: Config::address(address),
+                    url: config.address(address),
                     objects: config.objects(),
                     folder,
                 }))

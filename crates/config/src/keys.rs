@@ -115,7 +115,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 98] = [
+pub const KEYS: [Key; 102] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -292,6 +292,10 @@ pub const KEYS: [Key; 98] = [
         .example("\"postgres://tidegate@db.example/tidegate\"")
         .doc("Store that several machines share: a PostgreSQL database (docs/guides/team.md).")
         .also("", "TIDEGATE_STORE_URL"),
+    store("password_file", ValueKind::Text, DefaultValue::Described("PGPASSWORD"))
+        .example("\"~/.config/tidegate/password\"")
+        .doc("File with the password of the database, which only you can read; PGPASSWORD can hold the password itself.")
+        .also("", "TIDEGATE_STORE_PASSWORD_FILE"),
     store("encryption_key_file", ValueKind::Text, DefaultValue::Described("results are not encrypted"))
         .example("\"~/.config/tidegate/store.key\"")
         .doc("File with the key that encrypts stored results; TIDEGATE_STORE_KEY can hold the key itself.")
@@ -304,6 +308,10 @@ pub const KEYS: [Key; 98] = [
         .example("\"/etc/tidegate/seal.key\"")
         .doc("File with the key that signs cursors; processes that share a store must have the same one.")
         .also("", "TIDEGATE_SEALING_KEY_FILE"),
+    store("previous_sealing_key_file", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"/etc/tidegate/previous-seal.key\"")
+        .doc("File with the key before it; cursors that it signed stay valid while you replace the key on all machines.")
+        .also("", "TIDEGATE_PREVIOUS_SEALING_KEY_FILE"),
     store("quota_bytes", BYTES, DefaultValue::Number(Quotas::DEFAULT_STORE_BYTES))
         .example("107374182400")
         .doc("Maximum bytes that the store holds, after compression."),
@@ -329,6 +337,14 @@ pub const KEYS: [Key; 98] = [
         .example("\"eu-central-1\"")
         .doc("Region of the bucket.")
         .also("", "TIDEGATE_OBJECTS_REGION"),
+    objects("credentials_file", ValueKind::Text, DefaultValue::Described("the environment, or the role of the machine"))
+        .example("\"~/.aws/credentials\"")
+        .doc("File with the credentials, as the AWS command line writes it, which only you can read.")
+        .also("", "AWS_SHARED_CREDENTIALS_FILE"),
+    objects("credentials_profile", ValueKind::Text, DefaultValue::Described("AWS_PROFILE, or default"))
+        .example("\"team\"")
+        .doc("Section of credentials_file to use.")
+        .also("", "AWS_PROFILE"),
     upstream("command", ValueKind::Text, DefaultValue::Described("none; either command or url is needed"))
         .example("\"npx\"")
         .doc("Program that starts the server, which speaks on stdio."),
@@ -645,9 +661,11 @@ mod tests {
                 "tier",
                 "path",
                 "url",
+                "password_file",
                 "encryption_key_file",
                 "previous_key_file",
                 "sealing_key_file",
+                "previous_sealing_key_file",
                 "quota_bytes",
                 "owner_quota_bytes",
                 "session_quota_bytes",
@@ -655,6 +673,8 @@ mod tests {
                 "url",
                 "endpoint",
                 "region",
+                "credentials_file",
+                "credentials_profile",
                 "command",
                 "args",
                 "env",

@@ -31,6 +31,7 @@ mod mistake;
 mod reference;
 mod resolve;
 mod schema;
+mod secrets;
 mod store;
 mod template;
 mod upstream;

@@ -1,10 +1,12 @@
 //! `[store]` and `[store.objects]`: where results are kept, with which keys and quotas. Only the user sets them, in their own
-//! file or in the environment, which wins.
+//! file or in the environment, which wins. Secrets are in files of their own that only the user can read (`secrets.rs`), or in
+//! the environment, never in `tidegate.toml`.
 
 use std::path::PathBuf;
 
 use tidegate_gate::{
-    QuotaSettings, RemoteObjects, RemoteStore, StoreLocation, StoreSettings, without_secrets,
+    QuotaSettings, RemoteCredentials, RemoteObjects, RemoteStore, StoreLocation, StoreSettings,
+    without_secrets,
 };
 use tidegate_store::{KeyError, SealKey, StoreKey, StoreKeys};
 
@@ -12,6 +14,7 @@ use crate::file::{ConfigFile, Heading, Section, Setting};
 use crate::keys::{Key, KeyGroup};
 use crate::locate::{expand, path_variable};
 use crate::resolve::Config;
+use crate::secrets;
 
 /// What is wrong with the settings of the store.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +35,23 @@ pub enum StoreSettingError {
         /// The address, without secrets.
         shown: String,
     },
+    /// A file holds no password.
+    #[error("the file {} holds no password; its first line must be the password of the database", path.display())]
+    NoPassword {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file holds no credentials of the profile.
+    #[error(
+        "the file {} has no aws_access_key_id and aws_secret_access_key under [{profile}]; set credentials_profile of [store.objects]",
+        path.display()
+    )]
+    NoCredentials {
+        /// The file.
+        path: PathBuf,
+        /// The section that was looked for.
+        profile: String,
+    },
     /// An object store alone is no store.
     #[error("[store.objects] needs a PostgreSQL store beside it; set url of [store]")]
     ObjectsAlone,
@@ -41,9 +61,12 @@ pub enum StoreSettingError {
 const STORE_KEY: &str = "TIDEGATE_STORE_KEY";
 const PREVIOUS_KEY: &str = "TIDEGATE_STORE_PREVIOUS_KEY";
 const SEALING_KEY: &str = "TIDEGATE_SEALING_KEY";
+const PREVIOUS_SEALING_KEY: &str = "TIDEGATE_PREVIOUS_SEALING_KEY";
 
 /// The variable with the password of the database, as the programs of PostgreSQL read it.
 const PASSWORD: &str = "PGPASSWORD";
+/// The variable with the id of the key of the object store; the object store's client reads it.
+const KEY_ID: &str = "AWS_ACCESS_KEY_ID";
 
 /// Returns an address with the password from the environment, if it has a user and no password of its own.
 fn with_password(url: &str, password: Option<&str>) -> String {
@@ -65,9 +88,27 @@ fn escape(byte: u8) -> String {
 }
 
 impl Config {
-    /// Returns an address with the password from the environment, if it has none of its own.
-    pub fn address(url: &str) -> String {
-        with_password(url, text_variable(PASSWORD).as_deref())
+    /// Returns an address with the password from the environment or its file, if it has none of its own. A file that cannot
+    /// be read is an error of [`Self::store_settings`].
+    pub fn address(&self, url: &str) -> String {
+        with_password(url, self.password().unwrap_or_default().as_deref())
+    }
+
+    fn password(&self) -> Result<Option<String>, StoreSettingError> {
+        match (text_variable(PASSWORD), self.path_of(&Heading::Store, "password_file")) {
+            (Some(password), _) => Ok(Some(password)),
+            (None, Some(path)) => secrets::password(&path).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Returns the credentials of the object store from their file, unless the environment has some.
+    fn credentials(&self) -> Result<Option<RemoteCredentials>, StoreSettingError> {
+        let is_asked = self.text_of(&Heading::Objects, "url").is_some() && text_variable(KEY_ID).is_none();
+        let file = self.path_of(&Heading::Objects, "credentials_file").filter(|_| is_asked);
+        let Some(path) = file else { return Ok(None) };
+        let profile = self.text_of(&Heading::Objects, "credentials_profile");
+        secrets::credentials(&path, profile.as_deref().unwrap_or("default")).map(Some)
     }
 
     /// Returns the setting of a key under a heading, and the file it is in.
@@ -89,10 +130,11 @@ impl Config {
     }
 
     /// Returns the path in a key, from the environment or a file.
-    fn path_of(&self, name: &str) -> Option<PathBuf> {
-        let variable = Key::named(KeyGroup::Store, name).map_or("", |key| key.variable);
+    fn path_of(&self, heading: &Heading, name: &str) -> Option<PathBuf> {
+        let group = if *heading == Heading::Objects { KeyGroup::Objects } else { KeyGroup::Store };
+        let variable = Key::named(group, name).map_or("", |key| key.variable);
         let in_file = || {
-            let (file, _, setting) = self.setting_of(&Heading::Store, name)?;
+            let (file, _, setting) = self.setting_of(heading, name)?;
             Some(expand(&file.path, setting.value.text()?))
         };
         path_variable(variable).or_else(in_file)
@@ -100,16 +142,22 @@ impl Config {
 
     /// Returns where results are kept. The environment wins over the files.
     pub fn place(&self) -> StoreLocation {
-        let folder = self.path_of("path");
+        let folder = self.path_of(&Heading::Store, "path");
         let Some(url) = self.text_of(&Heading::Store, "url") else { return StoreLocation::Folder(folder) };
-        let url = Self::address(&url);
+        let url = self.address(&url);
         StoreLocation::Remote(Box::new(RemoteStore { url, objects: self.objects(), folder }))
     }
 
     /// Returns the object store for large results.
     pub fn objects(&self) -> Option<RemoteObjects> {
         let text = |name| self.text_of(&Heading::Objects, name);
-        Some(RemoteObjects { url: text("url")?, endpoint: text("endpoint"), region: text("region") })
+        let credentials = self.credentials().unwrap_or_default();
+        Some(RemoteObjects {
+            url: text("url")?,
+            endpoint: text("endpoint"),
+            region: text("region"),
+            credentials,
+        })
     }
 
     /// Returns the keys and quotas of the store.
@@ -119,18 +167,22 @@ impl Config {
     /// A key that cannot be read, or an address of an unknown kind.
     pub fn store_settings(&self) -> Result<StoreSettings, StoreSettingError> {
         self.check_addresses()?;
+        self.password()?;
+        self.credentials()?;
         let number = |name| self.setting_of(&Heading::Store, name)?.2.value.number();
         let read = |variable: &str, name: &str| -> Result<Option<StoreKey>, KeyError> {
-            match (text_variable(variable), self.path_of(name)) {
+            match (text_variable(variable), self.path_of(&Heading::Store, name)) {
                 (Some(text), _) => StoreKey::parse(variable, &text).map(Some),
                 (None, Some(path)) => StoreKey::from_file(&path).map(Some),
                 (None, None) => Ok(None),
             }
         };
-        let seal = match (text_variable(SEALING_KEY), self.path_of("sealing_key_file")) {
-            (Some(text), _) => Some(SealKey::parse(SEALING_KEY, &text)?),
-            (None, Some(path)) => Some(SealKey::from_file(&path)?),
-            (None, None) => None,
+        let seal = |variable: &str, name: &str| -> Result<Option<SealKey>, KeyError> {
+            match (text_variable(variable), self.path_of(&Heading::Store, name)) {
+                (Some(text), _) => SealKey::parse(variable, &text).map(Some),
+                (None, Some(path)) => SealKey::from_file(&path).map(Some),
+                (None, None) => Ok(None),
+            }
         };
         Ok(StoreSettings {
             keys: StoreKeys {
@@ -143,7 +195,8 @@ impl Config {
                 owner_bytes: number("owner_quota_bytes"),
                 session_bytes: number("session_quota_bytes"),
             },
-            seal,
+            seal: seal(SEALING_KEY, "sealing_key_file")?,
+            previous_seal: seal(PREVIOUS_SEALING_KEY, "previous_sealing_key_file")?,
         })
     }
 
@@ -224,9 +277,11 @@ mod tests {
                 "must begin with s3://",
             ),
             ("[store.objects]\nurl = \"s3://b\"\n", "[store.objects] needs a PostgreSQL store"),
+            ("[store]\nencryption_key_file = \"none.key\"\n", "cannot read the file /etc/tidegate/none.key"),
+            ("[store]\npassword_file = \"none\"\n", "cannot read the file /etc/tidegate/none"),
             (
-                "[store]\nencryption_key_file = \"none.key\"\n",
-                "cannot read the key file /etc/tidegate/none.key",
+                "[store]\nurl = \"postgres://db/t\"\n[store.objects]\nurl = \"s3://b\"\ncredentials_file = \"none\"\n",
+                "cannot read the file /etc/tidegate/none",
             ),
         ] {
             let message = config(text).store_settings().unwrap_err().to_string();

@@ -53,6 +53,7 @@ use crate::references::InputSchemas;
 use crate::servers::Servers;
 use crate::session::{Ceiling, SessionMeter};
 use crate::style::Style;
+use crate::tier::Tier;
 use crate::user_store::{StoreLocation, UserStore};
 use crate::{output, tools};
 use verdict::{Look, Outcome, Terms, Verdict};
@@ -218,11 +219,13 @@ impl Gate {
         &self.setup.keep
     }
 
-    /// Returns the store of a caller's results, which no other caller can read.
+    /// Returns the store of a caller's results, which no other caller can read, without those above the caller's tier.
     pub(crate) fn keep_of(&self, caller: &Caller) -> Cow<'_, UserStore> {
-        match &caller.principal {
-            Principal::User => Cow::Borrowed(&*self.setup.keep),
-            principal => Cow::Owned(self.setup.keep.of_principal(principal, &self.setup.server)),
+        match (&caller.principal, caller.profile.tier) {
+            (Principal::User, Tier::Admin) => Cow::Borrowed(&*self.setup.keep),
+            (principal, tier) => {
+                Cow::Owned(self.setup.keep.of_principal(principal, &self.setup.server).up_to(tier))
+            }
         }
     }
 

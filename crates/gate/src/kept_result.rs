@@ -100,7 +100,8 @@ impl<'k> KeptResult<'k> {
     /// A cursor of another result, or arguments that contradict each other.
     pub fn query(&self, cursor: Option<&str>, arguments: Arguments) -> Result<Query, ViewError> {
         if let Some(cursor) = cursor {
-            let decoded = cursor::decode(cursor, |bytes| self.seal(bytes));
+            let (owner, id) = (&self.keep.owner, &self.artifact().id);
+            let decoded = self.opened.unseal(owner, id, |seal| cursor::decode(cursor, |bytes| seal(bytes)));
             return decoded.map_err(|error| ViewError::Bad(error.to_string()));
         }
         let mut query = arguments.into_query()?;

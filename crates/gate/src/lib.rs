@@ -61,6 +61,6 @@ pub use tools::listed_tokens;
 pub use tools::reader_definition;
 pub use tools::save::saver_definition;
 pub use user_store::{
-    FailureReport, MAX_MEMORY_BYTES, Opened, QuotaSettings, RemoteObjects, RemoteStore, StoreLocation,
-    StoreSettings, UserStore, without_secrets,
+    FailureReport, MAX_MEMORY_BYTES, Opened, QuotaSettings, RemoteCredentials, RemoteObjects, RemoteStore,
+    StoreLocation, StoreSettings, UserStore, without_secrets,
 };

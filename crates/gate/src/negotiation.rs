@@ -220,7 +220,9 @@ impl ProbeFetch<'_> {
         let now = self.keep.clock().now();
         let token = token
             .filter(|token| {
-                token.is_valid(bound, now, |bytes| opened.seal(&self.keep.owner, &token.id, bytes))
+                let is_valid =
+                    |seal: &dyn Fn(&[u8]) -> _| token.is_valid(bound, now, seal).then_some(()).ok_or(());
+                opened.unseal(&self.keep.owner, &token.id, is_valid).is_ok()
             })
             .filter(|_| self.allowed);
         // Without a valid token, a name that does not exist is looked up, so that neither the text nor the timing of

@@ -170,7 +170,7 @@ impl Overflow<'_> {
     fn new_artifact(&self, payload: &Payload<'_>) -> NewArtifact<'_> {
         let new = self.keep.new_artifact(&self.called.tool, self.policy.ttl);
         let (arguments, call) = (self.called.arguments.as_deref(), self.call_digest(payload));
-        NewArtifact { server: self.server, arguments, call, ..new }
+        NewArtifact { server: self.server, arguments, call, tier: self.policy.tier.level(), ..new }
     }
 
     /// Returns the digest by which later results of the same call find this one; `None` for errors, which are not compared.

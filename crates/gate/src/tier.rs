@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use tidegate_store::TierLevel;
 
 use crate::choice;
 
@@ -64,6 +65,15 @@ impl Tier {
         self >= needed
     }
 
+    /// Returns the tier as stores number it. The numbers are stored: they never change, and leave room between them.
+    pub fn level(self) -> TierLevel {
+        match self {
+            Self::Read => TierLevel::new(0),
+            Self::ReadWrite => TierLevel::new(100),
+            Self::Admin => TierLevel::new(200),
+        }
+    }
+
     fn from_value(value: &Value) -> Result<Self, UnknownTier> {
         let given = || value.to_string().chars().take(MAX_GIVEN_CHARS).collect();
         value.as_str().and_then(Self::named).ok_or_else(|| UnknownTier { given: given() })
@@ -106,7 +116,8 @@ mod tests {
 
     #[test]
     fn tiers_are_ordered() {
-        assert!(Tier::ALL.is_sorted());
+        assert!(Tier::ALL.is_sorted() && Tier::ALL.is_sorted_by_key(|tier| tier.level()));
+        assert_eq!(Tier::ALL.map(|tier| tier.level().number()), [0, 100, 200], "as they are stored");
         assert!(Tier::ReadWrite.allows(Tier::ReadWrite) && Tier::ReadWrite.allows(Tier::Read));
         assert!(!Tier::ReadWrite.allows(Tier::Admin));
     }

@@ -20,19 +20,20 @@ use std::time::Duration;
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
 use tidegate_store::{
-    Artifact, ArtifactId, Call, Clock, Description, Ledger, Millis, NewArtifact, Owner, Quotas, Session,
-    StoreError, StoredSource, SystemClock, open,
+    Artifact, ArtifactId, Call, Clearance, Clock, Description, Ledger, Millis, NewArtifact, Owner, Quotas,
+    Session, StoreError, StoredSource, SystemClock, TierLevel, open_with,
 };
 
 use crate::caller::Principal;
 use crate::error::causes;
 use crate::kept_result::retention_note;
 use crate::session::{SessionMeter, SessionMeters};
+use crate::tier::Tier;
 pub use memory::MAX_MEMORY_BYTES;
 use memory::StandIn;
 pub use place::{Opened, StoreLocation};
 use place::{memory_note, open_ledger};
-pub use remote::{RemoteObjects, RemoteStore, without_secrets};
+pub use remote::{RemoteCredentials, RemoteObjects, RemoteStore, without_secrets};
 pub use settings::{QuotaSettings, StoreSettings};
 
 /// A result that was kept, and where.
@@ -63,6 +64,8 @@ pub struct UserStore {
     pub owner: Owner,
     /// The session whose quota the results count for.
     pub session: Session,
+    /// The highest tier of the results that are read and listed.
+    tier: TierLevel,
     /// Whether an id alone gives access to a result; such ids cannot be guessed.
     is_unlisted: bool,
 }
@@ -105,7 +108,7 @@ impl UserStore {
             ledger: Mutex::new(LedgerState::Closed),
             callers: SessionMeters::default(),
         };
-        Self { shared: Arc::new(shared), owner, session, is_unlisted: false }
+        Self { shared: Arc::new(shared), owner, session, tier: TierLevel::HIGHEST, is_unlisted: false }
     }
 
     /// Returns the results of a caller of a server, in the same place. Nobody else can read them: neither the user, nor a
@@ -123,7 +126,7 @@ impl UserStore {
 
     fn of_owner(&self, owner: Owner, is_unlisted: bool) -> Self {
         let session = Session::new(owner.as_str());
-        Self { shared: Arc::clone(&self.shared), owner, session, is_unlisted }
+        Self { shared: Arc::clone(&self.shared), owner, session, tier: self.tier, is_unlisted }
     }
 
     /// Returns the store as the owner of a result sees it, for the user of the machine, to whom the file belongs. In a store
@@ -141,6 +144,17 @@ impl UserStore {
             Some(owner) if owner != self.owner => Ok(self.of_owner(owner, false)),
             _ => Ok(self.clone()),
         }
+    }
+
+    /// Returns the same results without those that need a tier above this one.
+    #[must_use]
+    pub(crate) fn up_to(self, tier: Tier) -> Self {
+        let tier = if tier == Tier::Admin { TierLevel::HIGHEST } else { tier.level() };
+        Self { tier, ..self }
+    }
+
+    fn clearance(&self) -> Clearance<'_> {
+        Clearance { owner: &self.owner, tier: self.tier }
     }
 
     fn set_up(mut self, change: impl FnOnce(&mut Shared)) -> Self {
@@ -243,8 +257,8 @@ impl UserStore {
         if self.is_unlisted {
             return Vec::new();
         }
-        let mut artifacts = self.shared.memory.list(&self.owner, limit);
-        let stored = self.open().and_then(|opened| opened.store.list(&self.owner, limit));
+        let mut artifacts = self.shared.memory.list(self.clearance(), limit);
+        let stored = self.open().and_then(|opened| opened.store.list_with(self.clearance(), limit));
         artifacts.extend(stored.unwrap_or_default());
         artifacts.truncate(limit);
         artifacts
@@ -264,7 +278,7 @@ impl UserStore {
         opened: &'o Arc<Opened>,
         id: &ArtifactId,
     ) -> Result<StoredSource<'o>, StoreError> {
-        open(&*opened.store, &self.owner, id).inspect_err(|error| self.reopen_after(opened, error))
+        open_with(&*opened.store, self.clearance(), id).inspect_err(|error| self.reopen_after(opened, error))
     }
 
     /// Says how long a result in the store is kept: `kept 24 h`.

@@ -13,12 +13,12 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
 
-/// Why a key cannot be used.
+/// Why a key, or another secret in a file, cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The file cannot be read.
-    #[error("cannot read the key file {}", path.display())]
+    #[error("cannot read the file {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum KeyError {
         source: io::Error,
     },
     /// Other users can read the file.
-    #[error("other users can read the key file {path} (mode {mode:o}); run chmod 600 {path}", path = path.display())]
+    #[error("other users can read the file {path} (mode {mode:o}); run chmod 600 {path}", path = path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -179,8 +179,12 @@ impl StoreKeys {
     }
 }
 
-/// Reads 32 secret bytes from a file that only its user can read: as they are, in hexadecimal digits, or in base64.
-pub(crate) fn read_secret(path: &Path) -> Result<[u8; KEY_BYTES], KeyError> {
+/// Reads a file that only its user can read, such as one with a password.
+///
+/// # Errors
+///
+/// The file cannot be read, or others can read it.
+pub fn read_private_file(path: &Path) -> Result<Vec<u8>, KeyError> {
     let unreadable = |source| KeyError::Unreadable { path: path.to_owned(), source };
     #[cfg(unix)]
     {
@@ -190,7 +194,12 @@ pub(crate) fn read_secret(path: &Path) -> Result<[u8; KEY_BYTES], KeyError> {
             return Err(KeyError::Exposed { path: path.to_owned(), mode });
         }
     }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
+    std::fs::read(path).map_err(unreadable)
+}
+
+/// Reads 32 secret bytes from a file that only its user can read: as they are, in hexadecimal digits, or in base64.
+pub(crate) fn read_secret(path: &Path) -> Result<[u8; KEY_BYTES], KeyError> {
+    let bytes = read_private_file(path)?;
     match <[u8; KEY_BYTES]>::try_from(&bytes[..]) {
         Ok(key) => Ok(key),
         Err(_) => parse_secret(&path.display().to_string(), &bytes),

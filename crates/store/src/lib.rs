@@ -76,7 +76,7 @@ pub use home::{Home, HomeError};
 #[cfg(feature = "sqlite")]
 pub use home_store::HomeStore;
 pub use id::ArtifactId;
-pub use key::{KeyError, KeyId, KeyMismatch, StoreKey, StoreKeys};
+pub use key::{KeyError, KeyId, KeyMismatch, StoreKey, StoreKeys, read_private_file};
 pub use ledger::{Call, CountMethod, Ledger, LineLedger, read_lines};
 #[cfg(feature = "sqlite")]
 pub use ledger::{SqliteLedger, read_calls};

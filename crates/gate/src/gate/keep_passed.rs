@@ -34,6 +34,7 @@ impl Gate {
         let new = NewArtifact {
             server: &self.server_of(&called.tool),
             arguments: called.arguments.as_deref(),
+            tier: policy.tier.level(),
             ..keep.new_artifact(&called.tool, policy.ttl)
         };
         let artifact = keep.put(&new, result, &|| Ok(UserStore::description(&outline, tokens))).ok()?;

@@ -221,8 +221,9 @@ impl Gate {
         let gone = |_| DownloadError::Gone;
         let (keep, id) = (self.keep_of(caller), link.id());
         let opened = keep.open_for(id).map_err(|_| DownloadError::Gone)?;
-        let seal = |bytes: &[u8]| opened.seal(&keep.owner, id, bytes);
-        let target = link.target(keep.clock().now(), seal).ok_or(DownloadError::Gone)?;
+        let now = keep.clock().now();
+        let valid = |seal: &dyn Fn(&[u8]) -> _| link.target(now, seal).ok_or(DownloadError::Gone);
+        let target = opened.unseal(&keep.owner, id, valid)?;
         let mut caller = caller.clone();
         caller.profile.tier = caller.profile.tier.min(target.tier);
         let kept = self.open_kept(&caller, id.as_str(), id, &opened).map_err(gone)?;

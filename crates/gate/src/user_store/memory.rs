@@ -7,7 +7,9 @@
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tidegate_core::source::Source;
-use tidegate_store::{Artifact, ArtifactId, Clock, Description, NewArtifact, Owner, Quotas, StoreError};
+use tidegate_store::{
+    Artifact, ArtifactId, Clearance, Clock, Description, NewArtifact, Owner, Quotas, StoreError,
+};
 
 use super::Opened;
 
@@ -77,9 +79,9 @@ impl StandIn {
         }
     }
 
-    /// Lists the newest results of an owner.
-    pub(super) fn list(&self, owner: &Owner, limit: usize) -> Vec<Artifact> {
-        self.opened().and_then(|opened| opened.store.list(owner, limit).ok()).unwrap_or_default()
+    /// Lists the newest results that a clearance covers.
+    pub(super) fn list(&self, clearance: Clearance<'_>, limit: usize) -> Vec<Artifact> {
+        self.opened().and_then(|opened| opened.store.list_with(clearance, limit).ok()).unwrap_or_default()
     }
 
     /// Deletes expired results.

@@ -115,6 +115,7 @@ pub struct Opened {
     /// The store.
     pub store: Box<dyn ArtifactStore>,
     key: SealKey,
+    previous_key: Option<SealKey>,
     /// What holds its results; those in memory are lost when this process ends.
     pub(crate) kind: StoreKind,
 }
@@ -135,11 +136,12 @@ impl Opened {
                     None => SealKey::load_or_create(home.path())
                         .map_err(|error| StoreError::Unusable(Box::new(error)))?,
                 };
-                Ok(Self { store, key, kind: place.kind() })
+                Ok(Self { store, key, previous_key: settings.previous_seal.clone(), kind: place.kind() })
             }
             StoreLocation::Remote(remote) => {
                 let key = settings.seal.clone().ok_or(StoreError::Unusable(NO_SEALING_KEY.into()))?;
-                Ok(Self { store: remote::open(remote, settings, clock)?, key, kind: place.kind() })
+                let store = remote::open(remote, settings, clock)?;
+                Ok(Self { store, key, previous_key: settings.previous_seal.clone(), kind: place.kind() })
             }
         }
     }
@@ -147,7 +149,7 @@ impl Opened {
     /// Opens a store in memory, with a key of its own.
     pub(super) fn in_memory(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let store = Box::new(MemoryStore::new_with(quotas, clock));
-        Ok(Self { store, key: SealKey::ephemeral(), kind: StoreKind::Memory })
+        Ok(Self { store, key: SealKey::ephemeral(), previous_key: None, kind: StoreKind::Memory })
     }
 
     /// Says how long a result is kept here: `kept 24 h`.
@@ -163,6 +165,22 @@ impl Opened {
     /// Returns the seal over the bytes of a cursor or token.
     pub fn seal(&self, owner: &Owner, id: &ArtifactId, bytes: &[u8]) -> [u8; cursor::SEAL_BYTES] {
         self.key.seal(owner, id, bytes)
+    }
+
+    /// Opens something that was sealed: `open` gets what seals, with the key and then, if that does not fit, with the one
+    /// before it.
+    ///
+    /// # Errors
+    ///
+    /// What `open` returns if neither key fits.
+    pub fn unseal<T, E>(
+        &self,
+        owner: &Owner,
+        id: &ArtifactId,
+        open: impl Fn(&dyn Fn(&[u8]) -> [u8; cursor::SEAL_BYTES]) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let with = |key: &SealKey| open(&|bytes| key.seal(owner, id, bytes));
+        with(&self.key).or_else(|error| self.previous_key.as_ref().map_or(Err(error), with))
     }
 }
 

@@ -19,7 +19,7 @@ pub struct RemoteStore {
     pub folder: Option<PathBuf>,
 }
 
-/// An object store. Its credentials come from the environment.
+/// An object store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteObjects {
     /// Where the objects are: `s3://bucket/prefix`.
@@ -28,6 +28,26 @@ pub struct RemoteObjects {
     pub endpoint: Option<String>,
     /// The region.
     pub region: Option<String>,
+    /// The credentials; from the environment, or of the role of the machine, if there are none.
+    pub credentials: Option<RemoteCredentials>,
+}
+
+/// The credentials of an object store.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RemoteCredentials {
+    /// The id of the key.
+    pub key_id: String,
+    /// The secret.
+    pub secret: String,
+    /// The token of temporary credentials.
+    pub token: Option<String>,
+}
+
+/// Leaves out the secrets.
+impl fmt::Debug for RemoteCredentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("RemoteCredentials(..)")
+    }
 }
 
 impl fmt::Debug for RemoteStore {
@@ -69,11 +89,11 @@ mod shared {
     use std::sync::Arc;
 
     use tidegate_store::{
-        ArtifactStore, Clock, Ledger, ObjectOptions, PostgresOptions, PostgresStore, Quotas, StoreError,
-        SystemClock,
+        ArtifactStore, Clock, Ledger, ObjectCredentials, ObjectOptions, PostgresOptions, PostgresStore,
+        Quotas, StoreError, SystemClock,
     };
 
-    use super::{RemoteObjects, RemoteStore, StoreSettings};
+    use super::{RemoteCredentials, RemoteObjects, RemoteStore, StoreSettings};
 
     impl RemoteStore {
         /// Connects to the store.
@@ -94,10 +114,15 @@ mod shared {
     }
 
     fn objects(remote: &RemoteObjects) -> ObjectOptions {
-        let RemoteObjects { url, endpoint, region } = remote.clone();
+        let RemoteObjects { url, endpoint, region, credentials } = remote.clone();
+        let credentials = credentials.map(|RemoteCredentials { key_id, secret, token }| ObjectCredentials {
+            key_id,
+            secret,
+            token,
+        });
         // Whoever names an address without TLS means it.
         let allow_http = endpoint.as_deref().is_some_and(|endpoint| endpoint.starts_with("http://"));
-        ObjectOptions { endpoint, region, allow_http, ..ObjectOptions::new(url) }
+        ObjectOptions { endpoint, region, allow_http, credentials, ..ObjectOptions::new(url) }
     }
 
     pub(in super::super) fn open(

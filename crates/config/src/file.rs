@@ -149,8 +149,11 @@ impl fmt::Display for Heading {
     }
 }
 
-/// The tables below `[gateway]`: name, group of keys, and heading.
-const GATEWAY_TABLES: [(&str, KeyGroup, fn(String) -> Heading); 3] = [
+/// A table below `[gateway]`: its name, the group of its keys, and the heading of a section in it.
+type GatewayTable = (&'static str, KeyGroup, fn(String) -> Heading);
+
+/// The tables below `[gateway]`.
+const GATEWAY_TABLES: [GatewayTable; 3] = [
     ("key", KeyGroup::GatewayKey, Heading::GatewayKey),
     ("issuer", KeyGroup::Issuer, Heading::Issuer),
     ("role", KeyGroup::Role, Heading::Role),

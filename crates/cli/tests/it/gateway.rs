@@ -11,13 +11,13 @@ use crate::http::{Connection, Remote, Reply, call, modern, modern_headers};
 use crate::session::{handle, upstream};
 
 /// `tidegate gateway`, listening.
-struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Gateway {
-    fn start(home: &Path, config: &str) -> Self {
+    pub(crate) fn start(home: &Path, config: &str) -> Self {
         Self::start_with(home, config, &[])
     }
 
@@ -95,7 +95,7 @@ impl Client {
 }
 
 /// Returns the section of the example server, with more keys.
-fn section(name: &str, keys: &str) -> String {
+pub(crate) fn section(name: &str, keys: &str) -> String {
     let script = upstream();
     format!(
         "[upstream.{name}]\ncommand = \"python3\"\nargs = [\"-S\", {:?}]\n{keys}\n",
@@ -103,7 +103,7 @@ fn section(name: &str, keys: &str) -> String {
     )
 }
 
-fn two() -> String {
+pub(crate) fn two() -> String {
     section("one", "env = [\"UPSTREAM_PAGES=1\"]") + &section("two", "")
 }
 

@@ -15,6 +15,8 @@ mod faults;
 mod files;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_access;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;

@@ -58,8 +58,12 @@ class Servers:
         self.postgres, self.objects = free_port(), free_port()
 
     def __enter__(self):
-        self.start_postgres()
-        self.start_objects()
+        try:
+            self.start_postgres()
+            self.start_objects()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):

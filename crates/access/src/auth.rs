@@ -150,7 +150,7 @@ fn principal(roles: &Roles, identity: Identity) -> Option<Principal> {
     let names = identity.groups.into_iter().chain(identity.scopes).collect();
     let (tiers, limits, tier) = (granted.clone(), granted.limits(), granted.tier());
     let principal = Principal::verified(owner, tier, names, move |use_of| granted.allows(use_of));
-    Some(principal.limited(limits).with_server_tiers(move |server| tiers.tier_on(server)))
+    Some(principal.limited(limits).with_tiers(move |use_of| tiers.tier_for(use_of)))
 }
 
 impl Authenticate for Authentication {

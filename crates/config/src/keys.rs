@@ -340,11 +340,11 @@ pub const KEYS: [Key; 102] = [
     objects("credentials_file", ValueKind::Text, DefaultValue::Described("the environment, or the role of the machine"))
         .example("\"~/.aws/credentials\"")
         .doc("File with the credentials, as the AWS command line writes it, which only you can read.")
-        .also("", "AWS_SHARED_CREDENTIALS_FILE"),
-    objects("credentials_profile", ValueKind::Text, DefaultValue::Described("AWS_PROFILE, or default"))
+        .also("", "TIDEGATE_OBJECTS_CREDENTIALS_FILE"),
+    objects("credentials_profile", ValueKind::Text, DefaultValue::Described("default"))
         .example("\"team\"")
         .doc("Section of credentials_file to use.")
-        .also("", "AWS_PROFILE"),
+        .also("", "TIDEGATE_OBJECTS_CREDENTIALS_PROFILE"),
     upstream("command", ValueKind::Text, DefaultValue::Described("none; either command or url is needed"))
         .example("\"npx\"")
         .doc("Program that starts the server, which speaks on stdio."),
@@ -408,13 +408,13 @@ pub const KEYS: [Key; 102] = [
     gateway("audit_file", ValueKind::Text, DefaultValue::Described("none"))
         .example("\"/var/log/tidegate/audit.jsonl\"")
         .doc("File that gets a line of JSON for each request and each result, without payloads."),
-    in_group(KeyGroup::GatewayKey, "hash", ValueKind::Text, DefaultValue::Described("none; it is needed"))
+    in_group(KeyGroup::GatewayKey, "hash", ValueKind::Text, DefaultValue::Described("required"))
         .example("\"blake3:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0\"")
         .doc("Hash of the caller's key; tidegate gateway key makes a key and this line."),
     in_group(KeyGroup::GatewayKey, "groups", ValueKind::Texts, DefaultValue::Described("none"))
         .example("[\"staff\"]")
         .doc("Groups of the caller, which give it roles."),
-    in_group(KeyGroup::Issuer, "issuer", ValueKind::Text, DefaultValue::Described("none; it is needed"))
+    in_group(KeyGroup::Issuer, "issuer", ValueKind::Text, DefaultValue::Described("required"))
         .example("\"https://login.example\"")
         .doc("The iss of its tokens, exactly; its metadata is found there."),
     in_group(KeyGroup::Issuer, "jwks_url", ValueKind::Text, DefaultValue::Described("from the metadata"))

@@ -41,8 +41,8 @@ unknown ones.
 const OBJECTS: &str = "
 ## [store.objects]
 
-An object store for large results, beside a PostgreSQL store. Its credentials come from `AWS_ACCESS_KEY_ID` and
-`AWS_SECRET_ACCESS_KEY`, or from the role of the machine.
+An object store for large results, beside a PostgreSQL store. Its credentials come from
+`credentials_file`, from `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or from the role of the machine.
 ";
 
 const UPSTREAM: &str = "

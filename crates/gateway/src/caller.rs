@@ -74,12 +74,12 @@ pub struct Principal {
     pub limits: Limits,
     /// Which servers and tools it may use.
     permission: Permission,
-    /// What it may call and read on a server, where that differs between servers.
-    server_tiers: Option<ServerTiers>,
+    /// With which tier it uses something, where that differs.
+    tiers: Option<Tiers>,
 }
 
-/// Returns the tier of a caller on a server.
-type ServerTiers = Box<dyn Fn(&str) -> Tier + Send + Sync>;
+/// Returns the tier with which a caller uses something.
+type Tiers = Box<dyn Fn(Use<'_>) -> Tier + Send + Sync>;
 
 /// Decides which servers and tools a caller may use.
 type Permission = Box<dyn Fn(Use<'_>) -> bool + Send + Sync>;
@@ -93,7 +93,7 @@ impl Principal {
         may: impl Fn(Use<'_>) -> bool + Send + Sync + 'static,
     ) -> Self {
         let (limits, permission) = (Limits::default(), Box::new(may));
-        Self { owner: Some(owner), tier, groups, limits, permission, server_tiers: None }
+        Self { owner: Some(owner), tier, groups, limits, permission, tiers: None }
     }
 
     /// Returns the caller with limits.
@@ -102,10 +102,10 @@ impl Principal {
         Self { limits, ..self }
     }
 
-    /// Returns the caller with a tier for each server.
+    /// Returns the caller with a tier for each use.
     #[must_use]
-    pub fn with_server_tiers(self, tiers: impl Fn(&str) -> Tier + Send + Sync + 'static) -> Self {
-        Self { server_tiers: Some(Box::new(tiers)), ..self }
+    pub fn with_tiers(self, tiers: impl Fn(Use<'_>) -> Tier + Send + Sync + 'static) -> Self {
+        Self { tiers: Some(Box::new(tiers)), ..self }
     }
 
     /// Returns a caller about whom nothing is known; it may use everything.
@@ -116,7 +116,7 @@ impl Principal {
             groups: BTreeSet::new(),
             limits: Limits::default(),
             permission: Box::new(|_| true),
-            server_tiers: None,
+            tiers: None,
         }
     }
 
@@ -125,9 +125,9 @@ impl Principal {
         (self.permission)(use_of)
     }
 
-    /// Returns what the caller may call and read on a server.
-    pub fn tier_on(&self, server: &str) -> Tier {
-        self.server_tiers.as_ref().map_or(self.tier, |tiers| tiers(server))
+    /// Returns the tier with which the caller uses something.
+    pub fn tier_for(&self, use_of: Use<'_>) -> Tier {
+        self.tiers.as_ref().map_or(self.tier, |tiers| tiers(use_of))
     }
 
     /// Returns the name of the owner of its results; empty for an unauthenticated caller.

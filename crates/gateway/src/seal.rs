@@ -53,20 +53,22 @@ impl Sealer {
     /// Returns the text of a token that was sealed for this purpose and caller.
     pub fn open(&self, purpose: Purpose, caller: &str, token: &str) -> Option<Vec<u8>> {
         let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-        let expected = self.mac(purpose, caller, &[]).ok()?.len();
-        let text = bytes.len().checked_sub(expected)?;
+        let (owner, id) = place(purpose, caller);
+        let opened = self.opened().ok()?;
+        let text = bytes.len().checked_sub(opened.seal(&owner, &id, &[]).len())?;
         let given = bytes.split_off(text);
-        let expected = self.mac(purpose, caller, &bytes).ok()?;
-        let differing = given.iter().zip(&expected).fold(0, |differing, (one, two)| differing | (one ^ two));
-        (differing == 0).then_some(bytes)
+        let is_sealed = opened.unseal(&owner, &id, |seal| {
+            let expected = seal(&bytes);
+            let differing =
+                given.iter().zip(&expected).fold(0, |differing, (one, two)| differing | (one ^ two));
+            if differing == 0 { Ok(()) } else { Err(()) }
+        });
+        is_sealed.ok().map(|()| bytes)
     }
 
     fn mac(&self, purpose: Purpose, caller: &str, text: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let opened = self.opened()?;
-        let owner = Owner::of_parts("gateway", &[purpose.name(), caller]);
-        // Seals of results have the id of a result; these have one that no result can have.
-        let id = ArtifactId::parse_bare("000000000000").unwrap_or_else(ArtifactId::random);
-        Ok(opened.seal(&owner, &id, text).to_vec())
+        let (owner, id) = place(purpose, caller);
+        Ok(self.opened()?.seal(&owner, &id, text).to_vec())
     }
 
     fn opened(&self) -> Result<Arc<Opened>, StoreError> {
@@ -78,6 +80,12 @@ impl Sealer {
         *opened = Some(Arc::clone(&new));
         Ok(new)
     }
+}
+
+/// Returns what a seal is bound to. Seals of results have the id of a result; these have one that no result can have.
+fn place(purpose: Purpose, caller: &str) -> (Owner, ArtifactId) {
+    let owner = Owner::of_parts("gateway", &[purpose.name(), caller]);
+    (owner, ArtifactId::parse_bare("000000000000").unwrap_or_else(ArtifactId::random))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod decision;
 mod local;
 mod references;
 mod server;
-mod tiers;
+pub(crate) mod tiers;
 
 use std::collections::VecDeque;
 use std::io::Write;

@@ -129,9 +129,10 @@ impl PostgresStore {
     where
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
+        let tried = self.key_record();
         match self.run(&task) {
             Err(StoreError::Damaged { .. } | StoreError::Key(KeyMismatch::Changed))
-                if self.has_new_key()? =>
+                if self.has_other_key(&tried)? =>
             {
                 self.run(&task)
             }
@@ -156,9 +157,16 @@ impl PostgresStore {
         self.run(|shared| async move { shared.read_chunk(&body, &key, number).await })
     }
 
-    /// Looks at the key of the store again; returns whether it has changed.
-    fn has_new_key(&self) -> Result<bool, StoreError> {
-        self.run(|shared| async move { shared.has_new_key().await })
+    /// Returns what the store recorded about its key when it was last looked at.
+    fn key_record(&self) -> Option<Vec<u8>> {
+        self.shared.codec().record().map(<[u8]>::to_vec)
+    }
+
+    /// Looks at the key of the store again; returns whether it is another one than that which was tried. Another request may have
+    /// looked at it meanwhile.
+    fn has_other_key(&self, tried: &Option<Vec<u8>>) -> Result<bool, StoreError> {
+        self.run(|shared| async move { shared.has_new_key().await })?;
+        Ok(self.key_record() != *tried)
     }
 
     /// Runs a task of the store to its end.
@@ -304,9 +312,10 @@ impl ArtifactStore for PostgresStore {
         body: &dyn Source,
         describe: &dyn Fn() -> Result<Description, StoreError>,
     ) -> Result<Artifact, StoreError> {
+        let tried = self.key_record();
         match put::put(self, new, body, describe) {
             // Nothing was stored yet: with the new key.
-            Err(StoreError::Key(KeyMismatch::Changed)) if self.has_new_key()? => {
+            Err(StoreError::Key(KeyMismatch::Changed)) if self.has_other_key(&tried)? => {
                 put::put(self, new, body, describe)
             }
             done => done,

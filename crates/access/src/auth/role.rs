@@ -131,11 +131,10 @@ impl Granted {
         self.0.iter().any(|role| role.allows(use_of))
     }
 
-    /// Returns the highest tier of the roles that allow something of a server.
-    pub fn tier_on(&self, server: &str) -> Tier {
-        let of_server =
-            self.0.iter().filter(|role| role.servers.iter().any(|pattern| matches(pattern, server)));
-        of_server.map(|role| role.tier).max().unwrap_or(Tier::Read)
+    /// Returns the highest tier of the roles that allow to use something: two roles together allow no more than one of them.
+    pub fn tier_for(&self, use_of: Use<'_>) -> Tier {
+        let allowing = self.0.iter().filter(|role| role.allows(use_of));
+        allowing.map(|role| role.tier).max().unwrap_or(Tier::Read)
     }
 
     /// Returns the highest tier that the caller has anywhere.
@@ -217,10 +216,24 @@ mod tests {
         assert!(may(&[], &["mcp:read", "mcp:write"], "github", None));
         assert!(!may(&[], &["mcp:read", "mcp:write"], "jira-cloud", Some("search")));
         let granted = roles().granted(&identity("x", &["staff"], &["mcp:read", "mcp:write"]));
-        assert_eq!((granted.tier_on("github"), granted.tier_on("jira-x")), (Tier::ReadWrite, Tier::Read));
+        let tier = |server, tool| granted.tier_for(Use { server, tool: Some(tool) });
+        assert_eq!((tier("github", "create_issue"), tier("jira-x", "search")), (Tier::ReadWrite, Tier::Read));
         assert_eq!(granted.limits(), Limits { requests_per_day: Some(1000), ..Limits::default() });
         let open = Roles::default().granted(&identity("x", &[], &[]));
-        assert!(open.allows(Use { server: "any", tool: None }) && open.tier_on("any") == Tier::Admin);
+        assert!(
+            open.allows(Use { server: "any", tool: None })
+                && open.tier_for(Use { server: "any", tool: None }) == Tier::Admin
+        );
+    }
+
+    /// One role allows a tool, another one the tier that it needs for another tool.
+    #[test]
+    fn two_roles_allow_no_more_than_one_of_them() {
+        let reader = Role { tier: Tier::Read, ..Role::new("reader") };
+        let searcher = Role { tools: list(&["search"]), ..Role::new("searcher") };
+        let granted = Roles::new(vec![reader, searcher]).granted(&identity("x", &[], &[]));
+        let tier = |tool| granted.tier_for(Use { server: "github", tool: Some(tool) });
+        assert_eq!((tier("delete_repo"), tier("search")), (Tier::Read, Tier::Admin));
     }
 
     #[test]

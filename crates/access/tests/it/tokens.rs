@@ -438,7 +438,7 @@ async fn what_a_caller_may_use() {
     let write = Use { server: "github", tool: Some("create_issue") };
     assert!(writer.may(write) && staff.may(write) && !reader.may(write));
     assert!(!writer.may(Use { server: "payroll", tool: Some("pay") }));
-    assert_eq!((writer.tier_on("github"), staff.tier_on("github")), (Tier::ReadWrite, Tier::Admin));
+    assert_eq!((writer.tier_for(write), staff.tier_for(write)), (Tier::ReadWrite, Tier::Admin));
     let step_up = setup.gateway.step_up(&reader, write, RESOURCE).unwrap();
     assert_eq!(step_up.status.as_u16(), 403);
     assert_eq!(

@@ -74,10 +74,10 @@ async fn reload_when_told(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
             self::gateway(&Config::load(file.as_deref())?)
         });
         match built.await {
-            Ok(Ok(new)) => {
-                gateway.replace(new);
-                ui::note("tidegate: the configuration was read again");
-            }
+            Ok(Ok(new)) => match gateway.replace(new) {
+                Ok(()) => ui::note("tidegate: the configuration was read again"),
+                Err(error) => ui::note(&format!("tidegate: {error}; restart it to allow everybody")),
+            },
             Ok(Err(error)) => {
                 ui::note("tidegate: the configuration was not read again; the one before it stays");
                 ui::fail(&error);

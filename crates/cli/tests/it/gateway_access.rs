@@ -138,14 +138,12 @@ fn lists_and_calls_follow_the_roles() {
     assert_eq!(eve.tools(), ["result_query"]);
     assert_eq!(ada.text("two__rows", json!({"n": 0})), "[]");
     assert_eq!(bob.text("one__rows", json!({"n": 0})), "[]");
-    for (caller, tool) in [
-        (&mut bob, "two__rows"),
-        (&mut bob, "one__die"),
-        (&mut bob, "one__given"),
-        (&mut eve, "one__rows"),
-        (&mut eve, "one__seen"),
-    ] {
-        let refused = caller.call(tool, json!({"n": 0}));
+    for tool in ["two__rows", "one__die", "one__given"] {
+        let refused = bob.call(tool, json!({"n": 0}));
+        assert_eq!(refused.status, 403, "{tool}: {}", refused.text());
+    }
+    for tool in ["one__rows", "one__seen"] {
+        let refused = eve.call(tool, json!({"n": 0}));
         assert_eq!(refused.status, 403, "{tool}: {}", refused.text());
     }
     let unseen = ada.text("one__seen", json!({}));

@@ -37,7 +37,7 @@ use tidegate_gateway::catalog::ListKind;
 use tidegate_gateway::seal::Sealer;
 use tokio::sync::{broadcast, watch};
 
-pub use running::RunningGateway;
+pub use running::{RunningGateway, Unprotected};
 pub use settings::{GatewaySettings, Sharing, UpstreamSettings, UpstreamTarget};
 
 use super::shared_server::Log;

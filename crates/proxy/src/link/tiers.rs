@@ -33,13 +33,13 @@ pub(super) fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
     repeats(line, &head.whole) || head.params.as_ref().is_some_and(|params| repeats(line, params))
 }
 
-/// Returns whether an object has a duplicate key.
-pub(super) fn repeats(line: &[u8], place: &ByteRange) -> bool {
+/// Returns whether an object has a duplicate key, or two that differ in case alone, which some parsers take for one.
+pub(crate) fn repeats(line: &[u8], place: &ByteRange) -> bool {
     let members = raw::members(line, place).unwrap_or_default();
     members
         .iter()
         .enumerate()
-        .any(|(at, member)| members[..at].iter().any(|earlier| earlier.key == member.key))
+        .any(|(at, member)| members[..at].iter().any(|earlier| earlier.key.eq_ignore_ascii_case(&member.key)))
 }
 
 /// Returns what happens to an ambiguous message.

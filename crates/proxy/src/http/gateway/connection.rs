@@ -279,10 +279,16 @@ pub(super) fn introduced(message: ParsedLine, client: &Introduction) -> ParsedLi
         edits.replace(end..end, format!(",\"params\":{{\"_meta\":{}}}", client.meta()));
         return ParsedLine::parse(message.edit(edits).bytes);
     };
+    let is_object = |place: &raw::ByteRange| message.bytes[place.clone()].starts_with(b"{");
+    let own = raw::member(&message.bytes, &params, "_meta");
+    if !is_object(&params) || own.as_ref().is_some_and(|own| !is_object(own)) {
+        // Such a request is not valid, which its server says.
+        return message;
+    }
     let mut edits = raw::Edits::new();
     let meta = client.meta().to_string();
     let inside = &meta[1..meta.len() - 1];
-    match raw::member(&message.bytes, &params, "_meta") {
+    match own {
         Some(own) => {
             let is_empty = message.bytes[own.start + 1..own.end - 1].trim_ascii().is_empty();
             let comma = if is_empty { "" } else { "," };

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tidegate_gate::raw::{self, ByteRange};
 use tidegate_gate::tier::Tier;
-use tidegate_gate::{RpcError, error_response, raw, response};
+use tidegate_gate::{RpcError, error_response, response};
 use tidegate_gateway::caller::{Principal, Use};
 use tidegate_gateway::calls::{End, Request};
 
@@ -15,11 +16,13 @@ use super::route::{Route, ServerRoute, route};
 use super::upstream::{Problem, Upstream, Whose};
 use crate::http::exchange::pass_on;
 use crate::http::shared_server::{self, DeliverySender, SharedServer, deliver, deliveries};
-use crate::link::Link;
-use crate::message::ParsedLine;
+use crate::link::{Link, tiers};
+use crate::message::{MessageHead, ParsedLine};
 
 /// The code of an error that says that a server did not answer in time.
 const TIMEOUT: i64 = -32001;
+/// The code of the error for a request that is not valid.
+const INVALID_REQUEST: i64 = -32600;
 
 /// Who sent a request, and where what comes back goes.
 #[derive(Clone)]
@@ -34,9 +37,19 @@ pub(super) struct Asker {
 /// Returns whether a caller may use a tool or a prompt of a server, or without a name anything else of it.
 pub(super) fn may_use(principal: &Principal, upstream: &Upstream, name: Option<&str>) -> bool {
     let server = upstream.settings.name.as_str();
-    let has = principal.tier_on(server);
+    let use_of = Use { server, tool: name };
+    let has = principal.tier_for(use_of);
     let is_in_tier = || name.is_none_or(|tool| has.allows(upstream.settings.policies.of_tool(tool).tier));
-    principal.may(Use { server, tool: name }) && (has == Tier::Admin || is_in_tier())
+    principal.may(use_of) && (has == Tier::Admin || is_in_tier())
+}
+
+/// Returns whether a server may read another name in a request than the one that is checked here.
+fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
+    let is_twice = |place: &ByteRange| tiers::repeats(line, place);
+    let Some(params) = &head.params else { return is_twice(&head.whole) };
+    is_twice(&head.whole)
+        || is_twice(params)
+        || raw::member(line, params, "ref").is_some_and(|place| is_twice(&place))
 }
 
 impl Asker {
@@ -70,7 +83,8 @@ impl Gateway {
     pub(super) fn route_of(&self, link: &Link, message: &ParsedLine) -> Option<Route> {
         let head = message.first()?;
         let task_tool = |task: &str| link.tool_of_task(task);
-        Some(route(&self.registry.snapshot(), self.upstreams.len(), message, head, task_tool))
+        let is_open = !self.is_protected();
+        Some(route(&self.registry.snapshot(), self.upstreams.len(), is_open, message, head, task_tool))
     }
 
     /// Sends a request to where it goes, and what comes back to whoever asked.
@@ -103,6 +117,11 @@ impl Gateway {
         let Some(head) = message.first() else { return };
         let (id, method) = (head.id_bytes().to_vec(), head.method().to_owned());
         let upstream = Arc::clone(&self.upstreams[way.upstream]);
+        if is_ambiguous(&message.bytes, head) {
+            let message =
+                "this request has a member twice, so it is not forwarded; send each member once".to_owned();
+            return self.answer(&asker, &id, Err(RpcError { code: INVALID_REQUEST, message }));
+        }
         // The front checks one message; here every message of a batch comes by.
         if !may_use(&asker.principal, &upstream, way.name.as_deref()) {
             let message = "this caller may not use that; the lists show what it may".to_owned();
@@ -125,7 +144,9 @@ impl Gateway {
         let connection = match self.connect(&upstream, &asker).await {
             Ok(connection) => connection,
             Err(problem) => {
-                admitted.end(End::Unreachable);
+                // A server whose processes are all in use can be reached.
+                let is_full = matches!(problem, Problem::Full { .. });
+                admitted.end(if is_full { End::Abandoned } else { End::Unreachable });
                 return self.explain(&asker, &upstream, &id, &method, &problem);
             }
         };

@@ -24,6 +24,9 @@ use crate::http::shared_server::{deliver, deliveries, response as delivery_of};
 use crate::link::{Link, OwnWork, Resolution, ResolveJob};
 use crate::message::{MessageHead, MessageKind, ParsedLine};
 
+/// The maximum number of messages of a batch.
+const MAX_BATCH_MESSAGES: usize = 100;
+
 impl Gateway {
     /// Answers a request.
     pub(in crate::http) async fn answer_request(
@@ -188,6 +191,12 @@ impl Gateway {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json");
         }
         let (message, kind) = parse_message(body)?;
+        if message.heads().len() > MAX_BATCH_MESSAGES {
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "the batch has more than 100 messages; send fewer at once",
+            );
+        }
         let begins = kind == MessageKind::Request && is_initialize(&message);
         let session = match begins {
             true => self.begin(&principal, &message).await?,

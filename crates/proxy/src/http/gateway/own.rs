@@ -65,6 +65,11 @@ impl Gateway {
                 Ok(b"{}".to_vec())
             }
             OwnMethod::List(kind) => self.listed(&asker, kind, &params).await,
+            // In a session, changes of lists come on its stream.
+            OwnMethod::Listen if asker.session.is_some() => {
+                let message = "method not found: subscriptions/listen".to_owned();
+                Err(RpcError { code: -32601, message })
+            }
             OwnMethod::Listen => return self.listen(asker, &id, &params).await,
         };
         self.answer(&asker, &id, result);

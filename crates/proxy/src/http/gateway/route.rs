@@ -54,10 +54,12 @@ fn invalid(message: String) -> Route {
     Route::Nowhere(RpcError { code: -32602, message })
 }
 
-/// Returns where a request goes; `task_tool` returns the tool whose call became a task.
+/// Returns where a request goes; `task_tool` returns the tool whose call became a task of this caller. Where callers are told
+/// apart, other tasks are unknown, also to a single server: it may not know whose they are.
 pub(super) fn route(
     snapshot: &Snapshot,
     servers: usize,
+    is_open: bool,
     message: &ParsedLine,
     head: &MessageHead,
     task_tool: impl Fn(&str) -> Option<String>,
@@ -95,13 +97,16 @@ pub(super) fn route(
         "completion/complete" if at(&["ref", "name"]).is_some() => named(ListKind::Prompts, &["ref", "name"]),
         "completion/complete" => addressed(&["ref", "uri"]),
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => addressed(&["uri"]),
-        _ if servers == 1 => Route::Server(ServerRoute { upstream: 0, name: None, range: None }),
+        _ if servers == 1 && (is_open || !method.starts_with("tasks/")) => {
+            Route::Server(ServerRoute { upstream: 0, name: None, range: None })
+        }
         "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => {
             let id = at(&["taskId"]).as_ref().and_then(&text).unwrap_or_default();
             let place = task_tool(&id).and_then(|tool| snapshot.place(ListKind::Tools, &tool));
             match place {
-                Some(Place { upstream, .. }) => {
-                    Route::Server(ServerRoute { upstream, name: None, range: None })
+                // What the caller may do with a task is what it may do with its tool.
+                Some(Place { upstream, key }) => {
+                    Route::Server(ServerRoute { upstream, name: Some(key), range: None })
                 }
                 None => invalid(format!("unknown task: {id:?}")),
             }
@@ -154,7 +159,7 @@ mod tests {
         let message = ParsedLine::parse(line.into_bytes());
         let head = message.first().unwrap().clone();
         let task_tool = |task: &str| (task == "t").then(|| "b__x".to_owned());
-        match route(&snapshot(), 2, &message, &head, task_tool) {
+        match route(&snapshot(), 2, false, &message, &head, task_tool) {
             Route::Server(way) => {
                 let sent = way.renamed(message);
                 let params = sent.first().unwrap().params.clone().unwrap();

@@ -7,6 +7,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Gateway;
 
+/// A new configuration has neither keys nor issuers, although the one that serves has.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration no longer says who may call the gateway")]
+pub struct Unprotected;
+
 /// The gateway that serves now.
 pub struct RunningGateway(RwLock<Arc<Gateway>>);
 
@@ -22,7 +27,14 @@ impl RunningGateway {
     }
 
     /// Puts another gateway in the place of the one that serves. Call it within the runtime that serves.
-    pub fn replace(&self, gateway: Gateway) {
+    ///
+    /// # Errors
+    ///
+    /// Anybody may call the new one, but not the one that serves: other machines may reach its address.
+    pub fn replace(&self, gateway: Gateway) -> Result<(), Unprotected> {
+        if self.current().is_protected() && !gateway.is_protected() {
+            return Err(Unprotected);
+        }
         let new = Arc::new(gateway);
         new.start();
         let old = {
@@ -31,6 +43,7 @@ impl RunningGateway {
         };
         // Clients that listen connect again, to the new one.
         old.hang_up();
+        Ok(())
     }
 
     /// Writes what is left for the ledger, when nothing is served any more.

@@ -17,7 +17,7 @@ use super::connection::{Connection, ask};
 use super::upstream::{Upstream, Whose};
 use crate::http::exchange;
 use crate::http::shared_server::deliveries;
-use crate::link::ServerMessage;
+use crate::link::{ServerMessage, tiers};
 use crate::message::{MessageKind, ParsedLine};
 
 impl Gateway {
@@ -186,6 +186,9 @@ impl Gateway {
             }
             // Each server was told already that its client is ready.
             "notifications/initialized" => {}
+            // A server that runs a call without an id would run it for a caller that may not use it.
+            method
+                if !method.starts_with("notifications/") || tiers::repeats(&message.bytes, &head.whole) => {}
             _ => {
                 let whose = Whose::Session(session.server.id.clone());
                 for connection in self.upstreams.iter().filter_map(|upstream| upstream.begun(&whose)) {

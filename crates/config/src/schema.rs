@@ -126,7 +126,8 @@ mod tests {
         match key.kind {
             ValueKind::Number { min, max } => {
                 values.extend([number(min, true), number(max, true)]);
-                values.extend([number(min - 1, false), number(max + 1, false), ("-1".into(), false)]);
+                values.extend(min.checked_sub(1).map(|less| number(less, false)));
+                values.extend([number(max + 1, false), ("-1".into(), false)]);
             }
             ValueKind::Choice(choices) => {
                 values.extend(choices.iter().map(|choice| (format!("{choice:?}"), true)));

@@ -42,7 +42,7 @@ pub fn template() -> String {
     list(&mut out, KeyGroup::Client);
     out.push_str("\n[store]\n");
     list(&mut out, KeyGroup::Store);
-    out.push_str("\n# An object store for large results, beside a PostgreSQL store. Its credentials come from credentials_file or the environment.\n");
+    out.push_str("\n# An object store for large results, beside a PostgreSQL store. Its credentials come from\n# credentials_file or the environment.\n");
     out.push_str("#[store.objects]\n");
     list(&mut out, KeyGroup::Objects);
     out.push_str("\n# A server behind tidegate gateway, which lists its tools as NAME__tool: either a command or a url.\n");

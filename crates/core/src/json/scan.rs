@@ -408,7 +408,7 @@ mod tests {
                 at.map(|at| (at, (*key).to_owned()))
             });
             match taken.map_or_else(|| scanner.next_at().map(|(at, event)| (at, name(&event))), Ok) {
-                Ok((at, event)) if event == "End" => return events,
+                Ok((_, event)) if event == "End" => return events,
                 Ok(event) => events.push(event),
                 Err(error) => {
                     events.push((0, error.to_string()));

@@ -12,6 +12,7 @@ use crate::ui;
 /// Prints the key, which only the caller gets, and the section to add to the configuration, which has its hash. Nothing is
 /// stored.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tidegate gateway key ada")]
 pub(super) struct Arguments {
     /// Name of the caller
     #[arg(default_value = "NAME")]

@@ -13,7 +13,7 @@ use tidegate_testkit::{make, sample};
 const NAME: &str = "list_issues-3f9c2kq7m0xw";
 
 /// What an example has that needs more than this machine.
-const ELSEWHERE: [&str; 4] = [" -- ", " --url ", " --http ", " postgres://"];
+const ELSEWHERE: [&str; 5] = [" -- ", " --url ", " --http ", " postgres://", "tidegate gateway --"];
 
 /// Done before an example that needs it.
 const BEFORE: [(&str, &str); 3] = [

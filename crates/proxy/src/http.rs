@@ -15,6 +15,7 @@ pub mod gateway;
 mod headers;
 mod http_to_http;
 mod http_to_stdio;
+mod legacy;
 mod modern;
 mod remote;
 mod respond;

@@ -3,6 +3,8 @@
 //! Every backend packs a body with [`Packer`] and unpacks what it reads with the same [`BodyKey`]. A chunk that does not
 //! match its hash, or does not open, is an error: wrong bytes are never returned.
 
+use std::io;
+
 use tidegate_core::source::{Source, Span};
 
 use crate::artifact::CHUNK_BYTES;
@@ -104,6 +106,34 @@ pub(crate) fn hash_into(hasher: &mut blake3::Hasher, source: &dyn Source) -> Res
         start = end;
     }
     Ok(())
+}
+
+/// Copies into `buffer` what the chunk around `offset` holds from there on; returns how many bytes.
+pub(crate) fn copy_from(chunk: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
+    let bytes = chunk.get((offset % CHUNK_BYTES) as usize..).unwrap_or_default();
+    let count = bytes.len().min(buffer.len());
+    buffer[..count].copy_from_slice(&bytes[..count]);
+    count
+}
+
+/// A body as a source, read chunk by chunk.
+pub(crate) struct ChunkSource<R> {
+    pub(crate) bytes: u64,
+    pub(crate) read: R,
+}
+
+impl<R: Fn(u64) -> Result<Vec<u8>, StoreError>> Source for ChunkSource<R> {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        if offset >= self.bytes || buffer.is_empty() {
+            return Ok(0);
+        }
+        let chunk = (self.read)(offset / CHUNK_BYTES).map_err(io::Error::other)?;
+        Ok(copy_from(&chunk, offset, buffer))
+    }
 }
 
 /// Returns whether every chunk of a body of this size can be read as it was stored.

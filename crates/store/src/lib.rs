@@ -48,6 +48,8 @@ mod new_file;
 #[cfg(feature = "objects")]
 mod objects;
 #[cfg(feature = "postgres")]
+mod pauses;
+#[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(unix)]
 mod saved;

@@ -8,7 +8,7 @@ mod http;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use self::http::HyperConnector;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
+use crate::pauses::{LONGEST_PAUSE, Pauses};
 use crate::postgres::{ObjectOptions, Worker};
 
 /// Bytes of a part of a large object. The protocol allows 10,000 parts.
@@ -29,7 +30,6 @@ pub(crate) const PART_BYTES: usize = 16 * 1024 * 1024;
 /// How long one request may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The objects of a store.
 pub(crate) struct ObjectBodies {
@@ -106,7 +106,7 @@ impl ObjectBodies {
     }
 
     async fn create(&self, path: &Path, bytes: Bytes) -> Result<(), StoreError> {
-        let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let mut pauses = Pauses::new(FIRST_PAUSE, self.retry_timeout);
         loop {
             let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
             let put = self.store.put_opts(path, PutPayload::from_bytes(bytes.clone()), options);
@@ -120,11 +120,9 @@ impl ObjectBodies {
                 Ok(Err(error)) => unusable(error),
                 Err(_) => too_slow(),
             };
-            if began.elapsed() + pause > self.retry_timeout {
+            if !pauses.wait().await {
                 return Err(error);
             }
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
     }
 
@@ -142,7 +140,7 @@ impl ObjectBodies {
 
     /// Reads a range of an object. Its length may be wrong, and so may its bytes.
     pub(crate) async fn read(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let (began, mut pause, path) = (Instant::now(), FIRST_PAUSE, Path::from(key));
+        let (mut pauses, path) = (Pauses::new(FIRST_PAUSE, self.retry_timeout), Path::from(key));
         loop {
             let error = match timeout(REQUEST_TIMEOUT, self.store.get_range(&path, range.clone())).await {
                 Ok(Ok(bytes)) => return Ok(bytes),
@@ -151,11 +149,9 @@ impl ObjectBodies {
                 Ok(Err(error)) => unusable(error),
                 Err(_) => too_slow(),
             };
-            if began.elapsed() + pause > self.retry_timeout {
+            if !pauses.wait().await {
                 return Err(error);
             }
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
     }
 

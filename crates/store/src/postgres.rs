@@ -33,7 +33,7 @@ mod walk;
 mod worker;
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tidegate_core::source::Source;
 use tokio_postgres::Row;
@@ -53,6 +53,7 @@ use crate::id::ArtifactId;
 use crate::key::{KeyId, KeyMismatch, StoreKeys};
 #[cfg(feature = "objects")]
 use crate::objects::ObjectBodies;
+use crate::pauses::Pauses;
 pub use ledger::PostgresLedger;
 pub use options::{ObjectCredentials, ObjectOptions, PostgresOptions};
 pub(crate) use read::SharedBody;
@@ -62,9 +63,8 @@ pub(crate) use worker::Worker;
 /// The largest body that is stored as rows of the database where there is an object store.
 pub const MAX_ROW_BODY_BYTES: u64 = 256 * 1024;
 
-/// The first pause before something is tried again; each further one is twice as long, up to [`LONGEST_PAUSE`].
+/// The first pause before something is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A store in PostgreSQL, with an object store for large bodies if there is one.
 pub struct PostgresStore {
@@ -259,7 +259,7 @@ impl Shared {
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        let (began, mut pause, mut is_ambiguous) = (Instant::now(), FIRST_PAUSE, false);
+        let (mut pauses, mut is_ambiguous) = (Pauses::new(FIRST_PAUSE, self.retry_timeout), false);
         loop {
             let failure = match attempt(is_ambiguous).await {
                 Ok(done) => return Ok(done),
@@ -267,11 +267,9 @@ impl Shared {
                 Err(failure) => failure,
             };
             is_ambiguous |= matches!(failure, Failure::Lost(_));
-            if began.elapsed() + pause > self.retry_timeout {
+            if !pauses.wait().await {
                 return Err(failure.into_error());
             }
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
     }
 

@@ -9,6 +9,7 @@ use std::io;
 use tidegate_core::source::Source;
 
 use crate::artifact::{Artifact, ArtifactStore, CHUNK_BYTES, Clearance, Opened, Owner, TierLevel};
+use crate::chunks::copy_from;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
@@ -102,12 +103,6 @@ impl Source for StoredSource<'_> {
         if offset >= self.len() || buffer.is_empty() {
             return Ok(0);
         }
-        self.with_chunk(offset / CHUNK_BYTES, |chunk| {
-            let from = (offset % CHUNK_BYTES) as usize;
-            let bytes = chunk.get(from..).unwrap_or_default();
-            let count = bytes.len().min(buffer.len());
-            buffer[..count].copy_from_slice(&bytes[..count]);
-            count
-        })
+        self.with_chunk(offset / CHUNK_BYTES, |chunk| copy_from(chunk, offset, buffer))
     }
 }

@@ -15,9 +15,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::body::{Body, full};
 use super::modern;
-use super::shared_server::Log;
+use super::shared_server::{DeliverySender, Log, deliver, response as delivery_of};
 use crate::link::{Link, LinkBase, LocalRequest, Resolution, ResolveJob, ServerMessage, ServerOutcome};
-use crate::message::{MessageHead, MessageKind};
+use crate::message::{MessageHead, MessageKind, ParsedLine};
 use crate::spool::{Limits, Message, MessageBuffer, Received};
 
 /// The largest body of a request.
@@ -210,6 +210,42 @@ pub(super) async fn resolve(link: &Arc<Link>, call: ResolveJob) -> Option<Resolu
     run_blocking(move || link.resolve_call(call)).await
 }
 
+/// Resolves the references of the only call of a request without a session; returns the call, or the response that it gets
+/// instead.
+pub(super) async fn resolve_only(link: &Arc<Link>, call: ResolveJob) -> Result<ParsedLine, Refusal> {
+    match resolve(link, call).await {
+        Some(Resolution::Forward(message)) => Ok(*message),
+        Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
+            let status = modern::status_of(refused.error_code);
+            Err(Box::new(json_answers(status, &[refused.line], false)))
+        }
+        None => Err(Box::new(failure(StatusCode::INTERNAL_SERVER_ERROR, -32603, "tidegate failed"))),
+    }
+}
+
+/// Resolves the references of calls; `forward` gets those that go to a server, and the refusals of others are delivered.
+pub(super) fn resolve_all<F>(
+    link: &Arc<Link>,
+    calls: Vec<ResolveJob>,
+    deliveries: &DeliverySender,
+    forward: F,
+) where
+    F: Fn(ParsedLine) + Clone + Send + 'static,
+{
+    for call in calls {
+        let (link, deliveries, forward) = (Arc::clone(link), deliveries.clone(), forward.clone());
+        tokio::spawn(async move {
+            match resolve(&link, call).await {
+                Some(Resolution::Forward(message)) => forward(*message),
+                Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
+                    deliver(&deliveries, delivery_of(refused.line.into(), refused.error_code));
+                }
+                None => {}
+            }
+        });
+    }
+}
+
 /// Checks the headers of a request without a session; returns the response that refuses it.
 pub(super) fn check_modern(
     headers: &HeaderMap,
@@ -217,8 +253,23 @@ pub(super) fn check_modern(
     head: Option<&MessageHead>,
 ) -> Result<(), Refusal> {
     let Some(head) = head.filter(|head| head.kind() == MessageKind::Request) else { return Ok(()) };
-    modern::check(headers, body, head).map_err(|error| {
-        let status = modern::status_of(Some(error.code));
-        Box::new(json(status, error_response(head.id_bytes(), &error)))
-    })
+    modern::check(headers, body, head).map_err(|error| refused(head, &error))
+}
+
+/// Checks the only message of a request without a session, which must not begin one: it would be that of a server that
+/// all clients share.
+pub(super) fn check_only(headers: &HeaderMap, message: &ParsedLine) -> Result<(), Refusal> {
+    let head = message.first();
+    check_modern(headers, &message.bytes, head)?;
+    match head.filter(|head| head.method() == "initialize") {
+        None => Ok(()),
+        Some(head) => {
+            let message = "there are no sessions in this revision; send server/discover".into();
+            Err(refused(head, &RpcError { code: -32601, message }))
+        }
+    }
+}
+
+fn refused(head: &MessageHead, error: &RpcError) -> Refusal {
+    Box::new(json(modern::status_of(Some(error.code)), error_response(head.id_bytes(), error)))
 }

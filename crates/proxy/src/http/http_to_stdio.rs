@@ -7,19 +7,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use tidegate_gate::{RpcError, error_response, raw};
 use tokio::sync::{mpsc, watch};
 
-use super::body::{Body, full, stream};
+use super::body::Body;
 use super::clients::Clients;
 use super::exchange::{self, Refusal, answer, failure, refuse};
 use super::headers::HeaderArguments;
-use super::modern::{self, SESSION_HEADER, VERSION_HEADER, is_modern};
+use super::legacy;
+use super::modern::{self, SESSION_HEADER, is_modern};
 use super::respond;
-use super::session::{LISTENING, NotConnected, Session, parse_event_id};
+use super::session::Session;
 use super::shared_server::{
     DeliverySender, Environment, Log, ServerCommand, SharedServer, deliver, deliveries, response,
 };
@@ -30,14 +31,10 @@ use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
 const MAX_SESSIONS: usize = 256;
 /// How long a server may take to list its tools when tidegate asks.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
-/// The first revision whose clients accept an event without data at the start of a stream.
-pub(super) const FIRST_VERSION_WITH_EMPTY_EVENTS: &[u8] = b"2025-11-25";
 /// How many pages of a list of tools tidegate asks for.
 const MAX_LIST_PAGES: usize = 16;
 /// How long a session may be idle.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
-/// The revisions with sessions.
-pub(super) const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// A front for a server on stdio.
 pub struct HttpToStdio {
@@ -146,16 +143,7 @@ impl HttpToStdio {
             MessageKind::Request => {}
             _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
         }
-        exchange::check_modern(&parts.headers, &message.bytes, message.first())?;
-        if is_initialize(&message) {
-            // It would make a session of the server that all clients share.
-            let error = RpcError {
-                code: -32601,
-                message: "there are no sessions in this revision; send server/discover".into(),
-            };
-            let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
-            return Ok(exchange::json(StatusCode::NOT_FOUND, error_response(id, &error)));
-        }
+        exchange::check_only(&parts.headers, &message)?;
         let link = (self.link)().of_principal(self.clients.principal(&parts.headers, None));
         let link = Arc::new(link.reached_at(exchange::link_base(&parts)));
         link.count_by_principal();
@@ -170,14 +158,7 @@ impl HttpToStdio {
             self.check_header_arguments(&server, &parts.headers, message).await?;
         }
         if let Some(call) = call {
-            match exchange::resolve(&link, call).await {
-                Some(Resolution::Forward(message)) => forward = Some(*message),
-                Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
-                    let status = modern::status_of(refused.error_code);
-                    return Ok(exchange::json_answers(status, &[refused.line], false));
-                }
-                None => return Ok(failure(StatusCode::INTERNAL_SERVER_ERROR, -32603, "tidegate failed")),
-            }
+            forward = Some(exchange::resolve_only(&link, call).await?);
         }
         let (sender, receiver) = deliveries();
         let numbers = server.send(&link, forward, &sender);
@@ -281,15 +262,16 @@ impl HttpToStdio {
         let stream = session.begin();
         let sent = session.server.send(&exchange, forward, &sender).len();
         let open = requests.len() + calls.len() + sent;
-        deliver_calls(&session, &exchange, calls, &sender);
+        let (called, reached, answers) = (Arc::clone(&session), Arc::clone(&exchange), sender.clone());
+        exchange::resolve_all(&exchange, calls, &sender, move |message| {
+            called.server.send(&reached, Some(message), &answers);
+        });
         deliver_local_answers(&exchange, requests, sender);
         if open == 0 {
             session.forget(stream);
             return Ok(respond::accepted());
         }
-        let version = parts.headers.get(VERSION_HEADER);
-        let takes_empty_events =
-            version.is_some_and(|version| version.as_bytes() >= FIRST_VERSION_WITH_EMPTY_EVENTS);
+        let takes_empty_events = legacy::takes_empty_events(&parts.headers);
         Ok(respond::legacy(session, stream, open, receiver, is_batch, takes_empty_events).await)
     }
 
@@ -314,22 +296,11 @@ impl HttpToStdio {
     }
 
     fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
-        let Some(id) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) else {
-            return refuse(
-                StatusCode::BAD_REQUEST,
-                "Mcp-Session-Id is missing: send initialize, then the id it returns",
-            );
-        };
+        let id = legacy::session_id(headers)?;
         let Some(session) = self.sessions().get(id).cloned() else {
-            return refuse(
-                StatusCode::NOT_FOUND,
-                "this session does not exist or has ended; send initialize",
-            );
+            return legacy::unknown_session();
         };
-        let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
-        if version.is_some_and(|version| !LEGACY_VERSIONS.iter().any(|known| known.as_bytes() == version)) {
-            return refuse(StatusCode::BAD_REQUEST, "this MCP-Protocol-Version is not supported");
-        }
+        legacy::check_version(headers)?;
         session.touch();
         Ok(session)
     }
@@ -337,32 +308,14 @@ impl HttpToStdio {
     fn listen(&self, headers: &HeaderMap) -> Answer {
         accepts(headers, &["text/event-stream"])?;
         let session = self.session(headers)?;
-        let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(parse_event_id);
-        let (number, after) = match after {
-            None => (LISTENING, None),
-            Some(Some((number, event))) => (number, Some(event)),
-            Some(None) => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid"),
-        };
-        let (sender, body) = stream();
-        match session.connect(number, after, &sender) {
-            Ok(()) => Ok(respond::events(&session.id, body)),
-            Err(NotConnected::Taken) => {
-                refuse(StatusCode::CONFLICT, "another client listens on this stream already")
-            }
-            Err(NotConnected::Forgotten) => refuse(
-                StatusCode::NOT_FOUND,
-                "the events of this stream are no longer kept; send the request again if it is safe",
-            ),
-        }
+        legacy::listen(&session, headers)
     }
 
     fn delete(&self, headers: &HeaderMap) -> Answer {
         let session = self.session(headers)?;
         self.sessions().remove(&session.id);
         session.server.end();
-        let mut response = Response::new(full(""));
-        *response.status_mut() = StatusCode::OK;
-        Ok(response)
+        Ok(legacy::ended())
     }
 }
 
@@ -377,30 +330,6 @@ pub(super) fn deliver_local_answers(
         tokio::task::spawn_blocking(move || {
             for request in requests {
                 deliver(&deliveries, response(exchange.answer_locally(&request).into(), None));
-            }
-        });
-    }
-}
-
-/// Resolves the references of calls, and sends the calls to the server or their refusals to the client.
-fn deliver_calls(
-    session: &Arc<Session>,
-    exchange: &Arc<Link>,
-    calls: Vec<ResolveJob>,
-    deliveries: &DeliverySender,
-) {
-    for call in calls {
-        let (session, exchange) = (Arc::clone(session), Arc::clone(exchange));
-        let deliveries = deliveries.clone();
-        tokio::spawn(async move {
-            match exchange::resolve(&exchange, call).await {
-                Some(Resolution::Forward(message)) => {
-                    session.server.send(&exchange, Some(*message), &deliveries);
-                }
-                Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
-                    deliver(&deliveries, response(refused.line.into(), refused.error_code));
-                }
-                None => {}
             }
         });
     }

@@ -10,10 +10,10 @@ use tidegate_core::source::Source;
 
 use super::file::{BodyFile, Chunks, Label};
 use super::{BODY, FolderStore, Locked};
-use crate::artifact::{CHUNK_BYTES, CallOrigin, RekeyProgress, Rekeyed};
-use crate::chunks::Packer;
+use crate::artifact::{CallOrigin, RekeyProgress, Rekeyed};
+use crate::chunks::{ChunkSource, Packer};
 use crate::clock::Millis;
-use crate::codec::{BodyKey, Codec};
+use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::files::sync_folder;
 use crate::id::ArtifactId;
@@ -109,13 +109,19 @@ impl Work<'_> {
         }
     }
 
-    fn source(&self, file: fs::File, label: &Label, entry: &Entry<Chunks>) -> Result<OldSource, StoreError> {
+    fn source(
+        &self,
+        file: fs::File,
+        label: &Label,
+        entry: &Entry<Chunks>,
+    ) -> Result<impl Source, StoreError> {
         let body = match entry.place {
             Chunks::Here => BodyFile::new(file, label),
             Chunks::Linked => BodyFile::open(&self.store.body_path(entry), &entry.hash)?,
         };
         let bytes = entry.artifact.bytes;
-        Ok(OldSource { body, key: self.codec.body(&entry.owner, entry.hash.as_bytes(), bytes)?, bytes })
+        let key = self.codec.body(&entry.owner, entry.hash.as_bytes(), bytes)?;
+        Ok(ChunkSource { bytes, read: move |number| body.chunk(number, &key) })
     }
 
     fn sealed_entry(&self, entry: &Entry<Chunks>, hash: [u8; 32]) -> Result<Entry<Chunks>, StoreError> {
@@ -128,10 +134,10 @@ impl Work<'_> {
     }
 
     /// Writes the chunks again.
-    fn write(&self, new: Sealed, source: &OldSource) -> Result<(), StoreError> {
+    fn write(&self, new: Sealed, source: &dyn Source) -> Result<(), StoreError> {
         let Sealed { entry, outline } = new;
         let (owner, id) = (&entry.owner, &entry.artifact.id);
-        let key = self.codec.body(owner, entry.hash.as_bytes(), source.bytes)?;
+        let key = self.codec.body(owner, entry.hash.as_bytes(), source.len())?;
         let mut packer = Packer::new(source, key)?;
         let mut draft = self.store.draft()?;
         loop {
@@ -202,28 +208,4 @@ impl Work<'_> {
 struct Sealed {
     entry: Entry<Chunks>,
     outline: Vec<u8>,
-}
-
-/// The bytes of a body that is sealed anew.
-struct OldSource {
-    body: BodyFile,
-    key: BodyKey,
-    bytes: u64,
-}
-
-impl Source for OldSource {
-    fn len(&self) -> u64 {
-        self.bytes
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if offset >= self.bytes || buffer.is_empty() {
-            return Ok(0);
-        }
-        let chunk = self.body.chunk(offset / CHUNK_BYTES, &self.key).map_err(std::io::Error::other)?;
-        let bytes = chunk.get((offset % CHUNK_BYTES) as usize..).unwrap_or_default();
-        let count = bytes.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&bytes[..count]);
-        Ok(count)
-    }
 }

@@ -8,8 +8,6 @@
 
 use std::sync::Arc;
 
-use tidegate_core::source::Source;
-
 use super::database::{Parameter, Scope, Transaction};
 use super::failure::Failure;
 use super::publish::{ChunkColumns, Content, INSERT_BODY, claim_object, object_of, stored_bytes};
@@ -17,8 +15,9 @@ use super::put::Put;
 use super::read::SharedBody;
 use super::release::{ORPHAN_OBJECTS, Refund, give_back, lock_quotas};
 use super::{PostgresStore, Shared, hash_column, key};
-use crate::artifact::{CHUNK_BYTES, CallDigest, NewArtifact, Owner, Quotas, RekeyProgress, Rekeyed, Session};
-use crate::codec::{BodyKey, Codec};
+use crate::artifact::{CallDigest, NewArtifact, Owner, Quotas, RekeyProgress, Rekeyed, Session};
+use crate::chunks::ChunkSource;
+use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
@@ -128,7 +127,8 @@ impl Work<'_> {
     fn body(&self, old: &OldBody) -> Result<(), StoreError> {
         let owner = &old.body.owner;
         let key = self.codec.body(owner, &old.body.hash, old.bytes)?;
-        let source = OldSource { store: self.store, old, key };
+        let read = |number| self.store.chunk(&old.body, &key, number);
+        let source = ChunkSource { bytes: old.bytes, read };
         let session = Session::new(old.session.as_deref().ok_or(StoreError::NotFound)?);
         let new = NewArtifact::new(owner, &session, "", std::time::Duration::ZERO);
         let put = Put::new(self.store, self.codec.clone(), &new, &source, UNLIMITED)
@@ -381,31 +381,4 @@ async fn reseal(
     let call = details.call().map(|call| codec.call(call).0.to_vec());
     let parameters: [Parameter<'_>; 6] = [&id.as_str(), &owner.as_str(), &body, &outline, &arguments, &call];
     transaction.execute(RESEAL, &parameters).await.map(drop)
-}
-
-/// The bytes of a body that is sealed anew.
-struct OldSource<'s> {
-    store: &'s PostgresStore,
-    old: &'s OldBody,
-    key: BodyKey,
-}
-
-impl Source for OldSource<'_> {
-    fn len(&self) -> u64 {
-        self.old.bytes
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if offset >= self.len() || buffer.is_empty() {
-            return Ok(0);
-        }
-        let chunk = self
-            .store
-            .chunk(&self.old.body, &self.key, offset / CHUNK_BYTES)
-            .map_err(std::io::Error::other)?;
-        let bytes = chunk.get((offset % CHUNK_BYTES) as usize..).unwrap_or_default();
-        let count = bytes.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&bytes[..count]);
-        Ok(count)
-    }
 }

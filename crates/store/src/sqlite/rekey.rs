@@ -6,12 +6,11 @@
 //! names the new key alone, and nothing of what was not encrypted is left in the file.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use tidegate_core::source::Source;
 
 use super::{BodyId, RowBody, SqliteStore, chunks, key, put, sweep};
 use crate::artifact::{CHUNK_BYTES, CallDigest, Owner, RekeyProgress, Rekeyed};
-use crate::chunks::{BATCH_BYTES, Packer};
-use crate::codec::{BodyKey, Codec};
+use crate::chunks::{BATCH_BYTES, ChunkSource, Packer};
+use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
@@ -107,7 +106,8 @@ impl Work<'_> {
     fn body(&self, id: BodyId, progress: &mut dyn FnMut(u64)) -> Result<u64, StoreError> {
         let old = self.old_body(id)?;
         let key = self.codec.body(&old.body.owner, &old.body.hash, old.bytes)?;
-        let source = OldSource { store: self.store, old: &old, key };
+        let read = |number| chunks::read(&self.store.lock(), &old.body, number, &key);
+        let source = ChunkSource { bytes: old.bytes, read };
         let hash = self.codec.digest(&old.body.owner, &source).map_err(StoreError::of_source)?;
         let new_key = self.codec.body(&old.body.owner, &hash, old.bytes)?;
         let mut packer = Packer::new(&source, new_key)?;
@@ -288,30 +288,4 @@ impl Work<'_> {
 /// Writes the log back to the file, so that nothing that was deleted stays in it.
 fn checkpoint(connection: &Connection) -> Result<(), StoreError> {
     Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
-}
-
-/// The bytes of a body that is sealed anew.
-struct OldSource<'s> {
-    store: &'s SqliteStore,
-    old: &'s OldBody,
-    key: BodyKey,
-}
-
-impl Source for OldSource<'_> {
-    fn len(&self) -> u64 {
-        self.old.bytes
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if offset >= self.len() || buffer.is_empty() {
-            return Ok(0);
-        }
-        let number = offset / CHUNK_BYTES;
-        let chunk = chunks::read(&self.store.lock(), &self.old.body, number, &self.key);
-        let chunk = chunk.map_err(std::io::Error::other)?;
-        let bytes = chunk.get((offset % CHUNK_BYTES) as usize..).unwrap_or_default();
-        let count = bytes.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&bytes[..count]);
-        Ok(count)
-    }
 }

@@ -5,12 +5,31 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
+/// A proxy that listens, and what its connections share.
+pub(super) struct Listener<S> {
+    pub(super) port: u16,
+    pub(super) state: Arc<S>,
+}
+
+impl<S: Default + Send + Sync + 'static> Listener<S> {
+    /// Starts to listen in front of the port of a server. `serve` gets each connection.
+    ///
+    /// # Panics
+    ///
+    /// No port is free.
+    pub(super) fn start(server: u16, serve: fn(TcpStream, u16, &S) -> io::Result<()>) -> Self {
+        let state = Arc::new(S::default());
+        let port = listen(server, &state, serve);
+        Self { port, state }
+    }
+}
+
 /// Starts to listen in front of the port of a server, and returns the port. `serve` gets each connection.
 ///
 /// # Panics
 ///
 /// No port is free.
-pub(super) fn listen<S: Send + Sync + 'static>(
+fn listen<S: Send + Sync + 'static>(
     server: u16,
     state: &Arc<S>,
     serve: fn(TcpStream, u16, &S) -> io::Result<()>,

@@ -4,10 +4,10 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
-use super::listener::listen;
+use super::listener::Listener;
 
 /// What goes wrong with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +49,7 @@ struct State {
 }
 
 /// A proxy in front of an object store.
-pub struct ObjectProxy {
-    port: u16,
-    state: Arc<State>,
-}
+pub struct ObjectProxy(Listener<State>);
 
 impl ObjectProxy {
     /// Starts a proxy in front of a port.
@@ -61,14 +58,12 @@ impl ObjectProxy {
     ///
     /// No port is free.
     pub fn start(server: u16) -> Self {
-        let state = Arc::new(State::default());
-        let port = listen(server, &state, serve);
-        Self { port, state }
+        Self(Listener::start(server, serve))
     }
 
     /// Returns its port.
     pub fn port(&self) -> u16 {
-        self.port
+        self.0.port
     }
 
     /// Injures the next requests, one fault each.
@@ -83,16 +78,16 @@ impl ObjectProxy {
 
     /// Returns how many requests came so far.
     pub fn requests(&self) -> u64 {
-        self.state.requests.load(Ordering::SeqCst)
+        self.0.state.requests.load(Ordering::SeqCst)
     }
 
     /// Returns how many requests were injured.
     pub fn faults(&self) -> u64 {
-        self.state.faults.load(Ordering::SeqCst)
+        self.0.state.faults.load(Ordering::SeqCst)
     }
 
     fn plan(&self) -> std::sync::MutexGuard<'_, Vec<ObjectFault>> {
-        self.state.plan.lock().expect("no thread panics while it holds it")
+        self.0.state.plan.lock().expect("no thread panics while it holds it")
     }
 }
 

@@ -5,12 +5,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::listener::listen;
+use super::listener::Listener;
 
 /// How long the server may work on a statement whose answer is lost.
 const LAST_WORK: Duration = Duration::from_millis(50);
@@ -54,10 +54,7 @@ impl State {
 }
 
 /// A proxy in front of PostgreSQL.
-pub struct PostgresProxy {
-    port: u16,
-    state: Arc<State>,
-}
+pub struct PostgresProxy(Listener<State>);
 
 impl PostgresProxy {
     /// Starts a proxy in front of a port.
@@ -66,34 +63,32 @@ impl PostgresProxy {
     ///
     /// No port is free.
     pub fn start(server: u16) -> Self {
-        let state = Arc::new(State::default());
-        let port = listen(server, &state, serve);
-        Self { port, state }
+        Self(Listener::start(server, serve))
     }
 
     /// Returns its port.
     pub fn port(&self) -> u16 {
-        self.port
+        self.0.port
     }
 
     /// Cuts a connection once, after `statements` more statements of all connections.
     pub fn cut_after(&self, statements: u64, cut: Cut) {
-        *self.state.plan.lock().expect("no thread panics while it holds it") = Some((statements, cut));
+        *self.0.state.plan.lock().expect("no thread panics while it holds it") = Some((statements, cut));
     }
 
     /// Cuts nothing any more.
     pub fn heal(&self) {
-        *self.state.plan.lock().expect("no thread panics while it holds it") = None;
+        *self.0.state.plan.lock().expect("no thread panics while it holds it") = None;
     }
 
     /// Returns how many statements passed or were cut so far.
     pub fn statements(&self) -> u64 {
-        self.state.statements.load(Ordering::SeqCst)
+        self.0.state.statements.load(Ordering::SeqCst)
     }
 
     /// Returns how often a connection was cut.
     pub fn cuts(&self) -> u64 {
-        self.state.cuts.load(Ordering::SeqCst)
+        self.0.state.cuts.load(Ordering::SeqCst)
     }
 }
 

@@ -12,7 +12,7 @@ use tidegate_gateway::caller::Principal;
 use tokio::task::AbortHandle;
 
 use super::connection::{Connection, Introduction};
-use crate::http::http_to_stdio::LEGACY_VERSIONS;
+use crate::http::legacy::LEGACY_VERSIONS;
 use crate::http::session::Session;
 
 /// The most bytes of the capabilities that a client may have; those of a client with more count as none.

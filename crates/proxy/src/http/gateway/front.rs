@@ -12,14 +12,12 @@ use tokio::sync::watch;
 use super::Gateway;
 use super::dispatch::{Asker, may_use};
 use super::route::{Route, ServerRoute};
-use crate::http::body::{Body, full, stream};
+use crate::http::body::{Body, full};
 use crate::http::exchange::{self, Refusal, answer, failure, refuse};
-use crate::http::http_to_stdio::{
-    Answer, FIRST_VERSION_WITH_EMPTY_EVENTS, accepts, deliver_local_answers, is_initialize, parse_message,
-};
-use crate::http::modern::{self, SESSION_HEADER, VERSION_HEADER, is_modern};
+use crate::http::http_to_stdio::{Answer, accepts, deliver_local_answers, is_initialize, parse_message};
+use crate::http::legacy;
+use crate::http::modern::{self, SESSION_HEADER, is_modern};
 use crate::http::respond;
-use crate::http::session::{LISTENING, NotConnected, parse_event_id};
 use crate::http::shared_server::{deliver, deliveries, response as delivery_of};
 use crate::link::{Link, OwnWork, Resolution, ResolveJob};
 use crate::message::{MessageHead, MessageKind, ParsedLine};
@@ -101,13 +99,7 @@ impl Gateway {
             MessageKind::Request => {}
             _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
         }
-        exchange::check_modern(&parts.headers, &message.bytes, message.first())?;
-        if is_initialize(&message) {
-            let message_text = "there are no sessions in this revision; send server/discover".to_owned();
-            let error = RpcError { code: -32601, message: message_text };
-            let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
-            return Ok(exchange::json(StatusCode::NOT_FOUND, error_response(id, &error)));
-        }
+        exchange::check_only(&parts.headers, &message)?;
         let link = self.link_of(&principal, None).reached_at(exchange::link_base(&parts));
         let route = self.route_of(&link, &message);
         self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
@@ -118,14 +110,7 @@ impl Gateway {
             return Ok(answer(&link, own.requests, false, true).await);
         }
         if let Some(call) = own.calls.pop() {
-            match exchange::resolve(&link, call).await {
-                Some(Resolution::Forward(message)) => forward = Some(*message),
-                Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
-                    let status = modern::status_of(refused.error_code);
-                    return Ok(exchange::json_answers(status, &[refused.line], false));
-                }
-                None => return Ok(failure(StatusCode::INTERNAL_SERVER_ERROR, -32603, "tidegate failed")),
-            }
+            forward = Some(exchange::resolve_only(&link, call).await?);
         }
         let Some(message) = forward else { return Ok(respond::accepted()) };
         let (sender, receiver) = deliveries();
@@ -221,16 +206,17 @@ impl Gateway {
         };
         let sent = forward.map_or(0, |forward| self.send_all(&asker, forward));
         let open = requests.len() + calls.len() + sent;
-        self.resolve_calls(&asker, calls);
+        let (gateway, caller) = (Arc::clone(self), asker.clone());
+        exchange::resolve_all(&exchange, calls, &sender, move |message| {
+            gateway.send(caller.clone(), message);
+        });
         deliver_local_answers(&exchange, requests, sender);
         drop(asker);
         if open == 0 {
             session.forget(stream);
             return Ok(respond::accepted());
         }
-        let version = parts.headers.get(VERSION_HEADER);
-        let takes_empty_events =
-            version.is_some_and(|version| version.as_bytes() >= FIRST_VERSION_WITH_EMPTY_EVENTS);
+        let takes_empty_events = legacy::takes_empty_events(&parts.headers);
         Ok(respond::legacy(session, stream, open, receiver, is_batch, takes_empty_events).await)
     }
 
@@ -254,44 +240,10 @@ impl Gateway {
         requests
     }
 
-    /// Resolves the references of calls, and sends the calls on or their refusals back.
-    fn resolve_calls(self: &Arc<Self>, asker: &Asker, calls: Vec<ResolveJob>) {
-        for call in calls {
-            let (gateway, asker) = (Arc::clone(self), asker.clone());
-            tokio::spawn(async move {
-                match exchange::resolve(&asker.exchange, call).await {
-                    Some(Resolution::Forward(message)) => {
-                        gateway.send(asker, *message);
-                    }
-                    Some(Resolution::Answer(refused) | Resolution::Cancelled(refused)) => {
-                        deliver(&asker.deliveries, delivery_of(refused.line.into(), refused.error_code));
-                    }
-                    None => {}
-                }
-            });
-        }
-    }
-
     async fn listen_to(&self, principal: &Arc<Principal>, headers: &HeaderMap) -> Answer {
         accepts(headers, &["text/event-stream"])?;
         let session = self.session(principal, headers).await?;
-        let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(parse_event_id);
-        let (number, after) = match after {
-            None => (LISTENING, None),
-            Some(Some((number, event))) => (number, Some(event)),
-            Some(None) => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid"),
-        };
-        let (sender, body) = stream();
-        match session.connect(number, after, &sender) {
-            Ok(()) => Ok(respond::events(&session.id, body)),
-            Err(NotConnected::Taken) => {
-                refuse(StatusCode::CONFLICT, "another client listens on this stream already")
-            }
-            Err(NotConnected::Forgotten) => refuse(
-                StatusCode::NOT_FOUND,
-                "the events of this stream are no longer kept; send the request again if it is safe",
-            ),
-        }
+        legacy::listen(&session, headers)
     }
 
     /// Returns a clock that ticks every few seconds, shared by all requests.

@@ -16,7 +16,7 @@ use super::connection::MODERN_VERSION;
 use super::dispatch::{Asker, may_use};
 use super::registry::announcement;
 use super::route::OwnMethod;
-use crate::http::http_to_stdio::LEGACY_VERSIONS;
+use crate::http::legacy::LEGACY_VERSIONS;
 use crate::http::shared_server::{Delivery, deliver};
 use crate::message::ParsedLine;
 

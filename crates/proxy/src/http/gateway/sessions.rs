@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use hyper::header::{HeaderMap, HeaderValue};
-use hyper::{Response, StatusCode};
+use hyper::StatusCode;
+use hyper::header::HeaderMap;
 use serde_json::Value;
 use tidegate_gate::response;
 use tidegate_gateway::caller::Principal;
@@ -13,10 +13,9 @@ use tidegate_gateway::seal::Purpose;
 use super::client::{Client, ClientSession};
 use super::registry::announcement;
 use super::{Gateway, MAX_ENDED_SESSIONS, MAX_SESSIONS};
-use crate::http::body::full;
 use crate::http::exchange::{Refusal, refuse};
-use crate::http::http_to_stdio::{Answer, LEGACY_VERSIONS, random_id};
-use crate::http::modern::{SESSION_HEADER, VERSION_HEADER};
+use crate::http::http_to_stdio::{Answer, random_id};
+use crate::http::legacy;
 use crate::http::session::Session;
 use crate::message::ParsedLine;
 
@@ -68,24 +67,13 @@ impl Gateway {
         principal: &Arc<Principal>,
         headers: &HeaderMap,
     ) -> Result<Arc<ClientSession>, Refusal> {
-        let Some(token) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) else {
-            return refuse(
-                StatusCode::BAD_REQUEST,
-                "Mcp-Session-Id is missing: send initialize, then the id it returns",
-            );
-        };
-        let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
-        if version.is_some_and(|version| !LEGACY_VERSIONS.iter().any(|known| known.as_bytes() == version)) {
-            return refuse(StatusCode::BAD_REQUEST, "this MCP-Protocol-Version is not supported");
-        }
+        let token = legacy::session_id(headers)?;
+        legacy::check_version(headers)?;
         let opened = self.sealer.open(Purpose::Session, principal.name(), token);
         let client = opened.and_then(|written| Client::read(&written, Arc::clone(principal)));
         let client = client.filter(|client| !self.has_ended(&client.id));
         let Some(client) = client else {
-            return refuse(
-                StatusCode::NOT_FOUND,
-                "this session does not exist or has ended; send initialize",
-            );
+            return legacy::unknown_session();
         };
         let known = self.sessions().get(&client.id).cloned();
         let session = known.unwrap_or_else(|| self.resume(token, client));
@@ -122,8 +110,6 @@ impl Gateway {
             ended.insert(id.clone(), Instant::now());
         }
         self.drop_session(&id);
-        let mut response = Response::new(full(""));
-        *response.status_mut() = StatusCode::OK;
-        Ok(response)
+        Ok(legacy::ended())
     }
 }

@@ -48,7 +48,7 @@ pub struct QueueSettings {
     pub max_in_flight: usize,
     /// The most requests of one caller that wait.
     pub max_waiting: usize,
-    /// How long a request waits for its turn.
+    /// How long a request may wait for its turn.
     pub queue_time: Duration,
 }
 

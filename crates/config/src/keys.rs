@@ -697,7 +697,8 @@ mod tests {
              program profile"
         );
         assert_eq!(
-            [KeyGroup::Store, KeyGroup::Objects, KeyGroup::Upstream, KeyGroup::Gateway].map(names_for_projects),
+            [KeyGroup::Store, KeyGroup::Objects, KeyGroup::Upstream, KeyGroup::Gateway]
+                .map(names_for_projects),
             [String::new(), String::new(), String::new(), String::new()]
         );
     }

@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     tls_key: Option<PathBuf>,
 }
 
-/// Looking after the callers of the gateway.
+/// Manages the callers of the gateway.
 #[cfg(feature = "gateway")]
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
 }
 
-/// Says that this build has no gateway.
+/// Reports that this build has no gateway.
 #[cfg(not(feature = "gateway"))]
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let Arguments { config: _, http, allow_host: _, allow_origin: _, tls_cert: _, tls_key: _ } = arguments;

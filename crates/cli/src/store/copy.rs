@@ -1,8 +1,8 @@
 //! `tidegate store copy`: copies all results from one store to another.
 //!
-//! Every result keeps its name, owner, session, tool, call and lifetime; only this user has another name as an owner in a store
-//! that several machines share, and stays the owner. A result is whole in the target or not there, so a
-//! copy that was interrupted goes on where it ended; each one is read back and compared with its source.
+//! Every result keeps its name, owner, session, tool, call and lifetime. The user who runs the command has a different owner
+//! name in a shared store, and its results are copied to that owner. A result is either complete in the target or missing, so
+//! an interrupted copy can be resumed. Each copied result is read back and compared with its source.
 
 use std::path::PathBuf;
 
@@ -19,10 +19,10 @@ use crate::error::CommandError;
 use crate::keep::causes;
 use crate::ui;
 
-/// Results read at a time.
-const BATCH: usize = 100;
-/// The maximum number of results that could not be copied and are named.
-const MAX_NAMED: usize = 5;
+/// Results listed at a time.
+const BATCH_RESULTS: usize = 100;
+/// The maximum number of failed results that the error names.
+const MAX_NAMED_FAILURES: usize = 5;
 
 /// Copy all results from one store to another
 ///
@@ -56,12 +56,12 @@ pub(super) struct Arguments {
     format: Format,
 }
 
-/// What was done.
+/// What a copy has done so far.
 #[derive(Default)]
 struct Copied {
     results: u64,
     bytes: u64,
-    /// Results that were in the target already.
+    /// Results that were already in the target.
     present: u64,
     /// Names of results that could not be copied, with the reason.
     failed: Vec<(String, String)>,
@@ -90,8 +90,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         [] => Ok(()),
         failed => {
             let named: Vec<String> =
-                failed.iter().take(MAX_NAMED).map(|(name, why)| format!("{name} ({why})")).collect();
-            let more = if failed.len() > MAX_NAMED { ", ..." } else { "" };
+                failed.iter().take(MAX_NAMED_FAILURES).map(|(name, why)| format!("{name} ({why})")).collect();
+            let more = if failed.len() > MAX_NAMED_FAILURES { ", ..." } else { "" };
             let count = ui::count(failed.len() as u64, "result");
             Err(CommandError::failed(format!("{count} could not be copied: {}{more}", named.join(", "))))
         }
@@ -113,12 +113,12 @@ fn report(format: Format, copied: &Copied) -> Result<(), CommandError> {
     ui::data(text.as_bytes())
 }
 
-/// Copies all results. `user` is this user as the owner of results in both stores.
+/// Copies all results. `user` is the owner of this user's results in the source and in the target.
 fn copy(from: &dyn ArtifactStore, to: &dyn ArtifactStore, user: &[Owner; 2]) -> Result<Copied, StoreError> {
     let total = usize::try_from(from.usage()?.artifacts).unwrap_or(usize::MAX);
     let (progress, mut copied, mut done, mut after) = (ui::Progress::new(), Copied::default(), 0, None);
     loop {
-        let batch = from.walk(after.as_ref(), BATCH)?;
+        let batch = from.walk(after.as_ref(), BATCH_RESULTS)?;
         let Some(last) = batch.last() else { return Ok(copied) };
         after = Some(last.artifact.id.clone());
         for stored in &batch {
@@ -131,7 +131,7 @@ fn copy(from: &dyn ArtifactStore, to: &dyn ArtifactStore, user: &[Owner; 2]) -> 
                     copied.bytes += stored.artifact.bytes;
                 }
                 Ok(false) => copied.present += 1,
-                // It expired, or was deleted, since the list was read.
+                // Expired or deleted since it was listed.
                 Err(StoreError::NotFound | StoreError::Expired { .. }) => {}
                 Err(error @ (StoreError::Damaged { .. } | StoreError::Source(_) | StoreError::Taken)) => {
                     copied.failed.push((name, causes(&error)));
@@ -142,7 +142,7 @@ fn copy(from: &dyn ArtifactStore, to: &dyn ArtifactStore, user: &[Owner; 2]) -> 
     }
 }
 
-/// Copies one result; false if it was there already.
+/// Copies one result; returns false if it was already there.
 fn copy_one(
     from: &dyn ArtifactStore,
     to: &dyn ArtifactStore,

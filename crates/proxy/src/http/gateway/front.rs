@@ -1,4 +1,4 @@
-//! The HTTP side of the gateway: who sends a request, to which session it belongs, and what is answered at once.
+//! The HTTP side of the gateway: authenticates a request, finds its session, and answers what needs no server.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Gateway {
         }
     }
 
-    /// Returns the conversation of a client that follows a link.
+    /// Returns the link of a client that downloads a saved file.
     pub(in crate::http) async fn follower(&self, headers: &HeaderMap, base: &str) -> Option<Arc<Link>> {
         let resource = format!("{base}/mcp");
         let principal = self.authenticate.authenticate(headers, &resource).await.ok()?;
@@ -134,9 +134,9 @@ impl Gateway {
         Ok(respond::modern(move || task.abort(), receiver, self.ticks()).await)
     }
 
-    /// Sends a message to where it goes, as a task of its own.
+    /// Sends a message along its route, as a task of its own.
     fn send(self: &Arc<Self>, asker: Asker, message: ParsedLine) -> tokio::task::AbortHandle {
-        // Arguments may have changed since, so the places of its parts as well.
+        // Computed again: resolved references may have changed the arguments, and with them the byte ranges.
         let route = self.route_of(&asker.exchange, &message);
         let gateway = Arc::clone(self);
         tokio::spawn(async move {
@@ -147,7 +147,7 @@ impl Gateway {
         .abort_handle()
     }
 
-    /// Returns the exchange with the deadline of the server that the request goes to.
+    /// Returns the link with the deadline of the server that the request goes to.
     fn timed(&self, link: Link, route: Option<&Route>) -> Link {
         match route {
             Some(Route::Server(way)) => link.with_timeout(self.upstreams[way.upstream].settings.timeout),
@@ -174,7 +174,7 @@ impl Gateway {
             None => failure(
                 StatusCode::FORBIDDEN,
                 -32000,
-                "this caller may not use that; the lists show what it may",
+                "this caller may not use this; the lists show what it may use",
             ),
         }))
     }
@@ -234,7 +234,7 @@ impl Gateway {
         Ok(respond::legacy(session, stream, open, receiver, is_batch, takes_empty_events).await)
     }
 
-    /// Sends the messages of a body to where they go; returns how many of them are requests.
+    /// Sends each message of a body along its route; returns how many of them are requests.
     fn send_all(self: &Arc<Self>, asker: &Asker, line: ParsedLine) -> usize {
         let Some(session) = &asker.session else { return 0 };
         let mut requests = 0;
@@ -254,7 +254,7 @@ impl Gateway {
         requests
     }
 
-    /// Resolves the references of calls, and sends the calls on or their refusals back.
+    /// Resolves the references in calls, and forwards each call or answers it with the refusal.
     fn resolve_calls(self: &Arc<Self>, asker: &Asker, calls: Vec<ResolveJob>) {
         for call in calls {
             let (gateway, asker) = (Arc::clone(self), asker.clone());

@@ -49,11 +49,11 @@ pub(crate) struct Arguments {
     #[arg(help = "Origin header to accept besides loopback, such as https://app.example; may be repeated")]
     allow_origin: Vec<String>,
 
-    /// File with the certificate of this address and those that signed it, in PEM; serves https
+    /// PEM file with the certificate of the gateway and its chain; serves https
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
-    /// File with the private key of the certificate, in PEM
+    /// PEM file with the private key of the certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }

@@ -20,7 +20,7 @@ use crate::artifacts::{self, Gc};
 use crate::error::CommandError;
 use crate::keep::{causes, store_settings};
 
-/// Look after the store: its state, its schema, its key, and copies of it
+/// Inspect, migrate, copy and clean up the store, and change its key
 ///
 /// Every command works on the store of the configuration: the data folder, or the PostgreSQL database that `url` under
 /// [store] of your own tidegate.toml names.
@@ -42,7 +42,7 @@ enum Command {
     Rekey(rekey::Arguments),
 }
 
-/// Remove expired results and what nothing refers to, and free their space
+/// Remove expired results and unreferenced data, and free their space
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate store gc")]
 struct StoreGc {

@@ -26,20 +26,20 @@ const MAX_NAMED_FAILURES: usize = 5;
 
 /// Copy all results from one store to another
 ///
-/// A store is a data folder or a postgres:// address. Every result keeps its name, its owner and its lifetime, is read
-/// back from the target and compared. Results that are there already are not copied again, so an interrupted copy can
-/// be started again. The ledger and saved files are not copied.
+/// A store is a data folder or a postgres:// URL. Every result keeps its name, owner and lifetime, and is read back
+/// from the target and compared. Results that are already there are skipped, so start an interrupted copy again to
+/// resume it. The ledger and saved files are not copied.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate store copy --from ~/.local/share/tidegate --to ~/backup/tidegate\n  \
     tidegate store copy --from ~/.local/share/tidegate --to postgres://tidegate@db/tidegate"
 )]
 pub(super) struct Arguments {
-    /// Store to copy from: a data folder or a postgres:// address
+    /// Store to copy from: a data folder or a postgres:// URL
     #[arg(long, value_name = "STORE")]
     from: String,
 
-    /// Store to copy to: a data folder or a postgres:// address
+    /// Store to copy to: a data folder or a postgres:// URL
     #[arg(long, value_name = "STORE")]
     to: String,
 
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let config = Config::load(None)?;
     if !RemoteStore::is_url(&arguments.from) && !PathBuf::from(&arguments.from).is_dir() {
         return Err(CommandError::bad_input(format!("there is no store in {}", arguments.from))
-            .hint("name a data folder, or a postgres:// address"));
+            .hint("name a data folder, or a postgres:// URL"));
     }
     let from = NamedStore::at(&arguments.from, arguments.from_key_file.as_deref(), &config)?;
     let to = NamedStore::at(&arguments.to, arguments.to_key_file.as_deref(), &config)?;

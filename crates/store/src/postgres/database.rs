@@ -99,7 +99,7 @@ impl Database {
         Ok(transaction)
     }
 
-    /// Begins a transaction and runs its first statements, all in one exchange with the server. Returns the rows of each
+    /// Begins a transaction and runs its first statements, all in one round trip. Returns the rows of each
     /// statement.
     pub(super) async fn begin_with(
         &self,
@@ -124,7 +124,7 @@ impl Database {
         Ok((transaction, rows))
     }
 
-    /// Runs one query in a transaction of its own: one statement, so that it takes one exchange with the server.
+    /// Runs one query in a transaction of its own: one statement, so that it takes one round trip.
     pub(super) async fn read(
         &self,
         scope: &Scope,
@@ -188,7 +188,7 @@ impl Transaction {
         .await
     }
 
-    /// Runs statements one after another, in one exchange with the server. Returns the rows of each.
+    /// Runs statements one after another, in one round trip. Returns the rows of each.
     pub(super) async fn pipeline(&self, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, Failure> {
         within(self.timeout, async {
             let prepared = prepare(self.client(), statements).await?;

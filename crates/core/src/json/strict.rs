@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_value_and_nothing_else() {
+    fn only_a_single_complete_value_is_accepted() {
         for whole in [
             "{}",
             " [ ] \n",

@@ -1,8 +1,8 @@
 //! An object store that speaks the protocol of S3: the bodies of large results, one object each.
 //!
 //! An object has a random key, is created once and never changed. The database decides which objects exist: a row is
-//! written before the object is, and whoever deletes the object deletes that row (`postgres/sweep.rs`). What is read is
-//! checked by the caller, chunk by chunk.
+//! written before the object is, and the row is deleted with the object (`postgres/sweep.rs`). The caller checks each chunk that
+//! it reads.
 
 mod http;
 

@@ -41,9 +41,9 @@ impl Problem {
         let advice = match self {
             Self::Full { .. } => "try again in a moment",
             Self::Refused { message, .. } if says_unauthorized(message) => {
-                "the gateway's own credential for it is missing or no longer valid; whoever runs the gateway must renew it"
+                "the gateway's own credential for it is missing or no longer valid; the administrator of the gateway must renew it"
             }
-            _ => "try again later, or tell whoever runs the gateway",
+            _ => "try again later, or tell the administrator of the gateway",
         };
         format!("the server {server:?} cannot be used now: {self}; nothing was run; {advice}")
     }
